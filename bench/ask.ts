@@ -6,7 +6,7 @@ import { answerTo, type Load, questionFor } from "./load.ts";
 /** One connection for each question, so that all run concurrently. */
 const agent = new Agent({ keepAlive: false });
 
-export interface Asked {
+export interface Answer {
   /** Until the first byte of the response body. */
   readonly firstByteMs: number;
   /** Until the first delta of text. */
@@ -19,16 +19,16 @@ export interface Asked {
 }
 
 /** Posts a message to this URL and reads the answer's stream. Uses Node's own client, which costs the least. */
-export function ask(url: string, load: Load, more: object = {}): Promise<Asked> {
+export function ask(url: string, load: Load, more: object = {}): Promise<Answer> {
   const body = JSON.stringify({ message: questionFor(load), ...more });
   const headers = { accept: "text/event-stream", "content-type": "application/json" };
   return new Promise((resolve, reject) => {
     const times = new Times();
     const pieces: Buffer[] = [];
-    const asking = request(url, { method: "POST", headers, agent }, (response) => {
+    const outgoing = request(url, { method: "POST", headers, agent }, (response) => {
       response.on("data", (piece: Buffer) => {
         // A delta split between two pieces is found with the next one; with 400 deltas this is negligible.
-        times.heard(piece.includes("text-delta"));
+        times.received(piece.includes("text-delta"));
         pieces.push(piece);
       });
       response.once("error", reject);
@@ -40,8 +40,8 @@ export function ask(url: string, load: Load, more: object = {}): Promise<Asked> 
         resolve({ ...answer, ...checked(isEnded ? chunksIn(body) : [], load) });
       });
     });
-    asking.once("error", reject);
-    asking.end(body);
+    outgoing.once("error", reject);
+    outgoing.end(body);
   });
 }
 
@@ -50,13 +50,13 @@ export class Times {
   #firstByteMs = Number.NaN;
   #firstMs = Number.NaN;
 
-  heard(isText: boolean): void {
+  received(isText: boolean): void {
     const ms = performance.now() - this.#startMs;
     if (Number.isNaN(this.#firstByteMs)) this.#firstByteMs = ms;
     if (isText && Number.isNaN(this.#firstMs)) this.#firstMs = ms;
   }
 
-  ended(): Pick<Asked, "firstByteMs" | "firstMs" | "wholeMs"> {
+  ended(): Pick<Answer, "firstByteMs" | "firstMs" | "wholeMs"> {
     const wholeMs = performance.now() - this.#startMs;
     return { firstByteMs: this.#firstByteMs, firstMs: this.#firstMs, wholeMs };
   }
@@ -66,14 +66,16 @@ export class Times {
 export function checked(
   chunks: readonly UIMessageChunk[],
   load: Load,
-): Pick<Asked, "text" | "isExact"> {
+): Pick<Answer, "text" | "isExact"> {
   const text = textIn(chunks);
   const isRight = load.say === undefined ? text === answerTo(load) : text !== "";
   return { text, isExact: chunks.at(-1)?.type === "finish" && isRight };
 }
 
 /** Throws if the answer is not exact: a side that sends less would appear faster. */
-export function requireExact(side: string, asked: Asked): Asked {
-  if (asked.isExact) return asked;
-  throw new Error(`${side} answered otherwise: ${asked.bytes} bytes, ${asked.text.slice(0, 500)}`);
+export function requireExact(side: string, answer: Answer): Answer {
+  if (answer.isExact) return answer;
+  throw new Error(
+    `${side} answered otherwise: ${answer.bytes} bytes, ${answer.text.slice(0, 500)}`,
+  );
 }

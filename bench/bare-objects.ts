@@ -31,12 +31,12 @@ export class Kept extends DurableObject<MeterEnv> {
     const kept = kv.get<UIMessage[]>("messages") ?? [];
     if (request.method === "GET") return Response.json(kept);
     const { message } = await request.json<{ readonly message: string }>();
-    const asked: UIMessage = {
+    const question: UIMessage = {
       id: crypto.randomUUID(),
       role: "user",
       parts: [{ type: "text", text: message }],
     };
-    const messages = [...kept, asked];
+    const messages = [...kept, question];
     const { stream } = streamText({
       model: scriptedModel,
       instructions: INSTRUCTIONS,

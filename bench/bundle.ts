@@ -18,14 +18,14 @@ function gzipKiB(config: string): number {
   const folder = mkdtempSync(join(tmpdir(), "byref-bundle-"));
   try {
     const parameters = ["deploy", "--config", config, "--dry-run", "--minify", "--outdir", folder];
-    const said = execFileSync(process.execPath, [wrangler, ...parameters], {
+    const output = execFileSync(process.execPath, [wrangler, ...parameters], {
       cwd: root,
       encoding: "utf8",
       stdio: "pipe",
       env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
     });
-    const [, size] = /gzip: ([\d.]+) KiB/u.exec(said) ?? [];
-    if (size === undefined) throw new Error(`wrangler did not say a size:\n${said}`);
+    const [, size] = /gzip: ([\d.]+) KiB/u.exec(output) ?? [];
+    if (size === undefined) throw new Error(`wrangler did not say a size:\n${output}`);
     return Number(size);
   } finally {
     rmSync(folder, { recursive: true, force: true });

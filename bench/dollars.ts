@@ -63,14 +63,14 @@ function dollarRows(rows: readonly Row[]): readonly Row[] {
   const costs = Object.entries(sides).map(([side, { rowsOf, hasSocket }]) => {
     const written = figure("rows written: turn of 400 deltas", rowsOf);
     const alarms = figure("rows written: alarms in a turn", rowsOf);
-    const asked = hasSocket ? 1 / FRAMES_PER_REQUEST : 1;
+    const questions = hasSocket ? 1 / FRAMES_PER_REQUEST : 1;
     const all = tokens("of all calls", side);
     const fresh = tokens("that no call before had", side);
     return {
       side,
       platform:
         written * PRICES.rowWritten +
-        (asked + alarms) * PRICES.objectRequest +
+        (questions + alarms) * PRICES.objectRequest +
         (hasSocket ? 0 : PRICES.workerRequest) +
         TURN_SECONDS * OBJECT_GIGABYTES * PRICES.gigabyteSecond,
       input: all * PRICES.inputToken,

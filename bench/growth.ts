@@ -66,15 +66,19 @@ async function variables(contest: Contest): Promise<void> {
   const url = `${urlOf(contest.server, "ours")}/conversations/variables/variables`;
   const talk = contest.talk("ours", "variables");
   const lines: Record<string, Point[]> = { "first part": [], "list of the last 20": [] };
-  let had = 0;
+  let stored = 0;
   for (const count of VARIABLES) {
-    for (; had < count; had += PUT_AT_ONCE) {
-      const some = Array.from({ length: Math.min(PUT_AT_ONCE, count - had) }, (_, index) =>
-        put(`${url}/v${had + index}`, JSON.stringify({ number: had + index }), "application/json"),
+    for (; stored < count; stored += PUT_AT_ONCE) {
+      const some = Array.from({ length: Math.min(PUT_AT_ONCE, count - stored) }, (_, index) =>
+        put(
+          `${url}/v${stored + index}`,
+          JSON.stringify({ number: stored + index }),
+          "application/json",
+        ),
       );
       await Promise.all(some);
     }
-    had = count;
+    stored = count;
     const firsts = await samplesOf(SAMPLES, async () => (await talk.ask(SHORT)).firstMs);
     const lists = await samplesOf(SAMPLES, () => timeOf(() => get(`${url}?limit=20`)));
     lines["first part"]?.push({ x: count, ...spreadOf(firsts) });

@@ -29,18 +29,18 @@ export function questionFor(load: Load): string {
 /** Parses the load in any text that contains it. */
 export function loadIn(text: string): Load {
   const [question = ""] = /deltas=[^"\\\n]*/u.exec(text) ?? [];
-  const said = new Map(
+  const fields = new Map(
     question.split(" ").map((field): [string, string] => {
       const equals = field.indexOf("=");
       return [field.slice(0, equals), field.slice(equals + 1)];
     }),
   );
-  const [word, tool, say] = ["word", "tool", "say"].map((field) => said.get(field));
+  const [word, tool, say] = ["word", "tool", "say"].map((field) => fields.get(field));
   return {
-    deltas: Number(said.get("deltas") ?? 1),
-    gapMs: Number(said.get("gap") ?? 0),
-    calls: Number(said.get("calls") ?? 0),
-    isSerial: said.has("serial"),
+    deltas: Number(fields.get("deltas") ?? 1),
+    gapMs: Number(fields.get("gap") ?? 0),
+    calls: Number(fields.get("calls") ?? 0),
+    isSerial: fields.has("serial"),
     ...(word === undefined ? {} : { word }),
     ...(tool === undefined ? {} : { tool }),
     ...(say === undefined ? {} : { say }),

@@ -74,17 +74,17 @@ function newName(): string {
 async function askAwake(side: Side, load: Load) {
   const talk = contest.talk(side, newName());
   requireExact(side, await talk.ask(SHORT));
-  const asked = requireExact(side, await talk.ask(load));
+  const answer = requireExact(side, await talk.ask(load));
   talk.close();
-  return asked;
+  return answer;
 }
 
 async function askMany(side: Side): Promise<number> {
   const talks = Array.from({ length: AT_ONCE }, () => contest.talk(side, newName()));
   for (const talk of talks) requireExact(side, await talk.ask(SHORT));
   const startMs = performance.now();
-  for (const asked of await Promise.all(talks.map((talk) => talk.ask(PACED))))
-    requireExact(side, asked);
+  for (const answer of await Promise.all(talks.map((talk) => talk.ask(PACED))))
+    requireExact(side, answer);
   const wallMs = performance.now() - startMs;
   for (const talk of talks) talk.close();
   return wallMs;

@@ -28,21 +28,21 @@ interface Sample {
   readonly bytes: number;
 }
 
-interface Asking {
+interface Question {
   readonly name: string;
   readonly load: Load;
 }
 
 async function measure(side: Side): Promise<Sample> {
   const contest = await startContest([side]);
-  const askAll = async (all: readonly Asking[]) => {
+  const askAll = async (all: readonly Question[]) => {
     const talks = all.map(({ name, load }) => ({ talk: contest.talk(side, name), load }));
     const answers = await Promise.all(talks.map(({ talk, load }) => talk.ask(load)));
     return { answers, close: () => talks.forEach(({ talk }) => talk.close()) };
   };
   try {
-    (await askAll(asking("warm", WARM_UP))).close();
-    const all = asking("c", AT_ONCE);
+    (await askAll(questions("warm", WARM_UP))).close();
+    const all = questions("c", AT_ONCE);
     const before = contest.server.usage();
     const startMs = performance.now();
     const { answers, close } = await askAll(all);
@@ -75,7 +75,7 @@ async function measure(side: Side): Promise<Sample> {
   }
 }
 
-function asking(prefix: string, count: number): readonly Asking[] {
+function questions(prefix: string, count: number): readonly Question[] {
   return Array.from({ length: count }, (_, index) => {
     const name = `${prefix}${index}`;
     return { name, load: { deltas: 22, gapMs: 20, word: name } };
@@ -83,7 +83,7 @@ function asking(prefix: string, count: number): readonly Asking[] {
 }
 
 async function countKept(
-  all: readonly Asking[],
+  all: readonly Question[],
   read: (name: string) => Promise<readonly string[]>,
 ): Promise<number> {
   let kept = 0;

@@ -38,7 +38,7 @@ function writeBetweenMarkers(path: string, text: string): void {
 
 export function markdownOf(results: Results): string {
   const { rows, curves, texts, versions, machine } = results;
-  const said = [
+  const sections = [
     `Measured on ${listed(machine)}; versions: ${listed(versions)}.`,
     table(
       ["row", "value", "range", "goal", "met"],
@@ -48,7 +48,7 @@ export function markdownOf(results: Results): string {
     ...(curves.length === 0 ? [] : [curveTable(curves)]),
     ...Object.values(texts),
   ];
-  return said.join("\n\n");
+  return sections.join("\n\n");
 }
 
 function listed(values: Readonly<Record<string, unknown>>): string {

@@ -36,12 +36,12 @@ export function metered(state: DurableObjectState, { METER }: MeterEnv): Durable
   const { sql } = storage;
   const exec = sql.exec.bind(sql);
   // A write is done when `exec` returns; for several statements in one text, only the last is reported.
-  const watched = (...parameters: Parameters<typeof exec>) => {
+  const countedExec = (...parameters: Parameters<typeof exec>) => {
     const cursor = exec(...parameters);
     counted.rowsWritten += cursor.rowsWritten;
     return cursor;
   };
-  Object.defineProperty(sql, "exec", { value: watched });
+  Object.defineProperty(sql, "exec", { value: countedExec });
   Object.defineProperty(storage, "sql", { value: sql });
   watchAlarm(storage);
   watchPut(storage);

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { freePort } from "../scripts/local-worker.ts";
 
 const root = join(import.meta.dirname, "..");
-const STARTS_WITHIN_MS = 20_000;
+const START_TIMEOUT_MS = 20_000;
 
 /** A Worker bundled by wrangler, which can be started several times. */
 export interface Bundle {
@@ -76,8 +76,8 @@ export async function startWorkerd<Side extends string>(
   writeFileSync(config, configFor(placed, folder));
   const workerd = join(root, "node_modules/workerd/bin/workerd");
   const inspector = `127.0.0.1:${await freePort()}`;
-  const looked = inspected ? [`--inspector-addr=${inspector}`] : [];
-  const child = spawn(workerd, ["serve", ...looked, config], {
+  const inspecting = inspected ? [`--inspector-addr=${inspector}`] : [];
+  const child = spawn(workerd, ["serve", ...inspecting, config], {
     stdio: ["ignore", "inherit", "inherit"],
   });
   const stop = () => {
@@ -156,7 +156,7 @@ function usageOf(pid: number | undefined): Usage {
 const TICK_MS = 10;
 
 async function ready(url: string): Promise<void> {
-  const endMs = performance.now() + STARTS_WITHIN_MS;
+  const endMs = performance.now() + START_TIMEOUT_MS;
   for (;;) {
     const response = await fetch(url).catch(() => undefined);
     await response?.body?.cancel();

@@ -77,8 +77,8 @@ async function answerFromData(contest: Contest): Promise<Row> {
   const stored = await fetch(url, { method: "PUT", body: text, headers });
   if (!stored.ok) throw new Error(await stored.text());
   const say = "$report";
-  const asked = await contest.talk("ours", "stored").ask({ deltas: 1, gapMs: 0, say });
-  if (asked.text !== text) throw new Error(`It said ${asked.text.length} characters, or others.`);
+  const answer = await contest.talk("ours", "stored").ask({ deltas: 1, gapMs: 0, say });
+  if (answer.text !== text) throw new Error(`It said ${answer.text.length} characters, or others.`);
   const row = { name: "answer from data", value: say.length, unit: "characters written" };
   return plainRow(
     { ...row, against: `the ${STORED_CHARS.toLocaleString("en-US")} that are read` },
@@ -86,7 +86,7 @@ async function answerFromData(contest: Contest): Promise<Row> {
   );
 }
 
-function told(name: string, unit: string, values: ReadonlyMap<Side, number>): Row {
+function figureRow(name: string, unit: string, values: ReadonlyMap<Side, number>): Row {
   const sides = Array.from(values, ([side, value]) => [side, spreadOf([value])]);
   const value = values.get("ours") ?? Number.NaN;
   return plainRow({ name, value, unit, sides: Object.fromEntries(sides) });
@@ -107,22 +107,22 @@ function rowsOf(sent: ReadonlyMap<Side, Sent>): readonly Row[] {
   );
   const isKept = kept.get("ours") === 1;
   return [
-    told(`${SCENARIO}: characters of messages`, "characters", messages),
+    figureRow(`${SCENARIO}: characters of messages`, "characters", messages),
     ...ratiosOf(`${SCENARIO}, messages`, messages, isKept),
-    told(`${SCENARIO}: characters of messages and tools`, "characters", all),
+    figureRow(`${SCENARIO}: characters of messages and tools`, "characters", all),
     ...ratiosOf(`${SCENARIO}, messages and tools`, all, isKept),
-    told(
+    figureRow(
       `${SCENARIO}: model calls`,
       "calls",
       mapped(({ prompts }) => prompts.length),
     ),
-    told(`${SCENARIO}: value readable to the byte`, "1 or 0", kept),
-    told(
+    figureRow(`${SCENARIO}: value readable to the byte`, "1 or 0", kept),
+    figureRow(
       `${SCENARIO}: value in the last prompt`,
       "1 or 0",
       mapped((one) => Number(one.isInPrompt)),
     ),
-    told("prompt of a first question, tools too", "characters", first),
+    figureRow("prompt of a first question, tools too", "characters", first),
   ];
 }
 
@@ -156,8 +156,8 @@ async function tokenRows(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]>
     );
   const whole = (prompts: readonly Prompt[]) => prompts.map(wholeOf);
   return [
-    told(`${SCENARIO}: tokens of all calls`, "tokens", counts(whole)),
-    told(`${SCENARIO}: tokens that no call before had`, "tokens", counts(newIn)),
+    figureRow(`${SCENARIO}: tokens of all calls`, "tokens", counts(whole)),
+    figureRow(`${SCENARIO}: tokens that no call before had`, "tokens", counts(newIn)),
   ];
 }
 

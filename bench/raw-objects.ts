@@ -13,14 +13,14 @@ export class Raw extends DurableObject {
     const paced = pace(load);
     const next = frame({ type: "text-delta", id: "t", delta: deltaOf(load, 0) });
     const encoder = new TextEncoder();
-    let said = -1;
+    let sent = -1;
     const bytes = new ReadableStream<Uint8Array>({
       async pull(controller) {
-        if (said >= 0 && said < deltas) await paced(said);
+        if (sent >= 0 && sent < deltas) await paced(sent);
         controller.enqueue(
-          encoder.encode(said === -1 ? RAW_FIRST : said < deltas ? next : RAW_LAST),
+          encoder.encode(sent === -1 ? RAW_FIRST : sent < deltas ? next : RAW_LAST),
         );
-        if (said++ === deltas) controller.close();
+        if (sent++ === deltas) controller.close();
       },
     });
     return new Response(bytes, { headers: UI_MESSAGE_STREAM_HEADERS });

@@ -1,9 +1,9 @@
 /** Creates a shop's orders, whose JSON has about this many characters. Deterministic. */
 export function reportOf(chars: number): readonly Order[] {
   const orders: Order[] = [];
-  for (let had = 2; had < chars;) {
+  for (let length = 2; length < chars;) {
     const order = orderOf(orders.length);
-    had += JSON.stringify(order).length + 1;
+    length += JSON.stringify(order).length + 1;
     orders.push(order);
   }
   return orders;

@@ -87,13 +87,13 @@ export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">
   for (const text of Object.values(found.texts ?? {})) console.log(`\n${text}`);
   const path = process.env.BENCH_RESULTS;
   if (path === undefined) return;
-  const had = readResults(path);
+  const previous = readResults(path);
   const names = new Set(found.rows?.map(({ name }) => name));
   writeResults(path, {
-    ...had,
-    rows: [...had.rows.filter(({ name }) => !names.has(name)), ...(found.rows ?? [])],
-    curves: [...had.curves, ...(found.curves ?? [])],
-    texts: { ...had.texts, ...found.texts },
+    ...previous,
+    rows: [...previous.rows.filter(({ name }) => !names.has(name)), ...(found.rows ?? [])],
+    curves: [...previous.curves, ...(found.curves ?? [])],
+    texts: { ...previous.texts, ...found.texts },
   });
 }
 

@@ -43,7 +43,7 @@ async function fill(): Promise<void> {
     );
     await Promise.all(some);
   }
-  for (let had = 0; had < MESSAGES; had += 2) await firstPart("large");
+  for (let sent = 0; sent < MESSAGES; sent += 2) await firstPart("large");
 }
 
 async function firstPart(conversation: Conversation): Promise<number> {
@@ -59,7 +59,7 @@ async function list(conversation: Conversation): Promise<number> {
   return performance.now() - startMs;
 }
 
-function tell(
+function reportRatio(
   name: string,
   samples: Readonly<Record<Conversation, readonly number[]>>,
   goal: number,
@@ -74,14 +74,14 @@ function tell(
 try {
   await firstPart("empty");
   await fill();
-  tell("first part", await interleave(CONVERSATIONS, FIRST_PARTS, firstPart), 1.2);
+  reportRatio("first part", await interleave(CONVERSATIONS, FIRST_PARTS, firstPart), 1.2);
   const wakes: Record<Conversation, number[]> = { empty: [], large: [] };
   for (let round = 0; round < WAKES; round++) {
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const order = round % 2 === 0 ? CONVERSATIONS : CONVERSATIONS.toReversed();
     for (const conversation of order) wakes[conversation].push(await list(conversation));
   }
-  tell("wake", wakes, 1.5);
+  reportRatio("wake", wakes, 1.5);
 } finally {
   contest.stop();
 }

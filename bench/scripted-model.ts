@@ -91,19 +91,19 @@ function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
   const { say } = load;
   const deltas = say === undefined ? load.deltas : 1;
   const paced = pace(load);
-  let said = -1;
+  let sent = -1;
   return new ReadableStream({
     async pull(controller) {
-      if (said === -1) controller.enqueue({ type: "text-start", id: "t" });
-      else if (said < deltas) {
-        await paced(said);
-        controller.enqueue({ type: "text-delta", id: "t", delta: say ?? deltaOf(load, said) });
+      if (sent === -1) controller.enqueue({ type: "text-start", id: "t" });
+      else if (sent < deltas) {
+        await paced(sent);
+        controller.enqueue({ type: "text-delta", id: "t", delta: say ?? deltaOf(load, sent) });
       } else {
         controller.enqueue({ type: "text-end", id: "t" });
         controller.enqueue({ type: "finish", finishReason: STOP, usage: USAGE });
         controller.close();
       }
-      said++;
+      sent++;
     },
   });
 }

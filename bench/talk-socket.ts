@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { UIMessageChunk, WebSocketChatTransportResponse } from "ai";
-import { type Asked, checked, Times } from "./ask.ts";
+import { type Answer, checked, Times } from "./ask.ts";
 import { type Load, questionFor } from "./load.ts";
 import { agentFor, type Begin } from "./talk.ts";
 
@@ -12,10 +12,10 @@ interface Dialect {
   /** A frame with a question, which is the newest message. */
   question(id: string, messages: readonly object[], load: Load): object;
   /** Parses the parts of a frame that belong to this question. */
-  read(data: string, id: string): Heard;
+  read(data: string, id: string): ParsedFrame;
 }
 
-interface Heard {
+interface ParsedFrame {
   readonly chunk?: UIMessageChunk;
   readonly isEnd?: boolean;
   readonly error?: string;
@@ -96,7 +96,7 @@ function talkOverSocket(dialect: Dialect): ReturnType<Begin> {
       const earlier = (await dialect.earlier?.()) ?? [];
       const times = new Times();
       opened ??= openSocket(dialect.url.replace("http", "ws"));
-      return askOver(await opened, dialect, { earlier, load, times });
+      return sendQuestion(await opened, dialect, { earlier, load, times });
     },
     close: () => void opened?.then((socket) => socket.close()),
   };
@@ -112,17 +112,17 @@ function openSocket(url: string): Promise<WebSocket> {
   });
 }
 
-interface Asking {
+interface Question {
   readonly earlier: readonly object[];
   readonly load: Load;
   readonly times: Times;
 }
 
-function askOver(
+function sendQuestion(
   socket: WebSocket,
   dialect: Dialect,
-  { earlier, load, times }: Asking,
-): Promise<Asked> {
+  { earlier, load, times }: Question,
+): Promise<Answer> {
   const id = randomUUID();
   const parts = [{ type: "text", text: questionFor(load) }];
   const messages = [...earlier, { id: randomUUID(), role: "user", parts }];
@@ -131,19 +131,19 @@ function askOver(
   return new Promise((resolve, reject) => {
     const stop = new AbortController();
     const { signal } = stop;
-    const hear = (event: MessageEvent) => {
+    const onMessage = (event: MessageEvent) => {
       const data = String(event.data);
       const { chunk, isEnd, error } = dialect.read(data, id);
       if (error !== undefined) return reject(new Error(error));
       if (chunk === undefined && isEnd !== true) return;
       bytes += data.length;
       if (chunk !== undefined) chunks.push(chunk);
-      times.heard(chunk?.type === "text-delta");
+      times.received(chunk?.type === "text-delta");
       if (isEnd !== true) return;
       stop.abort();
       resolve({ ...times.ended(), bytes, ...checked(chunks, load) });
     };
-    socket.addEventListener("message", hear, { signal });
+    socket.addEventListener("message", onMessage, { signal });
     socket.addEventListener("close", () => reject(new Error("The socket is closed.")), { signal });
     socket.send(JSON.stringify(dialect.question(id, messages, load)));
   });

@@ -1,9 +1,9 @@
-import { type Asked, ask } from "./ask.ts";
+import { type Answer, ask } from "./ask.ts";
 import type { Load } from "./load.ts";
 
 /** A conversation, as a client of that side uses it. */
 export interface Talk {
-  ask(load: Load): Promise<Asked>;
+  ask(load: Load): Promise<Answer>;
   close(): void;
 }
 

@@ -13,7 +13,7 @@ import { spreadOf } from "./statistics.ts";
 const SIDES = present(["ours", "kept", "rows", "ai-chat", "think"]);
 const TURN: Load = { deltas: 400, gapMs: 20 };
 /** Time for writes after the end of the answer. */
-const SETTLES_MS = 2_000;
+const SETTLE_MS = 2_000;
 
 const kinds: readonly { readonly name: string; readonly goal: number; readonly load: Load }[] = [
   { name: "turn of 400 deltas", goal: 12, load: TURN },
@@ -35,7 +35,7 @@ async function costOf(contest: Contest, side: Side, load: Load): Promise<Cost> {
   const talk = contest.talk(side, "c1");
   const turn = async (word: string) => {
     requireExact(side, await talk.ask({ ...load, word }));
-    await new Promise((resolve) => setTimeout(resolve, SETTLES_MS));
+    await new Promise((resolve) => setTimeout(resolve, SETTLE_MS));
     return meterOf(contest, side);
   };
   const first = await turn("first");

@@ -49,8 +49,10 @@ async function killInTurns(): Promise<void> {
       isMet ? result : `${result} MISSED`,
     ]);
     console.log(`\n\n${aligned([["id", "figure", "target", "result"], ...cells])}`);
-    console.log(`\n${findings.kills} kills in ${findings.turns} turns: ${tell(findings.counts)}`);
-    console.log(`killed at: ${tell(findings.moments)}`);
+    console.log(
+      `\n${findings.kills} kills in ${findings.turns} turns: ${countsText(findings.counts)}`,
+    );
+    console.log(`killed at: ${countsText(findings.moments)}`);
     const missed = rows.filter(({ isMet }) => !isMet).map(({ id, figure }) => `${id}: ${figure}`);
     const wrong = findings.wrong.map(({ row, what }) => `${row}: ${what}`);
     return [...new Set(missed), ...wrong, ...findings.stories];
@@ -134,10 +136,10 @@ function spread(times: readonly number[]): string {
 }
 
 function refusals({ counts }: Report): string {
-  return tell(counts.refused) || "none";
+  return countsText(counts.refused) || "none";
 }
 
-function tell(counts: ReadonlyMap<string, number>): string {
+function countsText(counts: ReadonlyMap<string, number>): string {
   return Array.from(counts, ([what, times]) => `${what} (${times})`).join(", ");
 }
 

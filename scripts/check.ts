@@ -48,9 +48,13 @@ for (const { name, command } of checks) {
   report(name, status === 0, status === 0 ? "" : `${stdout}${stderr}`);
 }
 for (const { name, config, maxKiB } of bundles) {
-  const { size, askers } = bundle(config);
+  const { size, nameReaders } = bundle(config);
   report(`bundle: ${name}: ${size} KiB gzip, at most ${maxKiB}`, size <= maxKiB, "");
-  report(`bundle: ${name}: asks no class for its name`, askers.length === 0, askers.join("\n"));
+  report(
+    `bundle: ${name}: asks no class for its name`,
+    nameReaders.length === 0,
+    nameReaders.join("\n"),
+  );
 }
 const clientSize = clientBytes();
 report(
@@ -78,7 +82,7 @@ function bundle(config: string) {
     if (gzip === undefined) throw new Error(`wrangler did not say a size:\n${said}`);
     const { inputs } = JSON.parse(readFileSync(join(folder, "bundle-meta.json"), "utf8"));
     const files = Object.keys(inputs).map((file) => join(dirname(config), file));
-    return { size: Number(gzip), askers: files.filter(asksForNames) };
+    return { size: Number(gzip), nameReaders: files.filter(readsClassNames) };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -89,7 +93,7 @@ function bundle(config: string) {
  * its own classes, and reads a class's name only for objects that are not JSON; jose names its errors this
  * way, and nothing reads those names.
  */
-function asksForNames(file: string): boolean {
+function readsClassNames(file: string): boolean {
   return (
     !/\/(?:zod|jose)\//.test(file) &&
     /\bconstructor(\?\.|\.)name\b/.test(readFileSync(file, "utf8"))

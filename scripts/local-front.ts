@@ -26,7 +26,7 @@ export interface FrontOptions {
 
 /** Shorter bodies are read completely before the connection can be closed. */
 const LARGE_BYTES = 65_536;
-const REFUSES_WITHIN_MS = 5_000;
+const REFUSAL_TIMEOUT_MS = 5_000;
 
 /** A response of this listener itself. */
 interface Refusal {
@@ -43,7 +43,7 @@ const RESTARTING: Refusal = {
   title: "The local Worker is being restarted",
   headers: { "retry-after": "2" },
 };
-const NO_ANSWER: Refusal = {
+const NO_RESPONSE: Refusal = {
   status: 502,
   code: "no_answer",
   title: "The local Worker closed the connection without an answer",
@@ -59,17 +59,17 @@ export async function startFront(options: FrontOptions): Promise<Server> {
   const settings = { shouldUpgradeCallback: isWebSocket, requireHostHeader: false };
   const server = createServer(settings, (incoming, outgoing) => {
     const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
-    if (refusal === undefined) passOn(incoming, outgoing, options);
+    if (refusal === undefined) forward(incoming, outgoing, options);
     else refuse(incoming, outgoing, refusal);
   });
   server.on("upgrade", (incoming: IncomingMessage, outer: Duplex, head: Buffer) => {
     const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
-    if (refusal === undefined) passUpgradeOn({ incoming, outer, head }, options);
-    else refuseOn(outer, refusal);
+    if (refusal === undefined) forwardUpgrade({ incoming, outer, head }, options);
+    else refuseSocket(outer, refusal);
   });
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     // During a response, the client would read this as a part of it.
-    if (socket.writable && socket.bytesWritten === 0) refuseOn(socket, refusalOfParser(error));
+    if (socket.writable && socket.bytesWritten === 0) refuseSocket(socket, refusalOfParser(error));
     else socket.destroy();
   });
   await new Promise<void>((done, fail) => {
@@ -91,7 +91,7 @@ function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal 
   if (!url.startsWith("/") || !URL.canParse(`http://localhost${url}`)) {
     return badRequest("The target of the request must be a path that begins with a slash.");
   }
-  if (!isWranglersOwn(url)) return undefined;
+  if (!isReservedPath(url)) return undefined;
   const detail = "Paths below /cdn-cgi belong to wrangler, and are not served.";
   return { ...errorCodes.not_found, code: "not_found", detail };
 }
@@ -108,7 +108,7 @@ function refusalOfParser({ code = "", message }: NodeJS.ErrnoException): Refusal
 
 /** The response to a request that failed before its response began. */
 function refusalAfter({ code }: NodeJS.ErrnoException, { isUp }: FrontOptions): Refusal {
-  return !isUp() || code === "ECONNREFUSED" ? RESTARTING : NO_ANSWER;
+  return !isUp() || code === "ECONNREFUSED" ? RESTARTING : NO_RESPONSE;
 }
 
 function badRequest(detail: string): Refusal {
@@ -122,7 +122,7 @@ function isHost(host: string): boolean {
 /**
  * True for wrangler's explorer and its handlers of alarms, mail and schedules, with any spelling of the path.
  */
-function isWranglersOwn(target: string): boolean {
+function isReservedPath(target: string): boolean {
   const path = new URL(`http://localhost${target}`).pathname;
   // A path with another escape that is not UTF-8 is not one of them, but may still begin like them.
   const plain = path.replaceAll(/%[\da-f]{2}/gi, (code) =>
@@ -136,33 +136,33 @@ function isWebSocket({ headers }: IncomingMessage): boolean {
   return headers.upgrade?.toLowerCase() === "websocket";
 }
 
-function passOn(incoming: IncomingMessage, outgoing: ServerResponse, options: FrontOptions): void {
-  const inner = requestBehind(incoming, options, ofMessage(incoming.headers));
-  let hasAnswered = false;
+function forward(incoming: IncomingMessage, outgoing: ServerResponse, options: FrontOptions): void {
+  const inner = innerRequest(incoming, options, withoutConnectionHeaders(incoming.headers));
+  let hasResponded = false;
   inner.on("response", (response) => {
-    hasAnswered = true;
-    if (hasLostAnswer(incoming, response)) {
+    hasResponded = true;
+    if (hasLostResponse(incoming, response)) {
       response.resume();
-      askWithoutBody(incoming, outgoing, options);
-    } else passAnswerOn(response, outgoing, options);
+      sendWithoutBody(incoming, outgoing, options);
+    } else forwardResponse(response, outgoing, options);
     // A Worker may respond before it has read everything. The client reads the response once it has sent the
     // rest.
     response.on("end", () => incoming.unpipe(inner).resume());
   });
   inner.on("error", (error: NodeJS.ErrnoException) => {
-    if (!hasAnswered) refuse(incoming, outgoing, refusalAfter(error, options));
+    if (!hasResponded) refuse(incoming, outgoing, refusalAfter(error, options));
   });
   // If the client disconnects, its request ends too.
   outgoing.on("close", () => inner.destroy());
   incoming.pipe(inner);
 }
 
-function passAnswerOn(
+function forwardResponse(
   response: IncomingMessage,
   outgoing: ServerResponse,
   { onBytes }: FrontOptions,
 ): void {
-  outgoing.writeHead(response.statusCode ?? 502, ofMessage(response.headers));
+  outgoing.writeHead(response.statusCode ?? 502, withoutConnectionHeaders(response.headers));
   outgoing.flushHeaders();
   response.pipe(outgoing);
   if (onBytes !== undefined) response.on("data", (chunk: Buffer) => onBytes(chunk.length));
@@ -173,9 +173,10 @@ function passAnswerOn(
  * True for an error of wrangler itself. It forwards requests over an internal connection, and loses the
  * response of a Worker that rejects a large body and disconnects.
  */
-function hasLostAnswer({ headers }: IncomingMessage, response: IncomingMessage): boolean {
-  const { statusCode, headers: answered } = response;
-  const isWranglers = statusCode === 500 && answered["content-type"]?.startsWith("text/plain");
+function hasLostResponse({ headers }: IncomingMessage, response: IncomingMessage): boolean {
+  const { statusCode, headers: responseHeaders } = response;
+  const isWranglers =
+    statusCode === 500 && responseHeaders["content-type"]?.startsWith("text/plain");
   return isWranglers === true && Number(headers["content-length"]) >= LARGE_BYTES;
 }
 
@@ -183,29 +184,29 @@ function hasLostAnswer({ headers }: IncomingMessage, response: IncomingMessage):
  * Sends the request without its body, to get the lost response: a Worker rejects a body by its declared
  * length, and can do nothing else without the body.
  */
-function askWithoutBody(
+function sendWithoutBody(
   incoming: IncomingMessage,
   outgoing: ServerResponse,
   options: FrontOptions,
 ): void {
-  const asked = requestBehind(incoming, options, ofMessage(incoming.headers));
-  asked.setTimeout(REFUSES_WITHIN_MS, () => asked.destroy(new Error("No answer.")));
-  asked.on("response", (response) => {
-    response.on("end", () => asked.destroy());
-    passAnswerOn(response, outgoing, options);
+  const retry = innerRequest(incoming, options, withoutConnectionHeaders(incoming.headers));
+  retry.setTimeout(REFUSAL_TIMEOUT_MS, () => retry.destroy(new Error("No answer.")));
+  retry.on("response", (response) => {
+    response.on("end", () => retry.destroy());
+    forwardResponse(response, outgoing, options);
   });
-  asked.on("error", () => {
-    if (!outgoing.headersSent) refuse(incoming, outgoing, NO_ANSWER);
+  retry.on("error", () => {
+    if (!outgoing.headersSent) refuse(incoming, outgoing, NO_RESPONSE);
   });
-  outgoing.on("close", () => asked.destroy());
-  asked.flushHeaders();
+  outgoing.on("close", () => retry.destroy());
+  retry.flushHeaders();
 }
 
 /**
  * Continues to read if writing fails. A Worker that rejects an upload responds and disconnects; by default
  * the failed write would discard that response.
  */
-class PatientSocket extends Socket {
+class ResilientSocket extends Socket {
   readonly #onBytes: ((count: number) => void) | undefined;
 
   constructor(onBytes: ((count: number) => void) | undefined) {
@@ -230,16 +231,16 @@ class PatientSocket extends Socket {
   }
 }
 
-function requestBehind(
+function innerRequest(
   incoming: IncomingMessage,
   { innerPort, secret, onBytes }: FrontOptions,
   headers = incoming.headers,
 ): ClientRequest {
   return request({
-    createConnection: () => new PatientSocket(onBytes).connect(innerPort, "127.0.0.1"),
+    createConnection: () => new ResilientSocket(onBytes).connect(innerPort, "127.0.0.1"),
     method: incoming.method,
     path: incoming.url,
-    headers: { ...passedOn(headers), "x-byref-local": secret },
+    headers: { ...forwardedHeaders(headers), "x-byref-local": secret },
   });
 }
 
@@ -251,13 +252,13 @@ interface Upgrade {
 }
 
 /** Forwards a WebSocket: once wrangler has accepted it, bytes are copied until either side disconnects. */
-function passUpgradeOn({ incoming, outer, head }: Upgrade, options: FrontOptions): void {
-  const inner = requestBehind(incoming, options);
-  let hasAnswered = false;
+function forwardUpgrade({ incoming, outer, head }: Upgrade, options: FrontOptions): void {
+  const inner = innerRequest(incoming, options);
+  let hasResponded = false;
   outer.on("error", () => inner.destroy());
   outer.on("close", () => inner.destroy());
   inner.on("upgrade", (response, socket, innerHead) => {
-    hasAnswered = true;
+    hasResponded = true;
     outer.write(headOf(response, response.rawHeaders));
     outer.write(innerHead);
     socket.write(head);
@@ -267,14 +268,14 @@ function passUpgradeOn({ incoming, outer, head }: Upgrade, options: FrontOptions
     outer.on("close", () => socket.destroy());
   });
   inner.on("response", (response) => {
-    hasAnswered = true;
+    hasResponded = true;
     const type = response.headers["content-type"] ?? "text/plain";
     outer.write(headOf(response, ["content-type", type, "connection", "close"]));
     response.pipe(outer);
   });
   inner.on("error", (error: NodeJS.ErrnoException) => {
-    if (hasAnswered) outer.destroy();
-    else refuseOn(outer, refusalAfter(error, options));
+    if (hasResponded) outer.destroy();
+    else refuseSocket(outer, refusalAfter(error, options));
   });
   inner.end();
 }
@@ -293,7 +294,7 @@ function refuse(incoming: IncomingMessage, outgoing: ServerResponse, refusal: Re
 }
 
 /** Sends a refusal on a connection that Node no longer handles. */
-function refuseOn(outer: Duplex, refusal: Refusal): void {
+function refuseSocket(outer: Duplex, refusal: Refusal): void {
   const { headers, body } = problemOf(refusal);
   const pairs = Object.entries({ ...headers, connection: "close" }).flat();
   outer.on("error", () => outer.destroy());
@@ -307,7 +308,7 @@ function problemOf({ headers, status, code, title, detail }: Refusal) {
   return { headers: { "content-type": type, "content-length": length, ...headers }, body };
 }
 
-function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+function forwardedHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   const isTrusted = (name: string) =>
     !name.startsWith("mf-") && !name.startsWith("x-forwarded-") && name !== "x-byref-local";
   // This listener has answered `Expect` itself.
@@ -315,7 +316,7 @@ function passedOn(headers: IncomingHttpHeaders): IncomingHttpHeaders {
 }
 
 /** Removes headers of the connection, because each side has its own. Upgrade requests need them. */
-function ofMessage(headers: IncomingHttpHeaders): IncomingHttpHeaders {
+function withoutConnectionHeaders(headers: IncomingHttpHeaders): IncomingHttpHeaders {
   return without(headers, (name) => name === "connection" || name === "keep-alive");
 }
 

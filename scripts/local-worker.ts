@@ -11,7 +11,7 @@ import { copyPage } from "./page.ts";
 import type { Mark } from "./processes.ts";
 import { superviseSandbox } from "./sandbox-process.ts";
 import { lockState } from "./state-lock.ts";
-import { PATIENT, Supervisor } from "./supervisor.ts";
+import { WORKER_LIMITS, Supervisor } from "./supervisor.ts";
 import { startWrangler } from "./wrangler-process.ts";
 
 /** Below the range of ephemeral ports, which the system could assign before the server listens. */
@@ -29,7 +29,7 @@ export interface LocalWorkerOptions {
   /** Listens only on this machine's loopback address, or on every address. */
   readonly listen: "loopback" | "everywhere";
   /** Receives a line for each turn and each restart of the Worker. Default: none. */
-  readonly say?: (line: string) => void;
+  readonly log?: (line: string) => void;
 }
 
 export interface LocalWorker {
@@ -55,7 +55,7 @@ export async function startLocalWorker(options: LocalWorkerOptions): Promise<Loc
 }
 
 async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWorker> {
-  const { port, listen, signal, say = () => undefined } = options;
+  const { port, listen, signal, log = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
   const stateDir = resolve(options.stateDir);
@@ -64,7 +64,7 @@ async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWo
   if (assets !== undefined) copyPage(assets);
   const innerPort = await freePort();
   const secret = randomBytes(32).toString("hex");
-  const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, say) : undefined;
+  const sandbox = runsOwnWorker ? await startSandbox(stateDir, mark, log) : undefined;
   const local = { LOCAL_SECRET: secret, LOCAL_SANDBOX: sandbox?.url };
   const envFile = {
     path: join(stateDir, `settings-${process.pid}.env`),
@@ -75,11 +75,11 @@ async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWo
   const worker = new Supervisor({
     name: "Worker",
     restart: "it is restarted on the same state",
-    start: () => startWrangler({ port: innerPort, stateDir, envFile, main, assets, mark, say }),
+    start: () => startWrangler({ port: innerPort, stateDir, envFile, main, assets, mark, log }),
     url: `http://127.0.0.1:${innerPort}/health`,
-    patience: PATIENT,
+    limits: WORKER_LIMITS,
     bytes: () => bytes,
-    say,
+    log,
   });
   const all = sandbox === undefined ? [worker] : [worker, sandbox.supervisor];
   const stop = async () => {
@@ -106,17 +106,17 @@ async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWo
   }
 }
 
-async function startSandbox(stateDir: string, mark: Mark, say: (line: string) => void) {
+async function startSandbox(stateDir: string, mark: Mark, log: (line: string) => void) {
   const folder = join(stateDir, "sandbox");
-  return superviseSandbox({ folder, port: await freePort(), mark, say });
+  return superviseSandbox({ folder, port: await freePort(), mark, log });
 }
 
 /** Waits until all of them respond, or rejects with their output. */
 async function ready(all: readonly Supervisor[]): Promise<void> {
   const areReady = await Promise.all(all.map((one) => one.ready()));
   if (areReady.every(Boolean)) return;
-  const said = all.map((one) => one.said()).join("");
-  throw new Error(`The local Worker did not start.\n${said}`);
+  const lastOutput = all.map((one) => one.lastOutput()).join("");
+  throw new Error(`The local Worker did not start.\n${lastOutput}`);
 }
 
 function closeFront(front: Server): void {

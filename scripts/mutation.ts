@@ -15,7 +15,7 @@ if (files.length > 0) process.env["MUTATION_FILES"] = files.join(" ");
 const FOLDER = "mutation";
 const RESULTS = `${FOLDER}/results.jsonl`;
 /** Time without output after which the current mutant counts as an endless loop. */
-const PATIENCE_MS = 30_000;
+const SILENCE_MS = 30_000;
 
 /** A line of the results, as `mutation/runner.ts` writes it. */
 interface Line {
@@ -45,7 +45,7 @@ async function runTests(): Promise<boolean> {
   const exit = once(child, "exit");
   for (let size = -1; ;) {
     const waited = new AbortController();
-    const tick = sleep(PATIENCE_MS, undefined, { signal: waited.signal });
+    const tick = sleep(SILENCE_MS, undefined, { signal: waited.signal });
     const ended = await Promise.race([exit, tick]);
     if (ended !== undefined) {
       waited.abort();

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { setTimeout as wait } from "node:timers/promises";
 
-const ENDS_WITHIN_MS = 5_000;
+const END_TIMEOUT_MS = 5_000;
 /** Linux counts CPU time in hundredths of a second. */
 const TICK_MS = 10;
 const MAX_LISTED_BYTES = 64 * 1_024 * 1_024;
@@ -67,7 +67,7 @@ function pidOf([pid]: readonly string[]): number {
  * holds a file any more, and rejects if some cannot be ended.
  */
 export async function endProcesses(find: () => readonly number[]): Promise<void> {
-  const end = performance.now() + ENDS_WITHIN_MS;
+  const end = performance.now() + END_TIMEOUT_MS;
   for (let pids = find().filter(isRunning); pids.length > 0; pids = find().filter(isRunning)) {
     if (performance.now() > end) {
       throw new Error(`These processes cannot be ended: ${pids.join(", ")}.`);

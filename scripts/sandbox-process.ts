@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Mark } from "./processes.ts";
-import { IMPATIENT, type Supervised, Supervisor } from "./supervisor.ts";
+import { SANDBOX_LIMITS, type Supervised, Supervisor } from "./supervisor.ts";
 import { spawnTied } from "./tied-process.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -36,10 +36,10 @@ export interface SandboxOptions {
   /** Port on the loopback address. */
   readonly port: number;
   readonly mark: Mark;
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
-interface ProcessOptions extends Omit<SandboxOptions, "say"> {
+interface ProcessOptions extends Omit<SandboxOptions, "log"> {
   /** The path that the process serves; clients must know it. */
   readonly secret: string;
 }
@@ -51,7 +51,7 @@ export interface RunningSandbox {
 }
 
 /** Starts workerd with only a Worker Loader, in a process that may be killed at any time. */
-export function superviseSandbox({ folder, port, mark, say }: SandboxOptions): RunningSandbox {
+export function superviseSandbox({ folder, port, mark, log }: SandboxOptions): RunningSandbox {
   make(folder);
   const secret = randomBytes(32).toString("hex");
   const origin = `http://127.0.0.1:${port}`;
@@ -60,8 +60,8 @@ export function superviseSandbox({ folder, port, mark, say }: SandboxOptions): R
     restart: "it is restarted",
     start: () => start({ folder, port, secret, mark }),
     url: `${origin}/health`,
-    patience: IMPATIENT,
-    say,
+    limits: SANDBOX_LIMITS,
+    log,
   });
   return { url: `${origin}/${secret}`, supervisor };
 }

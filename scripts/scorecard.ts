@@ -47,9 +47,9 @@ interface Line {
   readonly faults: readonly string[];
 }
 
-const asked = process.argv.slice(2);
-const isJson = asked.includes("--json");
-const chosen = asked.filter((word) => !word.startsWith("--"));
+const parameters = process.argv.slice(2);
+const isJson = parameters.includes("--json");
+const chosen = parameters.filter((word) => !word.startsWith("--"));
 const { rows: all } = JSON.parse(readFileSync(join(root, "test/scorecard.json"), "utf8")) as {
   readonly rows: readonly Row[];
 };

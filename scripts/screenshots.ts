@@ -14,7 +14,7 @@ const MAX_BYTES = 200_000;
 const QUALITY = 88;
 
 /** Lists appear shortly after their contents change. */
-const SETTLES_MS = 800;
+const SETTLE_MS = 800;
 
 interface Picture {
   readonly name: string;
@@ -52,7 +52,7 @@ async function take({ name, options, pose }: Picture): Promise<void> {
   await pose(page);
   await page.mouse.move(0, 0);
   await page.evaluate("document.activeElement?.blur()");
-  await page.waitForTimeout(SETTLES_MS);
+  await page.waitForTimeout(SETTLE_MS);
   if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("\n")}`);
   const devTools = await page.context().newCDPSession(page);
   const shot = { format: "webp", quality: QUALITY } as const;
@@ -75,7 +75,7 @@ async function ask(page: Page, question: string): Promise<void> {
   await example(page, question).click();
   await page.getByRole("button", { name: "Answer again" }).waitFor();
   // Waits until the answer's values are marked.
-  await page.waitForTimeout(SETTLES_MS);
+  await page.waitForTimeout(SETTLE_MS);
 }
 
 async function showWeather(page: Page): Promise<void> {

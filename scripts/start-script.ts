@@ -1,7 +1,7 @@
 import { codeOf, messageOf } from "../src/errors.ts";
 import { hasEntry, parentOf } from "./processes.ts";
 
-const CHECKED_EVERY_MS = 200;
+const CHECK_INTERVAL_MS = 200;
 const MAX_PORT = 65_535;
 
 /**
@@ -38,15 +38,15 @@ function stopSignal(): AbortSignal {
     process.once(signal, () => stopping.abort());
   }
   // A killed npm sends no signal.
-  const before = String(starters());
+  const before = String(ancestors());
   setInterval(() => {
-    if (String(starters()) !== before) stopping.abort();
-  }, CHECKED_EVERY_MS).unref();
+    if (String(ancestors()) !== before) stopping.abort();
+  }, CHECK_INTERVAL_MS).unref();
   return stopping.signal;
 }
 
 /** The parent of this process. With npm also the shell's parent, because some shells outlive a killed npm. */
-function starters(): readonly number[] {
+function ancestors(): readonly number[] {
   const pids = [process.ppid];
   const fromNpm = `npm_lifecycle_event=${process.env.npm_lifecycle_event}`;
   for (const pid of pids) {

@@ -18,7 +18,7 @@ import { spawnTied, type TiedProcess } from "./tied-process.ts";
 const CONTROL = 3;
 
 /** Variables with trusted certificates. Default: those of the system. */
-const TRUST = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
+const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 const { STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
 const here = import.meta.dirname;
@@ -38,7 +38,7 @@ async function serve(stopping: AbortSignal): Promise<number> {
   const { child, exited, stop } = start({ folder: await bundle(), mark, port });
   stopping.addEventListener("abort", () => void stop());
   if (stopping.aborted) void stop();
-  sayWhenReady(child, port).catch((error: unknown) => console.error(messageOf(error)));
+  logWhenReady(child, port).catch((error: unknown) => console.error(messageOf(error)));
   const code = await exited;
   release();
   if (!stopping.aborted) console.error("workerd has ended.");
@@ -75,7 +75,7 @@ function start({ folder, mark, port }: StartOptions): TiedProcess {
   ];
   // Passes the settings by name, and nothing else in this environment; not on the command line or in a file,
   // which others could read.
-  const names = [...settingNames, ...TRUST];
+  const names = [...settingNames, ...CERTIFICATE_VARIABLES];
   const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
   return spawnTied([workerd, "serve", ...places, config], {
     outputs: ["inherit", "inherit", "pipe"],
@@ -84,7 +84,7 @@ function start({ folder, mark, port }: StartOptions): TiedProcess {
 }
 
 /** Waits for workerd's own report, because another server may respond on the port. */
-async function sayWhenReady({ stdio }: ChildProcess, port: number): Promise<void> {
+async function logWhenReady({ stdio }: ChildProcess, port: number): Promise<void> {
   const control = stdio[CONTROL] as Readable;
   for await (const text of control.setEncoding("utf8")) {
     if (!String(text).includes('"listen"')) continue;

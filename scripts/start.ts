@@ -13,8 +13,8 @@ await runStartScript(async (signal) => {
   const port = portFromEnvironment();
   modelNamed(readSettings(settings), modelKinds);
   const listen = auth === "none" ? "loopback" : "everywhere";
-  const say = (line: string) => console.log(line);
-  const worker = await startLocalWorker({ port, stateDir, settings, listen, say, signal });
+  const log = (line: string) => console.log(line);
+  const worker = await startLocalWorker({ port, stateDir, settings, listen, log, signal });
   console.log(`ready ${worker.url}`);
   console.log(
     `\nOpen ${worker.url} in a browser, or ask from here:\n\n  ${exampleFor(worker.url)}\n`,

@@ -1,19 +1,19 @@
 import { setTimeout as wait } from "node:timers/promises";
 
 /** Time limit of a single health check. */
-const ANSWERS_WITHIN_MS = 1_000;
+const CHECK_TIMEOUT_MS = 1_000;
 const PAUSE_MS = 1_000;
 const PAUSE_AFTER_SILENCE_MS = 250;
 /** If this much data passed the listener since the last check, the process is slow, not in a loop. */
 const PROGRESS_BYTES = 256 * 1_024;
-const STARTS_WITHIN_MS = 60_000;
+const START_TIMEOUT_MS = 60_000;
 const MAX_RESTARTS = 3;
 
 /**
  * Failed health checks in a row after which a process is killed. Checks are counted, not timed, because a
  * sleeping machine sends none.
  */
-export interface Patience {
+export interface FailureLimits {
   /** If it has lost a child process since its last response. */
   readonly lost: number;
   /** If it has used `busyCpuMs` since then: it is in a loop. */
@@ -26,7 +26,7 @@ export interface Patience {
 }
 
 /** For a Worker, which may be busy for a while, for example with a large upload on a loaded machine. */
-export const PATIENT: Patience = {
+export const WORKER_LIMITS: FailureLimits = {
   lost: 5,
   busy: 8,
   busyCpuMs: 10_000,
@@ -35,7 +35,7 @@ export const PATIENT: Patience = {
 };
 
 /** For the process that runs code: it restarts quickly, and only code keeps it busy. */
-export const IMPATIENT: Patience = {
+export const SANDBOX_LIMITS: FailureLimits = {
   lost: 1,
   busy: 2,
   busyCpuMs: 1_000,
@@ -48,13 +48,13 @@ export interface Supervised {
   /** Its exit code. Resolves when all its child processes have ended too. */
   readonly exited: Promise<number>;
   /** Records its processes. Called after a response, because wrangler replaces its workerd at times. */
-  noteFamily(): void;
+  recordProcesses(): void;
   /** False if a recorded process has ended. */
-  isWhole(): boolean;
+  hasAllProcesses(): boolean;
   /** CPU time of the recorded processes, in milliseconds; undefined if unknown. */
   cpuMs(): number | undefined;
   /** The last output that it wrote to pipes. */
-  said(): string;
+  lastOutput(): string;
   /** Ends it and all its child processes at once. */
   kill(): void;
   /** Ends it gracefully, within a time limit. */
@@ -65,14 +65,14 @@ export interface SupervisorOptions {
   readonly start: () => Supervised;
   /** Health check: responds with 200 while the process works. */
   readonly url: string;
-  readonly patience: Patience;
+  readonly limits: FailureLimits;
   /** Bytes received and sent so far. Default: not counted. */
   readonly bytes?: () => number;
   /** Its name in messages, and what a restart does. */
   readonly name: string;
   readonly restart: string;
   /** Receives a line for each restart, when it begins. */
-  readonly say: (line: string) => void;
+  readonly log: (line: string) => void;
 }
 
 /**
@@ -91,8 +91,8 @@ export class Supervisor {
   }
 
   /** The last output of the process. */
-  said(): string {
-    return this.#current.said();
+  lastOutput(): string {
+    return this.#current.lastOutput();
   }
 
   /** True if the last known state is responsive. */
@@ -109,26 +109,26 @@ export class Supervisor {
       process.exited.then(() => false),
     ]);
     gone.abort();
-    if (isReady) process.noteFamily();
+    if (isReady) process.recordProcesses();
     this.#isUp = isReady && !this.#isStopping;
     return this.#isUp;
   }
 
   /** Resolves with an exit code once the process is stopped or cannot be restarted. Call it after `ready`. */
   async watch(): Promise<number> {
-    const { name, restart, say } = this.#options;
+    const { name, restart, log } = this.#options;
     for (;;) {
-      const why = await this.#untilSilent();
+      const why = await this.#untilUnresponsive();
       if (this.#isStopping) return this.#current.exited;
       this.#isUp = false;
-      say(`The ${name} ${why}; ${restart}.`);
+      log(`The ${name} ${why}; ${restart}.`);
       await this.#end();
       if (this.#isStopping) return 1;
       if (await this.#restart()) continue;
       const isStopping = this.#isStopping;
       await this.#end();
       if (isStopping) return 1;
-      say(`The ${name} did not start again.\n${this.#current.said()}`);
+      log(`The ${name} did not start again.\n${this.#current.lastOutput()}`);
       return 1;
     }
   }
@@ -164,40 +164,40 @@ export class Supervisor {
   }
 
   async #untilHealthy(signal: AbortSignal): Promise<boolean> {
-    const end = Date.now() + STARTS_WITHIN_MS;
+    const end = Date.now() + START_TIMEOUT_MS;
     while (Date.now() < end && !signal.aborted) {
-      if (await answers(this.#options.url)) return true;
+      if (await isResponsive(this.#options.url)) return true;
       await wait(100);
     }
     return false;
   }
 
   /** Resolves with the reason when the process has ended or does not respond. */
-  async #untilSilent(): Promise<string> {
+  async #untilUnresponsive(): Promise<string> {
     let hasExited = false;
     void this.#current.exited.then(() => {
       hasExited = true;
     });
     let { cpuMs, bytes } = this.#usage();
-    for (let unanswered = 0; ;) {
+    for (let failedChecks = 0; ;) {
       if (this.#isStopping) return "is stopped";
       if (hasExited) {
         // Ctrl-C ends the child too, perhaps before this process handles it.
         await wait(PAUSE_AFTER_SILENCE_MS);
         return "has ended";
       }
-      const hasAnswered = await answers(this.#options.url);
+      const hasResponded = await isResponsive(this.#options.url);
       const usage = this.#usage();
-      if (hasAnswered) this.#current.noteFamily();
-      if (hasAnswered || usage.bytes - bytes >= PROGRESS_BYTES) {
-        unanswered = 0;
+      if (hasResponded) this.#current.recordProcesses();
+      if (hasResponded || usage.bytes - bytes >= PROGRESS_BYTES) {
+        failedChecks = 0;
         ({ cpuMs } = usage);
       } else {
-        unanswered++;
-        if (unanswered >= this.#patience(cpuMs, usage.cpuMs)) return "does not answer";
+        failedChecks++;
+        if (failedChecks >= this.#failureLimit(cpuMs, usage.cpuMs)) return "does not answer";
       }
       ({ bytes } = usage);
-      const pause = wait(unanswered === 0 ? PAUSE_MS : PAUSE_AFTER_SILENCE_MS);
+      const pause = wait(failedChecks === 0 ? PAUSE_MS : PAUSE_AFTER_SILENCE_MS);
       await Promise.race([pause, this.#current.exited]);
     }
   }
@@ -206,17 +206,17 @@ export class Supervisor {
     return { cpuMs: this.#current.cpuMs(), bytes: this.#options.bytes?.() ?? 0 };
   }
 
-  #patience(before: number | undefined, now: number | undefined): number {
-    const { lost, busy, busyCpuMs, crowded, unknown } = this.#options.patience;
-    if (!this.#current.isWhole()) return lost;
+  #failureLimit(before: number | undefined, now: number | undefined): number {
+    const { lost, busy, busyCpuMs, crowded, unknown } = this.#options.limits;
+    if (!this.#current.hasAllProcesses()) return lost;
     if (before === undefined || now === undefined) return unknown;
     return now - before >= busyCpuMs ? busy : crowded;
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+async function isResponsive(url: string): Promise<boolean> {
   try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    const response = await fetch(url, { signal: AbortSignal.timeout(CHECK_TIMEOUT_MS) });
     await response.body?.cancel();
     return response.ok;
   } catch {

@@ -15,8 +15,8 @@ read -r _ <&9 || { rm -f -- "$0"; exit 1; }
 exec 9<&-
 exec "$@"`;
 
-const STOPS_WITHIN_MS = 5_000;
-const MAX_SAID_CHARS = 8_000;
+const STOP_TIMEOUT_MS = 5_000;
+const MAX_OUTPUT_CHARS = 8_000;
 
 type Output = "pipe" | "inherit";
 
@@ -86,22 +86,22 @@ export function spawnTied(command: readonly string[], options: TiedOptions): Tie
   child.stdin?.on("error", () => undefined).write("\n");
   const stop = async () => {
     child.kill("SIGTERM");
-    const timer = setTimeout(kill, STOPS_WITHIN_MS);
+    const timer = setTimeout(kill, STOP_TIMEOUT_MS);
     await exited;
     clearTimeout(timer);
   };
-  return { child, exited, said: collect(child), kill, stop, ...watched(family) };
+  return { child, exited, lastOutput: collect(child), kill, stop, ...watchProcesses(family) };
 }
 
-type Watched = Pick<Supervised, "noteFamily" | "isWhole" | "cpuMs">;
+type ProcessWatch = Pick<Supervised, "recordProcesses" | "hasAllProcesses" | "cpuMs">;
 
-function watched(family: () => readonly number[]): Watched {
+function watchProcesses(family: () => readonly number[]): ProcessWatch {
   let known: readonly number[] = [];
   return {
-    noteFamily: () => {
+    recordProcesses: () => {
       if (known.length === 0 || !known.every(isRunning)) known = family();
     },
-    isWhole: () => known.every(isRunning),
+    hasAllProcesses: () => known.every(isRunning),
     cpuMs: () => cpuMsOf(known),
   };
 }
@@ -118,7 +118,7 @@ function killGroup(leader: number | undefined): void {
 function collect(child: ChildProcess): () => string {
   let text = "";
   const add = (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-MAX_SAID_CHARS);
+    text = (text + chunk.toString()).slice(-MAX_OUTPUT_CHARS);
   };
   child.stdout?.on("data", add);
   child.stderr?.on("data", add);

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join, relative } from "node:path";
 
 /** A folder that has been filled for longer than this was left by a killed process. */
-const FILLS_WITHIN_MS = 10 * 60_000;
+const FILL_TIMEOUT_MS = 10 * 60_000;
 /** A replacement takes microseconds, but its process may be paused in the middle of it. */
 const MAX_COPIES = 400;
 const PAUSE_MS = 5;
@@ -113,7 +113,7 @@ export function newFolderFor(path: string): string {
   mkdirSync(parent, { recursive: true });
   for (const name of readdirSync(parent).filter((name) => name.startsWith(prefix))) {
     const made = statSync(join(parent, name), { throwIfNoEntry: false });
-    if (made === undefined || Date.now() - made.mtimeMs < FILLS_WITHIN_MS) continue;
+    if (made === undefined || Date.now() - made.mtimeMs < FILL_TIMEOUT_MS) continue;
     rmSync(join(parent, name), { recursive: true, force: true });
   }
   return mkdtempSync(join(parent, prefix));

@@ -35,12 +35,12 @@ export interface WranglerOptions {
   /** Identifies the processes of this server. */
   readonly mark: Mark;
   /** Receives each line of JSON that the Worker logs. Default: none. */
-  readonly say?: (line: string) => void;
+  readonly log?: (line: string) => void;
 }
 
 /** Starts `wrangler dev`. */
 export function startWrangler(options: WranglerOptions): TiedProcess {
-  const { port, stateDir, envFile, assets, main, mark, say } = options;
+  const { port, stateDir, envFile, assets, main, mark, log } = options;
   const parameters = [
     "dev",
     ...(main === undefined ? [] : [main]),
@@ -59,18 +59,18 @@ export function startWrangler(options: WranglerOptions): TiedProcess {
     env: { ...process.env, ...WRANGLER_ENVIRONMENT, ...mark },
     file: envFile,
   });
-  if (say !== undefined) forwardEvents(started.child, say);
+  if (log !== undefined) forwardEvents(started.child, log);
   return started;
 }
 
 /** Forwards the Worker's events. Other output is wrangler's own. */
-function forwardEvents({ stdout, stderr }: ChildProcess, say: (line: string) => void): void {
+function forwardEvents({ stdout, stderr }: ChildProcess, log: (line: string) => void): void {
   for (const input of [stdout, stderr]) {
     if (input === null) continue;
     createInterface({ input }).on("line", (line) => {
       // Wrangler adds colours to errors.
       const [event] = /\{"event":.*\}/.exec(line) ?? [];
-      if (event !== undefined) say(event);
+      if (event !== undefined) log(event);
     });
   }
 }

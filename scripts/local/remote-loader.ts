@@ -40,7 +40,7 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
   const socket = await connect(url, cancelled);
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const send = (...message: readonly unknown[]) => socket.send(JSON.stringify(message));
-  const asks = { call: host.call.bind(host), read: host.read.bind(host) };
+  const handlers = { call: host.call.bind(host), read: host.read.bind(host) };
   socket.addEventListener("message", ({ data }) => {
     const [kind, ...rest] = JSON.parse(String(data)) as [string, ...unknown[]];
     if (kind === "done") resolve(rest[0]);
@@ -48,7 +48,7 @@ async function finish(url: string, { code, host, job }: Run, cancelled: AbortSig
     if (kind !== "call" && kind !== "read") return;
     const [id, first, second] = rest;
     // The socket may be closed by now; the answer is then dropped.
-    asks[kind](first, second)
+    handlers[kind](first, second)
       .then((answer) => send("answer", id, answer))
       .catch(() => undefined);
   });

@@ -36,18 +36,18 @@ interface Run {
  * first; from then on it detects code that blocks the process. Code that ran before could block it
  * undetected.
  */
-let timesAsked = 0;
+let healthChecks = 0;
 
 export default {
   fetch(request: Request, { LOADER, SECRET }: Env): Response {
     const { pathname } = new URL(request.url);
     if (pathname === "/health") {
-      timesAsked++;
+      healthChecks++;
       return new Response("ok");
     }
     if (pathname !== `/${SECRET}`) return new Response("Not found", { status: 404 });
     // The caller tries again.
-    if (timesAsked < 2) return new Response("Not watched yet", { status: 503 });
+    if (healthChecks < 2) return new Response("Not watched yet", { status: 503 });
     const { 0: client, 1: server } = new WebSocketPair();
     server.accept();
     serve(server, LOADER);
@@ -94,11 +94,11 @@ class Host extends RpcTarget {
   }
 
   call(tool: unknown, input: unknown): Promise<unknown> {
-    return this.#ask("call", tool, input);
+    return this.#send("call", tool, input);
   }
 
   read(name: unknown, path: unknown): Promise<unknown> {
-    return this.#ask("read", name, path);
+    return this.#send("read", name, path);
   }
 
   answer(id: number, answer: unknown): void {
@@ -106,7 +106,7 @@ class Host extends RpcTarget {
     delete this.#waiting[id];
   }
 
-  #ask(kind: "call" | "read", first: unknown, second: unknown): Promise<unknown> {
+  #send(kind: "call" | "read", first: unknown, second: unknown): Promise<unknown> {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     const id = this.#waiting.push(resolve) - 1;
     this.#socket.send(JSON.stringify([kind, id, first, second]));

@@ -139,7 +139,7 @@ export class ConversationContext {
   /** Creates the conversation if it does not exist: tables and alarm. Throws `conflict` during an import. */
   wake(dueMs?: number): ConversationData {
     if (this.#data !== undefined) return this.#data;
-    this.deletion.requireArrived();
+    this.deletion.requireNotImporting();
     this.#data = this.newData();
     // The alarm is in one commit with the tables, so the conversation expires even after a crash. Values
     // saved soon after are due by then too, so saving them sets no second alarm.
@@ -153,7 +153,7 @@ export class ConversationContext {
     const { sql, bucket, setup } = this;
     const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
     const data = new ConversationData(sql, { bucket, retention, onAccess: this.#flushAccessSoon });
-    data.events.watch((events) => this.eventStreams.show(events));
+    data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
       setup.plans?.endRuns(data);
       data.tidyUp();

@@ -193,7 +193,7 @@ export class ConversationData {
   }
 }
 
-/** Delay before a sweep, so that bodies in use are released first. */
+/** Delay before the next sweep. A body in use is swept after its last reader or writer. */
 const SWEEP_AFTER_MS = 60_000;
 
 const RECOVER_AFTER_MS = 60_000;

@@ -21,7 +21,7 @@ export class Deletion {
   #deletion: Promise<void> | undefined;
   /** True until a deleted conversation is completely removed. Nothing may be written before that. */
   #isMarked = false;
-  #isArriving = false;
+  #isImporting = false;
 
   constructor(storage: ConversationStorage) {
     this.#storage = storage;
@@ -63,35 +63,35 @@ export class Deletion {
    * Makes the writes of `work` visible when it is done. Until then, and if it rejects or the process ends,
    * the conversation does not exist. Other writers wait.
    */
-  arrive<Result>(work: () => Promise<Result>): Promise<Result> {
-    const arrival = this.#arrive(work);
+  runImport<Result>(work: () => Promise<Result>): Promise<Result> {
+    const running = this.#runImport(work);
     const end = () => undefined;
-    this.#deletion = this.#untilDone(arrival.then(end, end));
-    return arrival;
+    this.#deletion = this.#untilDone(running.then(end, end));
+    return running;
   }
 
   /** Throws `conflict` during an import: a partial import must not be visible. */
-  requireArrived(): void {
-    if (!this.#isArriving) return;
+  requireNotImporting(): void {
+    if (!this.#isImporting) return;
     throw new ByrefError("conflict", "The conversation is being imported; try again.");
   }
 
-  async #arrive<Result>(work: () => Promise<Result>): Promise<Result> {
+  async #runImport<Result>(work: () => Promise<Result>): Promise<Result> {
     const { sql, alarmClock } = this.#storage;
-    markArriving(sql);
-    this.#isArriving = true;
+    markImporting(sql);
+    this.#isImporting = true;
     try {
       // If the process ends, the alarm wakes the object, which then removes the partial import.
-      await alarmClock.setBy(Date.now() + ARRIVAL_MS);
+      await alarmClock.setBy(Date.now() + IMPORT_CLEANUP_MS);
       const result = await work();
-      markArrived(sql);
+      markImported(sql);
       return result;
     } catch (error) {
       this.#isMarked = true;
       await this.#finish();
       throw error;
     } finally {
-      this.#isArriving = false;
+      this.#isImporting = false;
     }
   }
 
@@ -128,7 +128,7 @@ export class Deletion {
 }
 
 /** Time after which a partial import is removed if the process ends. */
-const ARRIVAL_MS = 60_000;
+const IMPORT_CLEANUP_MS = 60_000;
 
 function wasDeleted(): ByrefError {
   return new ByrefError("conversation_not_found", "The conversation was deleted meanwhile.");
@@ -155,15 +155,15 @@ export function markDeleted(sql: Sql): void {
   });
 }
 
-/** Marks later writes for deletion, until `markArrived`. */
-function markArriving(sql: Sql): void {
+/** Marks later writes for deletion, until `markImported`. */
+function markImporting(sql: Sql): void {
   sql.transaction(() => {
     migrate(sql);
     sql.run(`INSERT INTO meta (key, value) VALUES ('${DELETING}', '1')`);
   });
 }
 
-function markArrived(sql: Sql): void {
+function markImported(sql: Sql): void {
   sql.run(`DELETE FROM meta WHERE key = '${DELETING}'`);
 }
 

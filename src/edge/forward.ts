@@ -6,7 +6,7 @@ import { conversationOf } from "./conversation-of.ts";
 import type { ConversationParts } from "./conversation-parts.ts";
 import { isAllowedOrigin } from "./auth/authenticator.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
-import { passedOn } from "./http/passed-on.ts";
+import { mutableResponse } from "./http/mutable-response.ts";
 import { parse } from "./http/parse.ts";
 import { parseJson, readChat, readText, requireJsonType } from "./http/read-body.ts";
 import { withEnd } from "./http/whole-body.ts";
@@ -40,7 +40,7 @@ export async function forward(
   }
   if (header !== undefined) headers.set(...header);
   const init = { method: raw.method, headers, body: body ?? null };
-  return passedOn(await conversationOf(context, id).fetch(raw.url, init));
+  return mutableResponse(await conversationOf(context, id).fetch(raw.url, init));
 }
 
 interface Received {

@@ -227,10 +227,10 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
     Object.fromEntries(given.map((name) => [name, env[name]])),
   );
   if (result.success) return result.data;
-  const said = result.error.issues.map(
+  const messages = result.error.issues.map(
     ({ path, message }) => `${path.map(String).join(".")} ${message}`,
   );
-  throw new ByrefError("bad_configuration", `${said.join("; ")}.`);
+  throw new ByrefError("bad_configuration", `${messages.join("; ")}.`);
 }
 
 const known = new WeakMap<object, Settings>();

@@ -2,12 +2,12 @@
  * Returns a function that calls `work` once, `delayMs` after its first call. Calls until then have no effect.
  */
 export function throttled(delayMs: number, work: () => void): () => void {
-  let isAsked = false;
+  let isScheduled = false;
   return () => {
-    if (isAsked) return;
-    isAsked = true;
+    if (isScheduled) return;
+    isScheduled = true;
     setTimeout(() => {
-      isAsked = false;
+      isScheduled = false;
       work();
     }, delayMs);
   };

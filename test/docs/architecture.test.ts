@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 
 const page = readFileSync("docs/architecture.md", "utf8");
-/** `| folder | what it is | begin with |` */
+/** `| folder | contents | begin with |` */
 const rows = [...page.matchAll(/^\| `(src\/[^`]+)` \| (.+) \| (.+) \|$/gm)].map(
   ([, folder = "", , begin = ""]) => ({ folder, begin: namesIn(begin) }),
 );

@@ -42,7 +42,7 @@ async function start(): Promise<void> {
   worker = startWrangler({ port, stateDir, envFile, mark: { BYREF_STATE_LOCK: stateDir } });
   url = `http://localhost:${port}`;
   await vi.waitFor(async () => {
-    expect((await fetch(`${url}/health`)).status, worker.said()).toBe(200);
+    expect((await fetch(`${url}/health`)).status, worker.lastOutput()).toBe(200);
   }, EVENTUALLY);
 }
 

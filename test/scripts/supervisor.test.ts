@@ -1,22 +1,22 @@
 import { describe, expect, it } from "vitest";
-import { type Patience, type Supervised, Supervisor } from "../../scripts/supervisor.ts";
+import { type FailureLimits, type Supervised, Supervisor } from "../../scripts/supervisor.ts";
 
 const MIB = 1_048_576;
-const patience: Patience = { lost: 1, busy: 2, busyCpuMs: 1_000, crowded: 4, unknown: 3 };
+const limits: FailureLimits = { lost: 1, busy: 2, busyCpuMs: 1_000, crowded: 4, unknown: 3 };
 
 /** How often a process that never answers is asked before it is given up, after it has once answered. */
 async function questionsUntilGivenUp(
-  given: Partial<Pick<Supervised, "cpuMs" | "isWhole">>,
+  given: Partial<Pick<Supervised, "cpuMs" | "hasAllProcesses">>,
   bytesAt: (question: number) => number = () => 0,
 ): Promise<number> {
   let questions = -1;
   const exit = Promise.withResolvers<number>();
   const process: Supervised = {
     exited: exit.promise,
-    noteFamily: () => undefined,
-    isWhole: () => true,
+    recordProcesses: () => undefined,
+    hasAllProcesses: () => true,
     cpuMs: () => 0,
-    said: () => "",
+    lastOutput: () => "",
     kill: () => exit.resolve(1),
     stop: async () => exit.resolve(0),
     ...given,
@@ -27,9 +27,9 @@ async function questionsUntilGivenUp(
     start: () => process,
     // Nobody can listen on this port.
     url: "http://127.0.0.1:0/health",
-    patience,
+    limits,
     bytes: () => bytesAt(++questions),
-    say: (line) => {
+    log: (line) => {
       expect(line).toBe("The Worker does not answer; it is restarted.");
       void supervisor.stop();
     },
@@ -42,21 +42,21 @@ describe.concurrent("a process that does not answer is given up", () => {
   it("soon, if it has used much CPU meanwhile: it is in a loop", async () => {
     let cpuMs = 0;
     const asked = await questionsUntilGivenUp({ cpuMs: () => (cpuMs += 1_000) });
-    expect(asked).toBe(patience.busy);
+    expect(asked).toBe(limits.busy);
   });
 
   it("late, if it has not: others crowd it out", async () => {
-    expect(await questionsUntilGivenUp({})).toBe(patience.crowded);
+    expect(await questionsUntilGivenUp({})).toBe(limits.crowded);
   });
 
   it("at once, if it has lost one of its own processes", async () => {
-    expect(await questionsUntilGivenUp({ isWhole: () => false })).toBe(patience.lost);
+    expect(await questionsUntilGivenUp({ hasAllProcesses: () => false })).toBe(limits.lost);
   });
 
   it("not while a large upload passes, however much CPU that takes", async () => {
     let cpuMs = 0;
     const bytesAt = (question: number) => Math.min(question, 2) * MIB;
     const asked = await questionsUntilGivenUp({ cpuMs: () => (cpuMs += 1_000) }, bytesAt);
-    expect(asked).toBe(2 + patience.busy);
+    expect(asked).toBe(2 + limits.busy);
   });
 });

@@ -36,12 +36,12 @@ export class TenantSpend {
 
   /** Grants the whole claim, or nothing. */
   #take({ key, window, spent, wants }: Claim): Grant {
-    const looked = wants.map(({ what, count, maximum }) => {
+    const checks = wants.map(({ what, count, maximum }) => {
       const all = [ALL, window, what] as const;
       const lease = [key, window, what] as const;
-      const had = this.#get(lease) ?? spent[what];
-      const upTo = Math.max(had, spent[what]);
-      const used = (this.#get(all) ?? this.#begin(window)) + upTo - had;
+      const leased = this.#get(lease) ?? spent[what];
+      const upTo = Math.max(leased, spent[what]);
+      const used = (this.#get(all) ?? this.#begin(window)) + upTo - leased;
       const grant = (more: number) => {
         this.#set(all, used + more);
         this.#set(lease, upTo + more);
@@ -54,8 +54,8 @@ export class TenantSpend {
       const refused = { what, count, maximum, spent: used - upTo + spent[what] };
       return { what, isRefused, refused, grant, more: moreFor(what, missing, free) };
     });
-    const refused = looked.find(({ isRefused }) => isRefused)?.refused;
-    const upTo = looked.map(({ what, grant, more }) => [what, grant(refused ? 0 : more)]);
+    const refused = checks.find(({ isRefused }) => isRefused)?.refused;
+    const upTo = checks.map(({ what, grant, more }) => [what, grant(refused ? 0 : more)]);
     return refused ? { refused } : { upTo: Object.fromEntries(upTo) as Partial<Spent> };
   }
 

@@ -32,7 +32,7 @@ export class ClientBody {
   }
 
   /** Cancels the rest of the body. Unread bytes sometimes block a local server for seconds. */
-  letGo(reason?: unknown): void {
+  cancel(reason?: unknown): void {
     this.#cancel(reason).catch(() => undefined);
   }
 
@@ -50,7 +50,7 @@ export class ClientBody {
         if (this.#allBytes > this.#maxBytes) throw (this.#error = tooLarge(this.#maxBytes));
         return value;
       } catch (error) {
-        this.letGo(error);
+        this.cancel(error);
         throw error;
       }
     };

@@ -44,8 +44,8 @@ export class EventStreams {
   }
 
   /** Sends newly written events. */
-  show(events: readonly ConversationEvent[]): void {
-    for (const reader of this.#readers) reader.show(events);
+  publish(events: readonly ConversationEvent[]): void {
+    for (const reader of this.#readers) reader.publish(events);
   }
 
   /** Ends all streams, because the conversation was deleted. */
@@ -93,7 +93,7 @@ class EventReader {
   }
 
   /** If there are many events, sends the first page now, and the others as the client reads. */
-  show(events: readonly ConversationEvent[]): void {
+  publish(events: readonly ConversationEvent[]): void {
     if (!this.#isLive) return;
     if (events.length <= limits.maxPageSize) {
       return this.#sendEvents(events.filter(({ id }) => id > this.#last));

@@ -1,7 +1,7 @@
 import { ByteBuffer } from "../../value/byte-buffer.ts";
 
 /** A buffer for a body that is received in pieces. `ByteBuffer` holds the whole body. */
-export type Holding = Pick<ByteBuffer, "add" | "size" | "text">;
+export type BodyBuffer = Pick<ByteBuffer, "add" | "size" | "text">;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
@@ -18,7 +18,7 @@ const MESSAGES = "messages";
  * elements are dropped as they are received, because together they may exceed the size limit of a request.
  * The remaining text may still be invalid JSON, which the parser detects.
  */
-export class LastMessage implements Holding {
+export class LastMessage implements BodyBuffer {
   readonly #held: ByteBuffer;
   /** The start of the current element of `messages` in the buffer, while inside that array. */
   #elementAt: number | undefined;

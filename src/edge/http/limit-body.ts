@@ -18,7 +18,7 @@ export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const body = new ClientBody(req.raw.body, maxBytes);
   context.set("body", body);
   await next();
-  body.letGo();
+  body.cancel();
   // The body's error replaces any response that resulted from it.
   if (body.error !== undefined) context.res = problem(body.error);
 };

@@ -3,9 +3,9 @@ import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
 
 /** Returns the argument. Throws `limit_exceeded` if its JSON is longer than a message may be. */
-export function bounded<Asked extends object>(asked: Asked): Asked {
-  requireMessageSize(byteLength(JSON.stringify(asked)));
-  return asked;
+export function bounded<Body extends object>(body: Body): Body {
+  requireMessageSize(byteLength(JSON.stringify(body)));
+  return body;
 }
 
 /** Throws `limit_exceeded` if there are more bytes than one message may have. */

@@ -11,8 +11,8 @@ export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, 
     at: clip([at, ...path].join("."), MAX_PLACE_CHARS),
     message: clip(message, MAX_ISSUE_CHARS),
   }));
-  const said = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
-  throw new ByrefError("bad_request", said, { issues });
+  const summary = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
+  throw new ByrefError("bad_request", summary, { issues });
 }
 
 const MAX_PLACE_CHARS = 200;

@@ -7,7 +7,7 @@ import { parsedJson, type Json } from "../../value/json.ts";
 import { type MediaType, parseMediaType } from "../../value/media-type.ts";
 import type { AppEnv } from "../app-env.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { type Holding, LastMessage } from "./last-message.ts";
+import { type BodyBuffer, LastMessage } from "./last-message.ts";
 import { requireMessageSize } from "./message-size.ts";
 
 type Posted = Context<AppEnv>;
@@ -20,7 +20,7 @@ export function readChat(context: Posted): Promise<string> {
 /** Reads a body as text. Throws `limit_exceeded` if it is longer than a message may be. */
 export async function readText(
   { var: { body } }: Posted,
-  held: Holding = new ByteBuffer(limits.maxMessageBytes),
+  held: BodyBuffer = new ByteBuffer(limits.maxMessageBytes),
 ): Promise<string> {
   for await (const bytes of body.pieces()) held.add(bytes);
   requireMessageSize(held.size);

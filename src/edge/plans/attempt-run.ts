@@ -16,7 +16,7 @@ import {
 import type { ConversationContext } from "../conversation-context.ts";
 import { plansOf } from "./plans-of.ts";
 import { attempt, type TurnStart } from "../turns/attempt.ts";
-import type { Watched } from "../telemetry/telemetry.ts";
+import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import { recordTools } from "../turns/tool-events.ts";
 
 /** The start of a plan run. */
@@ -70,7 +70,7 @@ export function attemptRecovered(
 }
 
 type AttemptedRun = RunStart &
-  Pick<Watched, "conversation" | "recovered"> & { readonly run: string };
+  Pick<ObservedTurn, "conversation" | "recovered"> & { readonly run: string };
 
 function attemptIn(
   context: ConversationContext,

@@ -15,14 +15,14 @@ export function endRuns(data: ConversationData): void {
   // Checked first, because finding a run's variables scans all variables.
   if (!plans.isUsed) return;
   const head = journal.head();
-  const goesOn = head?.isOpen === true ? head.id : undefined;
+  const continuing = head?.isOpen === true ? head.id : undefined;
   for (const record of plans.runningRuns()) {
     // Its turn was closed while the application had no plans.
-    if (record.id !== goesOn) failRun(plans, record);
+    if (record.id !== continuing) failRun(plans, record);
   }
   const runs = store.runs();
   if (runs.length === 0) return;
-  const open = new Set(goesOn === undefined ? [] : [goesOn]);
+  const open = new Set(continuing === undefined ? [] : [continuing]);
   const namesOf = new Map<string, readonly string[]>();
   for (const { id, plan, needs } of plans.openRuns()) {
     open.add(id);

@@ -4,7 +4,7 @@ import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./a
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { plansOf } from "./plans-of.ts";
-import { chooseAgent, chooseAgentOrStandIn } from "../turns/chosen-agent.ts";
+import { chooseAgent, chooseAgentOrFallback } from "../turns/chosen-agent.ts";
 import type { QueuedTurn } from "../turns/turn-queue.ts";
 import type { Json } from "../../value/json.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
@@ -204,7 +204,7 @@ export class Plans {
   recover({ id, agent }: TurnHead): void {
     const { setup } = this.#context;
     const plan = this.#records?.run(id)?.record.plan ?? "";
-    const chooseNow = () => chooseAgentOrStandIn(setup, () => this.#context.settings, agent);
+    const chooseNow = () => chooseAgentOrFallback(setup, () => this.#context.settings, agent);
     const live = this.#take(plan, chooseNow, async (start) => {
       const recoveredLog = start.log.recover(start.data.journal);
       await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
@@ -239,9 +239,9 @@ export class Plans {
     const result = live.result.then((run) =>
       runViewOf(plan.plan, run, { store: this.#context.store }),
     );
-    const whole = (view: Awaited<typeof result>) => Response.json(view);
+    const toResponse = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
-    return respond(headers.get("accept"), { log: live.log, result, whole, ...from });
+    return respond(headers.get("accept"), { log: live.log, result, toResponse, ...from });
   }
 
   #required(id: string): PlanRecord {

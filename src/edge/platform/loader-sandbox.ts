@@ -119,9 +119,9 @@ function broken(error: unknown): SandboxError {
   if (message.includes("had hung")) {
     return { kind: "thrown", message: "The code waits for something that never happens." };
   }
-  const [, said] = /Uncaught (.+)/.exec(message) ?? [];
+  const [, thrown] = /Uncaught (.+)/.exec(message) ?? [];
   const line = lineIn(Number(/code\.js:(\d+)/.exec(message)?.[1]));
-  return { kind: "thrown", message: said ?? message, ...line };
+  return { kind: "thrown", message: thrown ?? message, ...line };
 }
 
 /** Validates the isolate's answer, which the code may have forged. */

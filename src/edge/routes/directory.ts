@@ -24,11 +24,11 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     const directory = directoryOf(context.env, context.get("tenant"));
     if (directory === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
     const { entries, next } = await directory.list(query);
-    const asked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
-    const gone = asked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
+    const checked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
+    const deleted = checked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
     // Deleted while the directory was unavailable.
-    if (gone.length > 0) await directory.forget(gone);
-    const conversations = asked.flatMap(({ entry, status }) => {
+    if (deleted.length > 0) await directory.forget(deleted);
+    const conversations = checked.flatMap(({ entry, status }) => {
       if (status === undefined) return [];
       const { id, title, createdMs, updatedMs } = entry;
       const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];

@@ -48,8 +48,8 @@ export const chatEndpoint: Endpoint<ConversationParts> = endpoint(
   ({ body, headers, request }, { turns }) => {
     const turn = turnIn(body);
     const idempotencyKey = headers["Idempotency-Key"];
-    const asked = bounded({ ...turn, conversation: body.id, idempotencyKey });
-    return turns.take(asked, request.headers);
+    const turnRequest = bounded({ ...turn, conversation: body.id, idempotencyKey });
+    return turns.take(turnRequest, request.headers);
   },
 );
 
@@ -63,13 +63,13 @@ export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
     answers,
   },
   ({ params, body, headers, request }, { turns }) => {
-    const asked = {
+    const turnRequest = {
       approvals: [approvalOf(params.approval, body)],
       run: body.run,
       conversation: params.id,
       idempotencyKey: headers["Idempotency-Key"],
     };
-    return turns.take(bounded(asked), request.headers);
+    return turns.take(bounded(turnRequest), request.headers);
   },
 );
 
@@ -86,14 +86,14 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       answers,
     },
     ({ params, body: { agent, input, message }, headers, request }, { turns }) => {
-      const asked = {
+      const turnRequest = {
         agent,
         input,
         message: parseMessage(message),
         conversation: params.id,
         idempotencyKey: headers["Idempotency-Key"],
       };
-      return turns.take(bounded(asked), request.headers);
+      return turns.take(bounded(turnRequest), request.headers);
     },
   ),
   endpoint(

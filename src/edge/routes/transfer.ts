@@ -9,11 +9,11 @@ import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { text, wholeNumber } from "../http/parameters.ts";
 import { parse } from "../http/parse.ts";
-import { passedOn } from "../http/passed-on.ts";
+import { mutableResponse } from "../http/mutable-response.ts";
 import { parseJson, requireJsonType } from "../http/read-body.ts";
 import { withEnd } from "../http/whole-body.ts";
 import { locationQuery } from "../placement.ts";
-import { exportTo, importFrom, partsFile, takePart } from "../transfer/transfer-requests.ts";
+import { exportTo, importFrom, partsFile, storePart } from "../transfer/transfer-requests.ts";
 
 /** `POST …/fork`. */
 export const forkBody = z.strictObject({ id: z.string().optional() });
@@ -60,7 +60,7 @@ export const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PUT /transfer/parts",
     { summary: "Stores a part", query: place, content: file, answers: { 201: "Stored" } },
-    ({ query, request }, { context }) => takePart(context, query, request),
+    ({ query, request }, { context }) => storePart(context, query, request),
   ),
   endpoint(
     "GET /transfer/parts",
@@ -85,10 +85,10 @@ export const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       const target = conversationOf(context, id);
       for (let tries = 1; ; tries++) {
         const exported = await exportFrom(conversationOf(context), params.id);
-        if (!exported.ok) return passedOn(exported);
+        if (!exported.ok) return mutableResponse(exported);
         const imported = await importInto(target, id, exported);
         if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
-          return passedOn(imported);
+          return mutableResponse(imported);
         }
       }
     },
@@ -116,11 +116,11 @@ export const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
         headers: [header, ["content-type", "application/octet-stream"]],
         body,
       });
-      if (!stored.ok) return passedOn(stored);
+      if (!stored.ok) return mutableResponse(stored);
       await stored.arrayBuffer();
       if (part < of) return Response.json({ import: upload, part, of }, { status: 202 });
       try {
-        return await goLive(context, parts);
+        return await importParts(context, parts);
       } finally {
         await deleteParts(parts, upload);
       }
@@ -162,17 +162,17 @@ function requireSmallPart({ headers }: Request): void {
 }
 
 /** Imports under the file's own id if that is free, otherwise under a new one. */
-async function goLive(context: Context<AppEnv>, parts: RemoteConversation): Promise<Response> {
+async function importParts(context: Context<AppEnv>, parts: RemoteConversation): Promise<Response> {
   let imported: Response | undefined;
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const file = await parts.fetch("http://conversation/transfer/parts");
-    if (!file.ok) return passedOn(file);
+    if (!file.ok) return mutableResponse(file);
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
     imported = await importInto(conversationOf(context, id), id, file);
     if (!(await isRefused(imported, "conversation_exists"))) break;
   }
-  return imported === undefined ? new Response(null, { status: 500 }) : passedOn(imported);
+  return imported === undefined ? new Response(null, { status: 500 }) : mutableResponse(imported);
 }
 
 function exportFrom(conversation: RemoteConversation, id: string): Promise<Response> {

@@ -78,7 +78,7 @@ export class SocketConnection {
   }
 
   /** Call this when the socket is gone. */
-  hangUp(): void {
+  disconnect(): void {
     for (const request of this.#requests.values()) request.state = "gone";
     this.#requests.clear();
   }
@@ -118,12 +118,12 @@ export class SocketConnection {
       this.#socket.send(text);
     } catch {
       // The socket is closed, and the close event has not arrived yet.
-      this.hangUp();
+      this.disconnect();
     }
   }
 
   #close(code: number, reason: string): void {
-    this.hangUp();
+    this.disconnect();
     closeSocket(this.#socket, code, reason);
   }
 

@@ -81,13 +81,13 @@ export class Sockets {
 
   /** Call this when the client is gone. Running turns continue. */
   close(socket: WebSocket): void {
-    this.#hangUp(socket);
+    this.#disconnect(socket);
     closeSocket(socket, 1000, "");
   }
 
   #end(): void {
     for (const socket of this.#context.state.getWebSockets()) {
-      this.#hangUp(socket);
+      this.#disconnect(socket);
       closeSocket(socket, 1000, "The conversation was deleted.");
     }
   }
@@ -101,8 +101,8 @@ export class Sockets {
     else stop();
   }
 
-  #hangUp(socket: WebSocket): void {
-    this.#connections.get(socket)?.hangUp();
+  #disconnect(socket: WebSocket): void {
+    this.#connections.get(socket)?.disconnect();
     this.#connections.delete(socket);
   }
 
@@ -122,7 +122,7 @@ export class Sockets {
         throw new ByrefError("too_many_turns", message);
       }
       const span =
-        frame.type === "send" ? await this.#ask(request, turnOf(frame)) : this.#find(frame);
+        frame.type === "send" ? await this.#beginTurn(request, turnOf(frame)) : this.#find(frame);
       if (span !== undefined) await stream(connection, request, span);
       connection.send(request, { type: span === undefined ? "no-active" : "end" });
     } catch (error) {
@@ -131,7 +131,7 @@ export class Sockets {
     connection.finish(request);
   }
 
-  async #ask(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
+  async #beginTurn(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn);
     // The log contains the error too.
     result.catch((error: unknown) => console.error(error));

@@ -9,7 +9,7 @@ import { readTraceParent, Trace } from "./trace.ts";
 import { dataPointOf, type RecordedEnd, turnRecord, type TurnSubject } from "./turn-record.ts";
 
 /** The observed turn, and the trace of its request. */
-export interface Watched extends Omit<TurnSubject, "tenant" | "traceId"> {
+export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {
   /** The request's header, or the context that `watch` returned for an earlier attempt at the turn. */
   readonly traceparent?: string | null | undefined;
 }
@@ -30,10 +30,10 @@ export class Telemetry {
   }
 
   /** Observes an attempt from now until `end`. */
-  watch(watched: Watched) {
+  watch(turn: ObservedTurn) {
     const trace = new Trace(Date.now);
     const { root } = trace;
-    const context = this.#contextOf(watched.traceparent);
+    const context = this.#contextOf(turn.traceparent);
     return {
       /** Stored with the turn, so that a later attempt belongs to the same trace. */
       trace: context,
@@ -45,13 +45,13 @@ export class Telemetry {
       end: (end: RecordedEnd) => {
         const { status, code, finishReason, usage } = end;
         trace.end({ ...usage, finishReason, error: status === "failed" ? code : undefined });
-        this.#report({ ...watched, traceparent: context }, trace, end);
+        this.#report({ ...turn, traceparent: context }, trace, end);
       },
     };
   }
 
   /** A valid header, or the id of a new trace. Undefined if nothing is exported. */
-  #contextOf(given: Watched["traceparent"] = null): string | undefined {
+  #contextOf(given: ObservedTurn["traceparent"] = null): string | undefined {
     if (given !== null && (readTraceParent(given) !== undefined || TRACE_ID.test(given))) {
       return given.slice(0, TRACE_PARENT_CHARS);
     }
@@ -63,7 +63,7 @@ export class Telemetry {
     }
   }
 
-  #report({ traceparent, ...watched }: Watched, trace: Trace, end: RecordedEnd): void {
+  #report({ traceparent, ...turn }: ObservedTurn, trace: Trace, end: RecordedEnd): void {
     try {
       const { env } = this.#options;
       const { ANALYTICS }: Partial<Bindings> = env;
@@ -72,7 +72,7 @@ export class Telemetry {
       // Skipped when the trace is not sampled.
       const collector = parent?.isSampled === false ? undefined : collectorIn(settings);
       const traceId = collector && (parent?.traceId ?? traceparent ?? randomHex(16));
-      const record = turnRecord({ tenant: this.#tenant, ...watched, traceId }, trace, end);
+      const record = turnRecord({ tenant: this.#tenant, ...turn, traceId }, trace, end);
       if (settings.LOG === "turns") console.log(JSON.stringify(record));
       if (collector !== undefined && traceId !== undefined) {
         const request = tracesRequest(trace, record, {

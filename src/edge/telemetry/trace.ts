@@ -2,7 +2,7 @@ import * as limits from "../../limits.ts";
 import type { Activity, ObservedActivity, Outcome } from "../../tool/observer.ts";
 
 /** The agent is not known until the turn begins. */
-const NOBODY: Activity = { kind: "agent", name: "" };
+const UNKNOWN_AGENT: Activity = { kind: "agent", name: "" };
 
 /** The activities of one attempt at a turn. */
 export class Trace {
@@ -21,7 +21,7 @@ export class Trace {
 
   constructor(now: () => number) {
     this.now = now;
-    this.root = this.begin(NOBODY);
+    this.root = this.begin(UNKNOWN_AGENT);
   }
 
   begin(activity: Activity, parent?: Span): Span {

@@ -93,19 +93,19 @@ function* messages({ history }: ConversationData): Generator<TransferRecord> {
 
 async function* variables({ store }: ConversationData): AsyncGenerator<TransferRecord> {
   for (const name of store.transfer.names()) {
-    const leaving = store.transfer.open(name);
-    if (leaving === undefined) continue;
+    const opened = store.transfer.open(name);
+    if (opened === undefined) continue;
     try {
-      const { info, run, inputDigest } = leaving;
+      const { info, run, inputDigest } = opened;
       yield {
         type: "variable",
         info: writable<TransferOf<"variable">["info"]>(info),
         ...compact({ run, inputDigest }),
       };
       // A secret is exported without its value.
-      if (info.visibility !== "secret") yield* dataOf(info.bytes, leaving);
+      if (info.visibility !== "secret") yield* dataOf(info.bytes, opened);
     } finally {
-      leaving.close();
+      opened.close();
     }
   }
 }

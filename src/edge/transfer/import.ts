@@ -81,7 +81,7 @@ class Import {
       case "variable":
         return this.#takeVariable(record as VariableRecord & TransferOf<"variable">);
       case "tombstone":
-        return this.#bury(record.tombstone as Tombstone);
+        return this.#addTombstone(record.tombstone as Tombstone);
       case "numbers":
         this.#numbers = record.numbers;
         return;
@@ -121,14 +121,14 @@ class Import {
     if (visibility === "secret") {
       const { inputDigest } = record;
       const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
-      return this.#bury(tombstoneOf(record.info, eviction));
+      return this.#addTombstone(tombstoneOf(record.info, eviction));
     }
     const { store } = this.#data;
     const content = await store.receive(this.#bytes(bytes), mediaType);
     await store.transfer.restore(record, content);
   }
 
-  #bury(tombstone: Tombstone): void {
+  #addTombstone(tombstone: Tombstone): void {
     this.#tombstones.push(tombstone);
     const actual = this.#tombstones.length;
     const maximum = limits.maxTombstones;

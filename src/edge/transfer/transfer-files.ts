@@ -9,7 +9,7 @@ import type { TransferOf } from "./transfer-format.ts";
 type FileRecord = TransferOf<"file">;
 
 /** A file to export. */
-export interface LeavingFile {
+export interface ExportedFile {
   readonly record: FileRecord;
   /** Reads the bytes from `from` to before `to`. Rejects with `conflict` if the file has changed. */
   read(from: number, to: number): Promise<Uint8Array>;
@@ -36,7 +36,7 @@ export class TransferFiles {
   }
 
   /** Undefined for a file that no longer exists, and for a secret one. */
-  async open(path: string): Promise<LeavingFile | undefined> {
+  async open(path: string): Promise<ExportedFile | undefined> {
     const info = await this.#files.info(path);
     const head = info === undefined ? null : await this.#bucket.head(this.#keyOf(path));
     if (head === null || info === undefined || info.labels.visibility === "secret")

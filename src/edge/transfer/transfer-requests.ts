@@ -30,14 +30,16 @@ export async function importFrom(
     throw new ByrefError("conversation_exists", `There is a conversation ${id} already.`);
   }
   const files = filesOf(context);
-  await context.deletion.arrive(() => importInto({ data: context.newData(), files, id }, incoming));
+  await context.deletion.runImport(() =>
+    importInto({ data: context.newData(), files, id }, incoming),
+  );
   context.wake();
   await context.settle();
   return Response.json({ id }, { status: 201 });
 }
 
 /** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
-export async function takePart(
+export async function storePart(
   context: ConversationContext,
   { part, of }: { readonly part: number; readonly of: number },
   request: Request,

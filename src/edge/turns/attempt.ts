@@ -6,7 +6,7 @@ import type { PlatformServices } from "../../turn/toolbox.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
-import type { Watched } from "../telemetry/telemetry.ts";
+import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/turn-record.ts";
 import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
 
@@ -15,13 +15,13 @@ export interface TurnStart extends QueueSlot {
   /** Chooses the agent. Throws for a request that has become invalid while it waited. */
   readonly chooseNow: () => ChosenAgent;
   /** The header of the request that led to the turn. */
-  readonly traceparent?: Watched["traceparent"];
+  readonly traceparent?: ObservedTurn["traceparent"];
   /** The post that led to the turn. */
   readonly post?: Post;
 }
 
 /** A start, and where the attempt's output is recorded. */
-export interface AttemptOptions<Result> extends TurnStart, Watched {
+export interface AttemptOptions<Result> extends TurnStart, ObservedTurn {
   /** Receives each chunk of the stream. */
   readonly emit: (chunk: UIMessageChunk) => void;
   /** Returns the receiver for the chunks of an agent called inside the attempt. */

@@ -61,7 +61,7 @@ export function chooseAgent(
  * Like `chooseAgent`, for a turn or run that continues. If its agent, or something that the agent needs, is
  * unavailable, each model call fails with that error, which ends the turn or run.
  */
-export function chooseAgentOrStandIn(
+export function chooseAgentOrFallback(
   agentSetup: AgentSetup,
   settings: () => Settings,
   name: string,
@@ -69,12 +69,12 @@ export function chooseAgentOrStandIn(
   try {
     return chooseAgent(agentSetup, settings(), name);
   } catch (error) {
-    return standInFor(name, error);
+    return fallbackFor(name, error);
   }
 }
 
 /** Replaces an agent that is not available: each call of its model fails with the error. */
-function standInFor(name: string, error: unknown): ChosenAgent {
+function fallbackFor(name: string, error: unknown): ChosenAgent {
   const agent: Agent = { name, description: "", instructions: "", tools: {} };
   const fail = () => Promise.reject(error);
   const model: LanguageModelV4 = {

@@ -12,7 +12,7 @@ import type { TurnRequest } from "./turn-request.ts";
 import type { QueuedTurn } from "./turn-queue.ts";
 
 /** A turn that this request, or an earlier one, requested. */
-export type AskedTurn = QueuedTurn<TurnResult>;
+export type RequestedTurn = QueuedTurn<TurnResult>;
 
 /** Identifies a post that is sent again; undefined if it has no id and no key. */
 export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<Post | undefined> {
@@ -31,10 +31,10 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
 
 /** Makes posts idempotent: the same post twice is one turn. */
 export class PostedTurns {
-  readonly #running = new Set<{ readonly post: Post; readonly turn: AskedTurn }>();
+  readonly #running = new Set<{ readonly post: Post; readonly turn: RequestedTurn }>();
 
   /** The turn of an equal post, if there is one. Throws `idempotency_mismatch`. */
-  find(post: Post, data: ConversationData | undefined): AskedTurn | undefined {
+  find(post: Post, data: ConversationData | undefined): RequestedTurn | undefined {
     for (const { post: other, turn } of this.#running) {
       // Called first because it throws for a different body.
       const isSame = isSameKey(post, other);
@@ -49,7 +49,7 @@ export class PostedTurns {
   }
 
   /** Keeps the turn until it ends. */
-  add(post: Post, turn: AskedTurn): void {
+  add(post: Post, turn: RequestedTurn): void {
     const running = { post, turn };
     this.#running.add(running);
     const forget = () => void this.#running.delete(running);
@@ -58,7 +58,7 @@ export class PostedTurns {
 }
 
 /** Undefined if the turn has no message, or no longer. */
-function endedTurn(id: string, { history, journal }: ConversationData): AskedTurn | undefined {
+function endedTurn(id: string, { history, journal }: ConversationData): RequestedTurn | undefined {
   const message = history.get(id);
   if (message === undefined) return undefined;
   const isNewest = journal.head()?.id === id;

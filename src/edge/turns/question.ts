@@ -29,21 +29,21 @@ export async function questionOf(
     return { replace: () => history.removeAnswers(undefined) };
   }
   const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
-  const taken = await receiveMessage(message.parts, { store, urlOf });
-  const asked = { message: questionFrom(message, taken) };
+  const received = await receiveMessage(message.parts, { store, urlOf });
+  const question = { message: questionFrom(message, received) };
   const isEdit = isThere && isRepeated !== true;
-  return isEdit ? { ...asked, replace: () => history.removeFrom(messageId) } : asked;
+  return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;
 }
 
 export function nothingToRepeat(): ByrefError {
   return new ByrefError("bad_request", "There is no message here that could be answered again.");
 }
 
-function questionFrom(message: UserMessage, taken: ReceivedMessage): StoredMessage {
+function questionFrom(message: UserMessage, received: ReceivedMessage): StoredMessage {
   return {
     id: message.id ?? crypto.randomUUID(),
     role: "user",
-    ...taken,
+    ...received,
     createdAt: new Date().toISOString(),
   };
 }

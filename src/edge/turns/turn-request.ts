@@ -161,6 +161,6 @@ function partFrom(part: { readonly type: string }, at: string): IncomingPart {
   const isData = "url" in part && typeof part.url === "string" && /^data:/iu.test(part.url);
   if (part.type === "file" && isData) return parse(filePart, part, at);
   const what = part.type === "file" ? "a file that is not a data URL" : `type ${part.type}`;
-  const said = `${at} has ${what}; a message may hold text, and files as data URLs.`;
-  throw new ByrefError("unsupported_part", said);
+  const message = `${at} has ${what}; a message may hold text, and files as data URLs.`;
+  throw new ByrefError("unsupported_part", message);
 }

@@ -16,7 +16,7 @@ const PLAIN_TEXT_HEADERS = {
 
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
   /** Creates the response when the turn is done. */
-  readonly whole: (result: Result) => Response;
+  readonly toResponse: (result: Result) => Response;
 }
 
 /** Responds in the form that `Accept` requests. Default: the UI message stream. */
@@ -31,11 +31,11 @@ export async function respond<Result>(
   if (type === "text/plain") {
     return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
   }
-  return turn.whole(await turn.result);
+  return turn.toResponse(await turn.result);
 }
 
 /** `variables`: those at the end of the turn, newest last. */
-export function wholeTurn(
+export function turnResponse(
   { message, metadata, error }: TurnResult,
   variables: readonly VariableInfo[],
 ): Response {

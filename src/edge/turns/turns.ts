@@ -14,15 +14,15 @@ import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Plans } from "../plans/plans.ts";
 import { attempt, type TurnStart } from "./attempt.ts";
-import { chooseAgent, chooseAgentOrStandIn, type ChosenAgent } from "./chosen-agent.ts";
-import { type AskedTurn, PostedTurns, postOf } from "./posted-turns.ts";
+import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
+import { type RequestedTurn, PostedTurns, postOf } from "./posted-turns.ts";
 import { nothingToRepeat, questionOf } from "./question.ts";
 import { recordRemains, recordTools } from "./tool-events.ts";
 import type { TurnRequest } from "./turn-request.ts";
-import { respond, wholeTurn } from "./turn-response.ts";
+import { respond, turnResponse } from "./turn-response.ts";
 
 /** Facts about the request. */
-interface Asked {
+interface RequestDetails {
   readonly post: Post | undefined;
   readonly traceparent: string | null;
 }
@@ -43,31 +43,32 @@ export class Turns {
     this.recover();
     const decided = await this.#plans?.decide(turn, headers);
     if (decided !== undefined) return decided;
-    const asked = await this.begin(turn, headers.get("traceparent"));
+    const requested = await this.begin(turn, headers.get("traceparent"));
     const variables = () => this.#context.store.list({ last: limits.maxPageSize });
-    const whole = (result: Awaited<AskedTurn["result"]>) => wholeTurn(result, variables());
-    return respond(headers.get("accept"), { ...asked, whole });
+    const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
+      turnResponse(result, variables());
+    return respond(headers.get("accept"), { ...requested, toResponse });
   }
 
   /** Starts the requested turn, or finds the one of an equal post. */
-  async begin(turn: TurnRequest, traceparent: string | null = null): Promise<AskedTurn> {
+  async begin(turn: TurnRequest, traceparent: string | null = null): Promise<RequestedTurn> {
     const { deletion } = this.#context;
     const post = await postOf(turn);
     await deletion.whenDone();
     this.recover();
     // No await from here on: of equal posts at the same time, the first begins the turn.
     const known = post === undefined ? undefined : this.#posted.find(post, this.#context.data);
-    return known ?? this.#ask(turn, this.#choose(turn), { post, traceparent });
+    return known ?? this.#enqueue(turn, this.#choose(turn), { post, traceparent });
   }
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
   #choose({ approvals, agent, isRepeated, message }: TurnRequest): ChosenAgent {
     const { data, queue, setup } = this.#context;
-    const asksAgain = isRepeated === true && message === undefined;
+    const answersStoredQuestion = isRepeated === true && message === undefined;
     // A question does not need the earlier messages.
-    const needsNewest = asksAgain || approvals !== undefined;
+    const needsNewest = answersStoredQuestion || approvals !== undefined;
     const newest = needsNewest ? data?.history.newest() : undefined;
-    if (asksAgain && newest === undefined) throw nothingToRepeat();
+    if (answersStoredQuestion && newest === undefined) throw nothingToRepeat();
     if (approvals !== undefined && !queue.isRunning) decidedIn(newest, approvals);
     // A turn that waited continues with its own agent.
     return chooseAgent(
@@ -77,7 +78,11 @@ export class Turns {
     );
   }
 
-  #ask(turn: TurnRequest, chosen: ChosenAgent, { post, traceparent }: Asked): AskedTurn {
+  #enqueue(
+    turn: TurnRequest,
+    chosen: ChosenAgent,
+    { post, traceparent }: RequestDetails,
+  ): RequestedTurn {
     const { queue } = this.#context;
     const { whenBusy } = chosen.agent;
     const isBusy = queue.isRunning && turn.approvals === undefined;
@@ -85,7 +90,7 @@ export class Turns {
     // The waiting calls are known when the previous turn has ended.
     const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn));
     const about = { chooseNow, traceparent, ...(post && { post }) };
-    const asked = this.#context.enqueue((slot) =>
+    const requested = this.#context.enqueue((slot) =>
       answerTurn(this.#context, turn, { ...slot, ...about }),
     );
     // A message does not stop a run that a person approved.
@@ -93,8 +98,8 @@ export class Turns {
     // While the approved calls run, their question counts as posted.
     const question =
       turn.approvals === undefined ? undefined : this.#context.data?.journal.head()?.post;
-    for (const one of [post, question]) if (one !== undefined) this.#posted.add(one, asked);
-    return asked;
+    for (const one of [post, question]) if (one !== undefined) this.#posted.add(one, requested);
+    return requested;
   }
 
   /**
@@ -118,7 +123,7 @@ export class Turns {
       else this.#plans.recover(head);
       return;
     }
-    const chooseNow = () => chooseAgentOrStandIn(setup, () => this.#context.settings, head.agent);
+    const chooseNow = () => chooseAgentOrFallback(setup, () => this.#context.settings, head.agent);
     const turn = this.#context.enqueue(async (slot) => {
       const recoveredLog = slot.log.recover(slot.data.journal);
       await pause(recoveryDelayMs(recoveredLog, Date.now()), slot.signal);

@@ -29,8 +29,8 @@ export async function putValue(context: ConversationContext, put: PutRequest): P
   try {
     return await deletion.stoppably((signal) => putVariable(context.wake().store, put, signal));
   } finally {
-    const isNothing = context.data?.isEmpty === true && deletion.isIdle;
-    await (isNothing ? deletion.start() : context.settle());
+    const isUnused = context.data?.isEmpty === true && deletion.isIdle;
+    await (isUnused ? deletion.start() : context.settle());
   }
 }
 
@@ -62,7 +62,7 @@ async function putVariable(
   const write: Write = { ...options, name, value: content, sources: ["caller"], keepsMetadata };
   const commit = () => committed(() => store.prepare(write), check);
   try {
-    return await (isExtension(write) ? inTurn(store, commit) : commit());
+    return await (isExtension(write) ? inOrder(store, commit) : commit());
   } catch (error) {
     store.discard(content);
     throw error;
@@ -98,7 +98,7 @@ const lastExtensions = new WeakMap<VariableStore, Promise<unknown>>();
  * Runs extending writes one after the other: a write that lost a conflict would have read and written a large
  * value in vain.
  */
-function inTurn<Result>(store: VariableStore, work: () => Promise<Result>): Promise<Result> {
+function inOrder<Result>(store: VariableStore, work: () => Promise<Result>): Promise<Result> {
   const result = (lastExtensions.get(store) ?? Promise.resolve()).then(work);
   const settled = result.catch(() => undefined);
   lastExtensions.set(store, settled);

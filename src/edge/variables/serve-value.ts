@@ -21,7 +21,7 @@ import { preferred } from "../http/preferred.ts";
 import { etagOf } from "./etags.ts";
 
 /** The parts of a request that select a value's representation. */
-export interface Asked {
+export interface ValueRequest {
   readonly part: Part;
   readonly headers: Headers;
 }
@@ -40,7 +40,7 @@ interface Part {
 export async function serveValue(
   store: VariableStore,
   info: VariableInfo,
-  { part, headers }: Asked,
+  { part, headers }: ValueRequest,
 ): Promise<Response> {
   const { path = [], offset, limit } = part;
   const isPart = path.length > 0 || offset !== undefined || limit !== undefined;
@@ -56,14 +56,14 @@ export async function serveValue(
   const served = chosen(headers, info, wholeOffersOf(info));
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
-  const [stored, asked] = [formatOf(info.mediaType), formatOf(served.mediaType)];
-  if (stored === "json" && asked === "records") {
+  const [stored, requested] = [formatOf(info.mediaType), formatOf(served.mediaType)];
+  if (stored === "json" && requested === "records") {
     return respond(written((await store.read(info.name)) ?? null, served.mediaType), served);
   }
   const open = store.open(info.name);
   if (open === undefined) throw new ByrefError("variable_not_found", `There is no ${info.name}.`);
   try {
-    if (stored !== asked) return respond(await jsonBodyOf(open, stored), served);
+    if (stored !== requested) return respond(await jsonBodyOf(open, stored), served);
     return await serveBytes(
       open,
       served,
@@ -128,9 +128,9 @@ function written(value: Json, mediaType: string): string {
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
-type AskedRange = ByteRange | "whole" | "unsatisfiable";
+type RequestedRange = ByteRange | "whole" | "unsatisfiable";
 
-function rangeIn(headers: Headers, { etag }: Served, size: number): AskedRange {
+function rangeIn(headers: Headers, { etag }: Served, size: number): RequestedRange {
   return appliesRange(headers.get("if-range"), etag)
     ? byteRangeIn(headers.get("range"), size)
     : "whole";
@@ -140,23 +140,23 @@ function rangeIn(headers: Headers, { etag }: Served, size: number): AskedRange {
 async function serveBytes(
   open: OpenValue,
   served: Served,
-  asked: AskedRange | Part,
+  requested: RequestedRange | Part,
 ): Promise<Response> {
   const size = open.info.bytes;
-  if (asked === "unsatisfiable") {
+  if (requested === "unsatisfiable") {
     open.close();
     return unsatisfiable(size);
   }
-  if (typeof asked === "object" && !("from" in asked)) {
-    const from = Math.min(asked.offset ?? 0, size);
-    const to = Math.min(from + (asked.limit ?? size), size);
+  if (typeof requested === "object" && !("from" in requested)) {
+    const from = Math.min(requested.offset ?? 0, size);
+    const to = Math.min(from + (requested.limit ?? size), size);
     return respond(await bodyOf(open, { from, to }), served);
   }
-  const range = asked === "whole" ? { from: 0, to: size } : asked;
+  const range = requested === "whole" ? { from: 0, to: size } : requested;
   const response = respond(
     await bodyOf(open, range),
     served,
-    asked === "whole" ? undefined : contentRange(range, size),
+    requested === "whole" ? undefined : contentRange(range, size),
   );
   response.headers.set("accept-ranges", "bytes");
   return response;

@@ -149,7 +149,7 @@ describe("GET events as a stream", () => {
     const first = quick.next();
     for (let id = 1; id <= 15; id++) {
       happened.push({ ...event, id });
-      streams.show(happened.slice(-1));
+      streams.publish(happened.slice(-1));
       expect((await (id === 1 ? first : quick.next()))?.id).toBe(id);
     }
     expect((await waiting)?.done).toBe(false);
