@@ -190,7 +190,7 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     const chosen = places === undefined ? [] : chosenPlaces(places);
     const value = failureReport(input.failure);
     const report = { value, notes: [], places: chosen, isFailure: true };
-    return { kind: "done", prepare: savingOf(prepared, report) };
+    return done(prepared, report);
   }
   // A named variable may change while the tool runs: the labels of both versions count.
   const addNamed = () => {
@@ -201,8 +201,24 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
     const result = await tool.run(prepared);
     addNamed();
     named.include(labels);
-    return { kind: "done", prepare: savingOf(prepared, result) };
+    return done(prepared, result);
   } catch (error) {
     return failedCall(error, { name, options, labels });
   }
+}
+
+function done(prepared: PreparedCall, result: CallResult): ToolRun {
+  const changes = changedBy(prepared, result);
+  return { kind: "done", prepare: savingOf(prepared, result), changes };
+}
+
+/** Names of the variables that the result is saved in; undefined: any. */
+function changedBy(
+  { input, places }: PreparedCall,
+  result: CallResult,
+): readonly string[] | undefined {
+  if (!("output" in result)) return result.places.map(({ name }) => name);
+  const names = typeof result.output === "function" ? (input.names ?? []) : undefined;
+  if (result.save !== undefined || names?.length === 0) return undefined;
+  return [...(names ?? []), ...(places?.places ?? []).map(({ name }) => name)];
 }

@@ -224,15 +224,29 @@ interface Finished extends Planned {
   readonly save: PreparedWrite<Saved> | Failure;
 }
 
-/** The leading calls that have finished, with their results prepared. */
+/**
+ * The leading calls that have finished, with their results prepared. A call that changes a variable which an
+ * earlier one of them changes is left for the next commit: it extends what that one wrote.
+ */
 async function preparedOf(running: readonly RunningCall[]): Promise<readonly Finished[]> {
   const finished: Finished[] = [];
+  const earlier: Changes[] = [];
   for (const { call, ready, run } of running) {
     if (run === undefined) break;
+    const changes = run.kind === "failed" ? [] : run.changes;
+    if (!earlier.every((one) => areApart(one, changes))) break;
+    earlier.push(changes);
     const save = run.kind === "failed" ? run : await run.prepare().catch(failureOf);
     finished.push({ call, ready, save });
   }
   return finished;
+}
+
+type Changes = readonly string[] | undefined;
+
+function areApart(one: Changes, other: Changes): boolean {
+  if (one?.length === 0 || other?.length === 0) return true;
+  return one !== undefined && other !== undefined && !one.some((name) => other.includes(name));
 }
 
 interface Failure {

@@ -138,7 +138,7 @@ export function idleVariables(at: Testing): void {
     after(20 * HOUR_MS);
     await at.store.read("b");
     const before = facts(at.store);
-    expect(() => at.store.save({ name: "c", value: "x".repeat(50) })).toThrow(
+    await expect(at.store.save({ name: "c", value: "x".repeat(50) })).rejects.toThrow(
       "maxConversationBytes",
     );
     expect(facts(at.store)).toEqual(before);

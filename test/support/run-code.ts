@@ -99,6 +99,7 @@ export function fakeTool(
           const value = await act(input);
           return {
             kind: "done",
+            changes: [],
             prepare: async () => {
               const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
               const save = { value, name: automatic, tool: name, ...write };
