@@ -44,14 +44,14 @@ export class Deletion {
 
   /** Runs work that a deletion can stop. */
   stoppably<Result>(work: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
-    const stopping = new AbortController();
-    return this.stoppable(stopping, work(stopping.signal));
+    const controller = new AbortController();
+    return this.stoppable(controller, work(controller.signal));
   }
 
   /** The same for work that has begun. */
-  stoppable<Result>(stopping: AbortController, running: Promise<Result>): Promise<Result> {
-    this.#running.set(stopping, running);
-    return running.finally(() => this.#running.delete(stopping));
+  stoppable<Result>(controller: AbortController, running: Promise<Result>): Promise<Result> {
+    this.#running.set(controller, running);
+    return running.finally(() => this.#running.delete(controller));
   }
 
   start(): Promise<void> {
@@ -102,7 +102,7 @@ export class Deletion {
   }
 
   async #stopAndDelete(): Promise<void> {
-    for (const stopping of this.#running.keys()) stopping.abort(wasDeleted());
+    for (const controller of this.#running.keys()) controller.abort(wasDeleted());
     await Promise.allSettled(this.#running.values());
     markDeleted(this.#storage.sql);
     this.#isMarked = true;

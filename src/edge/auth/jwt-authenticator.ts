@@ -45,7 +45,7 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
         ...(audience !== undefined && { audience }),
       },
     );
-    if (isToken(protectedHeader.typ) && hasSoundTimes(payload)) return payload;
+    if (isTokenType(protectedHeader.typ) && hasValidTimes(payload)) return payload;
   } catch (error) {
     if (codeOf(error) === "keys_unavailable") throw error;
   }
@@ -68,12 +68,12 @@ function keysAt(url: string): PublicKeys {
 }
 
 /** True for the `typ` values of access tokens, and for none. */
-function isToken(type: unknown): boolean {
+function isTokenType(type: unknown): boolean {
   return type === undefined || type === "JWT" || type === "at+jwt";
 }
 
 /** Checks what `jwtVerify` does not: infinite times, and an `iat` in the future. */
-function hasSoundTimes({ exp, nbf, iat }: Claims): boolean {
+function hasValidTimes({ exp, nbf, iat }: Claims): boolean {
   const isFinite = [exp, nbf, iat].every((time) => time === undefined || Number.isFinite(time));
   return isFinite && !(Number(iat) > Date.now() / 1_000 + limits.tokenLeewaySeconds);
 }

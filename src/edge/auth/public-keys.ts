@@ -58,19 +58,19 @@ export class PublicKeys {
     const found = this.#keys.get(id);
     if (found !== undefined && now - this.#fetchedMs < FRESH_MS) return found;
     if (now >= this.#nextMs) await this.#fetch(now);
-    if (this.#isGood(now)) return this.#keys.get(id);
+    if (this.#isUsable(now)) return this.#keys.get(id);
     const message = "The keys that tokens are checked with cannot be had now; try again later.";
     throw new ByrefError("keys_unavailable", message);
   }
 
-  #isGood(now: number): boolean {
+  #isUsable(now: number): boolean {
     return now - this.#fetchedMs < STALE_MS;
   }
 
   async #fetch(now: number): Promise<void> {
     // During the fetch, other requests use the cached keys, or fetch too if there are none: a request must
     // not wait for another request's fetch, which may be cancelled.
-    if (this.#isGood(now)) this.#nextMs = now + RETRY_MS;
+    if (this.#isUsable(now)) this.#nextMs = now + RETRY_MS;
     try {
       this.#keys = await withTimeLimit(FETCH_MS, (signal) => fetchKeys(this.#url, signal));
       this.#fetchedMs = now;

@@ -29,7 +29,7 @@ export class ConversationIndex {
   }
 
   /** Calls `update` after a short delay, so that a turn's first words do not wait for it. */
-  readonly updateSoon = throttled(ASIDE_MS, () => this.update());
+  readonly updateSoon = throttled(UPDATE_DELAY_MS, () => this.update());
 
   /** Sends a new title at once, and a new time of activity once a minute. Does not throw. */
   update(): void {
@@ -74,4 +74,4 @@ export class ConversationIndex {
 }
 
 const REFRESH_MS = 60_000;
-const ASIDE_MS = 50;
+const UPDATE_DELAY_MS = 50;

@@ -41,7 +41,7 @@ export class ClientBody {
     return async () => {
       const startMs = Date.now();
       const silence = new Deadline(limits.bodySilenceMs - this.#waitedMs, {
-        error: () => (this.#error = tooSilent()),
+        error: () => (this.#error = tooSlow()),
       });
       try {
         const { value } = await silence.race(reader.read());
@@ -70,7 +70,7 @@ export function tooLarge(maxBytes: number): ByrefError {
   return new ByrefError("body_too_large", `A body is at most ${maxBytes} bytes.`);
 }
 
-function tooSilent(): ByrefError {
+function tooSlow(): ByrefError {
   return new ByrefError(
     "body_timeout",
     `The body stopped: fewer than ${limits.minBodyBytes} bytes of it came in ${limits.bodySilenceMs / 1_000} s.`,

@@ -18,7 +18,7 @@ export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): Pi
   try {
     reader = body.getReader({ mode: "byob" });
   } catch {
-    return copying(body.getReader(), headBytes);
+    return copyingReader(body.getReader(), headBytes);
   }
   let buffer: ArrayBufferLike = new ArrayBuffer(headBytes + PIECE_BYTES);
   return {
@@ -33,7 +33,10 @@ export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): Pi
 }
 
 /** For a stream that provides its own buffers. */
-function copying(reader: ReadableStreamDefaultReader<Uint8Array>, headBytes: number): PieceReader {
+function copyingReader(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  headBytes: number,
+): PieceReader {
   return {
     read: async () => {
       const { value } = await reader.read();

@@ -20,7 +20,7 @@ export const openaiModels: ModelProvider = {
       headers: { authorization: `Bearer ${MODEL_API_KEY}` },
       fileIdPrefixes: ["file-"],
     });
-    return wrapLanguageModel({ model, middleware: WITHOUT_A_COPY });
+    return wrapLanguageModel({ model, middleware: WITHOUT_STORE });
   },
 };
 
@@ -28,6 +28,6 @@ export const openaiModels: ModelProvider = {
  * Turns off `store`, OpenAI's default, so that the conversation is stored only here. With it, later calls
  * would refer to messages in OpenAI's copy instead of sending them.
  */
-const WITHOUT_A_COPY = defaultSettingsMiddleware({
+const WITHOUT_STORE = defaultSettingsMiddleware({
   settings: { providerOptions: { openai: { store: false } } },
 });

@@ -32,7 +32,7 @@ export class R2Files implements Files {
       ...(expected === undefined ? {} : { onlyIf: conditionFor(expected) }),
     });
     if (put !== null) return { path, bytes: body.byteLength };
-    throw overtaken(path);
+    throw writeConflict(path);
   }
 
   async info(path: string): Promise<FileInfo | undefined> {
@@ -47,7 +47,7 @@ export class R2Files implements Files {
     requireReadable(path, head.size);
     const object = await this.#bucket.get(key, { onlyIf: { etagMatches: head.etag } });
     if (object === null) return undefined;
-    if (!("body" in object)) throw overtaken(path);
+    if (!("body" in object)) throw writeConflict(path);
     return { ...infoOf(object), text: textOf(path, await object.arrayBuffer()) };
   }
 
@@ -67,7 +67,7 @@ export class R2Files implements Files {
   }
 }
 
-function overtaken(path: string): ByrefError {
+function writeConflict(path: string): ByrefError {
   return new ByrefError("conflict", `Somebody else has written file:${path} meanwhile.`);
 }
 

@@ -47,7 +47,7 @@ export function planEndpoints(
       async ({ query: { agent }, request, text }, parts) => {
         const { format } = planFormatOf(request, planFormats);
         const proposal = { format, text: await text(), agent };
-        return Response.json(await changing(parts).propose(proposal), { status: 201 });
+        return Response.json(await plansToChange(parts).propose(proposal), { status: 201 });
       },
     ),
     endpoint(
@@ -66,12 +66,12 @@ export function planEndpoints(
     endpoint(
       "POST /conversations/:id/plans/:plan/approve",
       { summary: "Lets it run", answers: { 200: plan } },
-      async ({ params }, parts) => Response.json(await changing(parts).approve(params.plan)),
+      async ({ params }, parts) => Response.json(await plansToChange(parts).approve(params.plan)),
     ),
     endpoint(
       "POST /conversations/:id/plans/:plan/cancel",
       { summary: "Ends it, and what runs of it", answers: { 200: plan } },
-      async ({ params }, parts) => Response.json(await changing(parts).cancel(params.plan)),
+      async ({ params }, parts) => Response.json(await plansToChange(parts).cancel(params.plan)),
     ),
     runEndpoint,
   ];
@@ -92,7 +92,7 @@ const runEndpoint: Endpoint<ConversationParts> = endpoint(
     },
   },
   ({ params: { id, plan }, body, request }, parts) =>
-    changing(parts).run(plan, { ...body, conversation: id }, request.headers),
+    plansToChange(parts).run(plan, { ...body, conversation: id }, request.headers),
 );
 
 function plansOf({ plans }: ConversationParts): Plans {
@@ -101,7 +101,7 @@ function plansOf({ plans }: ConversationParts): Plans {
 }
 
 /** Recovers an interrupted turn or run before a change. */
-function changing(parts: ConversationParts): Plans {
+function plansToChange(parts: ConversationParts): Plans {
   parts.turns.recover();
   return plansOf(parts);
 }

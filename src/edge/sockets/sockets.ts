@@ -20,7 +20,7 @@ const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
  * Delay before an abort of a resumed request takes effect. A client that resumes again first aborts its
  * earlier resume, and does not want to stop the turn.
  */
-const RESUMES_WITHIN_MS = 250;
+const RESUME_GRACE_MS = 250;
 
 /**
  * The server side of the AI SDK's `WebSocketChatTransport`. The platform holds the sockets, also while the
@@ -97,7 +97,7 @@ export class Sockets {
     if (request?.log === undefined) return;
     const { log, isResumed } = request;
     const stop = () => this.#context.queue.stopOne(log);
-    if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUMES_WITHIN_MS));
+    if (isResumed) this.#stops.set(socket, setTimeout(stop, RESUME_GRACE_MS));
     else stop();
   }
 

@@ -58,7 +58,7 @@ function nanoseconds(ms: number): string {
 
 type Attributes = Readonly<Record<string, string | number | boolean | object | undefined>>;
 
-function aboutSpan({ activity, outcome, startMs, answersMs }: Span): Attributes {
+function aboutSpan({ activity, outcome, startMs, firstOutputMs }: Span): Attributes {
   const { kind, name, model, provider, toolCallId } = activity;
   const { finishReason, inputTokens, outputTokens, error } = outcome;
   return {
@@ -71,8 +71,8 @@ function aboutSpan({ activity, outcome, startMs, answersMs }: Span): Attributes 
     "gen_ai.request.model": model,
     "gen_ai.request.stream": kind === "model" || undefined,
     // A double, even if it is whole.
-    "gen_ai.response.time_to_first_chunk": answersMs && {
-      doubleValue: (answersMs - startMs) / 1e3,
+    "gen_ai.response.time_to_first_chunk": firstOutputMs && {
+      doubleValue: (firstOutputMs - startMs) / 1e3,
     },
     "gen_ai.response.finish_reasons": finishReason && [finishReason],
     "gen_ai.usage.input_tokens": inputTokens,

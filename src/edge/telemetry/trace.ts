@@ -49,7 +49,7 @@ export class Span implements ObservedActivity {
   activity: Activity;
   readonly parent: Span | undefined;
   readonly startMs: number;
-  answersMs: number | undefined;
+  firstOutputMs: number | undefined;
   endMs: number | undefined;
   outcome: Outcome = {};
   readonly #trace: Trace;
@@ -66,7 +66,7 @@ export class Span implements ObservedActivity {
   }
 
   firstOutput(): void {
-    this.answersMs ??= this.#trace.now();
+    this.firstOutputMs ??= this.#trace.now();
   }
 
   end(outcome: Outcome = {}): void {

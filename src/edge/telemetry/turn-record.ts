@@ -24,7 +24,9 @@ export type TurnRecord = ReturnType<typeof turnRecord>;
 export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, end: RecordedEnd) {
   const { activity, startMs, durationMs } = root;
   const { name, model = "", provider = "" } = activity;
-  const first = spans.find(({ parent, answersMs }) => parent === root && answersMs !== undefined);
+  const first = spans.find(
+    ({ parent, firstOutputMs }) => parent === root && firstOutputMs !== undefined,
+  );
   const { model: models, tool: tools } = sums;
   return {
     event: "turn",
@@ -35,7 +37,7 @@ export function turnRecord(subject: TurnSubject, { root, spans, sums }: Trace, e
     startedAt: new Date(startMs).toISOString(),
     durationMs,
     /** Time until the first part from its own model. */
-    firstPartMs: first?.answersMs && first.answersMs - startMs,
+    firstPartMs: first?.firstOutputMs && first.firstOutputMs - startMs,
     /** Every try, including those of called agents. */
     modelCalls: models.calls,
     modelMs: models.ms,

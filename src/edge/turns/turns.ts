@@ -113,7 +113,7 @@ export class Turns {
     this.recover();
   }
 
-  /** Continues a turn or run that a crash, or a full queue, has interrupted. Call it before another begins. */
+  /** Continues a turn or run that a crash, or full storage, has interrupted. Call it before another begins. */
   recover(): void {
     const { data, queue, setup } = this.#context;
     const head = data?.journal.head();

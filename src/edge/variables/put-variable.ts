@@ -46,7 +46,7 @@ async function putVariable(
 ): Promise<Put> {
   const conditions = guardsIn(conditionsIn(request.headers));
   const check = () => {
-    if (store.glance(name)?.run !== undefined) throw ofRun(name);
+    if (store.glance(name)?.run !== undefined) throw ownedByRun(name);
     const info = options.mode === "new" ? undefined : store.info(name);
     requireConditions(conditions, info === undefined ? undefined : etagOf(info));
     return info === undefined;
@@ -70,7 +70,7 @@ async function putVariable(
 }
 
 /** The error of a write to a run's own variable, which only the run changes. */
-function ofRun(name: string): ByrefError {
+function ownedByRun(name: string): ByrefError {
   return new ByrefError("conflict", `${name} is a run's own; choose another name.`);
 }
 
