@@ -49,6 +49,7 @@ export class Directory extends runtime.Directory {}
 export default runtime.worker;
 `,
   "src/model.ts": `import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import type { ModelProvider } from "byref";
 import { simulateReadableStream } from "ai";
 
 /** Asks for the weather in NYC, and refers to it. */

@@ -1,12 +1,8 @@
 import { env } from "cloudflare:workers";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
-import {
-  createRuntime,
-  modelFromSettings,
-  openaiCompatibleModels,
-  planSupport,
-} from "../../../src/byref.ts";
+import { demoModels } from "../../../examples/demo-model/demo-model.ts";
+import { createRuntime, modelFromSettings, planSupport } from "../../../src/byref.ts";
 
 // The test binds it, and nobody else.
 const { WORLD_URL } = env as unknown as { WORLD_URL: string };
@@ -39,7 +35,7 @@ const runtime = createRuntime({
     },
   ],
   plans: planSupport(),
-  model: modelFromSettings(openaiCompatibleModels),
+  model: modelFromSettings(demoModels),
 });
 
 export class Conversation extends runtime.Conversation {}
