@@ -1,8 +1,9 @@
-import { ByrefError, codeOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import { Content, isStored, jsonContent, type StoredBody, valueIn } from "./bytes/content.ts";
 import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
+import { retryConflicts } from "./retry-conflicts.ts";
 import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Write } from "./variable-store.ts";
@@ -61,11 +62,10 @@ export class Batch {
   /** Prepares and commits, and repeats this if another write commits first. Always settles the batch. */
   async save(): Promise<readonly VariableInfo[]> {
     try {
-      for (let tries = 1; ; tries++) {
+      return await retryConflicts(MAX_TRIES, async () => {
         await this.prepare();
-        const infos = this.#tryCommit(tries);
-        if (infos !== undefined) return infos;
-      }
+        return this.#commit();
+      });
     } finally {
       this.settle();
     }
@@ -75,16 +75,6 @@ export class Batch {
   settle(): void {
     for (const body of this.#inUse) this.#tools.state.bodies.drop(body);
     this.#inUse = [];
-  }
-
-  /** Returns undefined if another write committed first and the batch can be retried. */
-  #tryCommit(tries: number): readonly VariableInfo[] | undefined {
-    try {
-      return this.#commit();
-    } catch (error) {
-      if (codeOf(error) === "conflict" && tries < MAX_TRIES) return undefined;
-      throw error;
-    }
   }
 
   #commit(): readonly VariableInfo[] {

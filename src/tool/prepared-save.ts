@@ -1,4 +1,5 @@
 import { ByrefError, codeOf } from "../errors.ts";
+import { retryConflicts } from "../store/retry-conflicts.ts";
 import type { PreparedWrite, Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 
@@ -86,15 +87,8 @@ export function mapped<From, To>(
 }
 
 /** Prepares and commits a change; repeats both after a conflict with another write. */
-export async function saved<Result>(prepare: Prepare<Result>): Promise<Result> {
-  for (let tries = 1; ; tries++) {
-    const { commit } = await prepare();
-    try {
-      return commit();
-    } catch (error) {
-      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
-    }
-  }
+export function saved<Result>(prepare: Prepare<Result>): Promise<Result> {
+  return retryConflicts(MAX_TRIES, async () => (await prepare()).commit());
 }
 
 const MAX_TRIES = 20;

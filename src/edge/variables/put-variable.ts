@@ -1,3 +1,4 @@
+import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
@@ -106,20 +107,17 @@ function inOrder<Result>(store: VariableStore, work: () => Promise<Result>): Pro
 }
 
 /** Prepares the write again if another write has changed the variable that it extends. */
-async function committed(
-  prepare: () => PreparedWrite | Promise<PreparedWrite>,
-  check: () => boolean,
-): Promise<Put> {
-  for (let tries = 1; ; tries++) {
+function committed(prepare: () => Promise<PreparedWrite>, check: () => boolean): Promise<Put> {
+  return retryConflicts(MAX_TRIES, async () => {
     const prepared = await prepare();
     try {
       const isNew = check();
       return { info: prepared.commit(), isNew };
     } catch (error) {
       prepared.discard();
-      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+      throw error;
     }
-  }
+  });
 }
 
 const MAX_TRIES = 5;

@@ -1,4 +1,4 @@
-import { codeOf } from "../../errors.ts";
+import { retryConflicts } from "../../store/retry-conflicts.ts";
 import {
   type FileContent,
   fileContent,
@@ -30,13 +30,7 @@ export async function writeFile(files: Files, writing: Writing): Promise<string>
   const { mode, path, value, labels } = writing;
   if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
   const write = mode === "append" ? append : writeNew;
-  for (let tries = 1; ; tries++) {
-    try {
-      return await write(files, writing);
-    } catch (error) {
-      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
-    }
-  }
+  return retryConflicts(MAX_TRIES, () => write(files, writing));
 }
 
 async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {

@@ -1,3 +1,4 @@
+import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
@@ -85,16 +86,16 @@ export async function commitOutcome(
   commit: (outcome: RunOutcome) => void,
 ): Promise<void> {
   const { store } = options;
-  for (let tries = 1; ; tries++) {
+  return retryConflicts(MAX_TRIES, async () => {
     const outcome = await RunOutcome.prepare(options);
     try {
       return commit(outcome);
     } catch (error) {
       store.forget();
       outcome.discard();
-      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
+      throw error;
     }
-  }
+  });
 }
 
 /** The fate of a result when the run ends. */
