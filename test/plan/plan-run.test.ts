@@ -5,7 +5,7 @@ import type { CallState } from "../../src/plan/plan-record.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { runRecord, Runs } from "../support/plan-runs.ts";
+import { runRecord, Runs, specified } from "../support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../support/plans.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
@@ -55,6 +55,46 @@ describe("a run", () => {
     const calls = Array.from({ length: 12 }, (_, index) => call(`c${index}`, {}));
     const { status } = await runs.run(planWith(calls));
     expect([status, most]).toEqual(["done", 4]);
+  });
+
+  it("starts a call that is ready while others of its level still run", async () => {
+    let release = () => {};
+    const released = new Promise<number>((resolve) => (release = () => resolve(1)));
+    const slow = tool({ inputSchema: z.object({}), execute: () => released });
+    const act = tool({ inputSchema: z.object({ value: z.any() }), execute: () => release() });
+    const runs = new Runs({ tools: { ...specified, slow, act } });
+    const plan = planOf([
+      { _tool: "slow" },
+      { _tool: "echo", value: 1, _outputPath: "†state.one" },
+      { _tool: "echo", value: "†state.one", _outputPath: "†state.two" },
+      { _tool: "act", value: "†state.two" },
+    ]);
+    expect((await runs.run(plan)).status).toBe("done");
+  });
+
+  it("stores a result before a call that depends on it starts", async () => {
+    const found: unknown[] = [];
+    const look = tool({
+      inputSchema: z.object({ value: z.any() }),
+      execute: () => found.push(runs.records.get("run_1")?.calls["first"]?.status),
+    });
+    const runs = new Runs({ tools: { ...specified, look } });
+    await runs.run(
+      planOf([
+        { _tool: "echo", _id: "first", value: 7, _outputPath: "†state.a" },
+        { _tool: "look", value: "†state.a" },
+      ]),
+    );
+    expect(found).toEqual(["done"]);
+  });
+
+  it("keeps reasons short, however many references are missing", async () => {
+    const value = Array.from({ length: 10_000 }, () => "†state.x").join(" || ");
+    const calls = Array.from({ length: 5 }, () => ({ _tool: "echo", value }));
+    const failing = { _tool: "fail", _id: "f".repeat(128), _outputPath: "†state.x" };
+    const record = await new Runs().run(planOf([failing, ...calls]));
+    expect(record.status).toBe("failed");
+    expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
   });
 
   it("comes to the same in whatever order its calls are written", async () => {

@@ -43,7 +43,7 @@ export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
   });
 
 /** The tools of `test/cases/workflows/plans.json`, and one that names where it writes. */
-const specified: ToolSet = {
+export const specified: ToolSet = {
   echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
   add: tool({
     inputSchema: z.object({ a: z.number(), b: z.number() }),

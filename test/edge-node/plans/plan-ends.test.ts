@@ -11,7 +11,6 @@ import {
   planOf,
   planTools,
   runOf,
-  variable,
 } from "../../support/planning.ts";
 import { finish, text } from "../../support/scripted-model.ts";
 
@@ -22,44 +21,46 @@ const gated = [
 ];
 
 describe("how a run ends", () => {
-  for (const name of ["constructor", "__proto__", "toString"]) {
-    it(`a call may be called ${name}`, async () => {
-      await withRuntime(planning(), async (own) => {
-        const id = await approved(own, [
-          { _tool: "echo", _id: name, value: 1, _outputPath: "†state.x" },
-        ]);
-        const { status, state, calls } = await runOf(own, id);
-        expect([status, state, calls[0]?.status]).toEqual(["done", { x: 1 }, "done"]);
-      });
+  it("calls may have the names of properties that every object has", async () => {
+    await withRuntime(planning(), async (own) => {
+      const names = ["constructor", "__proto__", "toString"];
+      const calls = names.map((_id) => ({ _tool: "echo", _id, value: 1 }));
+      const run = await runOf(own, await approved(own, calls));
+      expect(run.calls.map(({ _id, status }) => [_id, status])).toEqual(
+        names.map((name) => [name, "done"]),
+      );
     });
+  });
+
+  /** The disk is full for these statements until the returned function is called. */
+  function fill({ sql }: DurableObjectStorage, isRefused: (given: readonly unknown[]) => boolean) {
+    const real = sql.exec.bind(sql);
+    let isFull = true;
+    Object.defineProperty(sql, "exec", {
+      value: (statement: string, ...given: unknown[]) => {
+        if (isFull && isRefused([statement, ...given])) {
+          throw new Error("database or disk is full: SQLITE_FULL");
+        }
+        return real(statement, ...given);
+      },
+    });
+    return () => (isFull = false);
   }
+  const includes = (part: string) => (given: readonly unknown[]) =>
+    given.some((one) => typeof one === "string" && one.includes(part));
 
   it("a run whose end could not be written is ended before another one begins", async () => {
     await withRuntime(planning(), async (own) => {
-      const { sql } = own.state.storage;
-      const real = sql.exec.bind(sql);
-      let isFull = true;
-      Object.defineProperty(sql, "exec", {
-        value: (statement: string, ...given: unknown[]) => {
-          if (isFull && statement.includes("SET state")) {
-            throw new Error("database or disk is full: SQLITE_FULL");
-          }
-          return real(statement, ...given);
-        },
-      });
-      const id = await approved(own, [
-        { _tool: "echo", _id: "t", value: 1, _outputPath: "†state.x" },
-      ]);
+      const makeRoom = fill(own.state.storage, includes("SET state"));
+      const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
       const other = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.y" }]);
       await (await own.call("POST", `${ROOT}/${id}/run`)).text();
-      isFull = false;
+      makeRoom();
       await runOf(own, other);
       await scheduler.wait(50);
       const { status, runs } = await planOf(own, id);
-      expect([status, runs.map((run) => [run.status, run.state])]).toEqual([
-        "done",
-        [["done", { x: 1 }]],
-      ]);
+      expect(status).toBe("done");
+      expect(runs).toMatchObject([{ status: "done", state: { x: 1 } }]);
     });
   });
 
@@ -67,22 +68,9 @@ describe("how a run ends", () => {
     const steps = [[text("Said."), finish()]];
     await withRuntime(planning(planTools(), { steps }), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
-      const { sql } = own.state.storage;
-      const real = sql.exec.bind(sql);
-      let isFull = true;
-      Object.defineProperty(sql, "exec", {
-        value: (statement: string, ...given: unknown[]) => {
-          if (
-            isFull &&
-            given.some((one) => typeof one === "string" && one.includes('"isOpen":false'))
-          ) {
-            throw new Error("database or disk is full: SQLITE_FULL");
-          }
-          return real(statement, ...given);
-        },
-      });
+      const makeRoom = fill(own.state.storage, includes('"isOpen":false'));
       await (await own.call("POST", "/conversations/c/messages", json({ message: "Hi" }))).text();
-      isFull = false;
+      makeRoom();
       await runOf(own, id);
       await scheduler.wait(50);
       const messages = await own.call("GET", "/conversations/c/messages");
@@ -127,108 +115,28 @@ describe("how a run ends", () => {
     });
   });
 
-  it("what does not fit into the conversation's state is not lost", async () => {
-    const big = tool({
-      inputSchema: z.object({}),
-      execute: () => ({ text: "y".repeat(6 * 1_048_576) }),
-    });
-    await withRuntime(planning({ ...planTools(), big }), async (own) => {
-      await own.call(
-        "PUT",
-        "/conversations/c/variables/state",
-        json({ text0: "x".repeat(12 * 1_048_576) }),
-      );
-      const id = await approved(own, [{ _tool: "big", _outputPath: "†state.big" }]);
-      const run = await runOf(own, id);
-      const name = (run.state as { $var?: string }).$var ?? "";
-      const kept = await own.call(
-        "GET",
-        `/conversations/c/variables/${name}?path=.big.text&limit=3`,
-      );
-      expect([kept.status, (await variable(own, `state_${run.id}`)) === 410]).toEqual([200, false]);
-    });
-  });
-
-  it("bytes as a run's whole state are not lost", async () => {
-    const image = tool({ inputSchema: z.object({}), execute: () => new Uint8Array([1, 2, 3]) });
-    await withRuntime(planning({ ...planTools(), image }), async (own) => {
-      const id = await approved(own, [{ _tool: "image", _outputPath: "†state" }]);
-      const { state } = await runOf(own, id);
-      const { $var = "" } = state as { $var?: string };
-      expect(await variable(own, $var)).not.toBe(404);
-    });
-  });
-  it("a run whose reasons are long has an end", async () => {
-    await withRuntime(planning(), async (own) => {
-      const long = "f".repeat(128);
-      const id = await approved(own, [
-        { _tool: "fail", _id: long, _outputPath: "†state.x" },
-        ...Array.from({ length: 5 }, (_, index) => ({
-          _tool: "echo",
-          _id: `e${index}`,
-          value: Array.from({ length: 10_000 }, () => "†state.x").join(" || "),
-        })),
-      ]);
-      const response = await own.call("POST", `${ROOT}/${id}/run`);
-      const said = await response.text();
-      const { runs } = await planOf(own, id);
-      expect([runs[0]?.status, said.slice(-200), JSON.stringify(runs[0]?.calls).length]).toEqual([
-        "failed",
-        expect.stringContaining("DONE"),
-        expect.toSatisfy((length: number) => length < 100_000),
-      ]);
-    });
-  });
-
-  it("what is trusted stays so, whatever has run beside it", async () => {
-    const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
-    const slow = tool({
-      inputSchema: z.object({}),
-      execute: async () => {
-        await scheduler.wait(20);
-        return 1;
-      },
-    });
-    const policies = { fetched: { trusted: false } };
-    await withRuntime(
-      planning({ ...planTools(), fetched, slow }, { agent: { policies } }),
-      async (own) => {
+  it.each(["after a call that takes long", "after it has waited for a person"])(
+    "what is trusted stays so, whatever has run beside it: %s",
+    async (when) => {
+      const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
+      const slow = tool({ inputSchema: z.object({}), execute: () => scheduler.wait(20, {}) });
+      const agent = { policies: { fetched: { trusted: false } } };
+      const waits = when.endsWith("person");
+      await withRuntime(planning({ ...planTools(), fetched, slow }, { agent }), async (own) => {
         const id = await approved(own, [
           { _tool: "fetched", _id: "f", _outputPath: "†f" },
-          { _tool: "slow", _id: "s", _outputPath: "†s" },
+          waits
+            ? { _tool: "echo", _id: "s", value: "†approvals.legal", _outputPath: "†s" }
+            : { _tool: "slow", _id: "s", _outputPath: "†s" },
           { _tool: "echo", _id: "e", value: "†s", _outputPath: "†e" },
         ]);
         await runOf(own, id);
+        if (waits) await (await decide(own, "legal", { approved: true })).text();
         const response = await own.call("GET", "/conversations/c/variables/e/info");
         expect(await response.json()).toMatchObject({ trusted: true });
-      },
-    );
-  });
-
-  it("the doubt of a run is the same after it has waited", async () => {
-    const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
-    const policies = { fetched: { trusted: false } };
-    const trusted: unknown[] = [];
-    for (const isWoken of [false, true]) {
-      await withRuntime(
-        planning({ ...planTools(), fetched }, { agent: { policies } }),
-        async (own) => {
-          const id = await approved(own, [
-            { _tool: "fetched", _id: "f", _outputPath: "†f" },
-            ...(isWoken
-              ? [{ _tool: "echo", _id: "w", value: "†approvals.legal", _outputPath: "†w" }]
-              : [{ _tool: "echo", _id: "w", value: 1, _outputPath: "†w" }]),
-            { _tool: "echo", _id: "e", value: "†w", _outputPath: "†e" },
-          ]);
-          await runOf(own, id);
-          if (isWoken) await (await decide(own, "legal", { approved: true })).text();
-          const response = await own.call("GET", "/conversations/c/variables/e/info");
-          trusted.push((await response.json<{ trusted: boolean }>()).trusted);
-        },
-      );
-    }
-    expect(trusted[0]).toBe(trusted[1]);
-  });
+      });
+    },
+  );
 
   it("a waiting run keeps what it has when the variables are reset", async () => {
     await withRuntime(planning(), async (own) => {

@@ -6,7 +6,6 @@ import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { planning, planOf, runOf, statusesOf, variable } from "../../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
-import summary from "../../cases/workflows/summary.xml?raw";
 
 const ROOT = "/conversations/c/plans";
 
@@ -20,42 +19,6 @@ async function proposeText(own: OwnRuntime, type: string, body: string): Promise
 }
 
 describe("a capability workflow", () => {
-  it("gives each tool exactly the interpolated text, and keeps nothing that is the run's", async () => {
-    const seen: unknown[] = [];
-    const noting = (result: string) =>
-      tool({
-        inputSchema: z.looseObject({}),
-        execute: (input) => {
-          seen.push(input);
-          return result;
-        },
-      });
-    const recall = tool({
-      inputSchema: z.object({ query: z.string() }),
-      execute: ({ query }) => `my ${query}`,
-    });
-    const tools = {
-      memory_recall: recall,
-      web_generate: noting("I am good."),
-      filesystem_write: noting("written"),
-    };
-    await withRuntime(planning(tools), async (own) => {
-      const id = await proposeText(own, "application/xml", summary);
-      const run = await runOf(own, id);
-      expect(run.calls.map(({ status }) => status)).toEqual(Array(5).fill("done"));
-      expect(seen).toEqual([
-        {
-          content:
-            "Create a professional summary combining:\n" +
-            "Experience: my professional experience\n" +
-            "Skills: my skills",
-        },
-        { path: "/tmp/summary.md", content: "I am good." },
-      ]);
-      expect(await variable(own, "summary")).toBe(404);
-    });
-  });
-
   it("keeps what is the conversation's, and tells that a key is not there", async () => {
     await withRuntime(planning({}), async (own) => {
       const id = await proposeText(
@@ -119,30 +82,6 @@ describe("a template", () => {
       expect(prompts[1]).toContain("All is well.");
       expect(prompts[1]).not.toContain("Write the report.");
       expect((await planOf(own, id)).status).toBe("done");
-    });
-  });
-
-  it("skips the step that lacks an input, and says so", async () => {
-    const model = scriptedModel([[text("Fine."), finish()]]);
-    await withRuntime({ ...planning({ lookup }), model }, async (own) => {
-      const id = await proposeText(own, "text/markdown", template);
-      const run = await runOf(own, id);
-      expect(run.calls[0]).toMatchObject({
-        status: "skipped",
-        reason: "variable:notes is missing.",
-      });
-      expect(run.calls[1]?.status).toBe("done");
-    });
-  });
-
-  it("is refused with the line of each directive that is wrong", async () => {
-    await withRuntime(planning({ lookup }), async (own) => {
-      const body = "@input web:page\n@tools nobody\nGo.";
-      const headers = { "content-type": "text/markdown" };
-      const response = await own.call("POST", ROOT, { body, headers });
-      expect(response.status).toBe(422);
-      const { findings } = await response.json<{ findings: object[] }>();
-      expect(findings).toMatchObject([{ code: "bad_directive", line: 1 }]);
     });
   });
 });

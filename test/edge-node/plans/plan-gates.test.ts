@@ -67,7 +67,7 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("is opened while others of its calls still run", async () => {
+  it("is opened once while others of its calls still run", async () => {
     let release: (() => void) | undefined;
     const hold = tool({
       inputSchema: z.object({}),
@@ -84,7 +84,11 @@ describe("a run that waits for a gate", () => {
         if (calls[1]?.gate === "legal" && release !== undefined) break;
         await scheduler.wait(1);
       }
-      const opened = await decide(own, "legal", { approved: true });
+      const [opened, denied] = await Promise.all([
+        decide(own, "legal", { approved: true }),
+        decide(own, "legal", { approved: false }),
+      ]);
+      await problemIn(denied, "approval_not_found");
       for (;;) {
         if (statusesOf(await planOf(own, id))["gated"] === "done") break;
         await scheduler.wait(1);

@@ -52,6 +52,21 @@ describe("what a waiting run has of its own", () => {
       });
     }));
 
+  it("is not changed by a model", async () => {
+    const steps: unknown[] = [];
+    await withRuntime(planning(planTools(), { steps: steps as never }), async (own) => {
+      const { id, name } = await waiting(own);
+      await own.call("PUT", `${ROOT}/x`, json(1));
+      steps.push(
+        [toolCall("set_variable", { name: `${name}.to`, value: "mallory" }), finish("tool-calls")],
+        [toolCall("delete_variable", { name }), finish("tool-calls")],
+        [text("Done."), finish()],
+      );
+      await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
+      expect(await end(own, id)).toMatchObject({ state: { sent: { to: "alice" } } });
+    });
+  });
+
   it("is nothing that an answer refers to", async () => {
     const steps: unknown[] = [];
     await withRuntime(planning(planTools(), { steps: steps as never }), async (own) => {

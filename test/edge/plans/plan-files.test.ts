@@ -1,93 +1,34 @@
 import { env } from "cloudflare:workers";
 import { tool } from "ai";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
-import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planTools, runOf } from "../../support/planning.ts";
-import {
-  approve,
-  carryOutText,
-  lines,
-  offerTemplate,
-  promptIn,
-  runPlan,
-  says,
-  taken,
-  withPlanner,
-} from "../../support/plan-requests.ts";
+import { finish, type ScriptedModel, text } from "../../support/scripted-model.ts";
 
-describe("the conversation's folder", () => {
-  const run = (own: OwnRuntime, ...written: readonly string[]) =>
-    carryOutText(own, offerTemplate(own, lines(...written)));
+const PLANS = "/conversations/c/plans";
 
-  it("is written and read, globs too", () =>
-    withPlanner({ steps: says("alpha body", "beta body", "Read.") }, async ({ own, model }) => {
-      await run(own, "@output file:notes/a.md", "@write-mode replace", "A.");
-      await run(own, "@output file:notes/b.md", "@write-mode replace", "B.");
-      await run(own, "@input file:notes/*.md", "Read them.");
-      expect(promptIn(model, 2)).toContain("alpha body");
-      expect(promptIn(model, 2)).toContain("beta body");
-    }));
-
-  it("is named without being inlined by (paths-only)", () =>
-    withPlanner({ steps: says("alpha body", "Read.") }, async ({ own, model }) => {
-      await run(own, "@output file:notes/a.md", "A.");
-      await run(own, "@input file:notes/*.md (paths-only)", "Read them.");
-      expect(promptIn(model, 1)).toContain("notes/a.md");
-      expect(promptIn(model, 1)).not.toContain("alpha body");
-    }));
-
-  it("knows {today}, in outputs as in inputs", () =>
-    withPlanner({ steps: says("of today", "Read.") }, async ({ own, model }) => {
-      await run(own, "@output file:reports/{today}.md", "A.");
-      await run(own, "@input file:reports/{today}.md (required)", "Read.");
-      expect(promptIn(model, 1)).toContain("of today");
-    }));
-
-  it("skips a step whose required file is missing, and marks another's", () =>
-    withPlanner({ steps: says("Read.") }, async ({ own, model }) => {
-      const skipped = await run(own, "@input file:none/a.md (required)", "Read.");
-      expect(skipped.run.calls).toMatchObject([{ status: "skipped" }]);
-      expect(skipped.run.calls[0]?.reason).toContain("none/a.md");
-      expect(model.calls).toHaveLength(0);
-      await run(own, "@input file:none/a.md", "Read.");
-      expect(promptIn(model, 0)).toContain("none/a.md");
-    }));
-
-  it("replaces a file, or makes new ones, by @write-mode", () =>
-    withPlanner(
-      { steps: says("word-1", "word-2", "word-3", "word-4", "Read.") },
-      async ({ own, model }) => {
-        const replace = ["@output file:w/r.md", "@write-mode replace", "Write."];
-        await run(own, ...replace);
-        await run(own, ...replace);
-        const fresh = ["@output file:w/n.md", "@write-mode new", "Write."];
-        await run(own, ...fresh);
-        await run(own, ...fresh);
-        await run(own, "@input file:w/*.md", "Read.");
-        const prompt = promptIn(model, 4);
-        expect(prompt).not.toContain("word-1");
-        for (const kept of ["word-2", "word-3", "word-4"]) expect(prompt).toContain(kept);
-      },
-    ));
-
-  it.each(["../../../x.md", "/x.md", "a/../../b.md"])("has no way out: %s", (path) =>
-    withPlanner({ steps: says("out") }, async ({ own }) => {
-      const answer = await offerTemplate(own, lines(`@output file:${path}`, "Write."));
-      if (answer.status === 422) return;
-      const { id } = await taken(answer);
-      await approve(own, id);
-      const out = await runPlan(own, id);
-      expect(out.run.calls).toMatchObject([{ status: "failed" }]);
-    }),
-  );
-
-  it("is appended to without a @write-mode, by steps of one run too", () =>
-    withPlanner({ steps: says("One.", "Two.", "Read.") }, async ({ own, model }) => {
-      const writes = "@output file:notes/{today}.md\nGo.";
-      await run(own, "## A", writes, "## B", writes, "## C", "@input file:notes/*.md", "Read.");
-      expect(promptIn(model, 2)).toContain("One.\n\nTwo.");
-    }));
+/** The units are in `test/plan`; here a bucket stores the files. */
+it("a template's steps write, extend and read files of the conversation's folder", async () => {
+  const says = ["alpha", "beta", "One.", "Two.", "Read."].map((said) => [text(said), finish()]);
+  const options = planning({}, { steps: says });
+  const body = [
+    "## A\n@output file:notes/a.md\n@write-mode replace\nA.",
+    "## B\n@output file:notes/b-{today}.md\nB.",
+    "## C\n@output file:notes/c.md\nC.",
+    "## D\n@output file:notes/c.md\nD.",
+    "## E\n@input file:notes/*.md (required)\nRead.",
+  ].join("\n");
+  await withRuntime(options, async (own) => {
+    const init = { body, headers: { "content-type": "text/markdown" } };
+    const { id } = await (await own.call("POST", PLANS, init)).json<{ id: string }>();
+    await own.call("POST", `${PLANS}/${id}/approve`);
+    expect((await runOf(own, id)).status).toBe("done");
+    const { calls } = options.model as ScriptedModel;
+    const prompt = JSON.stringify(calls[4]?.prompt);
+    for (const part of ["alpha", "beta", "One.\\n\\nTwo."]) expect(prompt).toContain(part);
+    expect(prompt).toMatch(/notes\/b-\d{4}-\d\d-\d\d\.md/);
+  });
 });
 
 it("a bucket that fails at the end does not cost the result", async () => {

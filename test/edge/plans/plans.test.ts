@@ -110,11 +110,17 @@ describe("a plan that is proposed", () => {
   });
 
   it("does not run before it is approved, unless a rule of the agent's approves it", async () => {
-    const approvesPlan = ({ name }: { name?: string }) => name === "Harmless";
+    const approvesPlan = ({ name }: { name?: string }) => {
+      if (name === "Broken") throw new Error("The rule fails.");
+      return name === "Harmless";
+    };
     await withRuntime(planning(planTools(), { agent: { approvesPlan } }), async (own) => {
       const { id } = await propose(own, [{ _tool: "echo", value: 1 }]);
-      const early = await own.call("POST", `${ROOT}/${id}/run`);
-      await problemIn(early, "plan_not_approved");
+      const broken = await propose(own, [{ _tool: "echo", value: 1 }], { name: "Broken" });
+      for (const plan of [id, broken.id]) {
+        const early = await own.call("POST", `${ROOT}/${plan}/run`);
+        await problemIn(early, "plan_not_approved");
+      }
       const harmless = await propose(own, [{ _tool: "echo", value: 1 }], { name: "Harmless" });
       expect(harmless.status).toBe("approved");
       expect((await runOf(own, harmless.id)).status).toBe("done");
@@ -294,8 +300,12 @@ describe("a run", () => {
     });
   });
 
-  it("is not approved any more once it was cancelled", async () => {
+  it("stays done, or cancelled", async () => {
     await withRuntime(planning(), async (own) => {
+      const done = await approved(own, [{ _tool: "echo", value: 1 }]);
+      await runOf(own, done);
+      await own.call("POST", `${ROOT}/${done}/cancel`);
+      expect((await planOf(own, done)).status).toBe("done");
       const { id } = await propose(own, [{ _tool: "echo", value: 1 }]);
       await own.call("POST", `${ROOT}/${id}/cancel`);
       await problemIn(await own.call("POST", `${ROOT}/${id}/approve`), "plan_over");
