@@ -1,6 +1,5 @@
 import { asSchema, jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import { saved } from "../tool/prepared-save.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
@@ -104,7 +103,7 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
 async function outputOf(prepared: Prepared): Promise<unknown> {
   const run = prepared.kind === "ready" ? await prepared.run() : prepared;
   if (run.kind === "failed") throw new ByrefError(run.code, `${run.code}: ${run.message}`);
-  const { output } = await saved(run.prepare);
+  const { output } = await run.save();
   return output;
 }
 

@@ -17,7 +17,6 @@ import { GATES, nameInRun, scopeOfRun } from "./run-names.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
-import { saved } from "../tool/prepared-save.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import { clip } from "../value/characters.ts";
@@ -181,7 +180,7 @@ export class PlanRun {
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event interleaves between the awaited save and the following lines.
-      const { info, places } = await saved(run.prepare);
+      const { info, places } = await run.save();
       const isKept = info !== undefined || places !== undefined;
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);

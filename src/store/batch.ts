@@ -6,7 +6,7 @@ import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
 import { readWhole } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
-import type { Write } from "./variable-store.ts";
+import type { Variables, Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import { isExtension, valueWithin } from "./write-mode.ts";
 import type { Writer } from "./writer.ts";
@@ -16,9 +16,6 @@ export interface BatchTools {
   readonly writer: Writer;
   readonly read: (entry: Entry) => Promise<Json | undefined>;
 }
-
-/** Maximum attempts at a batch. An attempt fails if another write commits first. */
-const MAX_TRIES = 20;
 
 /**
  * Writes that commit together. Each write sees the values of the writes before it. `prepare` does the
@@ -60,9 +57,9 @@ export class Batch {
   }
 
   /** Prepares and commits, and repeats this if another write commits first. Always settles the batch. */
-  async save(): Promise<readonly VariableInfo[]> {
+  async save(store: Variables): Promise<readonly VariableInfo[]> {
     try {
-      return await retryConflicts(MAX_TRIES, async () => {
+      return await retryConflicts(store, async () => {
         await this.prepare();
         return this.#commit();
       });

@@ -1,15 +1,51 @@
 import { codeOf } from "../errors.ts";
 
-/** Runs the attempt, and again after a `conflict` with another write; `maxTries` times in all. */
+/** By what is written: the end of the last write in its queue. */
+const queues = new WeakMap<object, Promise<unknown>>();
+
+/** Maximum tries in the queue. Only writes that had begun before it, or do not use it, conflict there. */
+const MAX_TRIES = 20;
+
+/**
+ * Runs the attempt, and after a `conflict` again, in a queue of the writes to the same subject: each runs
+ * alone, so none of many simultaneous writes is refused. Writes that begin later wait for the queue. An
+ * attempt must not make another such write to the subject, except in its first try.
+ *
+ * With `queuesAtOnce` the first try is in the queue, too: for writes that are expensive to try in vain.
+ */
 export async function retryConflicts<Result>(
-  maxTries: number,
+  subject: object,
   attempt: () => Promise<Result>,
+  { queuesAtOnce = false }: { readonly queuesAtOnce?: boolean } = {},
 ): Promise<Result> {
+  if (!queuesAtOnce) {
+    for (let last = queues.get(subject); last !== undefined; last = queues.get(subject)) await last;
+    try {
+      return await attempt();
+    } catch (error) {
+      if (codeOf(error) !== "conflict") throw error;
+    }
+  }
+  return inQueue(subject, () => tried(attempt));
+}
+
+async function tried<Result>(attempt: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries++) {
     try {
       return await attempt();
     } catch (error) {
-      if (codeOf(error) !== "conflict" || tries === maxTries) throw error;
+      if (codeOf(error) !== "conflict" || tries === MAX_TRIES) throw error;
     }
   }
+}
+
+async function inQueue<Result>(subject: object, work: () => Promise<Result>): Promise<Result> {
+  const result = (queues.get(subject) ?? Promise.resolve()).then(work);
+  const settled: Promise<unknown> = result
+    .catch(() => undefined)
+    .then(() => {
+      if (queues.get(subject) === settled) queues.delete(subject);
+    });
+  queues.set(subject, settled);
+  return result;
 }

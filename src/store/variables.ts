@@ -75,7 +75,7 @@ export class Variables implements VariableStore {
   }
 
   saveAll(writes: readonly Write[]): Promise<readonly VariableInfo[]> {
-    return this.#batch(writes).save();
+    return this.#batch(writes).save(this);
   }
 
   async prepare(write: Write): Promise<PreparedWrite> {

@@ -87,8 +87,6 @@ export function mapped<From, To>(
 }
 
 /** Prepares and commits a change; repeats both after a conflict with another write. */
-export function saved<Result>(prepare: Prepare<Result>): Promise<Result> {
-  return retryConflicts(MAX_TRIES, async () => (await prepare()).commit());
+export function saved<Result>(store: Variables, prepare: Prepare<Result>): Promise<Result> {
+  return retryConflicts(store, async () => (await prepare()).commit());
 }
-
-const MAX_TRIES = 20;

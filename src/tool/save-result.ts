@@ -76,16 +76,17 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
     const shown = (json: Json) => ({ ...shownOf(json, tool.options, untrusted), ...places });
     return async () => mapped(await prepareShown(), shown);
   }
-  let save: Prepare<Saved> | undefined;
+  const saveShown = async () => {
+    const shown = await saved(tool.options.store, prepareShown);
+    const { value = shown, isFailure } = result;
+    const places = chosenPlaces(target);
+    return savingValue(call, { value, notes: [], places, isFailure, untrusted });
+  };
+  let save: Promise<Prepare<Saved>> | undefined;
   return async () => {
-    if (save === undefined) {
-      // The tool's own changes must be made only once.
-      const shown = await saved(prepareShown);
-      const { value = shown, isFailure } = result;
-      const places = chosenPlaces(target);
-      save = savingValue(call, { value, notes: [], places, isFailure, untrusted });
-    }
-    return save();
+    // The tool's own changes must be made only once.
+    save ??= saveShown();
+    return (await save)();
   };
 }
 

@@ -11,6 +11,7 @@ import {
   failureReport,
   unresolvedCall,
 } from "./policy.ts";
+import { saved } from "./prepared-save.ts";
 import { type CallResult, type ResolvedInput, savingOf } from "./save-result.ts";
 import {
   chosenPlaces,
@@ -209,7 +210,13 @@ async function run(prepared: PreparedCall): Promise<ToolRun> {
 
 function done(prepared: PreparedCall, result: CallResult): ToolRun {
   const changes = changedBy(prepared, result);
-  return { kind: "done", prepare: savingOf(prepared, result), changes };
+  const prepare = savingOf(prepared, result);
+  return {
+    kind: "done",
+    prepare,
+    save: () => saved(prepared.tool.options.store, prepare),
+    changes,
+  };
 }
 
 /** Names of the variables that the result is saved in; undefined: any. */

@@ -125,6 +125,8 @@ interface Done {
    * is no `info`, and the output contains a notice.
    */
   readonly prepare: Prepare<Saved>;
+  /** Prepares and commits; repeats both after a conflict with another write. */
+  save(): Promise<Saved>;
   /** Names of variables that the commit changes, without one that the store chooses; undefined: any. */
   readonly changes: readonly string[] | undefined;
 }

@@ -129,6 +129,17 @@ describe("outputPath", () => {
   });
 });
 
+it("50 parallel calls may save into one variable", async () => {
+  const step = Array.from({ length: 50 }, (_, at) => ({
+    tool: "look",
+    input: { at, _outputPath: `$state.n${at}` },
+  }));
+  const { store, outputs } = await run([step, "Done."], { outputPath: true });
+  expect(outputs).toHaveLength(50);
+  const entries = step.map((_, at) => [`n${at}`, { found: at }] as const);
+  expect(await store.read("state")).toEqual(Object.fromEntries(entries));
+});
+
 it("unknown: error tells the model of a name that nobody knows", async () => {
   const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
   expect(seen).toEqual([]);

@@ -11,7 +11,6 @@ import type { CallOptions, RunScope, Saved } from "../../src/tool/wrapped-tool.t
 import type { Json } from "../../src/value/json.ts";
 import { stores } from "../support/runtime-tool-context.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 interface CapabilityCall extends Readonly<Record<string, Json | undefined>> {
   readonly session: string;
@@ -57,7 +56,7 @@ class Session {
   async save(action: string, input: Json, saveTo?: string): Promise<Saved> {
     const ran = await this.attempt(action, input, saveTo);
     if (ran.kind === "failed") throw new Error(`${ran.code}: ${ran.message}`);
-    return savedBy(ran.prepare);
+    return ran.save();
   }
 
   /** What the call answers. */

@@ -4,7 +4,6 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../src/value/json.ts";
 import { formatPath, type Path } from "../../src/value/path.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 /** One step of a recorded conversation: a call with references, and what the tool got and gave. */
 export interface Step {
@@ -74,7 +73,7 @@ async function callThrough(
   if (ready.kind === "failed") return { code: ready.code, message: ready.message };
   const run = await ready.run();
   if (run.kind === "failed") return { code: run.code, message: run.message };
-  if (step.labels === undefined) await savedBy(run.prepare);
+  if (step.labels === undefined) await run.save();
   for (const name of step.labels ?? [])
     await store.save({ name, value: entryOf(step.output, name) });
   return received;

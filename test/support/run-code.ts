@@ -44,15 +44,18 @@ export async function runCode(
       hidesUntrusted,
       resolve: async (value) => ({ value, unresolved: [] }),
     });
-    return { output: await shownBy(result), untrusted: result.untrusted === true };
+    return { output: await shownBy(result, store), untrusted: result.untrusted === true };
   } catch (error) {
     const details: unknown = Reflect.get(Object(error), "details");
     return { code: codeOf(error), message: messageOf(error), details };
   }
 }
 
-async function shownBy({ output }: RuntimeResult): Promise<Record<string, Json>> {
-  const shown = typeof output === "function" ? await saved(output) : output;
+async function shownBy(
+  { output }: RuntimeResult,
+  store: VariableStore,
+): Promise<Record<string, Json>> {
+  const shown = typeof output === "function" ? await saved(store, output) : output;
   return shown as Record<string, Json>;
 }
 
@@ -97,18 +100,15 @@ export function fakeTool(
         calls.push(call);
         try {
           const value = await act(input);
-          return {
-            kind: "done",
-            changes: [],
-            prepare: async () => {
-              const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
-              const save = { value, name: automatic, tool: name, ...write };
-              return mapped(await store.prepare(save), (info) => ({
-                info,
-                output: { $var: info.name },
-              }));
-            },
+          const prepare = async () => {
+            const automatic = { base: name, numbered: true, inputDigest: JSON.stringify(input) };
+            const save = { value, name: automatic, tool: name, ...write };
+            return mapped(await store.prepare(save), (info) => ({
+              info,
+              output: { $var: info.name },
+            }));
           };
+          return { kind: "done", changes: [], prepare, save: () => saved(store, prepare) };
         } catch (error) {
           return { kind: "failed", code: "tool_failed", message: messageOf(error) };
         }

@@ -8,7 +8,7 @@ import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, RunScope, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run } from "./wrapped.ts";
-import { change, saved as savedBy } from "../../src/tool/prepared-save.ts";
+import { change } from "../../src/tool/prepared-save.ts";
 
 /** `mine` and `state` are the run's own. */
 export const scope: RunScope = {
@@ -48,7 +48,7 @@ export async function callTool(
     ...(saveTo === undefined ? {} : { saveTo: saveTargetIn(saveTo) }),
   };
   const ran = await run(await wrapRuntimeTool(tool, options), input, calling);
-  return { ran, saved: ran.kind === "done" ? await savedBy(ran.prepare) : undefined };
+  return { ran, saved: ran.kind === "done" ? await ran.save() : undefined };
 }
 
 export async function outputOf(...args: Parameters<typeof callTool>) {

@@ -61,7 +61,10 @@ export class Tools {
 
   async call(name: string, input: Json): Promise<Shown> {
     const { output, untrusted = false } = await this.prepare(name, input);
-    return { output: typeof output === "function" ? await saved(output) : output, untrusted };
+    return {
+      output: typeof output === "function" ? await saved(this.store, output) : output,
+      untrusted,
+    };
   }
 
   /** The output of a tool that shows fields. */

@@ -9,7 +9,6 @@ import type {
   WrappedTool,
 } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 export const call = { toolCallId: "call_1", messages: [], signal: new AbortController().signal };
 
@@ -32,7 +31,7 @@ export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOp
   const store = options.store ?? new MemoryStore();
   const wrapped = await wrapTool("act", act, { ...options, store });
   const ran = await run(wrapped, input);
-  return { run: ran, saved: ran.kind === "done" ? await savedBy(ran.prepare) : undefined, store };
+  return { run: ran, saved: ran.kind === "done" ? await ran.save() : undefined, store };
 }
 
 /** A store with variables of these names. */

@@ -19,7 +19,6 @@ import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts"
 import { type DoneWork, workOf } from "../support/count-work.ts";
 import { figure } from "../support/scorecard.ts";
 import { call } from "../support/wrapped.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 /** No input is longer. */
 const MAX_INPUT_CHARS = 65_536;
@@ -112,7 +111,7 @@ const runtime = async (own: RuntimeTool, input: Json) => {
   const ready = await wrapped.prepare(input, call);
   if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
   const ran = await ready.run();
-  if (ran.kind === "done") await savedBy(ran.prepare);
+  if (ran.kind === "done") await ran.save();
 };
 const read = async (name: string, path: string) => store.readPath(name, parsePath(path) ?? []);
 /** Above a bound nothing more is done. */

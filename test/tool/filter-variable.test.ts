@@ -9,7 +9,6 @@ import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "../support/node-sql.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 const NAME = "filter_variable";
 
@@ -234,7 +233,7 @@ describe("a call of filter_variable", () => {
     const input = { name: "v", where: { $: { gt: 1 } }, saveAs: "x" };
     const ready = await prepared(store, input, saveTargetIn("$other"));
     const done = ready.kind === "ready" ? await ready.run() : ready;
-    if (done.kind === "done") await savedBy(done.prepare);
+    if (done.kind === "done") await done.save();
     expect(await store.read("other")).toEqual([2, 3]);
     expect(store.info("other")).toMatchObject({ trusted: false, input });
   });

@@ -7,7 +7,6 @@ import type { CallOptions, RunScope } from "../../src/tool/wrapped-tool.ts";
 import { callTool, conversation, outputOf } from "../support/runtime-tool-calls.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 /** As of another run, or of none. */
 const outside = { inRun: false } as const;
@@ -92,7 +91,7 @@ describe("a result without a name, of a run that owns it", () => {
     const store = await conversation();
     const tools = await wrapTools({ echo }, { store });
     const ran = await run(required(tools.get("echo")), { value: [1, 2] }, calling);
-    const saved = ran.kind === "done" ? await savedBy(ran.prepare) : undefined;
+    const saved = ran.kind === "done" ? await ran.save() : undefined;
     expect(saved?.output).toMatchObject({ $var: "echo_1", value: [1, 2] });
     expect(saved?.info).toMatchObject({ name: "echo_1_r1", scope: "run" });
     await run(required(tools.get("echo")), { value: "$echo_1[1]" }, calling);

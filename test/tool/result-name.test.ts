@@ -7,7 +7,6 @@ import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { run, runOnce, storeWith } from "../support/wrapped.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 describe("the name of a result", () => {
   const echo = tool({ inputSchema: z.any(), execute: (input: Json) => input });
@@ -86,9 +85,9 @@ describe("the name of a result", () => {
       },
     });
     const refused = await run(await wrapTool("act", echo, { store: full }), {});
-    const saving = async () => refused.kind === "done" && savedBy(refused.prepare);
+    const saving = async () => refused.kind === "done" && refused.save();
     await expect(saving()).rejects.toThrow("Full.");
-    if (ran.kind === "done") await savedBy(ran.prepare);
+    if (ran.kind === "done") await ran.save();
     expect(store.count()).toBe(1);
   });
 });

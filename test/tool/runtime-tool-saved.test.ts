@@ -8,7 +8,6 @@ import { Taint } from "../../src/store/labels.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
-import { saved as savedBy } from "../../src/tool/prepared-save.ts";
 
 describe("what a tool of the runtime gives", () => {
   it("is saved in the place that the call says", async () => {
@@ -55,7 +54,7 @@ describe("what a tool of the runtime gives", () => {
     const saveTo = { operator: "all", places: [{ ...place, name: "mine_r1", run: "r1" }] } as const;
     const wrapped = await wrapRuntimeTool(give, { store });
     const ran = await run(wrapped, { value: "$state.x" }, { ...call, scope, saveTo });
-    if (ran.kind === "done") await savedBy(ran.prepare);
+    if (ran.kind === "done") await ran.save();
     expect([await store.read("mine_r1"), store.info("mine_r1")?.scope]).toEqual([
       "the run's",
       "run",
@@ -125,7 +124,7 @@ describe("what a tool of the runtime gives", () => {
     ).prepare({ value: "$a" }, { ...call, saveTo: saveTargetIn("$meanwhile") });
     await store.save({ name: "a", value: 2, trusted: false });
     const ran = ready.kind === "ready" ? await ready.run() : ready;
-    if (ran.kind === "done") await savedBy(ran.prepare);
+    if (ran.kind === "done") await ran.save();
     const trusted = ["says", "reads", "meanwhile"].map((name) => store.info(name)?.trusted);
     expect(trusted).toEqual([false, false, false]);
   });

@@ -2,7 +2,7 @@ import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
-import type { PreparedWrite, VariableStore, Write } from "../../store/variable-store.ts";
+import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { ConversationContext } from "../conversation-context.ts";
@@ -61,9 +61,8 @@ async function putVariable(
   });
   const keepsMetadata = options.mode !== "new";
   const write: Write = { ...options, name, value: content, sources: ["caller"], keepsMetadata };
-  const commit = () => committed(() => store.prepare(write), check);
   try {
-    return await (isExtension(write) ? inOrder(store, commit) : commit());
+    return await committed(store, write, check);
   } catch (error) {
     store.discard(content);
     throw error;
@@ -92,24 +91,13 @@ function refusal(error: unknown, isSecret: boolean): unknown {
   );
 }
 
-/** By conversation: the last write that extends a variable. */
-const lastExtensions = new WeakMap<VariableStore, Promise<unknown>>();
-
 /**
- * Runs extending writes one after the other: a write that lost a conflict would have read and written a large
- * value in vain.
+ * Prepares the write again if another write has changed the variable that it extends. Extending writes run
+ * one after the other: one that lost a conflict would have read and written a large value in vain.
  */
-function inOrder<Result>(store: VariableStore, work: () => Promise<Result>): Promise<Result> {
-  const result = (lastExtensions.get(store) ?? Promise.resolve()).then(work);
-  const settled = result.catch(() => undefined);
-  lastExtensions.set(store, settled);
-  return result;
-}
-
-/** Prepares the write again if another write has changed the variable that it extends. */
-function committed(prepare: () => Promise<PreparedWrite>, check: () => boolean): Promise<Put> {
-  return retryConflicts(MAX_TRIES, async () => {
-    const prepared = await prepare();
+function committed(store: VariableStore, write: Write, check: () => boolean): Promise<Put> {
+  const attempt = async () => {
+    const prepared = await store.prepare(write);
     try {
       const isNew = check();
       return { info: prepared.commit(), isNew };
@@ -117,10 +105,9 @@ function committed(prepare: () => Promise<PreparedWrite>, check: () => boolean):
       prepared.discard();
       throw error;
     }
-  });
+  };
+  return retryConflicts(store, attempt, { queuesAtOnce: isExtension(write) });
 }
-
-const MAX_TRIES = 5;
 
 /** Three types are parsed as values; all others are stored as bytes with their type. */
 function storedType(request: Request): string {

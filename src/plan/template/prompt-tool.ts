@@ -40,10 +40,11 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
+      let writing: Promise<readonly string[]> | undefined;
       return {
         output: null,
         save: async () => {
-          const written = await outputs.write(answer);
+          const written = await (writing ??= outputs.write(answer));
           const output = { ...shownOf(answer, hidesUntrusted), written };
           return change(() => ({ output, places: written }));
         },

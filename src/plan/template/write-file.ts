@@ -22,15 +22,12 @@ export interface Writing {
   readonly call: string;
 }
 
-/** Maximum tries of a write while other writes keep changing the file. */
-const MAX_TRIES = 5;
-
 /** Writes the file and returns its path. Throws `conflict`, and errors of `files`. */
 export async function writeFile(files: Files, writing: Writing): Promise<string> {
   const { mode, path, value, labels } = writing;
   if (mode === "replace") return (await files.write(path, contentFor(path, value), labels)).path;
   const write = mode === "append" ? append : writeNew;
-  return retryConflicts(MAX_TRIES, () => write(files, writing));
+  return retryConflicts(files, () => write(files, writing));
 }
 
 async function append(files: Files, { path, value, labels, call }: Writing): Promise<string> {

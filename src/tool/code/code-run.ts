@@ -15,7 +15,6 @@ import { lookupInStore } from "../store-lookup.ts";
 import { clip } from "../../value/characters.ts";
 import { workOfRun } from "../../value/work.ts";
 import { UrlSources } from "../composed.ts";
-import { saved } from "../prepared-save.ts";
 import type { CallOptions, WrappedTool } from "../wrapped-tool.ts";
 
 export interface CodeRunOptions {
@@ -104,7 +103,7 @@ export class CodeRun {
     const run = await prepared.run();
     if (run.kind === "failed") throw new ByrefError(run.code, run.message);
     this.#requireOpen();
-    const { info } = await saved(run.prepare);
+    const { info } = await run.save();
     if (info === undefined) {
       throw new ByrefError("limit_exceeded", `The result of ${name} was too large to be kept.`);
     }

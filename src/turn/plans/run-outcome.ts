@@ -77,16 +77,13 @@ export class RunOutcome {
   }
 }
 
-/** The conversation may change while the outcome is prepared. */
-const MAX_TRIES = 3;
-
 /** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
 export async function commitOutcome(
   options: OutcomeOptions,
   commit: (outcome: RunOutcome) => void,
 ): Promise<void> {
   const { store } = options;
-  return retryConflicts(MAX_TRIES, async () => {
+  return retryConflicts(store, async () => {
     const outcome = await RunOutcome.prepare(options);
     try {
       return commit(outcome);
