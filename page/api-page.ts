@@ -1,8 +1,8 @@
 import type { Plugin } from "vite";
 import { createApp } from "../src/edge/app.ts";
-import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/open-api.ts";
-import { planSupport } from "../src/edge/plans/plan-support.ts";
-import { transfers } from "../src/edge/transfer/transfer.ts";
+import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
+import { planSupport } from "../src/edge/routes/plans.ts";
+import { transfers } from "../src/edge/routes/transfer.ts";
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the document that describes them. */
 export function apiPage() {

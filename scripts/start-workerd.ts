@@ -7,7 +7,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { messageOf } from "../src/errors.ts";
-import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
+import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
 import { readSettings, settingNames } from "../src/edge/settings.ts";
 import type { Mark } from "./processes.ts";
 import { lockState } from "./state-lock.ts";

@@ -1,5 +1,5 @@
 /** Starts the local server: `npm start`. Settings come from the environment; see docs/guides/operating.md. */
-import { modelKinds, modelNamed } from "../src/edge/models/model-settings.ts";
+import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
 import { readSettings } from "../src/edge/settings.ts";
 import { startLocalWorker } from "./local-worker.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";

@@ -1,31 +1,72 @@
-import type { Context } from "hono";
-import type * as z from "zod";
-import type { AppEnv } from "./app-env.ts";
-import type { ConversationParts } from "./conversation-parts.ts";
-import type { Endpoint } from "./http/endpoint.ts";
+import { Hono } from "hono/tiny";
+import type { Api, ConversationParts } from "./conversation-parts.ts";
+import { problem } from "./http/problem.ts";
+import * as schemas from "./openapi/schemas.ts";
+import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
+import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
+import type { PlanSupport } from "./routes/plans.ts";
+import type { Transfers } from "./routes/transfer.ts";
+import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
+import { directoryEndpoint, ticketBody, ticketEndpoint } from "./routes/worker.ts";
+import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 
-/** Endpoints of the HTTP interface: the core ones, or those of an option such as plans. */
-export interface Api {
-  /** Handled by the Worker. */
-  readonly worker?: readonly Endpoint<Context<AppEnv>>[];
-  /** Handled by the conversation's object. The Worker forwards requests to them. */
-  readonly conversation?: readonly Endpoint<ConversationParts>[];
-  /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
-  readonly internal?: readonly Endpoint<ConversationParts>[];
-  /** Schemas with a name in the OpenAPI document. */
-  readonly components: Readonly<Record<string, z.ZodType>>;
+/** Options of an application that add endpoints. */
+export interface ApiOptions {
+  readonly plans?: PlanSupport | undefined;
+  readonly transfer?: Transfers | undefined;
 }
 
-/** Merges the parts. An endpoint replaces an earlier one with the same route. */
+/** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
+export function apiOf({ plans, transfer }: ApiOptions): Required<Api> {
+  return mergedApi([transfer?.api, coreApi, plans?.api ?? WITHOUT_PLANS]);
+}
+
+/** The endpoints of every application. */
+const coreApi: Api = {
+  worker: [directoryEndpoint, ticketEndpoint],
+  conversation: [...conversationEndpoints, ...messageEndpoints, ...variableEndpoints],
+  components: {
+    ChatBody: chatBody,
+    MessageBody: messageBody,
+    TitleBody: titleBody,
+    ApprovalBody: approvalBody,
+    TicketBody: ticketBody,
+    ChangesBody: changesBody,
+    InterpolateBody: interpolateBody,
+    ...Object.fromEntries(
+      Object.entries(schemas).map(([name, schema]) => [
+        name[0]?.toUpperCase() + name.slice(1),
+        schema,
+      ]),
+    ),
+  },
+};
+
+/** With plans, approvals also decide on their gates. */
+const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint], components: {} };
+
+/** Merges the parts. No two endpoints have one route. */
 export function mergedApi(parts: readonly (Api | undefined)[]): Required<Api> {
   return {
-    worker: byRoute(parts.flatMap((part) => part?.worker ?? [])),
-    conversation: byRoute(parts.flatMap((part) => part?.conversation ?? [])),
+    worker: parts.flatMap((part) => part?.worker ?? []),
+    conversation: parts.flatMap((part) => part?.conversation ?? []),
     internal: parts.flatMap((part) => part?.internal ?? []),
     components: Object.assign({}, ...parts.map((part) => part?.components)) as Api["components"],
   };
 }
 
-function byRoute<Target>(endpoints: readonly Endpoint<Target>[]): readonly Endpoint<Target>[] {
-  return [...new Map(endpoints.map((one) => [`${one.method} ${one.path}`, one])).values()];
+/**
+ * The endpoints of a conversation's object. All objects share one router, which receives the parts of one
+ * conversation.
+ */
+export function conversationRoutes({ conversation, internal }: Required<Api>) {
+  const routes = new Hono<{ Bindings: ConversationParts }>();
+  for (const endpoint of [...conversation, ...internal]) {
+    routes.on(endpoint.method, endpoint.path, ({ req, env }) => {
+      const text = () => req.raw.text();
+      return endpoint.handle({ request: req.raw, params: req.param(), text }, env);
+    });
+  }
+  routes.onError((error) => problem(error));
+  return routes;
 }

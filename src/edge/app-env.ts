@@ -1,4 +1,3 @@
-import type { Bindings } from "./bindings.ts";
 import type { ClientBody } from "./http/client-body.ts";
 
 /** The types of every Hono context. */
@@ -9,4 +8,23 @@ export interface AppEnv {
     tenant: string;
     body: ClientBody;
   };
+}
+
+/** Bindings of the Worker. Settings are read separately (`settings.ts`). */
+export interface Bindings {
+  readonly CONVERSATIONS: DurableObjectNamespace;
+  /**
+   * Indexes a tenant's conversations and stores its spend. Optional: without it conversations are not listed.
+   */
+  readonly DIRECTORY?: DurableObjectNamespace;
+  /** Stores files, and values too large for rows. Without it values stay in the object, up to its quota. */
+  readonly BLOBS?: R2Bucket;
+  /** Rate limit, checked for each request by tenant. Without it requests are not limited. */
+  readonly RATE_LIMIT?: RateLimit;
+  /** Runs code written by models. Without it there is no `run_code`. */
+  readonly LOADER?: WorkerLoader;
+  /** Models of Workers AI. */
+  readonly AI?: Ai;
+  /** Receives a data point for each turn. */
+  readonly ANALYTICS?: AnalyticsEngineDataset;
 }

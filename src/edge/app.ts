@@ -1,19 +1,20 @@
-import type { Context } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
 import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import type { Agent } from "../turn/agent.ts";
-import { type Api, mergedApi } from "./api.ts";
+import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
-import { authenticate } from "./auth/authenticate.ts";
-import type { Authenticator } from "./auth/authenticator.ts";
-import { type ApiOptions, apiOf } from "./core-api.ts";
-import { forward } from "./forward.ts";
-import { limitBody } from "./http/limit-body.ts";
+import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
 import { problem, problemOf } from "./http/problem.ts";
-import { readText } from "./http/read-body.ts";
-import { setSecurityHeaders } from "./http/security-headers.ts";
+import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
 import { workerApi } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
+import { ByrefError } from "../errors.ts";
+import * as limits from "../limits.ts";
+import { conversationOf, mutableResponse } from "./conversation-of.ts";
+import type { Api, ConversationParts } from "./conversation-parts.ts";
+import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
+import { ClientBody, tooLarge, withEnd } from "./http/client-body.ts";
 
 export interface AppOptions extends ApiOptions {
   readonly agents: readonly Agent[];
@@ -24,8 +25,8 @@ export interface AppOptions extends ApiOptions {
 export function createApp({ agents, authenticator, ...options }: AppOptions) {
   const api: Required<Api> = mergedApi([workerApi(agents, () => api), apiOf(options)]);
   const app = new Hono<AppEnv>();
-  const serve = (endpoints: Api["worker"] = []) => {
-    for (const endpoint of endpoints) {
+  const serve = (isOpen: boolean) => {
+    for (const endpoint of api.worker.filter((one) => (one.isOpen ?? false) === isOpen)) {
       app.on(endpoint.method, endpoint.path, (context) => {
         const { req } = context;
         const text = () => readText(context);
@@ -42,7 +43,7 @@ export function createApp({ agents, authenticator, ...options }: AppOptions) {
     }
     setSecurityHeaders(context.res);
   });
-  serve(api.worker.filter(({ isOpen }) => isOpen === true));
+  serve(true);
   app.use((context, next) => {
     const { CORS_ORIGINS: origin = [] } = settingsOf(context.env);
     return origin.length === 0
@@ -50,9 +51,11 @@ export function createApp({ agents, authenticator, ...options }: AppOptions) {
       : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
   });
   app.use(authenticate(authenticator));
-  app.use(async (context, next) => (isSlashed(context) ? nothingAt(context) : next()));
+  // Hono's smallest router ignores a final slash, so a request whose client omitted a variable's name by
+  // mistake would reach all variables.
+  app.use(async (context, next) => (context.req.path.endsWith("/") ? nothingAt(context) : next()));
   app.use(limitBody);
-  serve(api.worker.filter(({ isOpen }) => isOpen !== true));
+  serve(false);
   for (const endpoint of api.conversation) {
     app.on(endpoint.method, endpoint.path, (context) => forward(context, endpoint));
   }
@@ -68,10 +71,125 @@ function nothingAt({ req }: Context): Response {
   return problemOf("not_found", `There is nothing at ${req.method} ${req.path}.`);
 }
 
+/** Headers forwarded to every endpoint. */
+const COMMON_HEADERS = ["accept", "content-type", "traceparent"];
+
 /**
- * True if the path ends with a slash. Hono's smallest router ignores a final slash, so a request whose client
- * omitted a variable's name by mistake would reach all variables.
+ * Forwards a request to its conversation's object: the path, query and body, and only the headers that the
+ * endpoint reads. Keys and cookies do not reach the object, and no header can select another object.
  */
-function isSlashed({ req }: Context): boolean {
-  return req.path.endsWith("/");
+async function forward(
+  context: Context<AppEnv>,
+  endpoint: Endpoint<ConversationParts>,
+): Promise<Response> {
+  const { raw } = context.req;
+  // Parsed here too, because the platform drops empty headers when it forwards a request.
+  parseHeaders(endpoint, raw.headers);
+  const names = [...COMMON_HEADERS, ...Object.keys(endpoint.headers ?? {})];
+  if (endpoint.isSocket === true) {
+    requireOwnPage(context);
+    names.push("upgrade");
+  }
+  const { id, body, header } = await receive(context, endpoint);
+  const headers = new Headers();
+  for (const name of names) {
+    const value = raw.headers.get(name);
+    if (value !== null) headers.set(name, value);
+  }
+  if (header !== undefined) headers.set(...header);
+  const init = { method: raw.method, headers, body: body ?? null };
+  return mutableResponse(await conversationOf(context, id).fetch(raw.url, init));
+}
+
+interface Received {
+  /** Default: the id in the path. */
+  readonly id?: string;
+  readonly body?: string | ReadableStream<Uint8Array>;
+  /** Lets the object detect the end of a streamed body. */
+  readonly header?: readonly [name: string, value: string];
+}
+
+/** Values are streamed. Other bodies are read first, so that the object does not wait for slow clients. */
+async function receive(
+  context: Context<AppEnv>,
+  endpoint: Endpoint<ConversationParts>,
+): Promise<Received> {
+  const { raw } = context.req;
+  if (endpoint.body !== undefined && endpoint.isBodyOptional !== true) requireJsonType(raw);
+  if (endpoint.idIn !== undefined) {
+    const body = await readText(context, new LastMessage(limits.maxMessageBytes));
+    return { body, id: endpoint.idIn(parseJson(body)) };
+  }
+  if (endpoint.method === "PUT") {
+    requireSmallEnough(raw.headers.get("content-length"));
+    return withEnd(context.var.body.pieces());
+  }
+  const hasBody = endpoint.body !== undefined || endpoint.content !== undefined;
+  return hasBody ? { body: await readText(context) } : {};
+}
+
+/** Checks the declared length. A value without one is counted as it is received. */
+function requireSmallEnough(contentLength: string | null): void {
+  const maximum = limits.maxValueBytes;
+  if (contentLength === null || Number(contentLength) <= maximum) return;
+  throw new ByrefError(
+    "body_too_large",
+    `A value is at most ${maximum} bytes, this is ${contentLength}.`,
+  );
+}
+
+/**
+ * Requires an allowed origin, with any authentication: browsers open sockets for any page and send its
+ * cookies along. The origin must be the server's own, or in `CORS_ORIGINS`; programs send none.
+ */
+function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
+  const origin = raw.headers.get("origin");
+  if (origin === null) return;
+  const host = raw.headers.get("host") ?? new URL(raw.url).host;
+  if (isAllowedOrigin(origin, host, settingsOf(env))) return;
+  throw new ByrefError(
+    "foreign_origin",
+    `Pages of ${origin} may not connect here; see CORS_ORIGINS.`,
+  );
+}
+
+/**
+ * Aborts a request whose body is too large or too slow: reading it (`context.var.body`) then fails with
+ * `body_too_large` or `body_timeout`. Only time spent waiting for the client counts, not time spent
+ * processing. Nothing is buffered.
+ */
+export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
+  const { req } = context;
+  // Values, and parts of an import, have their own limits (`receive.ts`).
+  const isStreamedIn = req.raw.method === "PUT" || req.path === "/conversations/import";
+  const maxBytes = isStreamedIn ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
+  if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  const body = new ClientBody(req.raw.body, maxBytes);
+  context.set("body", body);
+  await next();
+  body.cancel();
+  // The body's error replaces any response that resulted from it.
+  if (body.error !== undefined) context.res = problem(body.error);
+};
+
+/**
+ * Default headers of every response. Hono's own middleware would add 1 KiB to the bundle, for policies that
+ * are not used here.
+ */
+const HEADERS = {
+  // Responses are private, and change.
+  "cache-control": "no-store",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "referrer-policy": "no-referrer",
+  "strict-transport-security": "max-age=15552000; includeSubDomains",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+};
+
+function setSecurityHeaders({ headers }: Response): void {
+  for (const [name, value] of Object.entries(HEADERS)) {
+    if (!headers.has(name)) headers.set(name, value);
+  }
 }

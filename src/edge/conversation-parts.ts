@@ -1,3 +1,8 @@
+import type { Context } from "hono";
+import type * as z from "zod";
+import type { AppEnv } from "./app-env.ts";
+import type { ConversationStatus } from "./conversation-of.ts";
+import type { Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
 import type { ConversationContext } from "./conversation-context.ts";
 import type { Plans } from "./plans/plans.ts";
@@ -13,9 +18,6 @@ export interface ConversationParts {
   readonly plans: Plans | undefined;
 }
 
-/** `waiting`: a call or run needs a person's approval. */
-export type ConversationStatus = "idle" | "running" | "waiting";
-
 /** Undefined for a conversation that does not exist. */
 export function statusOf({
   context: { data, queue },
@@ -25,4 +27,16 @@ export function statusOf({
   if (queue.isRunning) return "running";
   const isWaiting = waitingCalls(data.history.newest()).size > 0;
   return isWaiting || plans?.isWaiting === true ? "waiting" : "idle";
+}
+
+/** Endpoints of the HTTP interface: the core ones, or those of an option such as plans. */
+export interface Api {
+  /** Handled by the Worker. */
+  readonly worker?: readonly Endpoint<Context<AppEnv>>[];
+  /** Handled by the conversation's object. The Worker forwards requests to them. */
+  readonly conversation?: readonly Endpoint<ConversationParts>[];
+  /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
+  readonly internal?: readonly Endpoint<ConversationParts>[];
+  /** Schemas with a name in the OpenAPI document. */
+  readonly components: Readonly<Record<string, z.ZodType>>;
 }

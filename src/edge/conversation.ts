@@ -1,11 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
 import { hasSchema } from "../store/rows/migrations.ts";
 import { ConversationContext, type ConversationSetup } from "./conversation-context.ts";
-import { type ConversationParts, type ConversationStatus, statusOf } from "./conversation-parts.ts";
-import type { conversationRoutes } from "./conversation-routes.ts";
+import type { ConversationStatus } from "./conversation-of.ts";
+import { type ConversationParts, statusOf } from "./conversation-parts.ts";
+import type { conversationRoutes } from "./api.ts";
 import { problem } from "./http/problem.ts";
 import { Maintenance } from "./maintenance.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
+import type { PlanSupport } from "./routes/plans.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
 

@@ -4,16 +4,15 @@ import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 import type { Retention } from "./conversation-data.ts";
-import type { PlanSupport } from "./plans/plan-support.ts";
+import type { PlanSupport } from "./routes/plans.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
-import { conversationRoutes } from "./conversation-routes.ts";
-import { apiOf } from "./core-api.ts";
+import { apiOf, conversationRoutes } from "./api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { Settings } from "./settings.ts";
-import type { Transfers } from "./transfer/transfer.ts";
+import type { Transfers } from "./routes/transfer.ts";
 
 /**
  * Options of an application. All but agents and model are optional; features that are not passed are not

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { appliesRange, byteRangeIn, contentRange } from "../../src/edge/http/byte-range.ts";
+import { appliesRange, byteRangeIn, contentRange } from "../../src/edge/http/request-headers.ts";
 
 const MAX = Number.MAX_SAFE_INTEGER;
 const HUGE = "9".repeat(400);

@@ -5,7 +5,7 @@ import {
   conditionsIn,
   isNotModified,
   requireConditions,
-} from "../../src/edge/http/conditions.ts";
+} from "../../src/edge/http/request-headers.ts";
 import { ByrefError } from "../../src/errors.ts";
 
 function errorOf(run: () => unknown): ByrefError | undefined {

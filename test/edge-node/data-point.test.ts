@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { Trace } from "../../src/edge/telemetry/trace.ts";
-import { dataPointOf, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { dataPointOf, Trace, turnRecord } from "../../src/edge/telemetry/trace.ts";
 
 function recordOf(tenant: string) {
   let nowMs = Date.UTC(2026, 0, 1);

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ConversationIndex } from "../../src/edge/directory/conversation-index.ts";
-import { leasesOf } from "../../src/edge/directory/directory-client.ts";
+import { ConversationIndex, leasesOf } from "../../src/edge/directory/directory-client.ts";
 import * as limits from "../../src/limits.ts";
 import { NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
-import { apiOf } from "../../src/edge/core-api.ts";
+import { apiOf } from "../../src/edge/api.ts";
 import type { Endpoint } from "../../src/edge/http/endpoint.ts";
-import type { JsonSchema, OpenApiParameter } from "../../src/edge/openapi/open-api.ts";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
-import { transfers } from "../../src/edge/transfer/transfer.ts";
+import type { JsonSchema, OpenApiParameter } from "../../src/edge/openapi/document.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
 import { codeOf } from "../../src/errors.ts";
 import { openApiFrom } from "../support/openapi.ts";
 

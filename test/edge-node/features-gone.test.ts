@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
 import type { PlanView } from "../../src/edge/plans/plan-view.ts";
 import type { StoredMessage } from "../../src/turn/history/history.ts";
 import { json } from "../chaos/writers.ts";

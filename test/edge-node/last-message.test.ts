@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { LastMessage } from "../../src/edge/http/last-message.ts";
+import { LastMessage } from "../../src/edge/http/read-body.ts";
 
 const MAX_BYTES = 10_000;
 

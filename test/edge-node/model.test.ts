@@ -1,7 +1,11 @@
 import { expect, it } from "vitest";
 import { demoModels } from "../../examples/demo-model/demo-model.ts";
-import { type ModelProvider, modelFromSettings } from "../../src/edge/models/model.ts";
-import { modelKinds, modelNamed } from "../../src/edge/models/model-settings.ts";
+import {
+  modelFromSettings,
+  modelKinds,
+  modelNamed,
+  type ModelProvider,
+} from "../../src/edge/models/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "../support/scripted-model.ts";

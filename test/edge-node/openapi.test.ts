@@ -1,9 +1,9 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
-import { transfers } from "../../src/edge/transfer/transfer.ts";
-import type { OpenApi } from "../../src/edge/openapi/open-api.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
+import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { openApiFrom } from "../support/openapi.ts";
 
 const whole = createApp({

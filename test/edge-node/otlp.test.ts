@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { tracesRequest } from "../../src/edge/telemetry/otlp.ts";
-import { Trace } from "../../src/edge/telemetry/trace.ts";
-import { turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { Trace, turnRecord } from "../../src/edge/telemetry/trace.ts";
 import { version } from "../../src/version.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { preferred } from "../../src/edge/http/preferred.ts";
+import { preferred } from "../../src/edge/http/request-headers.ts";
 
 const JSON_TYPE = "application/json";
 const NDJSON = "application/x-ndjson";

@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import { expect, it } from "vitest";
-import { recordRemains } from "../../src/edge/turns/tool-events.ts";
+import { recordRemains } from "../../src/edge/turns/attempt.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import { EventLog } from "../../src/turn/log/event-log.ts";

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pieceReader } from "../../src/edge/http/piece-reader.ts";
-import { untilEnd } from "../../src/edge/http/whole-body.ts";
+import { pieceReader, untilEnd } from "../../src/edge/http/client-body.ts";
 
 const END = crypto.randomUUID();
 const bytes = Uint8Array.from({ length: 200_000 }, (_, index) => (index * 7 + (index >> 8)) % 256);

@@ -3,8 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
-import { Trace } from "../../src/edge/telemetry/trace.ts";
-import { dataPointOf, type TurnRecord, turnRecord } from "../../src/edge/telemetry/turn-record.ts";
+import { dataPointOf, Trace, type TurnRecord, turnRecord } from "../../src/edge/telemetry/trace.ts";
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
 import { blockOf, fencedIn } from "../support/fences.ts";
 

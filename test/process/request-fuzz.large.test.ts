@@ -1,8 +1,8 @@
 import { rmSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Answered, AnswerCheck } from "../support/answer-check.ts";
-import type { OpenApi } from "../../src/edge/openapi/open-api.ts";
+import { AnswerCheck, type Answered } from "../support/answer-check.ts";
+import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { type FuzzedRequest, requestsOf } from "../support/request-fuzz.ts";
 import { freePort } from "../../scripts/local-worker.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";

@@ -1,8 +1,8 @@
 import { tool } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
-import { transfers } from "../../src/edge/transfer/transfer.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";

@@ -1,5 +1,5 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
-import type { MediaTypes, OpenApi, OpenApiOperation } from "../../src/edge/openapi/open-api.ts";
+import type { MediaTypes, OpenApi, OpenApiOperation } from "../../src/edge/openapi/document.ts";
 
 /** What a server said. */
 export interface Answered {

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
-import { transfers } from "../../src/edge/transfer/transfer.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
 import * as limits from "../../src/limits.ts";
 import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
 import { templates } from "../../src/plan/template/templates.ts";

@@ -1,4 +1,4 @@
-import type { OpenApi } from "../../src/edge/openapi/open-api.ts";
+import type { OpenApi } from "../../src/edge/openapi/document.ts";
 
 interface App {
   request(url: string, init: RequestInit, bindings: object): Response | Promise<Response>;

@@ -1,10 +1,10 @@
-import { type ToolSet, tool } from "ai";
+import { tool, type ToolSet } from "ai";
 import { expect } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { callPart, planView, runPart, runView } from "../../src/edge/plans/plan-schemas.ts";
 import type { PlanView, RunView } from "../../src/edge/plans/plan-view.ts";
-import { planSupport } from "../../src/edge/plans/plan-support.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
 import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
 import { templates } from "../../src/plan/template/templates.ts";
 import type { Agent } from "../../src/turn/agent.ts";

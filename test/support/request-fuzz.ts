@@ -5,7 +5,7 @@ import type {
   OpenApi,
   OpenApiOperation,
   OpenApiParameter,
-} from "../../src/edge/openapi/open-api.ts";
+} from "../../src/edge/openapi/document.ts";
 
 /** A request as a caller of the document might send it, well or badly. */
 export interface FuzzedRequest {

@@ -1,7 +1,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { PublicKeys } from "../../src/edge/auth/public-keys.ts";
+import { PublicKeys } from "../../src/edge/auth/jwt-authenticator.ts";
 import * as limits from "../../src/limits.ts";
 import { mcpFetch } from "../../src/tool/mcp/mcp-fetch.ts";
 import { publicFetch, type PublicFetchOptions } from "../../src/tool/public-fetch.ts";

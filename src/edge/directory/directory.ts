@@ -25,7 +25,7 @@ export interface DirectoryPage {
 
 /**
  * One tenant's conversation index, and its spend if that is limited. Conversations send their entries
- * (`conversation-index.ts`). An entry may be late; a lost one is replaced by the next, which is complete.
+ * (`directory-client.ts`). An entry may be late; a lost one is replaced by the next, which is complete.
  * Reading creates no tables.
  */
 export class DirectoryObject extends DurableObject {

@@ -1,6 +1,8 @@
 import type * as z from "zod";
-import { parse } from "./parse.ts";
 import { parseJson, requireJsonType } from "./read-body.ts";
+import { ByrefError } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import { clip } from "../../value/characters.ts";
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
 
@@ -22,6 +24,13 @@ export interface Operation {
   readonly answers: Readonly<Record<number, Content | string>>;
   /** True if no authentication is required. */
   readonly isOpen?: boolean;
+  /** True if it opens a WebSocket, which only pages of allowed origins may do. */
+  readonly isSocket?: boolean;
+  /**
+   * Finds the conversation's id in the parsed JSON of a body of `useChat`; by default the id is in the path.
+   * Throws `bad_request`. Only the last message of such a body is read.
+   */
+  readonly idIn?: (body: unknown) => string;
 }
 
 /** A request as an endpoint receives it. */
@@ -105,3 +114,18 @@ async function parseBody({ body, isBodyOptional }: Operation, { request, text }:
   requireJsonType(request);
   return body && parse(body, parseJson(json ?? (await text())));
 }
+
+/** Parses the value. Throws `bad_request`, which names the first `maxInputIssues` invalid places. */
+export function parse<Schema extends z.ZodType>(schema: Schema, value: unknown, at = "body") {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues = result.error.issues.slice(0, limits.maxInputIssues).map(({ path, message }) => ({
+    at: clip([at, ...path].join("."), MAX_PLACE_CHARS),
+    message: clip(message, MAX_ISSUE_CHARS),
+  }));
+  const summary = issues.map((issue) => `${issue.at}: ${issue.message}`).join("; ");
+  throw new ByrefError("bad_request", summary, { issues });
+}
+
+const MAX_PLACE_CHARS = 200;
+const MAX_ISSUE_CHARS = 500;

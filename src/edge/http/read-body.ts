@@ -1,25 +1,17 @@
 import type { Context } from "hono";
-import { ByrefError, messageOf } from "../../errors.ts";
+import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { clip } from "../../value/characters.ts";
-import { parsedJson, type Json } from "../../value/json.ts";
+import { type Json, parsedJson } from "../../value/json.ts";
 import { type MediaType, parseMediaType } from "../../value/media-type.ts";
 import type { AppEnv } from "../app-env.ts";
 import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { type BodyBuffer, LastMessage } from "./last-message.ts";
-import { requireMessageSize } from "./message-size.ts";
-
-type Posted = Context<AppEnv>;
-
-/** The body that `useChat` sends, with only the last of its messages. */
-export function readChat(context: Posted): Promise<string> {
-  return readText(context, new LastMessage(limits.maxMessageBytes));
-}
+import { byteLength } from "../../value/utf8.ts";
 
 /** Reads a body as text. Throws `limit_exceeded` if it is longer than a message may be. */
 export async function readText(
-  { var: { body } }: Posted,
+  { var: { body } }: Context<AppEnv>,
   held: BodyBuffer = new ByteBuffer(limits.maxMessageBytes),
 ): Promise<string> {
   for await (const bytes of body.pieces()) held.add(bytes);
@@ -56,5 +48,100 @@ function parsed(text: string): Json {
     return parsedJson(text);
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
+  }
+}
+
+/** Returns the argument. Throws `limit_exceeded` if its JSON is longer than a message may be. */
+export function bounded<Body extends object>(body: Body): Body {
+  requireMessageSize(byteLength(JSON.stringify(body)));
+  return body;
+}
+
+/** Throws `limit_exceeded` if there are more bytes than one message may have. */
+function requireMessageSize(actual: number): void {
+  const advice = "Put long data into a variable.";
+  requireAtMost(["maxMessageBytes", limits.maxMessageBytes], actual, advice);
+}
+
+/** A buffer for a body that is received in pieces. `ByteBuffer` holds the whole body. */
+export type BodyBuffer = Pick<ByteBuffer, "add" | "size" | "text">;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+const OPEN_ARRAY = 0x5b;
+const CLOSE_ARRAY = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const MESSAGES = "messages";
+
+/**
+ * Buffers the body of `useChat` without its history: only the last element of the array `messages`. Earlier
+ * elements are dropped as they are received, because together they may exceed the size limit of a request.
+ * The remaining text may still be invalid JSON, which the parser detects.
+ */
+export class LastMessage implements BodyBuffer {
+  readonly #held: ByteBuffer;
+  /** The start of the current element of `messages` in the buffer, while inside that array. */
+  #elementAt: number | undefined;
+  #depth = 0;
+  #isInString = false;
+  #isEscaped = false;
+  /** The newest string of the outermost object, cut to the length of a possible key; and the last key. */
+  #string = "";
+  #key = "";
+
+  constructor(maxBytes: number) {
+    this.#held = new ByteBuffer(maxBytes);
+  }
+
+  get size(): number {
+    return this.#held.size;
+  }
+
+  add(bytes: Uint8Array): void {
+    let from = 0;
+    const hold = (to: number) => {
+      this.#held.add(bytes.subarray(from, to));
+      from = to;
+    };
+    for (let at = 0; at < bytes.length; at++) {
+      const byte = bytes[at] ?? 0;
+      if (this.#isInString) this.#readString(byte);
+      else if (byte === QUOTE) this.#beginString();
+      else if (byte === COMMA && this.#depth === 2 && this.#elementAt !== undefined) {
+        this.#held.cut(this.#elementAt);
+        from = at + 1;
+      } else if (byte === COLON && this.#depth === 1) this.#key = this.#string;
+      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
+        this.#depth++;
+        if (byte === OPEN_OBJECT || this.#depth !== 2 || this.#key !== MESSAGES) continue;
+        hold(at + 1);
+        this.#elementAt = this.#held.size;
+      } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
+        if (this.#depth === 2) this.#elementAt = undefined;
+        this.#depth--;
+      }
+    }
+    hold(bytes.length);
+  }
+
+  text(): string {
+    return this.#held.text();
+  }
+
+  #beginString(): void {
+    this.#isInString = true;
+    if (this.#depth === 1) this.#string = "";
+  }
+
+  #readString(byte: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (byte === BACKSLASH) this.#isEscaped = true;
+    else if (byte === QUOTE) this.#isInString = false;
+    else if (this.#depth === 1 && this.#string.length <= MESSAGES.length) {
+      this.#string += String.fromCharCode(byte);
+    }
   }
 }

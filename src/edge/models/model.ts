@@ -1,6 +1,6 @@
 import type { LanguageModel } from "ai";
 import type { Settings } from "../settings.ts";
-import { modelNamed } from "./model-settings.ts";
+import { ByrefError } from "../../errors.ts";
 
 /**
  * A kind of model that `MODEL` may name. Each built-in provider has its own file in `models/` and is imported
@@ -29,4 +29,51 @@ export function modelFromSettings(
 /** Removes a final slash: endpoints append paths that begin with one. */
 export function withoutTrailingSlash(url: string): string {
   return url.replace(/\/$/, "");
+}
+
+/** The setting that a kind of model requires, and why. */
+const NEEDS: Readonly<Record<string, readonly ["MODEL_API_KEY" | "MODEL_BASE_URL", string]>> = {
+  anthropic: ["MODEL_API_KEY", "an anthropic model needs a key"],
+  openai: ["MODEL_API_KEY", "an openai model needs a key"],
+  "openai-compatible": ["MODEL_BASE_URL", "an openai-compatible model needs its endpoint"],
+};
+
+/** The only kind without a model id. */
+const DEMO = "demo";
+
+/** The part of `MODEL` before the colon. */
+interface ModelKind {
+  readonly name: string;
+}
+
+/** The kinds of models of the deployable Worker. */
+export const modelKinds: readonly ModelKind[] = [
+  { name: DEMO },
+  { name: "anthropic" },
+  { name: "openai" },
+  { name: "openai-compatible" },
+  { name: "workers-ai" },
+];
+
+/**
+ * The kind and the model id in `MODEL`; the demo model has no id. Throws `bad_configuration`, whose message
+ * contains no values. Applications with their own `model` may use `MODEL` freely.
+ */
+export function modelNamed<Kind extends ModelKind>(
+  settings: Settings,
+  kinds: readonly Kind[],
+): { readonly kind: Kind; readonly id: string } {
+  const [name = "", ...rest] = settings.MODEL.split(":");
+  const id = rest.join(":");
+  const kind = kinds.find((kind) => kind.name === name);
+  const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
+  if (kind === undefined || !isComplete) {
+    const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
+    throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.`);
+  }
+  const [setting, why] = NEEDS[name] ?? [];
+  if (setting !== undefined && settings[setting] === undefined) {
+    throw new ByrefError("bad_configuration", `${setting} must be set: ${why}.`);
+  }
+  return { kind, id };
 }

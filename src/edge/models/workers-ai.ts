@@ -1,6 +1,6 @@
 import { createWorkersAI } from "workers-ai-provider";
 import { ByrefError } from "../../errors.ts";
-import type { Bindings } from "../bindings.ts";
+import type { Bindings } from "../app-env.ts";
 import type { ModelProvider } from "./model.ts";
 
 /**

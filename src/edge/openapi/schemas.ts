@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
 import { anyJson } from "../../tool/tool-input.ts";
-import { variableShape } from "../variables/variable-shape.ts";
+import { variableShape } from "../http/parameters.ts";
 
 /**
  * Schemas of the responses, under their names in the document. They validate nothing at run time; tests check

@@ -15,9 +15,8 @@ import {
 } from "../../turn/plans/plan-turn.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import { plansOf } from "./plans-of.ts";
-import { attempt, type TurnStart } from "../turns/attempt.ts";
+import { attempt, recordTools, type TurnStart } from "../turns/attempt.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
-import { recordTools } from "../turns/tool-events.ts";
 
 /** The start of a plan run. */
 export interface RunStart extends TurnStart {

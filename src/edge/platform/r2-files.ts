@@ -10,7 +10,7 @@ import {
   type FileWrite,
   type StoredFile,
 } from "../../tool/files.ts";
-import type { Bindings } from "../bindings.ts";
+import type { Bindings } from "../app-env.ts";
 
 /** A conversation's files in the bucket. A file's metadata has the labels of its content. */
 export class R2Files implements Files {

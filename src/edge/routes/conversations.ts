@@ -4,7 +4,7 @@ import * as limits from "../../limits.ts";
 import { type ConversationParts, statusOf } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { after, pageSize, text } from "../http/parameters.ts";
-import { preferred } from "../http/preferred.ts";
+import { preferred } from "../http/request-headers.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { watchTurn } from "../turns/turn-response.ts";
 
@@ -14,16 +14,6 @@ export const titleBody = z.strictObject({ title: z.string().max(limits.maxTitleC
 const conversation = { "application/json": schemas.conversation };
 /** A client that reconnects repeats its URL, and sends the last id it received in the header. */
 const headers = { "Last-Event-ID": after };
-
-/** The Worker checks the origin. */
-export const socketEndpoint: Endpoint<ConversationParts> = endpoint(
-  "GET /conversations/:id/socket",
-  { summary: "Opens a WebSocket for WebSocketChatTransport", answers: { 101: "It is open" } },
-  ({ params: { id }, request }, { sockets }) => {
-    if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return sockets.open(id);
-    throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
-  },
-);
 
 /** Endpoints of a conversation as a whole, and of its events. */
 export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
@@ -93,7 +83,18 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       return context.eventStreams.open(list, { after, turn });
     },
   ),
-  socketEndpoint,
+  endpoint(
+    "GET /conversations/:id/socket",
+    {
+      summary: "Opens a WebSocket for WebSocketChatTransport",
+      isSocket: true,
+      answers: { 101: "The socket is open" },
+    },
+    ({ params: { id }, request }, { sockets }) => {
+      if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return sockets.open(id);
+      throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
+    },
+  ),
 ];
 
 function infoOf(parts: ConversationParts) {

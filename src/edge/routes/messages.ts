@@ -4,8 +4,8 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { toUIMessage } from "../../turn/history/history.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
-import { bounded } from "../http/message-size.ts";
+import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
+import { bounded } from "../http/read-body.ts";
 import { checked, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
@@ -35,24 +35,6 @@ const form = checked(z.enum(["display", "reference"]), (given) => {
   throw new ByrefError("bad_request", "form must be display or reference.");
 });
 
-/** The only endpoint with the conversation's id in the body: the Worker reads it there. */
-export const chatEndpoint: Endpoint<ConversationParts> = endpoint(
-  "POST /conversations",
-  {
-    summary: "Runs a turn, asked as useChat does; only the last message is taken",
-    query: { location: locationQuery },
-    headers,
-    body: chatBody,
-    answers,
-  },
-  ({ body, headers, request }, { turns }) => {
-    const turn = turnIn(body);
-    const idempotencyKey = headers["Idempotency-Key"];
-    const turnRequest = bounded({ ...turn, conversation: body.id, idempotencyKey });
-    return turns.take(turnRequest, request.headers);
-  },
-);
-
 /** Decides on a call, or on a plan's gate. */
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/approvals/:approval",
@@ -75,7 +57,23 @@ export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
 
 /** Turns and messages. */
 export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
-  chatEndpoint,
+  endpoint(
+    "POST /conversations",
+    {
+      summary: "Runs a turn with the body that useChat sends. Only the last message is read.",
+      query: { location: locationQuery },
+      headers,
+      body: chatBody,
+      idIn: (body) => parse(chatBody, body).id,
+      answers,
+    },
+    ({ body, headers, request }, { turns }) => {
+      const turn = turnIn(body);
+      const idempotencyKey = headers["Idempotency-Key"];
+      const turnRequest = bounded({ ...turn, conversation: body.id, idempotencyKey });
+      return turns.take(turnRequest, request.headers);
+    },
+  ),
   endpoint(
     "POST /conversations/:id/messages",
     {
@@ -116,5 +114,4 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       return Response.json({ messages: shown, ...more });
     },
   ),
-  approvalEndpoint,
 ];

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { PlanFormat } from "../../plan/plan-format.ts";
-import { jsonPlan } from "../../plan/json-plan.ts";
+import { jsonPlan, jsonPlans } from "../../plan/json-plan.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -8,22 +8,23 @@ import { text } from "../http/parameters.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { planList, planView, runView } from "../plans/plan-schemas.ts";
-import type { Plans } from "../plans/plans.ts";
+import { Plans, planTool } from "../plans/plans.ts";
 import { locationQuery } from "../placement.ts";
 import { approvalEndpoint } from "./messages.ts";
+import type { Api } from "../conversation-parts.ts";
+import type { ConversationContext, PlanParts } from "../conversation-context.ts";
+import { endRuns } from "../plans/plans-of.ts";
 
 /** `POST …/plans/:plan/run`. */
-export const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
+const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */
-export const decided = z.union([schemas.turn, runView]);
+const decided = z.union([schemas.turn, runView]);
 
 const plan = { "application/json": planView };
 
 /** Endpoints of a conversation's plans and their runs. */
-export function planEndpoints(
-  planFormats: readonly PlanFormat[],
-): readonly Endpoint<ConversationParts>[] {
+function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<ConversationParts>[] {
   return [
     {
       ...approvalEndpoint,
@@ -113,4 +114,33 @@ function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): Pla
   if (planFormat !== undefined) return planFormat;
   const known = planFormats.flatMap(({ mediaTypes }) => mediaTypes).join(", ");
   throw unsupportedType(request, `a plan is ${known}.`);
+}
+
+/** Plan support, as an application passes it to `createRuntime`. */
+export interface PlanSupport extends PlanParts {
+  /** The plans of one conversation. */
+  open(context: ConversationContext): Plans;
+  readonly api: Api;
+}
+
+/** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */
+export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
+  const planFormats = [jsonPlans, ...others];
+  return {
+    planFormats,
+    endRuns,
+    planTool,
+    open: (context) => new Plans(context),
+    api: {
+      conversation: planEndpoints(planFormats),
+      components: {
+        JsonPlan: jsonPlan,
+        RunBody: runBody,
+        Plan: planView,
+        PlanList: planList,
+        Run: runView,
+        Decided: decided,
+      },
+    },
+  };
 }

@@ -3,22 +3,33 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { AppEnv } from "../app-env.ts";
-import { requireId } from "../conversation-name.ts";
-import { conversationOf, importOf, type RemoteConversation } from "../conversation-of.ts";
+import {
+  conversationOf,
+  importOf,
+  mutableResponse,
+  type RemoteConversation,
+  requireId,
+} from "../conversation-of.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
-import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { text, wholeNumber } from "../http/parameters.ts";
-import { parse } from "../http/parse.ts";
-import { mutableResponse } from "../http/mutable-response.ts";
 import { parseJson, requireJsonType } from "../http/read-body.ts";
-import { withEnd } from "../http/whole-body.ts";
+import { withEnd } from "../http/client-body.ts";
 import { locationQuery } from "../placement.ts";
-import { exportTo, importFrom, partsFile, storePart } from "../transfer/transfer-requests.ts";
+import {
+  exportTo,
+  importFrom,
+  partsFile,
+  retentionIn,
+  storePart,
+} from "../transfer/transfer-requests.ts";
+import type { Api } from "../conversation-parts.ts";
+import type { TransferParts } from "../conversation-context.ts";
 
 /** `POST …/fork`. */
-export const forkBody = z.strictObject({ id: z.string().optional() });
-export const made = z.strictObject({ id: text });
-export const partTaken = z.strictObject({
+const forkBody = z.strictObject({ id: z.string().optional() });
+const made = z.strictObject({ id: text });
+const partTaken = z.strictObject({
   import: text.describe("For the parts that follow"),
   part: z.int().min(1),
   of: z.int().min(1),
@@ -42,7 +53,7 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
 );
 
 /** Export, handled by the conversation. */
-export const conversationEndpoints = [exportEndpoint];
+const conversationEndpoints = [exportEndpoint];
 
 const id = { id: text };
 const place = {
@@ -51,7 +62,7 @@ const place = {
 };
 
 /** Import into a conversation's object, and storage of an import's parts in a separate object. */
-export const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
+const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /transfer/import",
     { summary: "Imports a file", query: id, content: file, answers: { 201: "Imported" } },
@@ -70,7 +81,7 @@ export const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
 ];
 
 /** Import and fork, which create conversations. */
-export const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
+const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
   endpoint(
     "POST /conversations/:id/fork",
     {
@@ -207,3 +218,23 @@ async function isRefused(response: Response, code: string): Promise<boolean> {
   const problem = await response.clone().json<{ readonly code?: string }>();
   return problem.code === code;
 }
+
+/** Support for export, import and fork, as an application passes it to `createRuntime`. */
+export interface Transfers extends TransferParts {
+  readonly api: Api;
+}
+
+/** Export, import and fork. */
+export const transfers: Transfers = {
+  retentionIn,
+  api: {
+    worker: workerEndpoints,
+    conversation: conversationEndpoints,
+    internal: internalEndpoints,
+    components: {
+      ForkBody: forkBody,
+      Made: made,
+      PartTaken: partTaken,
+    },
+  },
+};

@@ -11,7 +11,12 @@ import { summaryOf } from "../../store/summary.ts";
 import { lookupFor, ScopedStore } from "../../tool/scoped-store.ts";
 import type { Path } from "../../value/path.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
-import { conditionsIn, isNotModified, requireConditions } from "../http/conditions.ts";
+import {
+  conditionsIn,
+  isNotModified,
+  preferred,
+  requireConditions,
+} from "../http/request-headers.ts";
 import { type Content, type Endpoint, endpoint } from "../http/endpoint.ts";
 import {
   after,
@@ -24,13 +29,17 @@ import {
   text,
   wholeNumber,
 } from "../http/parameters.ts";
-import { preferred } from "../http/preferred.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
-import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
+import {
+  etagOf,
+  guardsIn,
+  infoEtagOf,
+  metadataEtagOf,
+  serveValue,
+} from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
-import { serveValue } from "../variables/serve-value.ts";
-import { missingVariable, secretVariable } from "../variables/variable-errors.ts";
+import { evictionMessage } from "../../tool/store-lookup.ts";
 
 /** `PATCH …/variables/:name`; `ttl` in seconds, null for none. */
 export const changesBody = z
@@ -303,4 +312,17 @@ function requireGuards(store: VariableStore, { name, headers, etagOf }: Guarded)
 function requireWritable(name: string): string {
   if (name !== "input") return name;
   throw new ByrefError("bad_name", "input is what came with a message, and cannot be changed.");
+}
+
+/** The error for a variable that does not exist or was evicted. */
+function missingVariable(name: string, store: VariableStore): ByrefError {
+  const tombstone = store.tombstone(name);
+  if (tombstone === undefined) {
+    return new ByrefError("variable_not_found", `There is no variable ${name}.`);
+  }
+  return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
+}
+
+function secretVariable(name: string): ByrefError {
+  return new ByrefError("variable_secret", `${name} is secret: its value is never handed out.`);
 }

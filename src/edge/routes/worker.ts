@@ -1,10 +1,20 @@
 import * as z from "zod";
 import type { Agent } from "../../turn/agent.ts";
 import { version } from "../../version.ts";
-import type { Api } from "../api.ts";
-import { endpoint } from "../http/endpoint.ts";
+import type { Api } from "../conversation-parts.ts";
+import { endpoint, type Endpoint } from "../http/endpoint.ts";
 import { openApiOf } from "../openapi/document.ts";
 import * as schemas from "../openapi/schemas.ts";
+import type { Context } from "hono";
+import { ByrefError } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import type { AppEnv } from "../app-env.ts";
+import { conversationOf, requireId } from "../conversation-of.ts";
+import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
+import { directoryOf } from "../directory/directory-client.ts";
+import { pageSize, text } from "../http/parameters.ts";
+import { newTicket } from "../auth/tickets.ts";
+import { settingsOf } from "../settings.ts";
 
 /** The Worker's own endpoints. `api`: the interface that the document describes. */
 export function workerApi(agents: readonly Agent[], api: () => Required<Api>): Api {
@@ -41,3 +51,90 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
     components: {},
   };
 }
+
+/** Lists a tenant's conversations. */
+export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
+  "GET /conversations",
+  {
+    summary: "Lists the conversations, by last activity",
+    query: {
+      limit: pageSize(limits.maxPageSize),
+      before: text.transform(placeIn).optional(),
+    },
+    answers: { 200: { "application/json": schemas.conversations } },
+  },
+  async ({ query }, context) => {
+    const directory = directoryOf(context.env, context.get("tenant"));
+    if (directory === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
+    const { entries, next } = await directory.list(query);
+    const checked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
+    const deleted = checked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
+    // Deleted while the directory was unavailable.
+    if (deleted.length > 0) await directory.forget(deleted);
+    const conversations = checked.flatMap(({ entry, status }) => {
+      if (status === undefined) return [];
+      const { id, title, createdMs, updatedMs } = entry;
+      const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];
+      return [{ id, title, status, createdAt, updatedAt }];
+    });
+    return Response.json({ conversations, ...(next === undefined ? {} : { next: textOf(next) }) });
+  },
+);
+
+const NOT_CONFIGURED = `Listing conversations needs the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
+[[durable_objects.bindings]]
+name = "DIRECTORY"
+class_name = "Directory"
+[[migrations]]
+tag = "v2"
+new_sqlite_classes = ["Directory"]`;
+
+/** Adds the status, which only the conversation knows; undefined if it does not exist. */
+async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
+  try {
+    return { entry, status: await conversationOf(context, entry.id).status() };
+  } catch (error) {
+    // A conversation that fails does not affect the others.
+    console.error(error);
+    return { entry, status: "idle" as const };
+  }
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+/** A place contains a time, not only an id: the page stays the same if the conversation moves up meanwhile. */
+function textOf({ id, updatedMs }: DirectoryPlace): string {
+  return `${updatedMs}.${id}`;
+}
+
+/** Throws `bad_request`. */
+function placeIn(before: string): DirectoryPlace {
+  const [, updatedMs, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,128})$/u.exec(before) ?? [];
+  if (id !== undefined) return { id, updatedMs: Number(updatedMs) };
+  throw new ByrefError("bad_request", "before must be the next of a page.");
+}
+
+/** `POST …/tickets`. */
+export const ticketBody = z.strictObject({ path: z.string().max(2_048) });
+
+/** Tickets are for clients that cannot send headers. Creating one writes nothing and calls no conversation. */
+export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
+  "POST /conversations/:id/tickets",
+  {
+    summary: "Gives a ticket: one path for 60 s, as ?ticket=, for what cannot send headers",
+    body: ticketBody,
+    answers: { 201: { "application/json": schemas.ticket } },
+  },
+  async ({ params: { id }, body: { path }, request }, context) => {
+    const base = `/conversations/${requireId(id)}/`;
+    // As it will be in a request: without dot segments, and without a query.
+    const isPath = URL.parse(path, request.url)?.pathname === path;
+    if (!isPath || !path.startsWith(base)) {
+      throw new ByrefError("bad_request", `path must be one below ${base}, without a query.`);
+    }
+    const ticket = await newTicket(settingsOf(context.env), context.get("tenant"), path);
+    return Response.json({ ticket }, { status: 201 });
+  },
+);

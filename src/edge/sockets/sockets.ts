@@ -2,15 +2,18 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationContext } from "../conversation-context.ts";
-import { framesOf } from "../http/frame-stream.ts";
+import { framesOf } from "../turns/turn-response.ts";
 import {
+  type ClientFrame,
   closeSocket,
   newNote,
   noteOf,
+  readFrame,
+  type ResumeFrame,
   SocketConnection,
   type SocketRequest,
+  turnOf,
 } from "./socket-connection.ts";
-import { type ClientFrame, readFrame, type ResumeFrame, turnOf } from "./socket-frames.ts";
 import type { Turns } from "../turns/turns.ts";
 
 /** Maximum of open requests on one socket: all turns that can wait, and as many watchers. */

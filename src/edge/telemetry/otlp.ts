@@ -2,8 +2,7 @@ import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import { withoutTrailingSlash } from "../models/model.ts";
-import type { Span, Trace } from "./trace.ts";
-import type { TurnRecord } from "./turn-record.ts";
+import type { Span, Trace, TurnRecord } from "./trace.ts";
 
 export interface ExportOptions {
   /** `service.name`. */

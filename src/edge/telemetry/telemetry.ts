@@ -1,12 +1,18 @@
 import type { Observer } from "../../tool/observer.ts";
 import { modelNameOf } from "../../turn/model/prepare-model-call.ts";
-import type { Bindings } from "../bindings.ts";
-import { conversationIn, type ObjectContext } from "../conversation-name.ts";
+import type { Bindings } from "../app-env.ts";
+import { conversationIn, type ObjectContext } from "../conversation-of.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import type { ChosenAgent } from "../turns/chosen-agent.ts";
 import { type Collector, sendTraces, tracesRequest } from "./otlp.ts";
-import { readTraceParent, Trace } from "./trace.ts";
-import { dataPointOf, type RecordedEnd, turnRecord, type TurnSubject } from "./turn-record.ts";
+import {
+  dataPointOf,
+  readTraceParent,
+  type RecordedEnd,
+  Trace,
+  turnRecord,
+  type TurnSubject,
+} from "./trace.ts";
 
 /** The observed turn, and the trace of its request. */
 export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {

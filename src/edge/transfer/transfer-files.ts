@@ -2,7 +2,7 @@ import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { type FileInfo, filePathIn } from "../../tool/files.ts";
 import { visibilityText } from "../../store/labels.ts";
-import type { Bindings } from "../bindings.ts";
+import type { Bindings } from "../app-env.ts";
 import { R2Files } from "../platform/r2-files.ts";
 import type { TransferOf } from "./transfer-format.ts";
 

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { anyJson } from "../../tool/tool-input.ts";
 import * as limits from "../../limits.ts";
 import type { MovedInfo } from "../../store/variable.ts";
-import { variableShape } from "../variables/variable-shape.ts";
+import { variableShape } from "../http/parameters.ts";
 
 /**
  * A conversation as a file: NDJSON, one record a line. The first is the header; the last has the count and

@@ -5,8 +5,8 @@ import { ByrefError, requireAtMost } from "../../errors.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
-import { CONVERSATION_ID } from "../conversation-name.ts";
-import { parse } from "../http/parse.ts";
+import { CONVERSATION_ID } from "../conversation-of.ts";
+import { parse } from "../http/endpoint.ts";
 
 const messageId = z.string().min(1).max(128);
 const textPart = z.object({ type: z.literal("text"), text: z.string() });

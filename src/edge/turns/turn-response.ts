@@ -1,12 +1,14 @@
-import { UI_MESSAGE_STREAM_HEADERS } from "ai";
+import { UI_MESSAGE_STREAM_HEADERS, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { problemOf } from "../http/problem.ts";
-import { messageStream, textStream } from "../http/frame-stream.ts";
-import { preferred } from "../http/preferred.ts";
-import { TurnLog } from "../../turn/log/turn-log.ts";
+import { preferred } from "../http/request-headers.ts";
+import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
+import * as limits from "../../limits.ts";
+import { isHighSurrogate } from "../../value/characters.ts";
+import { isObject } from "../../value/json.ts";
 
 /** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {
@@ -74,4 +76,113 @@ interface WatchedConversation {
 function lastLog(data: ConversationData | undefined): TurnLog | undefined {
   const journal = data?.journal;
   return journal?.head()?.isOpen === false ? TurnLog.ended(journal) : undefined;
+}
+
+/**
+ * The UI message stream as server-sent events, from the frame with index `first`. Default: the turn's own
+ * frames.
+ */
+export function messageStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
+  return watch(log, first, {
+    write: ({ id, data }) => `id: ${id}\ndata: ${data}\n\n`,
+    last: "data: [DONE]\n\n",
+    keepAlive: ": waiting\n\n",
+  });
+}
+
+/** The answer's text. Approval requests, errors and the states of a plan's calls are separate lines. */
+export function textStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
+  let hasText = false;
+  const write = ({ data }: Frame) => {
+    // The log encoded a chunk.
+    const chunk = JSON.parse(data) as UIMessageChunk;
+    // The texts of several steps become paragraphs.
+    const gap = chunk.type === "text-start" && hasText ? "\n\n" : "";
+    hasText ||= chunk.type === "text-delta";
+    return gap + textOf(chunk);
+  };
+  return watch(log, first, { write, last: "", keepAlive: "" });
+}
+
+interface Form {
+  readonly write: (frame: Frame) => string;
+  readonly last: string;
+  readonly keepAlive: string;
+}
+
+function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStream<Uint8Array> {
+  const encoder = new StreamEncoder();
+  const all = framesOf(log, first);
+  return new ReadableStream<Uint8Array>({
+    pull: async (controller) => {
+      for (let hasWritten = false; !hasWritten;) {
+        const { value: frames, done } = await all.next();
+        const silence = frames?.length === 0 ? form.keepAlive : "";
+        const text = done === true ? form.last : silence + (frames ?? []).map(form.write).join("");
+        const bytes = encoder.encode(text);
+        hasWritten = bytes.length > 0;
+        if (hasWritten) controller.enqueue(bytes);
+        if (done === true) return controller.close();
+      }
+    },
+    // Not awaited: the iterator ends after its current wait.
+    cancel: () => void all.return(),
+  });
+}
+
+/**
+ * Yields the frames available together until the log ends; an empty list after a long silence. Default of
+ * `from`: the turn's own frames, once it has begun.
+ */
+export async function* framesOf(
+  log: TurnLog,
+  from?: number,
+): AsyncGenerator<readonly Frame[], void> {
+  let first = from;
+  let next = from ?? 0;
+  for (;;) {
+    while (next >= log.length && !log.isEnded) {
+      if (!(await log.waitForFrames(limits.keepAliveMs))) yield [];
+    }
+    if (first === undefined) next = first = log.firstOwn;
+    // Limits what a slow reader keeps in memory.
+    const end = log.endWithin(next, limits.maxSliceChars);
+    const frames = log.slice(next, first, end);
+    next = Math.max(next, end);
+    const isEnded = log.isEnded && next >= log.length;
+    if (frames.length > 0) yield frames;
+    if (isEnded) return;
+  }
+}
+
+/** The text of a chunk. After `reset-step`, the rest of the answer replaces text that was sent already. */
+function textOf(chunk: UIMessageChunk): string {
+  if (chunk.type === "text-delta") return chunk.delta;
+  if (chunk.type === "reset-step")
+    return "\n\n[reset: what follows stands in for this answer's end]\n\n";
+  if (chunk.type === "tool-approval-request") return `\n[approval: ${chunk.approvalId}]\n`;
+  if (chunk.type === "data-call" || chunk.type === "data-run") return lineOf(chunk.data);
+  if (chunk.type !== "error") return "";
+  const colon = chunk.errorText.indexOf(": ");
+  return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
+}
+
+/** A line with the state of a plan's call or run. */
+function lineOf(data: unknown): string {
+  if (!isObject(data)) return "";
+  const { call = "run", status, reason } = data;
+  return `${String(call)}: ${String(status)}${reason === undefined ? "" : ` (${String(reason)})`}\n`;
+}
+
+/** Encodes UTF-8. A surrogate pair may be split between two texts. */
+class StreamEncoder {
+  readonly #encoder = new TextEncoder();
+  #held = "";
+
+  encode(text: string): Uint8Array {
+    const all = this.#held + text;
+    const endsInHalf = isHighSurrogate(all.charCodeAt(all.length - 1));
+    this.#held = endsInHalf ? all.slice(-1) : "";
+    return this.#encoder.encode(endsInHalf ? all.slice(0, -1) : all);
+  }
 }

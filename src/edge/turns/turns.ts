@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Post } from "../../turn/history/post.ts";
+import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import type { RecoveredLog } from "../../turn/log/log-lines.ts";
@@ -8,18 +8,24 @@ import { nextAttempt, recoveryDelayMs } from "../../turn/log/recovery.ts";
 import { pause } from "../../turn/model/model-failure.ts";
 import { leaseOf } from "../../turn/spend/lease.ts";
 import { NOTHING_SPENT } from "../../turn/spend/spend.ts";
-import { recoverTurn, resumeTurn, runTurn, type TurnResult } from "../../turn/turn.ts";
+import {
+  type Question,
+  recoverTurn,
+  resumeTurn,
+  runTurn,
+  type TurnResult,
+} from "../../turn/turn.ts";
 import { decidedIn, waitingCalls } from "../../turn/waiting-calls.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Plans } from "../plans/plans.ts";
-import { attempt, type TurnStart } from "./attempt.ts";
+import { attempt, recordRemains, recordTools, type TurnStart } from "./attempt.ts";
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
-import { type RequestedTurn, PostedTurns, postOf } from "./posted-turns.ts";
-import { nothingToRepeat, questionOf } from "./question.ts";
-import { recordRemains, recordTools } from "./tool-events.ts";
-import type { TurnRequest } from "./turn-request.ts";
+import { PostedTurns, postOf, type RequestedTurn } from "./posted-turns.ts";
+import type { TurnRequest, UserMessage } from "./turn-request.ts";
 import { respond, turnResponse } from "./turn-response.ts";
+import type { StoredMessage } from "../../turn/history/history.ts";
+import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
 
 /** Facts about the request. */
 interface RequestDetails {
@@ -223,4 +229,46 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
 function busy(): ByrefError {
   const message = "The conversation is answering another message; post this one when it is done.";
   return new ByrefError("turn_running", message);
+}
+
+/**
+ * The turn's question. It has no message if a stored question is answered again. Saves the message's files
+ * and long texts as variables, and does not change the history. Throws `bad_request`.
+ */
+async function questionOf(
+  turn: TurnRequest,
+  { history, store, journal }: Pick<ConversationData, "history" | "store" | "journal">,
+  post?: Post,
+): Promise<Question> {
+  const { isRepeated, message, messageId } = turn;
+  const isThere = messageId !== undefined && history.has(messageId);
+  if (isRepeated === true && (isThere || message === undefined)) {
+    if (!history.hasQuestion(messageId)) throw nothingToRepeat();
+    return { replace: () => history.removeAnswers(messageId) };
+  }
+  if (message === undefined) throw nothingToRepeat();
+  // The same post after its turn failed or was stopped: the stored message gets another answer.
+  const last = journal.head();
+  const hasFailed = last?.ended !== undefined && last.post !== undefined;
+  if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {
+    return { replace: () => history.removeAnswers(undefined) };
+  }
+  const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
+  const received = await receiveMessage(message.parts, { store, urlOf });
+  const question = { message: questionFrom(message, received) };
+  const isEdit = isThere && isRepeated !== true;
+  return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;
+}
+
+function nothingToRepeat(): ByrefError {
+  return new ByrefError("bad_request", "There is no message here that could be answered again.");
+}
+
+function questionFrom(message: UserMessage, received: ReceivedMessage): StoredMessage {
+  return {
+    id: message.id ?? crypto.randomUUID(),
+    role: "user",
+    ...received,
+    createdAt: new Date().toISOString(),
+  };
 }

@@ -6,10 +6,10 @@ import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { ConversationContext } from "../conversation-context.ts";
-import { conditionsIn, requireConditions } from "../http/conditions.ts";
+import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
-import { etagOf, guardsIn } from "./etags.ts";
-import { untilEnd } from "../http/whole-body.ts";
+import { etagOf, guardsIn } from "./serve-value.ts";
+import { untilEnd } from "../http/client-body.ts";
 
 export interface PutRequest {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { planSupport } from "../../../src/edge/plans/plan-support.ts";
+import { planSupport } from "../../../src/edge/routes/plans.ts";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { planning, planOf, planTools, runOf } from "../../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";

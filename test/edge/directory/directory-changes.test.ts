@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { createRuntime } from "../../../src/edge/create-runtime.ts";
 import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
-import { withEnd } from "../../../src/edge/http/whole-body.ts";
+import { withEnd } from "../../../src/edge/http/client-body.ts";
 import { directoryOf, eventually, listedIs, newTenant } from "../../support/directory.ts";
 import { ask, json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { inside } from "../../support/inside.ts";

@@ -5,7 +5,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { createRuntime } from "../../../src/edge/create-runtime.ts";
 import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
-import { withEnd } from "../../../src/edge/http/whole-body.ts";
+import { withEnd } from "../../../src/edge/http/client-body.ts";
 import { directoryOf, eventually } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -19,8 +19,8 @@ import {
   refusedOf,
   say,
   spendAtOnce,
-  spendInOne,
   spendingTenant,
+  spendInOne,
 } from "../../support/tenant.ts";
 
 vi.setConfig({ testTimeout: 60_000 });

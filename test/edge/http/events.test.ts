@@ -1,14 +1,14 @@
 import { evictDurableObject } from "cloudflare:test";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import { recordTools } from "../../../src/edge/turns/tool-events.ts";
+import { recordTools } from "../../../src/edge/turns/attempt.ts";
 import { DurableSql } from "../../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../../src/limits.ts";
 import { type ConversationEvent, EventLog } from "../../../src/turn/log/event-log.ts";
 import { ask, call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { eventPage, eventsOf, fill, idsOf, said, watchEvents } from "../../support/event-reader.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, type Step, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
 import { inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 

@@ -2,7 +2,7 @@ import { env } from "cloudflare:workers";
 import { Hono } from "hono/tiny";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import type { AppEnv } from "../../../src/edge/app-env.ts";
-import { limitBody } from "../../../src/edge/http/limit-body.ts";
+import { limitBody } from "../../../src/edge/app.ts";
 import * as limits from "../../../src/limits.ts";
 import { call, get, json, messagesOf, namesIn, newId, problemIn, put } from "../../support/edge.ts";
 import { blobsOf } from "../../support/storage.ts";
