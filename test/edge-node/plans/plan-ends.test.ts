@@ -4,14 +4,7 @@ import * as z from "zod";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import {
-  approved,
-  decide,
-  planning,
-  planOf,
-  planTools,
-  runOf,
-} from "../../support/planning.ts";
+import { approved, decide, planning, planOf, planTools, runOf } from "../../support/planning.ts";
 import { finish, text } from "../../support/scripted-model.ts";
 
 const ROOT = "/conversations/c/plans";
