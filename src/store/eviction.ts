@@ -56,6 +56,11 @@ export class Holds {
     return [...(this.#byOwner.get(owner) ?? [])];
   }
 
+  /** Returns all names that are held. */
+  all(): ReadonlySet<string> {
+    return new Set([...this.#byOwner.values()].flatMap((names) => [...names]));
+  }
+
   release(owner: string): void {
     this.#byOwner.delete(owner);
   }

@@ -6,6 +6,7 @@ import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { tombstoneOf, toIso } from "./metadata.ts";
 import { UsedNumbers } from "./choose-name.ts";
+import { Undo, UndoableMap } from "./rows/undo.ts";
 import { ValueCache } from "./value-cache.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
@@ -28,8 +29,9 @@ export class StoreState {
   readonly cache = new ValueCache(limits.maxJsonBytes);
   readonly now: () => number;
   readonly #options: StateOptions;
+  readonly #undo = new Undo();
   /** Entries that were read since they were written. A rollback does not undo reads. */
-  readonly #read = new Map<string, Entry>();
+  readonly #accessed = new UndoableMap<string, Entry>(this.#undo);
   /** Names, by seq, of writes that were found to be expired. They stay expired when the clock is set back. */
   readonly #due = new Map<number, string>();
   /** The latest time at which one of them was found. */
@@ -55,7 +57,7 @@ export class StoreState {
     this.#catalog ??= new Catalog({
       rows: this.rows,
       idleMs: this.#options.idleMs,
-      read: this.#read,
+      accessed: this.#accessed,
       newestSeq: this.#newestSeq,
     });
     return this.#catalog;
@@ -82,14 +84,6 @@ export class StoreState {
     return entry === undefined || this.isExpired(entry, this.now()) ? undefined : entry;
   }
 
-  /** Sets the entry's access time to now and returns the changed entry. */
-  access(entry: Entry): Entry {
-    const accessed = { ...entry, accessedAtMs: this.now() };
-    this.catalog.change(entry.name, accessed);
-    this.#read.set(entry.name, accessed);
-    return accessed;
-  }
-
   isDue(entry: Entry, nowMs: number): boolean {
     const dueMs = this.dueMs(entry);
     return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
@@ -108,7 +102,8 @@ export class StoreState {
   /** Returns all expired entries, oldest first, without marking them as found. */
   due(nowMs: number): readonly Entry[] {
     const found = nowMs < this.#foundDueMs ? this.catalog.named(this.#due.values()) : [];
-    return [...new Set([...this.catalog.dueBy(nowMs), ...found])]
+    const due = [...this.catalog.dueBy(nowMs), ...found];
+    return [...new Map(due.map((entry) => [entry.name, entry])).values()]
       .filter((entry) => this.isDue(entry, nowMs))
       .sort((one, other) => one.seq - other.seq);
   }
@@ -149,15 +144,6 @@ export class StoreState {
     return entries.filter((entry) => !this.isExpired(entry, nowMs));
   }
 
-  /** Returns the entries that were read since they were written. */
-  read(): readonly Entry[] {
-    const entries = this.catalog.named(this.#read.keys());
-    const current = entries.filter(({ name, seq }) => this.#read.get(name)?.seq === seq);
-    this.#read.clear();
-    for (const entry of current) this.#read.set(entry.name, entry);
-    return current;
-  }
-
   /** Returns when the entry expires; Infinity if it is pinned or held. */
   dueMs(entry: Entry): number {
     const dueMs = dueMsOf(entry, this.#options.idleMs);
@@ -169,42 +155,43 @@ export class StoreState {
   }
 
   /** Returns current metadata without long inputs, because many of them would not fit into one response. */
-  listed(names: readonly string[]): readonly VariableInfo[] {
-    const known = names.flatMap((name) => this.#listedBefore(name) ?? []);
-    const missing = names.filter((name) => this.#listedBefore(name) === undefined);
-    const infos = missing.length === 0 ? known : [...known, ...this.rows.listed(missing)];
-    if (names.length <= limits.maxListedVariables) {
-      this.#listed = new Map(infos.map((info) => [info.name, { seq: this.#seqOf(info), info }]));
+  listed(entries: readonly Entry[]): readonly VariableInfo[] {
+    const known = entries.map(({ name, seq }) => this.#listed.get(name)?.seq === seq);
+    const missing = entries.filter((_, index) => known[index] !== true);
+    const infos = new Map<string, VariableInfo>();
+    if (missing.length > 0) {
+      for (const info of this.rows.listed(missing.map(({ name }) => name)))
+        infos.set(info.name, info);
     }
-    return infos
-      .map((info) => this.#withAccess(info))
-      .sort((one, other) => this.#seqOf(one) - this.#seqOf(other));
-  }
-
-  #listedBefore(name: string): VariableInfo | undefined {
-    const listed = this.#listed.get(name);
-    return listed?.seq === this.catalog.get(name)?.seq ? listed?.info : undefined;
+    const listed = entries.flatMap(({ name, seq, accessedAtMs }) => {
+      const info = infos.get(name) ?? this.#listed.get(name)?.info;
+      return info === undefined ? [] : { seq, info: { ...info, accessedAt: toIso(accessedAtMs) } };
+    });
+    if (entries.length <= limits.maxListedVariables) {
+      this.#listed = new Map(listed.map((one) => [one.info.name, one]));
+    }
+    return listed.map(({ info }) => info);
   }
 
   /** Changes metadata only. Call it in a transaction. */
   change(info: VariableInfo): void {
-    const { name, pinned, expiresAt } = info;
-    this.rows.change(info);
-    this.#listed.delete(name);
-    const expiresAtMs = expiresAt === undefined ? undefined : Date.parse(expiresAt);
-    this.catalog.change(name, { pinned, expiresAtMs });
+    this.catalog.change(info);
+    this.#listed.delete(info.name);
     this.queueChange({ kind: "updated", info });
   }
 
   info(name: string): VariableInfo | undefined {
-    const info = this.rows.info(name);
-    return info === undefined ? undefined : this.#withAccess(info);
+    const entry = this.catalog.get(name);
+    const info = entry === undefined ? undefined : this.rows.info(name);
+    return entry && info && withAccess(info, entry);
   }
 
   /** The same without a long input, because many variables may be evicted at once. */
   shortInfo(name: string): VariableInfo | undefined {
-    const [info] = this.rows.listed([name]);
-    return info === undefined ? undefined : this.#withAccess(info);
+    const entry = this.catalog.get(name);
+    return entry === undefined
+      ? undefined
+      : this.rows.listed([name]).map((info) => withAccess(info, entry))[0];
   }
 
   /** Opens the current value: its metadata and stored bytes. Close it. */
@@ -225,12 +212,14 @@ export class StoreState {
     const changes: Change[] = [];
     this.#changes = changes;
     try {
-      return this.rows.transaction(() => {
-        const result = work();
-        // Last, so that observers receive no changes that are rolled back.
-        for (const change of changes) this.#options.onChange(change);
-        return result;
-      });
+      return this.#undo.during(() =>
+        this.rows.transaction(() => {
+          const result = work();
+          // Last, so that observers receive no changes that are rolled back.
+          for (const change of changes) this.#options.onChange(change);
+          return result;
+        }),
+      );
     } catch (error) {
       this.forget();
       throw error;
@@ -270,8 +259,7 @@ export class StoreState {
   remove(name: string): void {
     const stored = this.rows.stored(name);
     if (stored !== undefined) this.bodies.release(stored.body);
-    this.catalog.delete(name);
-    this.rows.remove(name);
+    this.catalog.remove(name);
     this.cache.delete(name);
     this.numbers.note(name);
   }
@@ -315,13 +303,8 @@ export class StoreState {
       this.removeTombstone(oldest);
     }
   }
+}
 
-  #withAccess(info: VariableInfo): VariableInfo {
-    const entry = this.catalog.get(info.name);
-    return entry === undefined ? info : { ...info, accessedAt: toIso(entry.accessedAtMs) };
-  }
-
-  #seqOf({ name }: VariableInfo): number {
-    return this.catalog.get(name)?.seq ?? 0;
-  }
+function withAccess(info: VariableInfo, { accessedAtMs }: Entry): VariableInfo {
+  return { ...info, accessedAt: toIso(accessedAtMs) };
 }

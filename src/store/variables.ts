@@ -137,7 +137,7 @@ export class Variables implements VariableStore {
     const count = wholeCount(last);
     const entries = names === undefined ? this.#state.newest(count) : this.#named(names);
     const listed = entries.slice(Math.max(entries.length - count, 0));
-    return this.#state.listed(listed.map(({ name }) => name));
+    return this.#state.listed(listed);
   }
 
   page({ after = 0, limit }: PageOptions): Page {
@@ -145,8 +145,7 @@ export class Variables implements VariableStore {
     const entries = this.#state.following(after, count + 1);
     const shown = entries.slice(0, count);
     const next = entries.length > count ? shown.at(-1)?.seq : undefined;
-    const variables = this.#state.listed(shown.map(({ name }) => name));
-    return { variables, ...compact({ next }) };
+    return { variables: this.#state.listed(shown), ...compact({ next }) };
   }
 
   count(): number {
@@ -205,7 +204,7 @@ export class Variables implements VariableStore {
   }
 
   nextDueMs(): number | undefined {
-    const next = this.#state.catalog.nextDueMs((entry) => this.#state.dueMs(entry));
+    const next = this.#state.catalog.nextDueMs(this.holds.all());
     return next === Infinity ? undefined : next;
   }
 
@@ -219,13 +218,9 @@ export class Variables implements VariableStore {
   }
 
   flushAccess(): void {
-    const { catalog, rows } = this.#state;
-    const times = new Map<string, number>();
-    for (const entry of this.#state.read())
-      if (this.#isUnwritten(entry)) times.set(entry.name, entry.accessedAtMs);
-    if (times.size === 0) return;
-    this.#state.atomically(() => rows.touch(times));
-    for (const [name, writtenAccessMs] of times) catalog.change(name, { writtenAccessMs });
+    const { catalog } = this.#state;
+    const unwritten = catalog.accessed().filter((entry) => this.#isUnwritten(entry));
+    if (unwritten.length > 0) this.#state.atomically(() => catalog.touch(unwritten));
   }
 
   hasGarbage(): boolean {
@@ -300,7 +295,7 @@ export class Variables implements VariableStore {
 
   /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */
   #access(entry: Entry): void {
-    const accessed = this.#state.access(entry);
+    const accessed = this.#state.catalog.access(entry, this.#state.now());
     if (this.#isUnwritten(accessed) && !this.#isUnwritten(entry)) this.#onAccess();
   }
 

@@ -32,8 +32,7 @@ export class Writer {
     const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) bodies.release(before.body);
     const row = this.#rowOf(name, write, { content, nowMs });
-    catalog.put(row.entry);
-    rows.put(row);
+    catalog.put(row);
     this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
@@ -44,7 +43,7 @@ export class Writer {
 
   /** Restores a variable from another store. Evicts nothing and calls no observers. Call it in a transaction. */
   restore({ info, run, inputDigest }: VariableRecord, content: Content): VariableInfo {
-    const { catalog, numbers, rows } = this.#state;
+    const { catalog, numbers } = this.#state;
     const { name, version, visibility, flags, pinned, tool } = info;
     if (catalog.get(name) !== undefined) {
       throw new ByrefError("conflict", `There is a variable ${name} already.`);
@@ -76,8 +75,7 @@ export class Writer {
       scope: run === undefined ? "conversation" : "run",
       location: isStored(stored.body) ? stored.body.location : "row",
     };
-    catalog.put(entry);
-    rows.put({ entry, info: restored, stored });
+    catalog.put({ entry, info: restored, stored });
     numbers.note(name);
     return restored;
   }

@@ -1,47 +1,46 @@
-import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums, type Rows } from "./rows.ts";
 import { dueMsOf } from "../eviction.ts";
-import { highestNumberIn } from "../names.ts";
+import type { Call, Entry, Row, Rows, Totals } from "./rows.ts";
+import type { VariableInfo } from "../variable.ts";
 
 export interface CatalogOptions {
   readonly rows: Rows;
   readonly idleMs: number;
-  /** Entries as last read. Their rows may not have these access times yet. */
-  readonly read: ReadonlyMap<string, Entry>;
+  /** Entries by name, with access times that their rows may not have yet. */
+  readonly accessed: Map<string, Entry>;
   /** Every new seq is greater. */
   readonly newestSeq: number;
 }
 
 /** Keeps the seqs of one millisecond below those of the next. A seq has at most 15 digits. */
 const SEQS_PER_MS = 100;
-
-/** Minimum entries of one lookup. A conversation with fewer variables is read whole by one statement. */
-const MIN_LOOKUP = 50;
+/** Sets of held names for which `nextDueMs` is kept. */
+const MAX_DUE_TIMES = 4;
+const NO_NAMES: ReadonlySet<string> = new Set();
 
 /**
- * All variables of a conversation by name and by age. With many variables, entries are read from the rows
- * on request, once, and then kept up to date. Each takes about 200 bytes of memory. Apply a change here
- * before its row is changed.
+ * All variables of a conversation: its rows, and the access times that are not in the rows yet. The rows are
+ * the index. Only what each turn asks is kept in memory: the totals, and when the next variable is due. Every
+ * change of a row goes through this class.
  */
 export class Catalog {
-  readonly #options: CatalogOptions;
-  readonly #known = new Map<string, Entry>();
-  /** Cached result of `#all`. */
-  #ordered: readonly Entry[] | undefined;
-  /** All entries from this seq on are known; 0 if all entries are. */
-  #fromSeq = Infinity;
-  /** All entries that are due before this time are known. */
-  #untilMs = -Infinity;
-  /** Entries requested to establish `#untilMs`. */
-  #soonest = MIN_LOOKUP / 2;
-  #hasAllRuns = false;
-  #sums: Sums | undefined;
-  #newestSeq: number;
+  readonly #rows: Rows;
+  readonly #idleMs: number;
+  readonly #accessed: Map<string, Entry>;
+  #loadedTotals: Totals | undefined;
+  /** Results of `nextDueMs`, by the names that were held. */
+  readonly #due = new Map<string, { readonly held: ReadonlySet<string>; readonly ms: number }>();
+  readonly #newestSeq: number;
 
-  constructor(options: CatalogOptions) {
-    this.#options = options;
-    this.#newestSeq = options.newestSeq;
-    if (options.rows.isNew) this.#fromSeq = 0;
-    if (options.rows.lookups === undefined) this.values();
+  constructor({ rows, idleMs, accessed, newestSeq }: CatalogOptions) {
+    this.#rows = rows;
+    this.#idleMs = idleMs;
+    this.#accessed = accessed;
+    this.#newestSeq = newestSeq;
+    for (const { name, seq, accessedAtMs } of accessed.values()) {
+      const entry = rows.find.entry(name);
+      if (entry?.seq === seq) accessed.set(name, { ...entry, accessedAtMs });
+      else accessed.delete(name);
+    }
   }
 
   get size(): number {
@@ -53,9 +52,9 @@ export class Catalog {
     return this.#totals.bytes;
   }
 
-  /** The newest seq of the known entries. */
+  /** The newest seq of all writes. */
   get newestSeq(): number {
-    return this.#newestSeq;
+    return this.#loadedTotals?.newestSeq ?? this.#newestSeq;
   }
 
   /** When any variable was last read or written. Does not decrease when that variable is deleted. */
@@ -68,17 +67,14 @@ export class Catalog {
    * restarts too.
    */
   nextSeq(nowMs: number): number {
-    this.newest(1);
-    this.#newestSeq = Math.max(this.#newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
-    return this.#newestSeq;
+    const totals = this.#totals;
+    totals.newestSeq = Math.max(totals.newestSeq + 1, Math.trunc(nowMs) * SEQS_PER_MS);
+    return totals.newestSeq;
   }
 
   get(name: string): Entry | undefined {
-    const known = this.#known.get(name);
-    if (known !== undefined) return known;
-    const entry = this.#lookups?.entry(name);
-    if (entry !== undefined) this.#adopt([entry]);
-    return this.#known.get(name);
+    const entry = this.#rows.find.entry(name);
+    return entry === undefined ? undefined : this.#current(entry);
   }
 
   /** Returns the entries that exist, in the order of the names. */
@@ -93,160 +89,147 @@ export class Catalog {
 
   /** Returns the newest `count` entries, oldest first. */
   newest(count: number): readonly Entry[] {
-    const known = () =>
-      this.#all
-        .slice(Math.max(this.#known.size - count, 0))
-        .filter(({ seq }) => seq >= this.#fromSeq);
-    const newest = known();
-    if (newest.length >= count || this.#fromSeq === 0) return newest;
-    const { rows } = this.#options;
-    const limit = Math.max(count, MIN_LOOKUP);
-    const found = limit > MAX_FOUND ? undefined : rows.lookups?.newest(limit);
-    this.#adopt(found ?? rows.entries());
-    this.#fromSeq = found?.length === limit ? (found.at(-1)?.seq ?? 0) : 0;
-    return known();
+    return this.#all(this.#rows.find.newest(count));
   }
 
-  /** Returns at least `count` entries with a greater seq, oldest first; fewer if these are all. */
+  /** Returns the first `count` entries with a greater seq, oldest first. */
   following(after: number, count: number): readonly Entry[] {
-    const limit = Math.max(count, MIN_LOOKUP);
-    const found = limit > MAX_FOUND ? undefined : this.#lookups?.following(after, limit);
-    if (found === undefined) return this.values().filter(({ seq }) => seq > after);
-    if (after <= 0 && found.length < limit) this.#fromSeq = 0;
-    this.#adopt(found);
-    return this.named(found.map(({ name }) => name));
+    return this.#all(this.#rows.find.following(after, count));
   }
 
   /** Returns the entries of runs, oldest first. */
   ofRuns(): readonly Entry[] {
-    if (this.#totals.ofRuns === 0) return [];
-    if (!this.#hasAllRuns) this.#adopt(this.#lookups?.ofRuns() ?? []);
-    this.#hasAllRuns = true;
-    return this.#all.filter(({ run }) => run !== undefined);
+    return this.#totals.ofRuns === 0 ? [] : this.#all(this.#rows.find.ofRuns());
   }
 
-  /** Returns all entries that are due at `nowMs`, and possibly others, oldest first. */
+  /** Returns all entries that are due at `nowMs`, and possibly others. */
   dueBy(nowMs: number): readonly Entry[] {
-    if (this.#totals.dueMs > nowMs) return [];
-    while (this.#untilMs <= nowMs) this.#findSoonest();
-    return this.#all;
+    if (this.nextDueMs(NO_NAMES) > nowMs) return [];
+    const due = this.#rows.find.dueBy(nowMs, this.#idleMs);
+    const all = [...this.#all(due), ...this.#accessed.values()];
+    return [...new Map(all.map((entry) => [entry.name, entry])).values()];
   }
 
-  /** Returns the smallest result of `dueMs`, which must not return a time before the entry is due. */
-  nextDueMs(dueMs: (entry: Entry) => number): number {
-    for (;;) {
-      let next = Infinity;
-      for (const entry of this.#known.values()) next = Math.min(next, dueMs(entry));
-      if (next <= this.#untilMs) return next;
-      this.#findSoonest();
+  /** Returns when the next entry is due, apart from those held; Infinity if none is. */
+  nextDueMs(held: ReadonlySet<string>): number {
+    const key = [...held].join(" ");
+    const known = this.#due.get(key);
+    if (known !== undefined) return known.ms;
+    const except = new Set([...held, ...this.#accessed.keys()]);
+    let next = this.#rows.find.nextDueMs(this.#idleMs, except);
+    for (const entry of this.#accessed.values()) {
+      if (!held.has(entry.name)) next = Math.min(next, dueMsOf(entry, this.#idleMs));
     }
-  }
-
-  /** Adds an entry, or replaces one and makes it the newest. */
-  put(entry: Entry): void {
-    this.delete(entry.name);
-    this.#setKnown(entry);
-    this.#count(entry, 1);
-  }
-
-  /** Changes an entry except its order, run and size. */
-  change(name: string, changes: Partial<Omit<Entry, "name" | "seq" | "bytes" | "run">>): void {
-    const entry = this.get(name);
-    if (entry === undefined) return;
-    const changed = { ...entry, ...changes };
-    this.#setKnown(changed);
-    this.#noteTimes(changed);
-  }
-
-  delete(name: string): void {
-    const entry = this.get(name);
-    if (entry === undefined) return;
-    this.#known.delete(name);
-    this.#ordered = undefined;
-    this.#count(entry, -1);
+    if (this.#due.size === MAX_DUE_TIMES) this.#due.clear();
+    this.#due.set(key, { held, ms: next });
+    return next;
   }
 
   couldBegin(prefix: string): boolean {
-    const lookups = this.#lookups;
-    if (lookups !== undefined) return lookups.couldBegin(prefix);
-    for (const name of this.#known.keys()) if (name.startsWith(prefix)) return true;
-    return false;
+    return this.#rows.find.couldBegin(prefix);
   }
 
   /** Returns all entries with this prefix that the call created, and possibly its entries with other names. */
   ofCall(prefix: string, call: Call): readonly Entry[] {
-    this.#adopt(this.#lookups?.ofCall(prefix, call) ?? []);
-    return this.#all.filter(
-      ({ tool, inputDigest }) => tool === call.tool && inputDigest === call.inputDigest,
-    );
+    return this.#rows.find.ofCall(prefix, call);
   }
 
   /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
   highestNumber(base: string): number {
-    return this.#lookups?.highestNumber(base) ?? highestNumberIn(this.#known.keys(), base);
+    return this.#rows.find.highestNumber(base);
   }
 
-  /** Undefined if all entries are known. */
-  get #lookups(): Lookups | undefined {
-    return this.#fromSeq > 0 ? this.#options.rows.lookups : undefined;
+  /** Inserts a variable, or replaces one and makes it the newest. */
+  put(row: Row): void {
+    this.#count(row.entry.name, row.entry);
+    this.#rows.put(row);
   }
 
-  get #totals(): Sums {
-    if (this.#sums !== undefined) return this.#sums;
-    // Loads all entries if there are few.
-    this.newest(1);
-    const none = { count: 0, bytes: 0, ofRuns: 0, lastAccessMs: 0, dueMs: Infinity };
-    const { idleMs, read } = this.#options;
-    const sums = this.#lookups?.sums(idleMs);
-    this.#sums = sums ?? none;
-    if (sums === undefined) for (const entry of this.#known.values()) this.#count(entry, 1);
-    else for (const entry of read.values()) this.#noteTimes(entry);
-    return this.#sums;
+  remove(name: string): void {
+    this.#count(name, undefined);
+    this.#rows.remove(name);
   }
 
-  /** The known entries, oldest first. */
-  get #all(): readonly Entry[] {
-    this.#ordered ??= [...this.#known.values()].sort((one, other) => one.seq - other.seq);
-    return this.#ordered;
+  /** Changes metadata only. */
+  change(info: VariableInfo): void {
+    const before = this.get(info.name);
+    this.#rows.change(info);
+    const entry = this.#rows.find.entry(info.name);
+    if (before === undefined || entry === undefined) return;
+    const after = { ...entry, accessedAtMs: before.accessedAtMs };
+    if (this.#accessed.has(info.name)) this.#accessed.set(info.name, after);
+    this.#noteDue(before, after);
   }
 
-  /** Adds entries that are not known yet. Known entries are newer than their rows. */
-  #adopt(entries: readonly Entry[]): void {
-    for (const entry of entries) {
-      if (this.#known.has(entry.name)) continue;
-      const read = this.#options.read.get(entry.name);
-      const { accessedAtMs } = read?.seq === entry.seq ? read : entry;
-      this.#setKnown({ ...entry, accessedAtMs });
-      this.#newestSeq = Math.max(this.#newestSeq, entry.seq);
+  /** Records an access in memory and returns the changed entry. */
+  access(before: Entry, nowMs: number): Entry {
+    const after = { ...before, accessedAtMs: nowMs };
+    this.#accessed.set(before.name, after);
+    this.#totals.lastAccessMs = Math.max(this.#totals.lastAccessMs, nowMs);
+    this.#noteDue(before, after);
+    return after;
+  }
+
+  /** Returns the entries that were read since they were written. */
+  accessed(): readonly Entry[] {
+    return [...this.#accessed.values()];
+  }
+
+  /** Writes access times to the rows. */
+  touch(entries: readonly Entry[]): void {
+    this.#rows.touch(new Map(entries.map(({ name, accessedAtMs }) => [name, accessedAtMs])));
+    for (const { name } of entries) this.#accessed.delete(name);
+  }
+
+  get #totals(): Totals {
+    if (this.#loadedTotals === undefined) {
+      const totals = this.#rows.find.totals();
+      const times = this.accessed().map(({ accessedAtMs }) => accessedAtMs);
+      this.#loadedTotals = {
+        ...totals,
+        lastAccessMs: Math.max(totals.lastAccessMs, ...times),
+        newestSeq: Math.max(totals.newestSeq, this.#newestSeq),
+      };
+    }
+    return this.#loadedTotals;
+  }
+
+  /** Counts a change of the row with this name. Call it before the change. */
+  #count(name: string, after: Entry | undefined): void {
+    const before = this.get(name);
+    const totals = this.#totals;
+    for (const [entry, by] of [
+      [before, -1],
+      [after, 1],
+    ] as const) {
+      if (entry === undefined) continue;
+      totals.count += by;
+      totals.bytes += by * entry.bytes;
+      if (entry.run !== undefined) totals.ofRuns += by;
+    }
+    if (after !== undefined)
+      totals.lastAccessMs = Math.max(totals.lastAccessMs, after.accessedAtMs);
+    this.#accessed.delete(name);
+    this.#noteDue(before, after);
+  }
+
+  #noteDue(before: Entry | undefined, after: Entry | undefined): void {
+    const dueMs = (entry: Entry | undefined) =>
+      entry === undefined ? Infinity : dueMsOf(entry, this.#idleMs);
+    for (const [key, { held, ms }] of this.#due) {
+      // The next one is another then.
+      if (dueMs(before) <= ms) this.#due.delete(key);
+      else if (after !== undefined && !held.has(after.name)) {
+        this.#due.set(key, { held, ms: Math.min(ms, dueMs(after)) });
+      }
     }
   }
 
-  #setKnown(entry: Entry): void {
-    this.#known.set(entry.name, entry);
-    this.#ordered = undefined;
+  #all(entries: readonly Entry[]): readonly Entry[] {
+    return this.#accessed.size === 0 ? entries : entries.map((entry) => this.#current(entry));
   }
 
-  #findSoonest(): void {
-    const { idleMs } = this.#options;
-    this.#soonest *= 2;
-    const limit = this.#soonest;
-    const found = limit > MAX_FOUND ? undefined : this.#lookups?.soonest(idleMs, limit);
-    this.#adopt(found ?? this.values());
-    const last = found?.length === limit ? found.at(-1) : undefined;
-    this.#untilMs = last === undefined ? Infinity : dueMsOf(last, idleMs);
-  }
-
-  #count(entry: Entry, by: 1 | -1): void {
-    if (this.#sums === undefined) return;
-    this.#sums.count += by;
-    this.#sums.bytes += by * entry.bytes;
-    if (entry.run !== undefined) this.#sums.ofRuns += by;
-    this.#noteTimes(entry);
-  }
-
-  #noteTimes(entry: Entry): void {
-    if (this.#sums === undefined) return;
-    this.#sums.dueMs = Math.min(this.#sums.dueMs, dueMsOf(entry, this.#options.idleMs));
-    this.#sums.lastAccessMs = Math.max(this.#sums.lastAccessMs, entry.accessedAtMs);
+  #current(entry: Entry): Entry {
+    return this.#accessed.get(entry.name) ?? entry;
   }
 }

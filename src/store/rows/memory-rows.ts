@@ -4,6 +4,7 @@ import { byteLength } from "../../value/utf8.ts";
 import type { Entry, Row, Rows, Stored } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
+import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import { Undo, UndoableMap } from "./undo.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
@@ -12,14 +13,12 @@ export class MemoryRows implements Rows {
   readonly #undo = new Undo();
   readonly chunks = new MemoryChunks(this.#undo);
   readonly garbage = new MemoryGarbage(this.#undo);
-  readonly #rows = new UndoableMap<string, Row>(this.#undo);
+  readonly #entries = new UndoableMap<string, Entry>(this.#undo);
+  readonly find = new MapLookups(this.#entries);
+  readonly #rows = new UndoableMap<string, Omit<Row, "entry">>(this.#undo);
   readonly #tombstones = new UndoableMap<string, OrderedTombstone>(this.#undo);
   #lastOrder = 0;
   #numbers: Readonly<Record<string, number>> = {};
-
-  entries(): readonly Entry[] {
-    return Array.from(this.#rows.values(), ({ entry }) => entry);
-  }
 
   info(name: string): VariableInfo | undefined {
     return this.#rows.get(name)?.info;
@@ -40,32 +39,28 @@ export class MemoryRows implements Rows {
     return this.#rows.get(name)?.stored;
   }
 
-  put(row: Row): void {
-    const { body } = row.stored;
-    const isBytes = body instanceof Uint8Array;
-    const stored = isBytes ? { ...row.stored, body: copyOf(body) } : row.stored;
-    this.#rows.set(row.entry.name, { ...row, stored });
+  put({ entry, info, stored: given }: Row): void {
+    const { body } = given;
+    const stored = body instanceof Uint8Array ? { ...given, body: copyOf(body) } : given;
+    this.#rows.set(entry.name, { info, stored });
+    this.#entries.set(entry.name, entry);
   }
 
   change(info: VariableInfo): void {
     const row = this.#rows.get(info.name);
-    if (row === undefined) return;
-    const expiresAtMs = info.expiresAt === undefined ? undefined : Date.parse(info.expiresAt);
-    const entry = { ...row.entry, pinned: info.pinned, expiresAtMs };
-    this.#rows.set(info.name, { ...row, entry, info });
+    const entry = this.#entries.get(info.name);
+    if (row === undefined || entry === undefined) return;
+    this.#rows.set(info.name, { ...row, info });
+    this.#entries.set(info.name, changedEntry(entry, info));
   }
 
   remove(name: string): void {
     this.#rows.delete(name);
+    this.#entries.delete(name);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
-    for (const [name, accessedAtMs] of times) {
-      const row = this.#rows.get(name);
-      if (row === undefined) continue;
-      const entry = { ...row.entry, accessedAtMs, writtenAccessMs: accessedAtMs };
-      this.#rows.set(name, { ...row, entry });
-    }
+    for (const entry of touchedEntries(this.#entries, times)) this.#entries.set(entry.name, entry);
   }
 
   tombstones(): readonly Tombstone[] {

@@ -28,12 +28,8 @@ export interface Row {
 export interface Rows {
   readonly chunks: Chunks;
   readonly garbage: Garbage;
-  /** Returns all entries in any order, without reading values. */
-  entries(): readonly Entry[];
-  /** If absent, all entries are read at once. */
-  readonly lookups?: Lookups;
-  /** True while the storage is new and empty, until `forget`. Lets the first reader skip its lookups. */
-  readonly isNew?: boolean;
+  /** Finds variables without reading values. Sees every change at once. */
+  readonly find: Lookups;
   info(name: string): VariableInfo | undefined;
   /**
    * Returns the metadata of the variables that exist, in any order, without inputs of more than
@@ -88,34 +84,33 @@ export interface Call {
   readonly inputDigest: string;
 }
 
-/** Sums over all entries. */
-export interface Sums {
+/** Sums over all entries; zeros if there are none. */
+export interface Totals {
   count: number;
   bytes: number;
   /** The number of entries with a run. */
   ofRuns: number;
   lastAccessMs: number;
-  /** No entry is due earlier. */
-  dueMs: number;
+  newestSeq: number;
 }
 
-/** Finds entries without reading the others into memory. `limit`: at most `MAX_FOUND`. */
+/** Finds entries, with the access times of their rows. */
 export interface Lookups {
   entry(name: string): Entry | undefined;
-  /** Returns entries with a greater seq, oldest first. */
-  following(seq: number, limit: number): readonly Entry[];
-  /** Returns the newest entries, newest first. */
+  /** Returns the newest entries, oldest first. */
   newest(limit: number): readonly Entry[];
-  /** Returns unpinned entries in the order in which they are due with this idle time. */
-  soonest(idleMs: number, limit: number): readonly Entry[];
+  /** Returns the first entries with a greater seq, oldest first. */
+  following(seq: number, limit: number): readonly Entry[];
+  /** Returns the entries that are due at `nowMs` with this idle time, oldest first. */
+  dueBy(nowMs: number, idleMs: number): readonly Entry[];
+  /** Returns when the next entry is due that is not one of `except`; Infinity if none is. */
+  nextDueMs(idleMs: number, except: ReadonlySet<string>): number;
+  /** Returns the entries of runs, oldest first. */
   ofRuns(): readonly Entry[];
-  /** Returns all entries with this prefix that the call created, and possibly others. */
+  /** Returns all entries with this prefix that the call created, and possibly others of the call. */
   ofCall(prefix: string, call: Call): readonly Entry[];
-  sums(idleMs: number): Sums;
+  totals(): Totals;
   /** Returns the highest number of the names that consist of the base, an underscore and a number; -1 if none. */
   highestNumber(base: string): number;
   couldBegin(prefix: string): boolean;
 }
-
-/** Entries of one result: about 200 bytes each, and at most 2 MB in SQLite's output. */
-export const MAX_FOUND = 500;

@@ -1,5 +1,5 @@
-import { type Call, type Entry, type Lookups, MAX_FOUND, type Sums } from "./rows.ts";
-import { firstRow, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
+import type { Call, Entry, Lookups, Totals } from "./rows.ts";
+import { firstRow, numberIn, optionalNumberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { visibilityIn } from "../labels.ts";
 import type { VariableInfo } from "../variable.ts";
 
@@ -11,41 +11,66 @@ export const ENTRY_COLUMNS = (
 const COLUMNS = ENTRY_COLUMNS.join(", ");
 /** As JSON, because each row that SQLite returns costs more than its content. */
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS}))`;
+/** Entries of one statement: about 200 bytes each, and at most 2 MB in SQLite's output. */
+const MAX_SELECTED = 500;
 /** Rows of the first step of a scan, which may end early. */
 const FIRST_LIMIT = 20;
 
 /**
  * Finds entries in the table of variables, whose only index is the name. Other lookups scan the table: a
- * tenth of a millisecond for a thousand rows, because the columns they need come first. Name ranges have no
+ * tenth of a millisecond for a thousand rows, because the columns they need come first. A second index would
+ * write another row with every variable. Name ranges have no
  * upper bound in SQL, because SQLite would read whole rows to compare it.
  */
 export class SqlLookups implements Lookups {
   readonly #sql: Sql;
+  readonly #cached: () => ReadonlyMap<string, Entry>;
 
-  constructor(sql: Sql) {
+  /** `cached`: the newest entries, oldest first. */
+  constructor(sql: Sql, cached: () => ReadonlyMap<string, Entry>) {
     this.#sql = sql;
-  }
-
-  /** Returns all entries. */
-  entries(): readonly Entry[] {
-    return this.#scan("", "true");
+    this.#cached = cached;
   }
 
   entry(name: string): Entry | undefined {
     return this.#select(`WHERE name = ?`, name)[0];
   }
 
+  newest(limit: number): readonly Entry[] {
+    const cached = this.#cached();
+    if (limit <= cached.size) return [...cached.values()].slice(cached.size - limit);
+    return limit <= MAX_SELECTED ? this.select(limit) : this.#scan("", "true").slice(-limit);
+  }
+
+  /** Returns the newest entries, oldest first, at most `MAX_SELECTED`, from the table. */
+  select(limit: number): readonly Entry[] {
+    return this.#select(`ORDER BY seq DESC LIMIT ?`, limit).toReversed();
+  }
+
   following(seq: number, limit: number): readonly Entry[] {
+    if (limit > MAX_SELECTED) return this.#scan("", "seq > ?", seq).slice(0, limit);
     return this.#select(`WHERE seq > ? ORDER BY seq LIMIT ?`, seq, limit);
   }
 
-  newest(limit: number): readonly Entry[] {
-    return this.#select(`ORDER BY seq DESC LIMIT ?`, limit);
+  dueBy(nowMs: number, idleMs: number): readonly Entry[] {
+    return this.#scan(
+      "",
+      `NOT pinned AND (expires_at <= ? OR accessed_at + ? <= ?)`,
+      nowMs,
+      idleMs,
+      nowMs,
+    );
   }
 
-  soonest(idleMs: number, limit: number): readonly Entry[] {
-    const dueMs = `min(coalesce(expires_at, 9e15), accessed_at + ?)`;
-    return this.#select(`WHERE NOT pinned ORDER BY ${dueMs} LIMIT ?`, idleMs, limit);
+  nextDueMs(idleMs: number, except: ReadonlySet<string>): number {
+    const row = firstRow(
+      this.#sql,
+      `SELECT min(min(coalesce(expires_at, 9e15), accessed_at + ?)) AS due FROM variable
+       WHERE NOT pinned AND name NOT IN (SELECT value FROM json_each(?))`,
+      idleMs,
+      JSON.stringify([...except]),
+    );
+    return optionalNumberIn(row ?? {}, "due") ?? Infinity;
   }
 
   ofRuns(): readonly Entry[] {
@@ -56,15 +81,20 @@ export class SqlLookups implements Lookups {
     return this.#scan(prefix, `tool = ? AND input_digest = ?`, tool, inputDigest);
   }
 
-  sums(idleMs: number): Sums {
-    const [sums] = this.#sql.all(
+  totals(): Totals {
+    const row = firstRow(
+      this.#sql,
       `SELECT count(*) AS count, sum(bytes) AS bytes, count(run) AS ofRuns,
-         max(accessed_at) AS lastAccessMs,
-         min(coalesce(min(expires_at), 9e15), min(accessed_at) + ?) AS dueMs FROM variable`,
-      idleMs,
+         max(accessed_at) AS lastAccessMs, max(seq) AS newestSeq FROM variable`,
     );
-    // The aggregates are numbers because the table is not empty.
-    return { ...(sums as Readonly<Record<keyof Sums, number>>) };
+    const number = (column: string) => numberIn(row ?? {}, column);
+    return {
+      count: number("count"),
+      bytes: number("bytes"),
+      ofRuns: number("ofRuns"),
+      lastAccessMs: number("lastAccessMs"),
+      newestSeq: number("newestSeq"),
+    };
   }
 
   highestNumber(base: string): number {
@@ -93,10 +123,10 @@ export class SqlLookups implements Lookups {
       .flatMap(({ entries }) => entriesIn(entries));
   }
 
-  /** Scans by name, from the prefix to the first name without it. */
+  /** Scans by name, from the prefix to the first name without it. Returns the matches oldest first. */
   #scan(prefix: string, where: string, ...bindings: readonly SqlValue[]): readonly Entry[] {
     const found: Entry[] = [];
-    for (let [from, limit] = [prefix, FIRST_LIMIT]; ; limit = MAX_FOUND) {
+    for (let [from, limit] = [prefix, FIRST_LIMIT]; ; limit = MAX_SELECTED) {
       const [row = {}] = this.#sql.all(
         `${ENTRIES} FILTER (WHERE ${where}) AS entries, count(*) AS count, max(name) AS last
          FROM (SELECT ${COLUMNS} FROM variable WHERE name >= ? ORDER BY name LIMIT ?)`,
@@ -106,10 +136,11 @@ export class SqlLookups implements Lookups {
       );
       found.push(...entriesIn(row["entries"]));
       const last = textIn(row, "last");
-      if (numberIn(row, "count") < limit || !last.startsWith(prefix)) return found;
+      if (numberIn(row, "count") < limit || !last.startsWith(prefix)) break;
       // Sorts before every other name that follows.
       from = `${last}!`;
     }
+    return found.sort((one, other) => one.seq - other.seq);
   }
 }
 

@@ -3,7 +3,8 @@ import * as limits from "../../limits.ts";
 import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
 import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
-import type { Entry, Row, Rows, Stored } from "./rows.ts";
+import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
+import type { Entry, Lookups, Row, Rows, Stored } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
 import {
   firstRow,
@@ -30,6 +31,8 @@ const LISTED_COLUMNS = [
   ),
 ].join(", ");
 const NUMBERS_KEY = "numbers";
+/** More than a prompt names. */
+const MAX_CACHED = 50;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -37,21 +40,25 @@ const MAX_NAMES = 10_000;
 export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
-  readonly lookups: SqlLookups;
-  isNew: boolean;
   readonly #sql: Sql;
+  readonly #lookups: SqlLookups;
+  /** True while the database is new and empty. Then nothing needs to be read. */
+  #isNew: boolean;
+  /** The newest entries, which each prompt names. If these are all, lookups need no statement. */
+  #newest: Map<string, Entry> | undefined;
   #hasTombstones: boolean | undefined;
 
   constructor(sql: Sql, isNew = false) {
-    this.isNew = isNew;
+    this.#isNew = isNew;
     this.#sql = sql;
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
-    this.lookups = new SqlLookups(sql);
+    this.#lookups = new SqlLookups(sql, () => this.#cached);
   }
 
-  entries(): readonly Entry[] {
-    return this.lookups.entries();
+  get find(): Lookups {
+    const newest = this.#cached;
+    return newest.size < MAX_CACHED ? new MapLookups(newest) : this.#lookups;
   }
 
   info(name: string): VariableInfo | undefined {
@@ -102,6 +109,7 @@ export class SqlRows implements Rows {
        VALUES (${names.map(() => "?").join(", ")})`,
       ...Object.values(columns),
     );
+    this.#cache(entry);
   }
 
   change(info: VariableInfo): void {
@@ -111,16 +119,22 @@ export class SqlRows implements Rows {
       ...Object.values(columns),
       info.name,
     );
+    const entry = this.#newest?.get(info.name);
+    if (entry !== undefined) this.#newest?.set(info.name, changedEntry(entry, info));
   }
 
   remove(name: string): void {
     this.#sql.run(`DELETE FROM variable WHERE name = ?`, name);
+    this.#uncache(name);
   }
 
   touch(times: ReadonlyMap<string, number>): void {
     for (const [name, timeMs] of times) {
       this.#sql.run(`UPDATE variable SET accessed_at = ? WHERE name = ?`, timeMs, name);
     }
+    const newest = this.#newest;
+    if (newest === undefined) return;
+    for (const entry of touchedEntries(newest, times)) newest.set(entry.name, entry);
   }
 
   tombstones(): readonly Tombstone[] {
@@ -175,10 +189,33 @@ export class SqlRows implements Rows {
   }
 
   forget(): void {
-    this.isNew = false;
+    this.#isNew = false;
+    this.#newest = undefined;
     this.#hasTombstones = undefined;
     this.chunks.forget();
     this.garbage.forget();
+  }
+
+  /** Oldest first. */
+  get #cached(): Map<string, Entry> {
+    const newest = () => (this.#isNew ? [] : this.#lookups.select(MAX_CACHED));
+    this.#newest ??= new Map(newest().map((entry) => [entry.name, entry]));
+    return this.#newest;
+  }
+
+  #cache(entry: Entry): void {
+    const newest = this.#newest;
+    if (newest === undefined) return;
+    newest.delete(entry.name);
+    newest.set(entry.name, entry);
+    const [oldest] = newest.keys();
+    if (newest.size > MAX_CACHED && oldest !== undefined) newest.delete(oldest);
+  }
+
+  #uncache(name: string): void {
+    const isAll = this.#newest !== undefined && this.#newest.size < MAX_CACHED;
+    // Otherwise another one is now among the newest.
+    if (this.#newest?.delete(name) === true && !isAll) this.#newest = undefined;
   }
 }
 
