@@ -119,12 +119,6 @@ describe("a turn with tools of MCP servers", () => {
     ]);
   });
 
-  it("offers an agent the servers that are meant for it", async () => {
-    await play([{ kind: "text", text: "Hello." }], "orders");
-    expect(offered()).toEqual(expect.arrayContaining(["list", "get_order"]));
-    expect(offered()).not.toContain("send_mail");
-  });
-
   it("gives the servers the values that references stand for", async () => {
     const chunks = await play([
       calls(["get_order", { id: 7 }], ["shop_list", {}], ["mail_list", {}]),
@@ -145,40 +139,6 @@ describe("a turn with tools of MCP servers", () => {
     });
     expect(textIn(chunks)).toBe("Sent, and B was in it.");
     expect(shop.calls.map(({ tool }) => tool).sort()).toEqual(["get_order", "list"]);
-  });
-
-  it("keeps an image as bytes", async () => {
-    await play([calls(["draw", {}]), { kind: "text", text: "There." }]);
-    const value = await fetch(`${conversation}/variables/draw_1`);
-    expect(value.headers.get("content-type")).toBe("image/png");
-    expect([...new Uint8Array(await value.arrayBuffer())]).toEqual([0, 1, 2, 255]);
-  });
-
-  it("knows that what they gave is not to be trusted, and whose it is", async () => {
-    await play([
-      calls(["get_order", { id: 7 }], ["shop_list", {}]),
-      { kind: "text", text: "Done." },
-    ]);
-    const infos = await Promise.all(
-      ["get_order_7", "shop_list_1"].map(async (name) =>
-        (await fetch(`${conversation}/variables/${name}/info`)).json(),
-      ),
-    );
-    expect(infos).toEqual([
-      expect.objectContaining({ sources: ["mcp:shop"], trusted: true }),
-      expect.objectContaining({ sources: ["mcp:shop"], trusted: false }),
-    ]);
-  });
-
-  it("shows what a server's error says", async () => {
-    const chunks = await play([calls(["refuse", {}]), { kind: "text", text: "Well." }]);
-    const errors = chunks.filter(({ type }) => type === "tool-output-error");
-    expect(errors).toEqual([expect.objectContaining({ errorText: "tool_failed: No such order." })]);
-  });
-
-  it("ends the sessions that it opened", async () => {
-    await play([calls(["get_order", { id: 1 }]), { kind: "text", text: "Done." }]);
-    await expect.poll(() => shop.sessions.size).toBe(0);
   });
 
   it("stops a call whose conversation is deleted", async () => {
@@ -238,18 +198,8 @@ describe("when a server goes down", () => {
   });
 });
 
-it.each([
-  ["{", "MCP_SERVERS is not JSON"],
-  ["{}", 'MCP_SERVERS must be a JSON array: [{"name": "<name>", "url": "<url>"}]'],
-  ['[{"name": "a b", "url": "http://a"}]', "MCP_SERVERS.0.name must be a name of"],
-  ['[{"name": "a"}]', "MCP_SERVERS.0.url must be a URL, http or https"],
-  ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must hold no user"],
-  ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
-  ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
-  ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a name of its own"],
-])("does not start with MCP_SERVERS=%s, and says why", async (MCP_SERVERS, why) => {
-  const { code, output } = await startInVain({ MCP_SERVERS });
+it("does not start with settings that cannot be read, and says why", async () => {
+  const { code, output } = await startInVain({ MCP_SERVERS: '[{"name": "a"}]' });
   expect(code).toBe(1);
-  expect(output).toContain(why);
-  expect(output).not.toContain("secret");
+  expect(output).toContain("MCP_SERVERS.0.url must be a URL, http or https");
 });

@@ -1,10 +1,8 @@
-import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import {
   type ChatCompletions,
   type ChatStep,
   startChatCompletions,
-  TOKENS,
 } from "../support/chat-completions.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
@@ -100,39 +98,6 @@ describe("a turn with tool calls by reference", () => {
     });
   });
 
-  it("offers the runtime's tools for variables when there are some, behind the others", () => {
-    const names = (request: number) =>
-      requests[request]?.body.tools?.map((tool) => tool.function.name) ?? [];
-    const [first, third] = [names(0), names(2)];
-    // It asks no other agent, so there is nobody to delegate to.
-    const forVariables = runtimeToolNames.filter(
-      (name) => name !== "propose_plan" && name !== "delegate",
-    );
-    expect(first).toHaveLength(3);
-    expect(third.slice(0, 3)).toEqual(first);
-    expect(third.slice(3)).toEqual(forVariables);
-  });
-
-  it("answers calls with handles, and shows the model its own references", () => {
-    const second = requests[1]?.body.messages ?? [];
-    const outputs = second.filter(({ role }) => role === "tool");
-    expect(outputs.map((message) => message.tool_call_id)).toEqual(["call_1_0", "call_1_1"]);
-    const [nyc, london] = outputs.map(({ content }) => JSON.parse(content ?? "") as unknown);
-    expect(nyc).toMatchObject({ $var: "get_weather_nyc", value: { city: "New York" } });
-    expect(london).toMatchObject({ $var: "get_weather_london", value: { city: "London" } });
-    const listed = second.at(-1);
-    expect(listed?.role).toBe("user");
-    expect(listed?.content).toMatch(/^<variables>\n\$get_weather_nyc: object/);
-
-    const third = requests[2]?.body.messages.find((message) =>
-      message.tool_calls?.some((call) => call.function.name === "compare_weather"),
-    );
-    expect(JSON.parse(third?.tool_calls?.[0]?.function.arguments ?? "")).toEqual({
-      city1: "$get_weather_nyc",
-      city2: "$get_weather_london",
-    });
-  });
-
   it("gives the tool the values, and the person the text with the values in it", async () => {
     const chunks = chunksIn(body);
     const outputs = chunks.filter((chunk) => chunk.type === "tool-output-available");
@@ -149,28 +114,6 @@ describe("a turn with tool calls by reference", () => {
       "So: $compare_weather_1.summary In $get_weather_nyc.city, anyway.",
     );
   });
-
-  it("adds up what the endpoint says of tokens", () => {
-    const metadata = chunksIn(body).findLast((chunk) => chunk.type === "message-metadata");
-    expect(metadata?.messageMetadata).toMatchObject({
-      usage: {
-        inputTokens: 3 * TOKENS.prompt_tokens,
-        outputTokens: 3 * TOKENS.completion_tokens,
-        totalTokens: 3 * TOKENS.total_tokens,
-      },
-    });
-  });
-
-  it("carries the conversation into the next turn", async () => {
-    endpoint.play([answer]);
-    await (await post(`${server.url}/conversations/compared`, "Thanks. How are you?")).text();
-    const { messages } = endpoint.requests[0]?.body ?? { messages: [] };
-    const asked = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-    expect(asked).toEqual([question, "Thanks. How are you?", expect.stringMatching("<variables>")]);
-    expect(
-      messages.some(({ content }) => content?.includes("So: $compare_weather_1") === true),
-    ).toBe(true);
-  });
 });
 
 interface Failing {
@@ -186,21 +129,9 @@ const failing: readonly Failing[] = [
     step: { kind: "status", status: 401, body: JSON.stringify({ error: { message: "Go away" } }) },
   },
   {
-    name: "500",
-    step: { kind: "status", status: 500, body: JSON.stringify({ error: { message: "Oh dear" } }) },
-  },
-  {
     name: "a connection that is cut in mid-stream",
     step: { kind: "cut", text: "The first half and the second" },
     partial: "The first half ",
-  },
-  {
-    name: "events that are not JSON",
-    step: { kind: "garbage", type: "text/event-stream", body: "data: {nonsense\n\n" },
-  },
-  {
-    name: "a page instead of a stream",
-    step: { kind: "garbage", type: "text/html", body: "<html>Welcome to the hotel</html>" },
   },
 ];
 const accepts = ["text/event-stream", "application/json", "text/plain"] as const;

@@ -73,59 +73,8 @@ function comparable(messages: readonly UIMessage[]): unknown {
   );
 }
 
+// What it does otherwise: test/edge/sockets/socket-transport.test.ts; who may open one: socket-authentication.test.ts.
 describe("the stock client over a WebSocket", () => {
-  it("holds a conversation, and has what the server has", async () => {
-    endpoint.play([
-      { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
-      { kind: "text", text: "It is in $get_weather_nyc.city." },
-      { kind: "text", text: "You are welcome." },
-    ]);
-    const { chat, transport, conversation } = openChat("talk");
-    await chat.sendMessage({ text: "What's the weather in NYC?" });
-    await chat.sendMessage({ text: "Thank you." });
-    expect([chat.status, chat.error]).toEqual(["ready", undefined]);
-    expect(chat.messages.map(textOf)).toEqual([
-      "What's the weather in NYC?",
-      "It is in New York.",
-      "Thank you.",
-      "You are welcome.",
-    ]);
-    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-    transport.close();
-  });
-
-  it("reads an answer while it is said, and another client with it", async () => {
-    const letGo = playHalves();
-    const [one, other] = [openChat("two"), openChat("two")];
-    const asked = one.chat.sendMessage({ text: "Tell me." });
-    await untilSaid(one.chat, "The first");
-    const resumed = other.chat.resumeStream();
-    await untilSaid(other.chat, "The first");
-    letGo();
-    await Promise.all([asked, resumed]);
-    expect(textOf(one.chat.messages.at(-1))).toBe(HALVES);
-    expect(comparable(other.chat.messages)).toEqual(comparable(one.chat.messages.slice(1)));
-    for (const { transport } of [one, other]) transport.close();
-  });
-
-  it("stops a turn for good", async () => {
-    playHalves();
-    const { chat, transport, conversation } = openChat("stop");
-    const asked = chat.sendMessage({ text: "Tell me." });
-    await untilSaid(chat, "The first");
-    await chat.stop();
-    await asked;
-    expect(chat.status).toBe("ready");
-    await vi.waitFor(async () => {
-      const [, answer] = await messagesOf(conversation);
-      expect(answer?.metadata).toMatchObject({ stopped: true });
-    }, EVENTUALLY);
-    endpoint.play([{ kind: "text", text: "Here again." }]);
-    await chat.sendMessage({ text: "And now?" });
-    expect(textOf(chat.messages.at(-1))).toBe("Here again.");
-    transport.close();
-  });
-
   it("goes on after its socket was cut: the turn did not stop", async () => {
     const letGo = playHalves();
     const { chat, transport, conversation } = openChat("cut");
@@ -164,31 +113,5 @@ describe("the stock client over a WebSocket", () => {
     await again.chat.sendMessage({ text: "And now?" });
     expect(textOf(again.chat.messages.at(-1))).toBe("Here again.");
     again.transport.close();
-  });
-});
-
-/** `open`, or `error`, as a page of this origin would see it. */
-async function outcomeOf(path: string, headers: Record<string, string>): Promise<string> {
-  // Node's WebSocket takes headers, which a browser sets by itself.
-  const options = { headers } as unknown as string[];
-  const socket = new WebSocket(`${url.replace("http", "ws")}${path}`, options);
-  const outcome = await new Promise<string>((done) => {
-    for (const type of ["open", "error"] as const) {
-      socket.addEventListener(type, () => done(type));
-    }
-  });
-  socket.close();
-  return outcome;
-}
-
-describe("the door", () => {
-  it("opens to pages of its own origin and to programs, and to no other", async () => {
-    const path = "/conversations/door/socket";
-    expect(await outcomeOf(path, {})).toBe("open");
-    expect(await outcomeOf(path, { origin: url })).toBe("open");
-    for (const origin of ["https://evil.example", "http://localhost:1", "null"]) {
-      expect(await outcomeOf(path, { origin })).toBe("error");
-    }
-    expect((await fetch(`${url}/conversations/door`)).status).toBe(404);
   });
 });

@@ -16,50 +16,25 @@ async function etagOf(id: string, name = "a"): Promise<string> {
 describe("Range", () => {
   const bytes = anyBytes(1_000);
 
-  it.each([
-    ["bytes=0-0", 0, 1],
-    ["bytes=10-19", 10, 20],
-    ["bytes=990-", 990, 1_000],
-    ["bytes=990-5000", 990, 1_000],
-    ["bytes=-5", 995, 1_000],
-    ["bytes=-5000", 0, 1_000],
-    ["BYTES=0-9", 0, 10],
-  ])("%s gets so much, and is told what it is", async (range, from, to) => {
+  // What a header means is tested in test/edge-node/byte-range.test.ts.
+  it("gets a part with its place, all of it if there are several, or the size if it is outside", async () => {
     const id = newId();
     await putAs(id, "a", { body: bytes, type: "image/png" });
-    const response = await getWith(id, "a", { range });
-    expect(response.status).toBe(206);
-    const { headers } = response;
-    expect(headers.get("content-range")).toBe(`bytes ${from}-${to - 1}/1000`);
-    expect(headers.get("content-type")).toBe("image/png");
-    expect(headers.get("accept-ranges")).toBe("bytes");
-    expect(headers.get("etag")).toBe(await etagOf(id));
-    expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
-    expect(await bytesOf(response)).toEqual([...bytes.subarray(from, to)]);
+    const part = await getWith(id, "a", { range: "bytes=990-5000" });
+    expect(part.status).toBe(206);
+    expect(part.headers.get("content-range")).toBe("bytes 990-999/1000");
+    expect(part.headers.get("content-type")).toBe("image/png");
+    expect(part.headers.get("accept-ranges")).toBe("bytes");
+    expect(part.headers.get("etag")).toBe(await etagOf(id));
+    expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
+    expect(await bytesOf(part)).toEqual([...bytes.subarray(990)]);
+    const several = await getWith(id, "a", { range: "bytes=0-1,5-6" });
+    expect([several.status, several.headers.get("content-range")]).toEqual([200, null]);
+    expect(await bytesOf(several)).toEqual([...bytes]);
+    const outside = await getWith(id, "a", { range: "bytes=1000-" });
+    expect(outside.headers.get("content-range")).toBe("bytes */1000");
+    expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
   });
-
-  it.each(["bytes=0-1,5-6", "bytes=20-10", "bytes=a-b", "bytes=", "bytes=-", "items=0-1", "0-1"])(
-    "%s is passed over: all of it comes",
-    async (range) => {
-      const id = newId();
-      await putAs(id, "a", { body: bytes, type: "image/png" });
-      const response = await getWith(id, "a", { range });
-      expect(response.status).toBe(200);
-      expect(response.headers.get("content-range")).toBeNull();
-      expect(await bytesOf(response)).toEqual([...bytes]);
-    },
-  );
-
-  it.each(["bytes=1000-", "bytes=1000-1001", "bytes=99999999999999999999-", "bytes=-0"])(
-    "%s is outside, and is told how much there is",
-    async (range) => {
-      const id = newId();
-      await putAs(id, "a", { body: bytes, type: "image/png" });
-      const response = await getWith(id, "a", { range });
-      expect(response.headers.get("content-range")).toBe("bytes */1000");
-      expect(await problemIn(response, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
-    },
-  );
 
   it("cuts text, JSON and lines in bytes too, and large values anywhere", async () => {
     const id = newId();
@@ -96,7 +71,7 @@ describe("Range", () => {
     const range = "bytes=0-9";
     expect((await getWith(id, "a", { range, "if-range": etag })).status).toBe(206);
     await putAs(id, "a", { body: bytes, type: "image/png" });
-    const others = [etag, `W/${await etagOf(id)}`, '"x"', "Sun, 22 Nov 2026 00:00:00 GMT", "*"];
+    const others = [etag, `W/${await etagOf(id)}`];
     for (const other of others) {
       const response = await getWith(id, "a", { range, "if-range": other });
       expect([response.status, (await bytesOf(response)).length]).toEqual([200, 1_000]);
@@ -109,16 +84,11 @@ describe("If-None-Match", () => {
     const id = newId();
     await put(id, "a", [1, 2, 3]);
     const etag = await etagOf(id);
-    for (const known of [etag, `W/${etag}`, `"x", ${etag}`, "*"]) {
-      for (const rest of ["a", "a?path=[0]", "a?offset=1"]) {
-        const response = await getWith(id, rest, { "if-none-match": known });
-        expect([response.status, await response.text()]).toEqual([304, ""]);
-        expect(response.headers.get("etag")).toBe(etag);
-        expect(response.headers.get("vary")).toBe("accept");
-      }
-    }
-    for (const other of ['"x"', `"x", W/"y"`]) {
-      expect((await getWith(id, "a", { "if-none-match": other })).status).toBe(200);
+    for (const rest of ["a", "a?path=[0]", "a?offset=1"]) {
+      const response = await getWith(id, rest, { "if-none-match": `"x", ${etag}` });
+      expect([response.status, await response.text()]).toEqual([304, ""]);
+      expect(response.headers.get("etag")).toBe(etag);
+      expect(response.headers.get("vary")).toBe("accept");
     }
     await put(id, "a", [1, 2, 3]);
     expect((await getWith(id, "a", { "if-none-match": etag })).status).toBe(200);
@@ -144,23 +114,14 @@ describe("a write with conditions", () => {
     const old = await etagOf(id);
     await put(id, "a", ["changed"]);
     const etag = await etagOf(id);
-    for (const headers of [
-      { "if-match": old },
-      { "if-match": `W/${etag}` },
-      { "if-match": `${old}, "x"` },
-      { "if-none-match": "*" },
-      { "if-none-match": `W/${etag}` },
-      { "if-match": etag, "if-none-match": etag },
-    ]) {
+    for (const headers of [{ "if-match": old }, { "if-none-match": "*" }]) {
       expect(await problemIn(await write(id, headers), "precondition_failed")).toMatchObject({
         etag,
       });
       expect(await (await get(id, "a")).json()).toEqual(["changed"]);
       expect(await (await get(id, "a/info")).json()).not.toHaveProperty("description");
     }
-    for (const etag of ["x", '"x', "", "W/x"]) {
-      await problemIn(await write(id, { "if-match": etag }), "bad_request");
-    }
+    await problemIn(await write(id, { "if-match": "x" }), "bad_request");
     const done = await write(id, { "if-match": `"x", ${etag}`, "if-none-match": old });
     expect(done.status).toBeLessThan(205);
   });

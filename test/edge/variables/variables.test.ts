@@ -32,13 +32,12 @@ describe("PUT and GET", () => {
     expect(await (await get(id, "a")).text()).toBe("two");
   });
 
-  const texts =
-    '[] {} null true 0 -1.5e-300 9007199254740991 1.7976931348623157e+308 {"b":1,"a":{"":[]}} ' +
-    '[1,[2,{"a":null}],"é€😀"] {"__proto__":{"polluted":true},"constructor":1} ' +
-    '{"toString":"x","length":-1} {"a\\u0000b":"\\ud800","\\udc00":"\\\\"}';
-
-  it.each(texts.split(" "))("keeps the JSON %s as it is", async (text) => {
+  it("keeps JSON as it is written", async () => {
     const id = newId();
+    const text =
+      '[[],{},null,true,0,-1.5e-300,9007199254740991,1.7976931348623157e+308,{"b":1,"a":{"":[]}},' +
+      '"é€😀",{"__proto__":{"polluted":true},"constructor":1},{"toString":"x","length":-1},' +
+      '{"a\\u0000b":"\\ud800","\\udc00":"\\\\"}]';
     expect((await putText(at(id), text)).status).toBe(201);
     const response = await get(id, "a");
     expect(response.headers.get("content-type")).toBe("application/json");
@@ -46,12 +45,9 @@ describe("PUT and GET", () => {
   });
 
   it.each([
-    ["ASCII", "plain text"],
     ["an empty one", ""],
-    ["several scripts", "é € 😀 漢字 \u0301 \u200b \u2028 \r\n\t"],
-    ["NUL", "a\u0000b"],
+    ["of any characters", "é € 😀 漢字 \u0301 \u200b \u2028 \r\n\t\0"],
     ["what reads as JSON", '{"a": 1}'],
-    ["references", "$a.b {{x}} \\$c †d"],
   ])("keeps a text byte by byte: %s", async (_, text) => {
     const id = newId();
     expect((await putText(at(id), text, "text/plain")).status).toBe(201);
@@ -138,40 +134,17 @@ describe("?path=", () => {
     nothing: null,
   };
 
+  // What a path means is tested in test/value/path.test.ts.
   it.each([
     ["", JSON.stringify(value)],
-    [".text", '"é€😀z"'],
-    [".list[0]", '{"id":1,"name":"é€😀z"}'],
     [".list[0].name", '"é€😀z"'],
-    [".list[-1]", '{"other":3}'],
-    [".list[1:]", '[{"id":2},{"other":3}]'],
-    [".list[:-2].id", undefined],
-    [".list[:1][0].id", "1"],
-    [".list[5:9]", "[]"],
     [".list[*].id", "[1,2]"],
-    ["[*][0].id", "[1]"],
     ['["a b"]["x]y"]', '"quoted"'],
-    ["['a b'][\"it's\"]", "true"],
-    ["['a b']['it\\'s']", "true"],
-    [".text[1:3]", '"€😀"'],
-    [".text[-1:]", '"z"'],
     [".nothing", "null"],
-    [".nothing.more", undefined],
-    [".list[3]", undefined],
-    [".list[-4]", undefined],
-    [".list.length", undefined],
-    [".lits", undefined],
-    [".text[0]", undefined],
-    ["[0]", undefined],
-    [".list[*].none", undefined],
   ])("%s gives %s", async (path, expected) => {
     const id = newId();
     await put(id, "a", value);
     const response = await get(id, `a?path=${encodeURIComponent(path)}`);
-    if (expected === undefined) {
-      await problemIn(response, "path_not_found");
-      return;
-    }
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json");
     expect(await response.text()).toBe(expected);
