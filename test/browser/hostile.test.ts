@@ -1,27 +1,17 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
+import { startLoopback } from "../support/loopback.ts";
 import { ask, idIn, it } from "../support/page-test.ts";
 
 /** Another host. Whatever is loaded from it, it tells. */
 async function startStranger() {
   const asked: string[] = [];
-  const server = createServer((request, response) => {
+  const { url, down: stop } = await startLoopback((request, response) => {
     asked.push(request.url ?? "");
     response.writeHead(200, { "access-control-allow-origin": "*" }).end("window.pwned = 1");
   });
-  await new Promise<void>((done) => {
-    server.listen(0, "127.0.0.1", done);
-  });
-  const { port } = server.address() as AddressInfo;
-  const stop = () =>
-    new Promise<void>((done) => {
-      server.close(() => done());
-      server.closeAllConnections();
-    });
-  return { url: `http://127.0.0.1:${port}`, asked, stop };
+  return { url, asked, stop };
 }
 
 /** Everything by which a text might load or run something. */

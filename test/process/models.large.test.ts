@@ -140,7 +140,7 @@ describe.each(kinds)("a model of $name", (kind) => {
 
   afterAll(async () => {
     await server?.stop();
-    await endpoint?.stop();
+    await endpoint?.down();
   });
 
   it("is asked under MODEL_BASE_URL, with the key, for a stream", () => {

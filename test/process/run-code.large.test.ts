@@ -1,8 +1,7 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClientVariables, createClient } from "../../src/client.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import { startLoopback } from "../support/loopback.ts";
 import { figure } from "../support/scorecard.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { post } from "../support/turn-client.ts";
@@ -54,13 +53,12 @@ describe("run_code on a local Worker", () => {
 
   it("reaches nobody on the network", async () => {
     let requests = 0;
-    const listener = createServer((_, response) => {
+    const listener = await startLoopback((_, response) => {
       requests++;
       response.end("reached");
     });
-    await new Promise<void>((done) => listener.listen(0, "127.0.0.1", done));
-    const { port } = listener.address() as AddressInfo;
-    const code = `const url = "http://127.0.0.1:${port}/";
+    const { host, port } = new URL(listener.url);
+    const code = `const url = "http://${host}/";
       const said = [];
       const attempt = async (work) => said.push(await Promise.resolve().then(work).then(String, () => "refused"));
       await attempt(async () => (await fetch(url)).text());
@@ -74,7 +72,7 @@ describe("run_code on a local Worker", () => {
     expect(await ask("Try it")).toEqual({ status: 200, text: "Done." });
     expect(await kept.get("run_code_2")).toEqual(["refused", "refused"]);
     expect(requests).toBe(0);
-    listener.close();
+    await listener.down();
   });
 
   it("hands over megabytes, and takes them back", async () => {

@@ -3,12 +3,12 @@ import { fragments, INPUT_TOKENS, OUTPUT_TOKENS, type Protocol } from "./model-e
 /** Anthropic's Messages API, streamed. */
 export const anthropicMessages: Protocol = (step, number) => {
   const blocks =
-    step.kind === "text"
-      ? [textBlock(step.text)]
-      : step.calls.map(({ name, input }, index) =>
+    step.kind === "calls"
+      ? step.calls.map(({ name, input }, index) =>
           toolBlock(`toolu_${number}_${index}`, name, input),
-        );
-  const stopReason = step.kind === "text" ? "end_turn" : "tool_use";
+        )
+      : [textBlock(step.text)];
+  const stopReason = step.kind === "calls" ? "tool_use" : "end_turn";
   return [
     {
       type: "message_start",

@@ -1,5 +1,5 @@
-import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingHttpHeaders, ServerResponse } from "node:http";
+import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 import { type SentSpan, spansIn } from "./telemetry.ts";
 
 interface Export {
@@ -11,13 +11,11 @@ interface Export {
 }
 
 /** An OTLP/HTTP collector on the loopback address. */
-export interface Collector {
-  readonly url: string;
+export interface Collector extends Loopback {
   /** All that it was sent so far. */
   readonly exports: readonly Export[];
   /** How it answers from now on. Default: it takes all. */
   answer: (response: ServerResponse) => void;
-  down(): Promise<void>;
 }
 
 export async function startCollector(): Promise<Collector> {
@@ -28,21 +26,11 @@ export async function startCollector(): Promise<Collector> {
       response.writeHead(200, { "content-type": "application/json" }).end("{}");
     },
   };
-  const server = createServer((request, response) => {
-    let body = "";
-    request.setEncoding("utf8").on("data", (text: string) => (body += text));
-    request.on("end", () => {
-      const { method, url: path, headers } = request;
-      exports.push({ method, path, headers, body, spans: spansIn(body) });
-      collector.answer(response);
-    });
+  const server = await startLoopback(async (request, response) => {
+    const body = await textOf(request);
+    const { method, url: path, headers } = request;
+    exports.push({ method, path, headers, body, spans: spansIn(body) });
+    collector.answer(response);
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
-  const down = () =>
-    new Promise<void>((done) => {
-      server.close(() => done());
-      server.closeAllConnections();
-    });
-  return Object.assign(collector, { url: `http://127.0.0.1:${port}`, down });
+  return Object.assign(collector, server);
 }

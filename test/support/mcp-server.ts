@@ -1,5 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import { StreamableHTTPServerTransport } from "@modelcontextprotocol/sdk/server/streamableHttp.js";
 import {
@@ -9,6 +8,7 @@ import {
   type Tool,
 } from "@modelcontextprotocol/sdk/types.js";
 import type { JsonObject } from "../../src/value/json.ts";
+import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 
 /** A tool that the server offers. */
 export interface OfferedTool {
@@ -41,8 +41,7 @@ export interface McpServerOptions {
   readonly pageSize?: number;
 }
 
-export interface RunningMcpServer {
-  readonly url: string;
+export interface RunningMcpServer extends Loopback {
   /** Calls that came to a tool, oldest first. */
   readonly calls: McpCall[];
   readonly requests: McpRequest[];
@@ -53,10 +52,6 @@ export interface RunningMcpServer {
   intercept(handler: (request: IncomingMessage, response: ServerResponse) => boolean): void;
   /** Every session is forgotten, as by a restart. */
   forget(): void;
-  /** Connections are refused from now on. */
-  down(): Promise<void>;
-  /** At the same address as before. */
-  up(): Promise<void>;
 }
 
 /** An MCP server of the official SDK, over streamable HTTP, on the loopback address. */
@@ -65,20 +60,10 @@ export async function startMcpServer(
   options: McpServerOptions = {},
 ): Promise<RunningMcpServer> {
   const state = new State(offered, options);
-  const server = createServer((request, response) => {
-    state.handle(request, response).catch((error: unknown) => {
-      response.destroy(error instanceof Error ? error : undefined);
-    });
-  });
-  const listen = (port: number) =>
-    new Promise<void>((done, fail) => {
-      server.once("error", fail);
-      server.listen(port, "127.0.0.1", done);
-    });
-  await listen(0);
-  const { port } = server.address() as AddressInfo;
+  const server = await startLoopback((request, response) => state.handle(request, response));
   return {
-    url: `http://127.0.0.1:${port}/mcp`,
+    ...server,
+    url: `${server.url}/mcp`,
     calls: state.calls,
     requests: state.requests,
     sessions: state.sessions,
@@ -89,12 +74,6 @@ export async function startMcpServer(
       state.intercept = handler;
     },
     forget: () => state.sessions.clear(),
-    up: () => listen(port),
-    down: () =>
-      new Promise((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
-      }),
   };
 }
 
@@ -113,7 +92,8 @@ class State {
 
   async handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (this.intercept(request, response)) return;
-    const body = await readJson(request);
+    const text = await textOf(request);
+    const body = text === "" ? undefined : (JSON.parse(text) as { method?: string });
     const { method = "", headers } = request;
     this.requests.push({ method, rpc: body?.method, headers });
     const transport = await this.#transportFor(request, body?.method === "initialize");
@@ -179,10 +159,4 @@ export function structured(value: JsonObject): Result {
 
 export function failure(text: string): Result {
   return { ...textResult(text), isError: true };
-}
-
-async function readJson(request: IncomingMessage): Promise<{ method?: string } | undefined> {
-  let text = "";
-  for await (const chunk of request.setEncoding("utf8")) text += chunk;
-  return text === "" ? undefined : (JSON.parse(text) as { method?: string });
 }

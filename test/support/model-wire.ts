@@ -1,6 +1,6 @@
-import { createServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { ServerResponse } from "node:http";
 import type { LanguageModel } from "ai";
+import { startLoopback, textOf } from "./loopback.ts";
 import { type Asked, askSdk, askUs, type Seen } from "./model-conformance.ts";
 
 /** What an endpoint answers to one request: server-sent events, or as `cut` has it, up to where it broke. */
@@ -32,18 +32,13 @@ const PIECE_BYTES = 97;
 /** An endpoint on the loopback address that answers in bytes. */
 export async function startWire(): Promise<Wire> {
   const playing = new Map<string, Playing>();
-  const server = createServer((request, response) => {
-    void (async () => {
-      let text = "";
-      for await (const chunk of request.setEncoding("utf8")) text += chunk;
-      const played = playing.get((request.url ?? "").split("/")[1] ?? "");
-      const body = played?.bodies[played.requests.push(text) - 1];
-      if (body === undefined) response.writeHead(404).end("There is no more.");
-      else await send(response, body);
-    })().catch(() => response.destroy());
+  const { url, down } = await startLoopback(async (request, response) => {
+    const text = await textOf(request);
+    const played = playing.get((request.url ?? "").split("/")[1] ?? "");
+    const body = played?.bodies[played.requests.push(text) - 1];
+    if (body === undefined) response.writeHead(404).end("There is no more.");
+    else await send(response, body);
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  const { port } = server.address() as AddressInfo;
   return {
     play(answers, encode) {
       const bodies = answers.map((answer) => {
@@ -51,15 +46,11 @@ export async function startWire(): Promise<Wire> {
         return { text: (isCut ? answer.cut : answer).map(encode).join(""), isCut };
       });
       const name = `play-${playing.size}`;
-      const played: Playing = { url: `http://127.0.0.1:${port}/${name}/v1`, requests: [], bodies };
+      const played: Playing = { url: `${url}/${name}/v1`, requests: [], bodies };
       playing.set(name, played);
       return played;
     },
-    stop: () =>
-      new Promise((done) => {
-        server.close(() => done());
-        server.closeAllConnections();
-      }),
+    stop: down,
   };
 }
 

@@ -11,11 +11,11 @@ export const openaiResponses: Protocol = (step, number) => {
     total_tokens: INPUT_TOKENS + OUTPUT_TOKENS,
   };
   const events =
-    step.kind === "text"
-      ? textEvents(`msg_${number}`, step.text)
-      : step.calls.flatMap(({ name, input }, index) =>
+    step.kind === "calls"
+      ? step.calls.flatMap(({ name, input }, index) =>
           callEvents({ id: `${number}_${index}`, name, input, index }),
-        );
+        )
+      : textEvents(`msg_${number}`, step.text);
   return [
     { type: "response.created", response: about },
     ...events,

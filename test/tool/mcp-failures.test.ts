@@ -1,7 +1,6 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it, vi } from "vitest";
 import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
+import { startLoopback } from "../support/loopback.ts";
 import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
 import { endServersAfterEach, offering, open, run, start } from "../support/mcp-tools.ts";
 
@@ -209,17 +208,11 @@ describe("a tool that is none", () => {
 
 describe("a redirect", () => {
   async function redirecting(location: (path: string) => string, status = 307) {
-    const server = createServer((request, response) => {
+    const server = await startLoopback((request, response) => {
       request.resume();
       response.writeHead(status, { location: location(request.url ?? "") }).end();
     });
-    await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-    const { port } = server.address() as AddressInfo;
-    const close = () => {
-      server.close();
-      server.closeAllConnections();
-    };
-    return { url: `http://127.0.0.1:${port}/mcp`, close };
+    return { ...server, url: `${server.url}/mcp` };
   }
 
   it("to another origin is not followed: the headers are not for it", async () => {
@@ -229,7 +222,7 @@ describe("a redirect", () => {
     const servers = [{ name: "one", url: server.url, headers }];
     expect((await open(new McpDirectory(quiet), servers)).tools).toEqual({});
     expect(other.requests).toEqual([]);
-    server.close();
+    await server.down();
   });
 
   it("within the origin is", async () => {
@@ -249,6 +242,6 @@ describe("a redirect", () => {
     const server = await redirecting((path) => path);
     const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
     expect(tools).toEqual({});
-    server.close();
+    await server.down();
   });
 });

@@ -1,29 +1,20 @@
-import { createServer, type RequestListener, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
-import { afterEach, describe, expect, it, vi } from "vitest";
+import type { RequestListener } from "node:http";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { PublicKeys } from "../../src/edge/auth/jwt-authenticator.ts";
 import * as limits from "../../src/limits.ts";
 import { mcpFetch } from "../../src/tool/mcp/mcp-fetch.ts";
 import { publicFetch, type PublicFetchOptions } from "../../src/tool/public-fetch.ts";
+import { startLoopback } from "../support/loopback.ts";
 import { privateUrls } from "../support/private-addresses.ts";
 import { figure } from "../support/scorecard.ts";
 
-const servers: Server[] = [];
+afterEach(() => void vi.restoreAllMocks());
 
-afterEach(() => {
-  vi.restoreAllMocks();
-  for (const server of servers.splice(0)) {
-    server.closeAllConnections();
-    server.close();
-  }
-});
-
-/** Of this machine, as no public server may be. */
+/** The URL of a server on this machine, as no public server may be. */
 async function serve(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  servers.push(server);
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, down } = await startLoopback(listener);
+  onTestFinished(down);
+  return url;
 }
 
 interface Asked {

@@ -1,9 +1,8 @@
-import { once } from "node:events";
-import { createServer, type IncomingMessage } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage } from "node:http";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
+import { startLoopback } from "../../support/loopback.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 
 /** Where in a call the process ends: its tool is asked, has done its work, has answered. */
@@ -40,30 +39,24 @@ export class PlanKills {
   readonly work = new Map<string, string[]>();
   readonly #stateDir: string;
   readonly #options: string;
-  readonly #close: () => void;
+  readonly #close: () => Promise<void>;
   #kills: Kill[] = [];
   #server: ChaosWorker | undefined;
   #killing: Promise<void> | undefined;
 
   static async open(stateDir: string): Promise<PlanKills> {
-    const server = createServer((request, response) => {
-      void kills.#answer(request).then((said) => response.end(said));
+    const { url: WORLD_URL, down } = await startLoopback(async (request, response) => {
+      response.end(await kills.#answer(request));
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
     const options = bundleWorker(stateDir, {
       config: "test/chaos/plans/wrangler.toml",
-      bindings: { AUTH: "none", MODEL: "demo", WORLD_URL: `http://127.0.0.1:${port}` },
+      bindings: { AUTH: "none", MODEL: "demo", WORLD_URL },
     });
-    const kills = new PlanKills(stateDir, options, () => {
-      server.closeAllConnections();
-      server.close();
-    });
+    const kills = new PlanKills(stateDir, options, down);
     return kills;
   }
 
-  private constructor(stateDir: string, options: string, close: () => void) {
+  private constructor(stateDir: string, options: string, close: () => Promise<void>) {
     this.#stateDir = stateDir;
     this.#options = options;
     this.#close = close;
@@ -71,7 +64,7 @@ export class PlanKills {
 
   async close(): Promise<void> {
     await this.#server?.kill();
-    this.#close();
+    await this.#close();
   }
 
   /** Runs the plan in a conversation of its own, ends the server each time, and sees how it ends. */

@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { type Loopback, startLoopback, textOf } from "../../support/loopback.ts";
 import { Ledger } from "./ledger.ts";
 import { streamStep } from "./model-stream.ts";
 import { markerIn, placeOf, type Script } from "./script.ts";
@@ -35,18 +35,15 @@ export class World {
   onMoment: (moment: Moment) => void = () => undefined;
   readonly #scripts = new Map<string, Script>();
   readonly #tries = new Map<string, number>();
-  readonly #server = createServer((request, response) => {
-    void this.#answer(request, response).catch(() => response.destroy());
-  });
+  #server: Loopback | undefined;
 
   async start(): Promise<string> {
-    await new Promise<void>((done) => this.#server.listen(0, "127.0.0.1", done));
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    this.#server = await startLoopback((request, response) => this.#answer(request, response));
+    return this.#server.url;
   }
 
   stop(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    void this.#server?.down();
   }
 
   play(script: Script): void {
@@ -56,8 +53,7 @@ export class World {
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     // A server that was killed is no reason to end.
     response.on("error", () => undefined);
-    let text = "";
-    for await (const chunk of request.setEncoding("utf8")) text += String(chunk);
+    const text = await textOf(request);
     const url = request.url ?? "";
     if (url.startsWith("/tools/")) return this.#work(request, response, text);
     return this.#speak(response, text);
