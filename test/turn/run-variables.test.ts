@@ -4,7 +4,7 @@ import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { finish, text } from "../support/scripted-model.ts";
-import { Conversation, promptOf } from "../support/turn.ts";
+import { Conversation, promptOf, shownText } from "../support/turn.ts";
 
 const done = [text("Done."), finish()];
 
@@ -27,6 +27,13 @@ describe("variables of a plan's run", () => {
     expect(turn.calls[0]?.tools?.map(({ name }) => name)).toContain("read_variable");
     expect(JSON.stringify(promptOf(turn, 0))).toContain("$city");
     expect(JSON.stringify(promptOf(turn, 0))).not.toContain("state_r1");
+  });
+
+  it("are text where an answer refers to them", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });
+    const turn = await chat.say({ steps: [[text("It is $input_r1.to."), finish()]] });
+    expect(shownText(turn.chunks)).toBe("It is $input_r1.to.");
   });
 
   it("count neither among those that are listed nor among the older ones", async () => {

@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { approved, planning, planOf, planTools, runOf, variable } from "../../support/planning.ts";
-import { finish, text, toolCall } from "../../support/scripted-model.ts";
+import { approved, planning, planOf, runOf, variable } from "../../support/planning.ts";
 
 const ROOT = "/conversations/c/variables";
 
@@ -51,58 +50,4 @@ describe("what a waiting run has of its own", () => {
         state: { sent: { to: "alice" } },
       });
     }));
-
-  it("is not changed by a model", async () => {
-    const steps: unknown[] = [];
-    await withRuntime(planning(planTools(), { steps: steps as never }), async (own) => {
-      const { id, name } = await waiting(own);
-      await own.call("PUT", `${ROOT}/x`, json(1));
-      steps.push(
-        [toolCall("set_variable", { name: `${name}.to`, value: "mallory" }), finish("tool-calls")],
-        [toolCall("delete_variable", { name }), finish("tool-calls")],
-        [text("Done."), finish()],
-      );
-      await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
-      expect(await end(own, id)).toMatchObject({ state: { sent: { to: "alice" } } });
-    });
-  });
-
-  it("is nothing that an answer refers to", async () => {
-    const steps: unknown[] = [];
-    await withRuntime(planning(planTools(), { steps: steps as never }), async (own) => {
-      const { name } = await waiting(own);
-      steps.push([text(`It is $${name}.to`), finish()]);
-      const response = await own.call("POST", "/conversations/c/messages", json({ message: "Go" }));
-      const said = await response.text();
-      expect(said).toContain(name);
-      expect(said).not.toContain("alice");
-    });
-  });
-
-  it("is nothing that a tool of a turn, or of another plan, is given", async () => {
-    const steps: unknown[] = [];
-    const seen: unknown[] = [];
-    await withRuntime(
-      planning(planTools(seen as never[]), { steps: steps as never }),
-      async (own) => {
-        const { name } = await waiting(own);
-        steps.push(
-          [toolCall("echo", { value: `$${name}.to` }), finish("tool-calls")],
-          [text("Done."), finish()],
-        );
-        await (await own.call("POST", "/conversations/c/messages", json({ message: "Go" }))).text();
-        const other = await own.call(
-          "POST",
-          "/conversations/c/plans",
-          json({ calls: [{ _tool: "echo", value: `†${name}.to` }] }),
-        );
-        if (other.status === 201) {
-          const { id } = await other.json<{ id: string }>();
-          await own.call("POST", `/conversations/c/plans/${id}/approve`);
-          expect((await runOf(own, id)).status).toBe("failed");
-        }
-        expect(seen).toEqual([`$${name}.to`]);
-      },
-    );
-  });
 });
