@@ -136,62 +136,54 @@ function otlpHeader(pair: string): readonly [name: string, value: string | undef
 /** Every setting of the Worker: variables and secrets, all of them text. */
 const settingsSchema = z
   .object({
-    MODEL: z
-      .string()
-      .default("demo")
-      .describe("The language model: demo, anthropic:<model>, openai:<model> …"),
+    /** The language model: `demo`, `anthropic:<model>`, `openai:<model>` … */
+    MODEL: z.string().default("demo"),
+    /** The model's endpoint, including `/v1`. Anthropic and OpenAI have a default. */
     MODEL_BASE_URL: z
       .url({ protocol: /^https?$/, error: "must be the endpoint's URL, /v1 included" })
-      .optional()
-      .describe("The model's endpoint, /v1 included; anthropic and openai have one of their own"),
-    MODEL_API_KEY: z
-      .string()
-      .min(1)
-      .optional()
-      .describe("The key of that endpoint; anthropic and openai need one"),
-    INSTRUCTIONS: z.string().optional().describe("Put in front of every agent's instructions"),
-    AGENT: z.string().optional().describe("The agent that answers when a request names none"),
-    AUTH: z
-      .enum(["none", "bearer", "jwt"], { error: "must be none, bearer or jwt" })
-      .optional()
-      .describe("Who may come in; unset, nobody"),
-    API_KEYS: json(apiKeys).optional().describe('With AUTH=bearer: {"<key>": "<tenant>"}'),
-    JWT_SECRET: secret.optional().describe("With AUTH=jwt: what tokens are signed with, by HS256"),
-    JWT_JWKS_URL: jwksUrl.optional().describe("Or: where the public keys of their issuer are"),
-    JWT_ISSUER: z.string().optional().describe("What iss of a token must be"),
-    JWT_AUDIENCE: z.string().optional().describe("What aud of a token must be, or hold"),
-    JWT_TENANT_CLAIM: z.string().optional().describe("The claim that names the tenant"),
-    TICKET_SECRET: secret
-      .optional()
-      .describe("What tickets are signed with; unset, a key made of API_KEYS or JWT_SECRET"),
-    MCP_SERVERS: json(mcpServers)
-      .optional()
-      .describe(
-        "MCP servers whose tools the agents have: [{name, url, headers?, agents?, tools?}]",
-      ),
-    LOCAL_SECRET: z
-      .string()
-      .optional()
-      .describe("With AUTH=none: what the listener in front sends along; npm start makes one"),
-    LOCATION_HINT: locationHint
-      .optional()
-      .describe("Where new conversations should live; unset, near to whoever makes them"),
+      .optional(),
+    /** The key for that endpoint. Required for Anthropic and OpenAI. */
+    MODEL_API_KEY: z.string().min(1).optional(),
+    /** Prepended to every agent's instructions. */
+    INSTRUCTIONS: z.string().optional(),
+    /** The agent that answers if a request names none. */
+    AGENT: z.string().optional(),
+    /** How requests authenticate. Unset: every request is rejected. */
+    AUTH: z.enum(["none", "bearer", "jwt"], { error: "must be none, bearer or jwt" }).optional(),
+    /** For `AUTH=bearer`: `{"<key>": "<tenant>"}`. */
+    API_KEYS: json(apiKeys).optional(),
+    /** For `AUTH=jwt`: the secret that tokens are signed with (HS256). */
+    JWT_SECRET: secret.optional(),
+    /** Alternatively: the URL of the issuer's public keys. */
+    JWT_JWKS_URL: jwksUrl.optional(),
+    /** The required `iss` of a token. */
+    JWT_ISSUER: z.string().optional(),
+    /** The required `aud` of a token, or one of its elements. */
+    JWT_AUDIENCE: z.string().optional(),
+    /** The claim that names the tenant. */
+    JWT_TENANT_CLAIM: z.string().optional(),
+    /** The secret that tickets are signed with. Default: a key derived from `API_KEYS` or `JWT_SECRET`. */
+    TICKET_SECRET: secret.optional(),
+    /** MCP servers whose tools the agents may use: `[{name, url, headers?, agents?, tools?}]`. */
+    MCP_SERVERS: json(mcpServers).optional(),
+    /** For `AUTH=none`: sent by the listener in front. `npm start` creates one. */
+    LOCAL_SECRET: z.string().optional(),
+    /** Where new conversations are created. Default: near the client that creates them. */
+    LOCATION_HINT: locationHint.optional(),
+    /** The jurisdiction that conversations stay in. After a change, existing conversations are not found. */
     JURISDICTION: z
       .enum(JURISDICTIONS, { error: `must be ${JURISDICTIONS.join(", ")}` })
-      .optional()
-      .describe("Out of which no conversation gets. Changed, it leaves behind those there are"),
-    CORS_ORIGINS: origins.optional().describe("Origins that may call from a browser, by comma"),
-    LOG: z
-      .enum(["turns", "off"], { error: "must be turns or off" })
-      .default("turns")
-      .describe("turns: a line of JSON for each turn, without values; or off"),
-    OTEL_EXPORTER_OTLP_ENDPOINT: plainUrl
-      .optional()
-      .describe("An OpenTelemetry collector, by OTLP/HTTP: spans go to <endpoint>/v1/traces"),
-    OTEL_EXPORTER_OTLP_HEADERS: otlpHeaders
-      .default({})
-      .describe("What is sent along to it, e.g. a key: <name>=<value>,… percent-encoded"),
-    OTEL_SERVICE_NAME: z.string().default("byref").describe("service.name of the spans"),
+      .optional(),
+    /** Origins whose pages may call the Worker, separated by commas. */
+    CORS_ORIGINS: origins.optional(),
+    /** `turns`: one line of JSON for each turn, without values. */
+    LOG: z.enum(["turns", "off"], { error: "must be turns or off" }).default("turns"),
+    /** An OpenTelemetry collector (OTLP/HTTP). Spans are sent to `<endpoint>/v1/traces`. */
+    OTEL_EXPORTER_OTLP_ENDPOINT: plainUrl.optional(),
+    /** Headers for the collector, such as a key: `<name>=<value>,…`, percent-encoded. */
+    OTEL_EXPORTER_OTLP_HEADERS: otlpHeaders.default({}),
+    /** `service.name` of the spans. */
+    OTEL_SERVICE_NAME: z.string().default("byref"),
   })
   .superRefine((settings, context) => {
     const need = (name: keyof typeof settings, why: string) =>
