@@ -195,7 +195,7 @@ function requirePublic(
 }
 
 function notAllowed(why: string): ByrefError {
-  return new ByrefError("address_not_allowed", `The address may not be fetched. ${why}`);
+  return new ByrefError("address_not_allowed", `The address is not allowed. ${why}`);
 }
 
 /** Takes the hostname of a parsed URL. */

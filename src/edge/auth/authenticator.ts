@@ -50,7 +50,7 @@ async function tenantOf(
 ): Promise<string> {
   const tenant: unknown = await authenticator(request, settings);
   if (isTenant(tenant)) return tenant;
-  throw unauthorized("Nobody was let in.");
+  throw unauthorized("The authenticator accepted no tenant.");
 }
 
 /**

@@ -84,7 +84,7 @@ class Describer {
         ...Object.fromEntries(
           Object.entries(answers).map(([status, answer]) => [status, this.#answer(answer)]),
         ),
-        default: { description: "What went wrong", content: PROBLEM },
+        default: { description: "Error", content: PROBLEM },
       },
     };
   }

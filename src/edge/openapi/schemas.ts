@@ -22,7 +22,9 @@ export const agents = z.strictObject({
   agents: z.array(z.strictObject({ name: text, description: text })),
 });
 
-const status = z.enum(["idle", "running", "waiting"]).describe("waiting: for a person");
+const status = z
+  .enum(["idle", "running", "waiting"])
+  .describe("waiting: needs a person's approval");
 
 const listed = z.strictObject({
   id: text,
@@ -34,13 +36,13 @@ const listed = z.strictObject({
 
 export const conversations = z.strictObject({
   conversations: z.array(listed),
-  next: text.optional().describe("For before, where there are more"),
+  next: text.optional().describe("Pass it as before to get the next page"),
 });
 
 export const conversation = listed.extend({
   messages: count,
   variables: count,
-  bytes: count.describe("Of all values"),
+  bytes: count.describe("Total size of all values"),
 });
 
 export const message = z
@@ -54,7 +56,7 @@ export const message = z
 
 export const messages = z.strictObject({
   messages: z.array(message),
-  next: text.optional().describe("For before, where there are older ones"),
+  next: text.optional().describe("Pass it as before to get older messages"),
 });
 
 export const variable = z.strictObject(
@@ -73,7 +75,7 @@ export const variable = z.strictObject(
 export const variables = z.strictObject({
   variables: z.array(variable),
   missing: names.optional().describe("The requested names that no variable has"),
-  next: count.optional().describe("For after, where there are more"),
+  next: count.optional().describe("Pass it as after to get the next page"),
 });
 
 export const deleted = z.strictObject({ deleted: names });
@@ -89,20 +91,20 @@ const usage = z
     outputTokens: count.optional(),
     totalTokens: count.optional(),
   })
-  .describe("As far as the provider tells it");
+  .describe("As reported by the provider");
 
 const savings = z
   .strictObject({
     promptChars: count.describe("Sent to the model"),
-    inlinePromptChars: count.describe("With every handle replaced by its value"),
-    authoredChars: count.describe("What the model wrote as references"),
-    resolvedChars: count.describe("What these stood for"),
+    inlinePromptChars: count.describe("The same with values in place of handles"),
+    authoredChars: count.describe("References written by the model"),
+    resolvedChars: count.describe("The values that replaced them"),
   })
-  .describe("Counted, in characters");
+  .describe("In characters");
 
 const cost = z
   .strictObject({ rowsRead: count, rowsWritten: count, alarms: count })
-  .describe("Alarms count among the rows written");
+  .describe("Each alarm is also counted in rowsWritten");
 
 export const turn = z.strictObject({
   message,
@@ -114,11 +116,11 @@ export const turn = z.strictObject({
 
 const event = z
   .looseObject({ id: z.int().min(1), at: time, type: text })
-  .describe("Names, sizes, tools and times; never a value");
+  .describe("Names, sizes, tools and times, without values");
 
 export const events = z.strictObject({
   events: z.array(event),
-  next: count.optional().describe("For after, where there are more"),
+  next: count.optional().describe("Pass it as after to get the next page"),
 });
 
 export const stopped = z.strictObject({ stopped: z.boolean() });
@@ -132,6 +134,6 @@ export const problem = z
     title: text,
     status: z.int(),
     detail: text,
-    code: z.enum(codes).describe("Stable: to be relied on"),
+    code: z.enum(codes).describe("Stable"),
   })
-  .describe("RFC 9457; what a code says beside it is in members of its own");
+  .describe("RFC 9457, with additional members for some codes");

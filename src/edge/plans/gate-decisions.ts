@@ -76,7 +76,7 @@ function runFor(
 }
 
 export function nothingWaits(): ByrefError {
-  return new ByrefError("approval_not_found", "Nothing waits for this approval any more.");
+  return new ByrefError("approval_not_found", "This approval is no longer pending.");
 }
 
 function decisionOf({ approvalId, approved, reason }: ApprovalResponse) {

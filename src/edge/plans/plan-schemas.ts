@@ -9,17 +9,15 @@ export const callView = z.strictObject({
   _id: z.string(),
   _tool: z.string(),
   status: callStatus,
-  reason: z.string().optional().describe("Why it waits for a person, failed, or was skipped"),
-  gate: z.string().optional().describe("What has to be opened before it goes on"),
-  asked: z.string().optional().describe("With what it would run: what is approved"),
+  reason: z.string().optional().describe("Why it waits for approval, failed or was skipped"),
+  gate: z.string().optional().describe("The gate to approve before it continues"),
+  asked: z.string().optional().describe("The input to approve"),
 });
 
 const plannedCallView = callView.extend({
   _outputPath: z.string().optional(),
-  after: z.array(z.string()).describe("Ids of the calls that come before it"),
-  input: json
-    .readonly()
-    .describe("Its parameters, with values for references as far as they are known"),
+  after: z.array(z.string()).describe("Ids of the calls that it depends on"),
+  input: json.readonly().describe("Parameters; known references are replaced by values"),
 });
 
 export const runView = z.strictObject({
@@ -27,13 +25,13 @@ export const runView = z.strictObject({
   status: z.enum(["running", "waiting", "done", "failed", "cancelled"]),
   createdAt: z.iso.datetime(),
   input: json,
-  state: json.readonly().describe("What it came to; so far, if it goes on"),
+  state: json.readonly().describe("Results, partial while the run is open"),
   calls: z.array(callView),
   error: z.string().optional(),
   omitted: z
     .literal(true)
     .optional()
-    .describe("Input, state and calls are left out: the plan has too many runs"),
+    .describe("Set if input, state and calls are omitted because the plan has too many runs"),
 });
 
 const finding = z.strictObject({
@@ -51,7 +49,7 @@ export const planView = z.strictObject({
   name: z.string().optional(),
   format: z.enum(["json", "capability-xml", "template"]),
   agent: z.string(),
-  tainted: z.literal(true).optional().describe("Its writer had read what is not trusted"),
+  tainted: z.literal(true).optional().describe("Set if its author had read untrusted data"),
   createdAt: z.iso.datetime(),
   calls: z.array(plannedCallView),
   findings: z.array(finding),
@@ -63,7 +61,7 @@ export const planListed = planView.omit({ runs: true }).extend({
   omitted: z
     .literal(true)
     .optional()
-    .describe("Set if the calls are left out, because the list is too long"),
+    .describe("Set if the calls are omitted because the list is too long"),
 });
 
 export const planList = z.strictObject({ plans: z.array(planListed) });

@@ -19,12 +19,16 @@ const headers = { "Last-Event-ID": after };
 export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id",
-    { summary: "Tells of a conversation", answers: { 200: conversation } },
+    { summary: "Returns a conversation", answers: { 200: conversation } },
     ({ params: { id } }, parts) => Response.json({ id, ...infoOf(parts) }),
   ),
   endpoint(
     "PATCH /conversations/:id",
-    { summary: "Gives it another title", body: titleBody, answers: { 200: conversation } },
+    {
+      summary: "Changes the conversation's title",
+      body: titleBody,
+      answers: { 200: conversation },
+    },
     ({ params: { id }, body: { title } }, parts) => {
       parts.context.requireExisting().setTitle(title);
       parts.context.index.update();
@@ -33,7 +37,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   ),
   endpoint(
     "DELETE /conversations/:id",
-    { summary: "Deletes all of it, everywhere", answers: { 204: "It is gone" } },
+    { summary: "Deletes a conversation with all its data", answers: { 204: "Deleted" } },
     async (_, { context }) => {
       context.requireExisting();
       await context.deletion.start();
@@ -43,7 +47,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /conversations/:id/stop",
     {
-      summary: "Stops the turn that runs",
+      summary: "Stops the running turn",
       answers: { 200: { "application/json": schemas.stopped } },
     },
     (_, { context }) => {
@@ -54,10 +58,10 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/stream",
     {
-      summary: "Streams the running turn from its first part, or from behind one that was had",
+      summary: "Streams the running turn, from the start or after the last part received",
       query: { after },
       headers,
-      answers: { 200: { "text/event-stream": text }, 204: "Nothing runs" },
+      answers: { 200: { "text/event-stream": text }, 204: "No turn is running" },
     },
     ({ query, headers }, { context }) =>
       watchTurn(context, headers["Last-Event-ID"] ?? query.after),
@@ -65,7 +69,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/events",
     {
-      summary: "Lists what happened, or streams it live; never a value",
+      summary: "Lists events or streams them live, without values",
       query: { after, limit: pageSize(limits.maxPageSize) },
       headers,
       answers: { 200: { "application/json": schemas.events, "text/event-stream": text } },

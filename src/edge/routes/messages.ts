@@ -25,7 +25,7 @@ const headers = { "Idempotency-Key": idempotencyKey };
 const answers = {
   200: {
     "text/event-stream": text.describe("UI message stream of the AI SDK, v1"),
-    "text/plain": text.describe("The answer's text as it comes"),
+    "text/plain": text.describe("The text of the answer, streamed"),
     "application/json": schemas.turn,
   },
 };
@@ -39,7 +39,7 @@ const form = checked(z.enum(["display", "reference"]), (given) => {
 export const approvalEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/approvals/:approval",
   {
-    summary: "Decides on a tool call that waits for a person",
+    summary: "Approves or denies a tool call",
     headers,
     body: approvalBody,
     answers,
@@ -60,7 +60,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /conversations",
     {
-      summary: "Runs a turn with the body that useChat sends. Only the last message is read.",
+      summary: "Runs a turn with the body that useChat sends; only the last message is read",
       query: { location: locationQuery },
       headers,
       body: chatBody,
@@ -97,13 +97,13 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/messages",
     {
-      summary: "Lists the messages, newest page first",
+      summary: "Lists messages, newest page first",
       query: {
         limit: pageSize(limits.maxPageSize),
-        before: text.optional().describe("The next of a page"),
+        before: text.optional().describe("The next of the previous page"),
         form: form
           .prefault("display")
-          .describe("As the person saw them, or as the model wrote them"),
+          .describe("display: with values; reference: as the model wrote them"),
       },
       answers: { 200: { "application/json": schemas.messages } },
     },

@@ -28,7 +28,7 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
   return [
     {
       ...approvalEndpoint,
-      summary: "Decides on a tool call, or a plan's gate, that waits for a person",
+      summary: "Approves or denies a tool call or a plan's gate",
       answers: {
         200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
       },
@@ -36,7 +36,7 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
     endpoint(
       "POST /conversations/:id/plans",
       {
-        summary: "Proposes a plan; what keeps it from running is told as findings",
+        summary: "Proposes a plan; an error lists all findings",
         query: { agent: text.optional(), location: locationQuery },
         content: {
           "application/json": jsonPlan,
@@ -54,24 +54,24 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
     endpoint(
       "GET /conversations/:id/plans",
       {
-        summary: "Lists the plans, oldest first",
+        summary: "Lists plans, oldest first",
         answers: { 200: { "application/json": planList } },
       },
       (_, parts) => Response.json(plansOf(parts).list()),
     ),
     endpoint(
       "GET /conversations/:id/plans/:plan",
-      { summary: "Tells of a plan and its runs", answers: { 200: plan } },
+      { summary: "Returns a plan and its runs", answers: { 200: plan } },
       async ({ params }, parts) => Response.json(await plansOf(parts).view(params.plan)),
     ),
     endpoint(
       "POST /conversations/:id/plans/:plan/approve",
-      { summary: "Lets it run", answers: { 200: plan } },
+      { summary: "Approves a plan", answers: { 200: plan } },
       async ({ params }, parts) => Response.json(await plansToChange(parts).approve(params.plan)),
     ),
     endpoint(
       "POST /conversations/:id/plans/:plan/cancel",
-      { summary: "Ends it, and what runs of it", answers: { 200: plan } },
+      { summary: "Cancels a plan and its runs", answers: { 200: plan } },
       async ({ params }, parts) => Response.json(await plansToChange(parts).cancel(params.plan)),
     ),
     runEndpoint,
@@ -81,13 +81,13 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
 const runEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/plans/:plan/run",
   {
-    summary: "Runs it, once it is approved",
+    summary: "Runs an approved plan",
     body: runBody,
     isBodyOptional: true,
     answers: {
       200: {
-        "text/event-stream": text.describe("With parts data-call and data-run"),
-        "text/plain": text.describe("A line for each call"),
+        "text/event-stream": text.describe("UI message stream with data-call and data-run parts"),
+        "text/plain": text.describe("One line for each call"),
         "application/json": runView,
       },
     },

@@ -30,7 +30,7 @@ import type { TransferParts } from "../conversation-context.ts";
 const forkBody = z.strictObject({ id: z.string().optional() });
 const made = z.strictObject({ id: text });
 const partTaken = z.strictObject({
-  import: text.describe("For the parts that follow"),
+  import: text.describe("Pass it with the following parts"),
   part: z.int().min(1),
   of: z.int().min(1),
 });
@@ -43,7 +43,7 @@ const MAX_TRIES = 3;
 const exportEndpoint: Endpoint<ConversationParts> = endpoint(
   "GET /conversations/:id/export",
   {
-    summary: "Writes the whole conversation as a file; secrets are left out",
+    summary: "Exports the conversation as a file, without secret values",
     answers: { 200: file },
   },
   async ({ params: { id } }, { context }) => {
@@ -85,7 +85,7 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
   endpoint(
     "POST /conversations/:id/fork",
     {
-      summary: "Copies it under a new id",
+      summary: "Copies a conversation to a new id",
       query: { location: locationQuery },
       content: { "application/json": forkBody },
       isBodyOptional: true,
@@ -107,10 +107,10 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
   endpoint(
     "POST /conversations/import",
     {
-      summary: "Brings a file back, in one part or several",
+      summary: "Imports a conversation from a file, in one or more parts",
       query: {
         ...place,
-        import: text.optional().describe("What the answer to part 1 said"),
+        import: text.optional().describe("The import returned for part 1"),
         location: locationQuery,
       },
       content: file,

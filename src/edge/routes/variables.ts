@@ -59,13 +59,13 @@ export const interpolateBody = z.object({
 
 const value: Content = {
   "application/json": schemas.json,
-  "application/x-ndjson": text.describe("An array, a record a line"),
+  "application/x-ndjson": text.describe("An array, one element per line"),
   "text/plain": text,
   "*/*": text.meta({ format: "binary" }),
 };
 const info = { "application/json": schemas.variable };
 
-const guard = ifMatch.optional().describe("Or *: nothing of anybody else's is lost");
+const guard = ifMatch.optional().describe("The expected ETag, or *");
 const unless = ifNoneMatch.optional();
 const UNCHANGED = "Not modified";
 
@@ -81,8 +81,8 @@ const lists: readonly Endpoint<ConversationParts>[] = [
     {
       summary: "Lists variables, without their values",
       query: {
-        last: wholeNumber("last", 0).optional().describe("The newest so many"),
-        names: text.optional().describe("Those with these names, by comma"),
+        last: wholeNumber("last", 0).optional().describe("Number of newest variables"),
+        names: text.optional().describe("Names, separated by commas"),
         after,
         limit: pageSize(limits.maxVariablePageSize),
       },
@@ -103,7 +103,7 @@ const lists: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /conversations/:id/interpolate",
     {
-      summary: "Fills a text's references in",
+      summary: "Replaces the references in a text with values",
       body: interpolateBody,
       answers: { 200: { "application/json": schemas.interpolated } },
     },
@@ -133,12 +133,12 @@ const values: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/variables/:name",
     {
-      summary: "Reads a value, or a part of it",
+      summary: "Returns a value or a part of it",
       query: {
         path: text
           .transform(pathIn)
           .optional()
-          .describe("As behind the name in a reference: .temp, [0].id"),
+          .describe("As in a reference, after the name: .temp, [0].id"),
         offset: wholeNumber("offset", 0).optional().describe("In elements, characters or bytes"),
         limit: wholeNumber("limit", 0).optional(),
       },
@@ -198,7 +198,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PATCH /conversations/:id/variables/:name",
     {
-      summary: "Changes its time to live, pin or description",
+      summary: "Changes a variable's time to live, pin or description",
       headers: {
         "If-Match": ifMatch.optional().describe("The ETag of …/info, or *"),
         "If-None-Match": unless,
@@ -225,7 +225,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
     {
       summary: "Deletes a variable",
       headers: { "If-Match": guard, "If-None-Match": unless },
-      answers: { 204: "It is gone" },
+      answers: { 204: "Deleted" },
     },
     async ({ params: { name }, request }, { context }) => {
       requireWritable(name);
@@ -239,7 +239,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "DELETE /conversations/:id/variables",
     {
-      summary: "Deletes all but the newest, and those that are pinned",
+      summary: "Deletes all variables except pinned ones and the newest",
       query: { keepLast: wholeNumber("keepLast", 0).prefault(0) },
       answers: { 200: { "application/json": schemas.deleted } },
     },
@@ -324,5 +324,5 @@ function missingVariable(name: string, store: VariableStore): ByrefError {
 }
 
 function secretVariable(name: string): ByrefError {
-  return new ByrefError("variable_secret", `${name} is secret: its value is never handed out.`);
+  return new ByrefError("variable_secret", `${name} is secret: its value cannot be read.`);
 }

@@ -25,7 +25,7 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
       endpoint(
         "GET /health",
         {
-          summary: "Says that the Worker runs",
+          summary: "Checks that the Worker runs",
           isOpen: true,
           answers: { 200: { "application/json": schemas.health } },
         },
@@ -42,7 +42,7 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
       endpoint(
         "GET /openapi.json",
         {
-          summary: "Describes every call: this document",
+          summary: "Returns this document",
           answers: { 200: { "application/json": z.looseObject({ openapi: z.string() }) } },
         },
         () => Response.json((document ??= openApiOf(api()))),
@@ -56,7 +56,7 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
 export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "GET /conversations",
   {
-    summary: "Lists the conversations, by last activity",
+    summary: "Lists conversations by last activity",
     query: {
       limit: pageSize(limits.maxPageSize),
       before: text.transform(placeIn).optional(),
@@ -123,7 +123,7 @@ export const ticketBody = z.strictObject({ path: z.string().max(2_048) });
 export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "POST /conversations/:id/tickets",
   {
-    summary: "Gives a ticket: one path for 60 s, as ?ticket=, for what cannot send headers",
+    summary: "Creates a ticket for GET requests of one path within 60 s, without headers: ?ticket=",
     body: ticketBody,
     answers: { 201: { "application/json": schemas.ticket } },
   },

@@ -131,6 +131,6 @@ function ndjson(body: ReadableStream<Uint8Array>, id?: string): Response {
 function noSuchImport(): ByrefError {
   return new ByrefError(
     "import_not_found",
-    "There is no such import, or not any more: begin with part 1.",
+    "There is no such import, or it has expired. Begin with part 1.",
   );
 }

@@ -87,7 +87,7 @@ function refusal(error: unknown, isSecret: boolean): unknown {
   if (code !== "bad_json" && code !== "bad_value") return error;
   return new ByrefError(
     code,
-    "The body is not what its type says; being secret, it is not quoted.",
+    "The body does not match its content type. It is secret, so it is not quoted.",
   );
 }
 

@@ -328,5 +328,5 @@ function planOver(): ByrefError {
 }
 
 function nothingWaits(): ByrefError {
-  return new ByrefError("approval_not_found", "Nothing waits for this approval any more.");
+  return new ByrefError("approval_not_found", "This approval is no longer pending.");
 }
