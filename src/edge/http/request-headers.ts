@@ -85,40 +85,24 @@ function etagsIn(header: string, value: string | undefined): Etags | undefined {
   if (value === undefined) return undefined;
   if (value.trim() === "*") return "*";
   const etags: string[] = [];
-  let isSeparated = true;
   let at = 0;
-  while (at < value.length) {
-    const char = value.charAt(at);
-    if (char === "," || char === " " || char === "\t") {
-      isSeparated ||= char === ",";
-      at += 1;
-      continue;
-    }
-    const end = isSeparated ? endOfEtag(value, at) : -1;
-    if (end < 0) throw malformed(header, at);
-    etags.push(value.slice(at, end));
-    isSeparated = false;
-    at = end;
+  for (const [element, separator = "", etag] of value.matchAll(ELEMENT)) {
+    at += separator.length;
+    if (at === value.length) break;
+    if (etag === undefined || (etags.length > 0 && !separator.includes(","))) break;
+    etags.push(etag);
+    at += element.length - separator.length;
   }
+  if (at < value.length) throw malformed(header, at);
   if (etags.length === 0) throw malformed(header, 0);
   return etags;
 }
 
-/** The index after the closing quote, or -1 if no etag starts here. Backslashes do not escape. */
-function endOfEtag(value: string, start: number): number {
-  const open = value.startsWith("W/", start) ? start + 2 : start;
-  if (value[open] !== '"') return -1;
-  for (let at = open + 1; at < value.length; at += 1) {
-    if (value[at] === '"') return at + 1;
-    if (!isEtagCode(value.charCodeAt(at))) return -1;
-  }
-  return -1;
-}
-
-/** Visible characters, and those beyond ASCII, however the platform has decoded them. */
-function isEtagCode(code: number): boolean {
-  return code > 0x20 && code !== 0x7f;
-}
+/**
+ * What separates two etags, and an etag: visible characters, and those beyond ASCII, however the platform has
+ * decoded them. Backslashes do not escape.
+ */
+const ELEMENT = /([\t ,]*)((?:W\/)?"[!#-~\u0080-\uffff]*")?/gy;
 
 function malformed(header: string, at: number): ByrefError {
   const message = `${header} is not readable at character ${at}: send * or etags in their quotes, as in "1-a", W/"2-b".`;

@@ -8,7 +8,7 @@ import type { Content, Operation } from "../http/endpoint.ts";
 const AT = "#/components/schemas/";
 
 /** The document of an HTTP interface. */
-export function openApiOf({ worker, conversation, components }: Required<Api>): OpenApi {
+export function openApiOf({ worker, conversation, components }: Required<Api>) {
   const document = new Describer(components);
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const endpoint of [...worker, ...conversation]) {
@@ -17,7 +17,7 @@ export function openApiOf({ worker, conversation, components }: Required<Api>): 
     paths[at] = { ...paths[at], [method.toLowerCase()]: document.operation(endpoint) };
   }
   return {
-    openapi: "3.1.0",
+    openapi: "3.1.0" as const,
     info: {
       title: "Byref",
       version,
@@ -55,37 +55,39 @@ class Describer {
     return Object.fromEntries(Object.entries(schemas).map(([id, schema]) => [id, plain(schema)]));
   }
 
-  operation({ method, path, ...operation }: Described): OpenApiOperation {
+  operation({ method, path, ...operation }: Described) {
     const { summary, query = {}, headers = {}, isBodyOptional, answers, isOpen } = operation;
     const { body, content = body && { "application/json": body } } = operation;
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
     // Tickets are for paths below a conversation.
     const keys = method === "GET" && part !== "" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
+    const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]): OpenApiParameter => ({
+      name,
+      in: "path",
+      required: true,
+      schema: IN_PATHS[name] ?? { type: "string" },
+    }));
+    const responses = Object.entries(answers).map(
+      ([status, answer]) => [status, this.#answer(answer)] as const,
+    );
     return {
       operationId: idOf(method, path),
       summary,
-      tags: [tag],
+      tags: [tag] as const,
       security: isOpen === true ? [] : keys,
       parameters: [
-        ...[...path.matchAll(/:(\w+)/g)].map(([, name = ""]) => ({
-          name,
-          in: "path" as const,
-          required: true,
-          schema: IN_PATHS[name] ?? { type: "string" },
-        })),
+        ...pathParameters,
         ...this.#parameters("query", query),
         ...this.#parameters("header", headers),
       ],
       ...(content && {
         requestBody: { required: isBodyOptional !== true, content: this.#content(content) },
       }),
-      responses: {
-        ...Object.fromEntries(
-          Object.entries(answers).map(([status, answer]) => [status, this.#answer(answer)]),
-        ),
-        default: { description: "Error", content: PROBLEM },
-      },
+      responses: Object.fromEntries<OpenApiResponse>([
+        ...responses,
+        ["default", { description: "Error", content: PROBLEM }],
+      ]),
     };
   }
 
@@ -100,7 +102,7 @@ class Describer {
     }));
   }
 
-  #answer(answer: Content | string): OpenApiOperation["responses"][string] {
+  #answer(answer: Content | string): OpenApiResponse {
     if (typeof answer === "string") return { description: answer };
     return { description: "Done", content: this.#content(answer) };
   }
@@ -176,6 +178,10 @@ export interface JsonSchema {
 
 export type MediaTypes = Readonly<Record<string, { readonly schema: JsonSchema }>>;
 
+/** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */
+export type OpenApi = ReturnType<typeof openApiOf>;
+export type OpenApiOperation = ReturnType<Describer["operation"]>;
+
 export interface OpenApiParameter {
   readonly name: string;
   readonly in: "path" | "query" | "header";
@@ -183,30 +189,7 @@ export interface OpenApiParameter {
   readonly schema: JsonSchema;
 }
 
-export interface OpenApiOperation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly tags: readonly [string];
-  readonly security: readonly object[];
-  readonly parameters: readonly OpenApiParameter[];
-  readonly requestBody?: { readonly required: boolean; readonly content: MediaTypes };
-  readonly responses: Readonly<
-    Record<string, { readonly description: string; readonly content?: MediaTypes }>
-  >;
-}
-
-/** An OpenAPI 3.1 document, the response of `GET /openapi.json`. */
-export interface OpenApi {
-  readonly openapi: "3.1.0";
-  readonly info: {
-    readonly title: string;
-    readonly version: string;
-    readonly description: string;
-    readonly license: object;
-  };
-  readonly paths: Readonly<Record<string, Readonly<Record<string, OpenApiOperation>>>>;
-  readonly components: {
-    readonly schemas: Readonly<Record<string, JsonSchema>>;
-    readonly securitySchemes: object;
-  };
+interface OpenApiResponse {
+  readonly description: string;
+  readonly content?: MediaTypes;
 }

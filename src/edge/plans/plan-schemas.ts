@@ -70,10 +70,7 @@ export const planList = z.strictObject({ plans: z.array(planListed) });
 export const callPart = z.strictObject({
   call: z.string(),
   tool: z.string(),
-  status: callStatus,
-  reason: z.string().optional(),
-  gate: z.string().optional(),
-  asked: z.string().optional(),
+  ...callView.pick({ status: true, reason: true, gate: true, asked: true }).shape,
 });
 export const runPart = z.strictObject({
   run: z.string(),
