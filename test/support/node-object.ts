@@ -3,6 +3,7 @@ import { scheduler } from "node:timers/promises";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
 import { WatchedSql } from "../store/watched-sql.ts";
+import { DigestStream } from "./digest-stream.ts";
 
 /** Between the start and the end of a process. */
 interface Life {
@@ -124,21 +125,6 @@ export class NodeObject {
       .map((row) => textIn(row, "name"))
       .filter((name) => !name.startsWith("sqlite_"));
     for (const name of own) this.sql.run(`DROP TABLE ${name}`);
-  }
-}
-
-/** As Workers have it, and Node does not. */
-class DigestStream extends WritableStream<Uint8Array> {
-  readonly digest: Promise<ArrayBuffer>;
-
-  constructor() {
-    const hash = createHash("sha256");
-    const { promise, resolve } = Promise.withResolvers<ArrayBuffer>();
-    super({
-      write: (bytes) => void hash.update(bytes),
-      close: () => resolve(new Uint8Array(hash.digest()).buffer),
-    });
-    this.digest = promise;
   }
 }
 

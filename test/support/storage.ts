@@ -46,11 +46,11 @@ export async function withoutTimers(reads: () => Promise<unknown>): Promise<void
   }
 }
 
-/** From now on there is no room for rows that hold this text; what is returned makes room again. */
+/** Refuses statements and rows that contain this text, as a full disk does, until the returned function is called. */
 export function refuseRows({ sql }: DurableObjectStorage, text: string): () => void {
   const { exec } = sql;
   const refusing: typeof exec = (query, ...bindings) => {
-    if (bindings.some((value) => String(value).includes(text))) {
+    if ([query, ...bindings].some((value) => String(value).includes(text))) {
       throw new Error("database or disk is full: SQLITE_FULL");
     }
     return exec.call(sql, query, ...bindings) as never;

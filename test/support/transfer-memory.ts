@@ -10,26 +10,13 @@ import { pipeline } from "node:stream/promises";
 import { ConversationData } from "../../src/edge/conversation-data.ts";
 import { exportOf } from "../../src/edge/transfer/export.ts";
 import { importInto } from "../../src/edge/transfer/import.ts";
+import { DigestStream } from "./digest-stream.ts";
 import { DiskBlobs } from "./disk-blobs.ts";
 import { FILLED_MS } from "./large-conversation.ts";
 import { measure, type Measured } from "./memory-watch.ts";
 import { NodeSql } from "./node-sql.ts";
 
-/** The platform's, which Node has not. */
-class NodeDigestStream extends WritableStream<Uint8Array> {
-  readonly digest: Promise<ArrayBuffer>;
-
-  constructor() {
-    const hash = createHash("sha256");
-    const { promise, resolve } = Promise.withResolvers<ArrayBuffer>();
-    super({
-      write: (bytes) => void hash.update(bytes),
-      close: () => resolve(Uint8Array.from(hash.digest()).buffer),
-    });
-    this.digest = promise;
-  }
-}
-Object.defineProperty(crypto, "DigestStream", { value: NodeDigestStream });
+Object.defineProperty(crypto, "DigestStream", { value: DigestStream });
 
 // Nothing is due yet.
 Date.now = () => FILLED_MS + 60_000;

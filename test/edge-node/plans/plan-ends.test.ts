@@ -6,6 +6,7 @@ import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planOf, planTools, runOf } from "../../support/planning.ts";
 import { finish, text } from "../../support/scripted-model.ts";
+import { refuseRows } from "../../support/storage.ts";
 
 const ROOT = "/conversations/c/plans";
 
@@ -25,26 +26,9 @@ describe("how a run ends", () => {
     });
   });
 
-  /** The disk is full for these statements until the returned function is called. */
-  function fill({ sql }: DurableObjectStorage, isRefused: (given: readonly unknown[]) => boolean) {
-    const real = sql.exec.bind(sql);
-    let isFull = true;
-    Object.defineProperty(sql, "exec", {
-      value: (statement: string, ...given: unknown[]) => {
-        if (isFull && isRefused([statement, ...given])) {
-          throw new Error("database or disk is full: SQLITE_FULL");
-        }
-        return real(statement, ...given);
-      },
-    });
-    return () => (isFull = false);
-  }
-  const includes = (part: string) => (given: readonly unknown[]) =>
-    given.some((one) => typeof one === "string" && one.includes(part));
-
   it("a run whose end could not be written is ended before another one begins", async () => {
     await withRuntime(planning(), async (own) => {
-      const makeRoom = fill(own.state.storage, includes("SET state"));
+      const makeRoom = refuseRows(own.state.storage, "SET state");
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
       const other = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.y" }]);
       await (await own.call("POST", `${ROOT}/${id}/run`)).text();
@@ -61,7 +45,7 @@ describe("how a run ends", () => {
     const steps = [[text("Said."), finish()]];
     await withRuntime(planning(planTools(), { steps }), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
-      const makeRoom = fill(own.state.storage, includes('"isOpen":false'));
+      const makeRoom = refuseRows(own.state.storage, '"isOpen":false');
       await (await own.call("POST", "/conversations/c/messages", json({ message: "Hi" }))).text();
       makeRoom();
       await runOf(own, id);
