@@ -20,42 +20,37 @@ const FIRST_BATCH = 16;
  */
 export function encodeArray(values: readonly Json[]): EncodedArray {
   const encoder = new ArrayEncoder();
-  let size = FIRST_BATCH;
-  for (let from = 0; from < values.length;) {
-    const batch = values.slice(from, from + size);
-    const chars = encoder.add(batch);
-    from += batch.length;
-    const fitting = Math.ceil((BATCH_CHARS * batch.length) / chars);
-    size = Math.min(fitting, size * 8);
-  }
+  encoder.add(values);
   return encoder.end();
 }
 
-class ArrayEncoder {
+/** The same for elements that arrive in several arrays. */
+export class ArrayEncoder {
   readonly #pieces: Uint8Array[] = [];
   readonly #marks = new MarkList();
   readonly #utf8 = new TextEncoder();
+  #batchSize = FIRST_BATCH;
   #count = 0;
   /** Includes the opening bracket, and a comma or closing bracket after each element. */
   #bytes = 1;
   #chars = 1;
 
-  /** Adds a batch and returns its length in characters. Serializes each element twice at most. */
-  add(batch: readonly Json[]): number {
-    const text = JSON.stringify(batch).slice(1, -1);
-    const bytes = this.#utf8.encode(text);
-    if (batch.length > 1 && bytes.length > limits.markBytes) {
-      for (const value of batch) this.add([value]);
-      return text.length;
-    }
-    this.#marks.offer(this.#bytes, this.#count);
-    this.#pieces.push(bytes);
-    this.#bytes += bytes.length + 1;
-    this.#chars += text.length + 1;
-    this.#count += batch.length;
-    return text.length;
+  /** The number of elements. */
+  get count(): number {
+    return this.#count;
   }
 
+  add(values: readonly Json[]): void {
+    for (let from = 0; from < values.length;) {
+      const batch = values.slice(from, from + this.#batchSize);
+      const chars = this.#addBatch(batch);
+      from += batch.length;
+      const fitting = Math.ceil((BATCH_CHARS * batch.length) / chars);
+      this.#batchSize = Math.min(fitting, this.#batchSize * 8);
+    }
+  }
+
+  /** Call it once, after all elements. */
   end(): EncodedArray {
     const bytes = new Uint8Array(Math.max(this.#bytes, 2));
     bytes[0] = OPENING_BRACKET;
@@ -67,6 +62,22 @@ class ArrayEncoder {
     }
     bytes[bytes.length - 1] = CLOSING_BRACKET;
     return { bytes, chars: Math.max(this.#chars, 2), marks: this.#marks.marks };
+  }
+
+  /** Returns the length in characters. Serializes each element twice at most. */
+  #addBatch(batch: readonly Json[]): number {
+    const text = JSON.stringify(batch).slice(1, -1);
+    const bytes = this.#utf8.encode(text);
+    if (batch.length > 1 && bytes.length > limits.markBytes) {
+      for (const value of batch) this.#addBatch([value]);
+      return text.length;
+    }
+    this.#marks.offer(this.#bytes, this.#count);
+    this.#pieces.push(bytes);
+    this.#bytes += bytes.length + 1;
+    this.#chars += text.length + 1;
+    this.#count += batch.length;
+    return text.length;
   }
 }
 

@@ -2,6 +2,7 @@ import { ByrefError, limitExceeded, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { joinBytes, piecesOf } from "./bytes.ts";
 import { type Json, parsedJson } from "./json.ts";
+import { LineBuffer } from "./line-buffer.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { ArrayPreview } from "./preview.ts";
@@ -134,7 +135,7 @@ export class RecordsMeter implements Meter {
 
 /** The start of an incomplete line. */
 class HeldLine {
-  #bytes = EMPTY;
+  readonly #line = new LineBuffer(limits.maxJsonBytes);
   /** Blanks beyond `maxJsonBytes` are counted but not stored: only the end of the line may follow them. */
   #length = 0;
 
@@ -147,27 +148,14 @@ class HeldLine {
     const maximum = limits.maxJsonBytes;
     const actual = this.#length + end;
     if (end > 0 && actual > maximum) throw recordTooLong(actual);
-    const kept = bytes.subarray(0, Math.max(maximum - this.#length, 0));
-    this.#reserve(this.#length + kept.length);
-    this.#bytes.set(kept, Math.min(this.#length, maximum));
+    this.#line.append(bytes.subarray(0, Math.max(maximum - this.#length, 0)));
     this.#length += bytes.length;
   }
 
   /** Returns a view that is valid until the next `append`. */
   take(): Uint8Array {
-    const taken = this.#bytes.subarray(0, this.#length);
     this.#length = 0;
-    // Releases the memory of a long line before short ones follow.
-    if (this.#bytes.length > PIECE_BYTES) this.#bytes = EMPTY;
-    return taken;
-  }
-
-  #reserve(length: number): void {
-    if (Math.min(length, limits.maxJsonBytes) <= this.#bytes.length) return;
-    const grown = Math.max(length, this.#bytes.length * 2);
-    const bytes = new Uint8Array(Math.min(grown, limits.maxJsonBytes));
-    bytes.set(this.#bytes);
-    this.#bytes = bytes;
+    return this.#line.take();
   }
 }
 

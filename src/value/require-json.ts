@@ -6,11 +6,12 @@ import { isScalar, type Json } from "./json.ts";
  * Validates a value. Throws `limit_exceeded` for more than `maxDepth` levels, which would overflow the
  * stack when written or read, or for more than `maxContainers` arrays and objects; `bad_value` for a number
  * that is not finite (1e400), which JSON would turn into null. `around`: levels of a wrapper, which do not
- * count. Not recursive. Cost: linear.
+ * count. `before`: containers of the same value that were validated earlier. Returns the containers so far.
+ * Not recursive. Cost: linear.
  */
-export function requireJson(value: Json, around = 0): void {
+export function requireJson(value: Json, around = 0, before = 0): number {
   let level: readonly Json[] = [value];
-  let containers = 0;
+  let containers = before;
   for (let depth = 0; level.length > 0; depth++) {
     const next: Json[] = [];
     for (const inner of level) {
@@ -25,6 +26,7 @@ export function requireJson(value: Json, around = 0): void {
     }
     level = next;
   }
+  return containers;
 }
 
 function notFinite(): ByrefError {

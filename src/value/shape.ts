@@ -32,8 +32,10 @@ export function shapeOf(value: Json): string {
 /** Like `shapeOf` for an array whose elements arrive one at a time. Holds none of them. */
 export class ArrayShape {
   readonly #elements = emptySeen();
+  #count = 0;
 
   add(element: Json): void {
+    if (this.#count++ >= MAX_ELEMENTS) return;
     observe(this.#elements, element, 1);
   }
 

@@ -17,6 +17,7 @@ import type { Testing } from "./store-testing.ts";
 
 const TYPES = ["text/plain", "application/x-ndjson", "application/json", "image/png"];
 const NDJSON = "application/x-ndjson";
+const JSON_TYPE = "application/json";
 const FAILURE = new Error("The line is dead.");
 
 /** What arrives as a stream is as if it had come at once, or as if it had never come. */
@@ -65,6 +66,38 @@ export function streams(at: Testing): void {
       expect({ ...received, name: "a" }).toEqual(saved);
       expect(await at.store.read("b")).toEqual(value);
     }
+  });
+
+  it("make long arrays as they come, and other long values, what they are when saved at once", async () => {
+    const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `é "${id}", [` }));
+    const long = "x".repeat(2 * MIB);
+    for (const [value, spaces] of [
+      [rows, 0],
+      [rows, 2],
+      [[1, "two"], 600_000],
+      [["x", long, 1], 0],
+      [{ rows }, 0],
+      [long, 0],
+    ] as const) {
+      const indented = JSON.stringify(value, undefined, Math.min(spaces, 10));
+      const body = indented.replaceAll("\n", `\n${" ".repeat(Math.max(spaces - 10, 0))}`);
+      expect(body.length).toBeGreaterThan(MIB);
+      const content = await receive(cutAt(encode(body), [1, 500_000, 1_100_001]), JSON_TYPE);
+      const saved = await at.store.save({ name: "a", value });
+      const received = await at.store.save({ name: "b", value: content });
+      expect({ ...received, name: "a" }).toEqual(saved);
+      at.store.forget();
+      expect(isSame(await at.store.read("b"), value)).toBe(true);
+    }
+    const text = JSON.stringify(rows);
+    for (const broken of [text.slice(0, -1), `${text}]`, text.replace("39999", "39999 1")]) {
+      await expectFailure(() => receive([encode(broken)], JSON_TYPE), "bad_json");
+    }
+    const added = await receive([encode(text)], JSON_TYPE);
+    await at.store.save({ name: "c", value: [0] });
+    const appended = await at.store.save({ name: "c", value: added, mode: "append" });
+    expect(appended.count).toBe(1 + rows.length);
+    await at.ground.expectClean(at.store);
   });
 
   it("take NDJSON as people write it, and lines as long as a value may be", async () => {

@@ -1,6 +1,6 @@
-import { joinBytes } from "../../value/bytes.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { LineBuffer } from "../../value/line-buffer.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { requireJson } from "../../value/require-json.ts";
 import {
@@ -89,31 +89,26 @@ async function* bytesOf(
   return undefined;
 }
 
-/** Splits bytes into lines, with their line breaks. Bytes after the last break are a line too. */
+/**
+ * Splits bytes into lines, with their line breaks. Bytes after the last break are a line too. A line is valid
+ * until the next one is asked for.
+ */
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  let held: Uint8Array[] = [];
-  let heldBytes = 0;
+  const line = new LineBuffer(limits.maxTransferLineBytes);
   const hold = (bytes: Uint8Array) => {
-    heldBytes += bytes.length;
-    requireShort(heldBytes);
-    held.push(bytes);
-  };
-  const whole = () => {
-    const line = joinBytes(held);
-    held = [];
-    heldBytes = 0;
-    return line;
+    requireShort(line.length + bytes.length);
+    line.append(bytes);
   };
   for await (const chunk of stream) {
     let from = 0;
     for (let at = chunk.indexOf(LINE_BREAK); at >= 0; at = chunk.indexOf(LINE_BREAK, from)) {
       hold(chunk.subarray(from, at + 1));
-      yield whole();
+      yield line.take();
       from = at + 1;
     }
-    if (from < chunk.length) hold(chunk.slice(from));
+    hold(chunk.subarray(from));
   }
-  if (heldBytes > 0) yield whole();
+  if (line.length > 0) yield line.take();
   return undefined;
 }
 

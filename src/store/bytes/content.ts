@@ -1,5 +1,6 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import type { MeteredArray } from "../../value/array-meter.ts";
 import { encodeArray } from "../../value/encode-json.ts";
 import {
   countOf,
@@ -101,6 +102,17 @@ export function jsonContent(value: Json): Content {
   return bytes.length > limits.maxRowBytes
     ? new Content({ about, marks, body: bytes, value: copy })
     : new Content({ about, marks: [], body: text, value: copy });
+}
+
+/** Creates content from an array that was read in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
+export function arrayContent(array: MeteredArray): Content {
+  const { bytes, marks, count, chars, shape, preview } = array;
+  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
+  // Most of the text was white space.
+  if (bytes.length <= limits.maxRowBytes) return jsonContent(parsedJson(decodeUtf8(bytes)));
+  const sizes = { count, bytes: bytes.length, chars };
+  const about = { type: "array", ...sizes, shape, preview, mediaType: JSON_TYPE } as const;
+  return new Content({ about, marks, body: bytes });
 }
 
 /** Returns the value of text or JSON content that is in memory as a whole. */

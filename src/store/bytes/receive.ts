@@ -1,13 +1,15 @@
 import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { joinBytes, copyOf } from "../../value/bytes.ts";
-import { BytesMeter, type Meter } from "../../value/meter.ts";
+import { ArrayMeter } from "../../value/array-meter.ts";
+import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
+import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
+  arrayContent,
   bytesContent,
   Content,
   type Format,
@@ -18,7 +20,7 @@ import {
 
 /**
  * Receives a value from a stream. Up to 8 MiB are held in memory; a longer value is written to its storage
- * as it arrives, and the caller must claim or drop the body. JSON is parsed as a whole and may have 16 MiB.
+ * as it arrives, and the caller must claim or drop the body. JSON is held in memory and may have 16 MiB.
  * Throws `limit_exceeded`, `bad_json`, `bad_value`, or the error of the stream. The stream is then
  * cancelled, and only garbage remains.
  */
@@ -28,7 +30,7 @@ export async function receive(
   bodies: Bodies,
 ): Promise<Content> {
   const format = formatOf(mediaType);
-  if (format === "json") return jsonContent(await readJson(stream));
+  if (format === "json") return receiveJson(stream);
   const meter = meterFor(format, mediaType);
   const incoming = new Incoming(bodies);
   try {
@@ -96,17 +98,31 @@ class Incoming {
   }
 }
 
-/** Parses a stream. The text is released once the value exists. */
-async function readJson(stream: ReadableStream<Uint8Array>): Promise<Json> {
+/** Holds the encoded bytes of a long array; the text of another value is released once the value exists. */
+async function receiveJson(stream: ReadableStream<Uint8Array>): Promise<Content> {
   const text = new Text();
+  let array: ArrayMeter | undefined;
   let bytes = 0;
-  for await (const piece of stream) {
-    bytes += piece.length;
+  let longChars = LONG_CHARS;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
-    text.add(piece);
+    for (const piece of piecesOf(chunk, PIECE_BYTES)) {
+      text.add(piece);
+      if (text.chars < longChars) continue;
+      array ??= text.removeStart(ARRAY_START) ? new ArrayMeter() : undefined;
+      if (array === undefined) longChars = Infinity;
+      else array.write(text.take());
+    }
   }
-  return parseBody(text.end());
+  if (array === undefined) return jsonContent(parseBody(text.end()));
+  array.write(text.end());
+  return arrayContent(array.end());
 }
+
+/** An array is read in pieces of this length. A shorter text is read as a whole. */
+const LONG_CHARS = 1_048_576;
+const ARRAY_START = /^[ \t\n\r]*\[/u;
 
 /** Pieces up to this size are decoded together, because each string takes memory of its own. */
 const SMALL_BYTES = 4_096;
@@ -125,13 +141,30 @@ class Text {
     this.#smallBytes += bytes.length;
   }
 
-  /** Returns the text. Throws `bad_json` if it is not UTF-8. */
-  end(): string {
-    this.#decodeSmall();
-    this.#decode();
+  /** The length of the text, without the last small pieces. */
+  get chars(): number {
+    return this.#text.length;
+  }
+
+  /** Removes what matches. False if nothing does. */
+  removeStart(start: RegExp): boolean {
+    const isFound = start.test(this.#text);
+    if (isFound) this.#text = this.#text.replace(start, "");
+    return isFound;
+  }
+
+  /** Returns the text of `chars`, and forgets it. */
+  take(): string {
     const text = this.#text;
     this.#text = "";
     return text;
+  }
+
+  /** Returns the text that was not taken. Throws `bad_json` if it is not UTF-8. */
+  end(): string {
+    this.#decodeSmall();
+    this.#decode();
+    return this.take();
   }
 
   #decodeSmall(): void {

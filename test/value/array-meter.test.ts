@@ -1,0 +1,123 @@
+import * as fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { ArrayMeter } from "../../src/value/array-meter.ts";
+import { encodeArray } from "../../src/value/encode-json.ts";
+import type { Json } from "../../src/value/json.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+
+/** What is read of a text that arrives in these pieces. */
+function metered(pieces: readonly string[]) {
+  const meter = new ArrayMeter();
+  for (const piece of pieces) meter.write(piece);
+  return meter.end();
+}
+
+/** What follows the opening bracket, in two pieces, wherever it may be cut, and in single characters. */
+function cuts(text: string): readonly (readonly string[])[] {
+  const rest = text.slice(text.indexOf("[") + 1);
+  const twice = Array.from(rest, (_, at) => [rest.slice(0, at), rest.slice(at)]);
+  return [[rest], ...twice, rest.split("")];
+}
+
+function expected(values: readonly Json[]) {
+  const { bytes, chars } = encodeArray(values);
+  const summary = { shape: shapeOf(values), preview: previewOf(values) };
+  return { bytes, chars, count: values.length, ...summary };
+}
+
+const VALID = [
+  "[]",
+  " \t\r\n[ \n] ",
+  '[1, "a", null, true, -0, 1e2]',
+  '[ {"a": [1, {"b": "},]"}]}, [[], [2, 3]] ]\n',
+  String.raw`["\"", "\\", "[,]\\\"", "é😀\ud83d"]`,
+];
+
+const INVALID = [
+  "[",
+  "[1",
+  "[1,",
+  "[1,]",
+  "[,]",
+  "[,1]",
+  "[1,,2]",
+  "[1 2]",
+  "[1}",
+  "[{]}",
+  '[{"a":1],2]',
+  "[1]]",
+  "[1] 2",
+  "[],",
+  '["a]',
+  '["a\n"]',
+  "[[1]",
+  "[{}",
+  '["\\"]',
+  "[]]",
+  "[ ,]",
+];
+
+describe("an array that arrives in pieces", () => {
+  it.each(VALID)("is what it is as a whole, wherever it is cut: %j", (text) => {
+    // It is an array.
+    const values = JSON.parse(text) as readonly Json[];
+    for (const pieces of cuts(text)) expect(metered(pieces)).toMatchObject(expected(values));
+  });
+
+  it.each(INVALID)("is refused wherever it is cut if JSON.parse refuses it: %j", (text) => {
+    expect(() => JSON.parse(text)).toThrow(SyntaxError);
+    const refused = expect.objectContaining({ code: "bad_json" });
+    for (const pieces of cuts(text)) expect(() => metered(pieces)).toThrow(refused);
+  });
+
+  it("is read as JSON.parse reads it", () => {
+    const tokens = fc.constantFrom(...'[]{},:"\\ 1', '"a"', "null", "\n");
+    fc.assert(
+      fc.property(fc.array(tokens, { maxLength: 12 }), fc.nat({ max: 12 }), (found, cut) => {
+        const pieces = [found.slice(0, cut).join(""), found.slice(cut).join("")];
+        const attempt = <Result>(work: () => Result) => {
+          try {
+            return work();
+          } catch {
+            return "refused";
+          }
+        };
+        const whole = attempt(() => expected(JSON.parse(`[${pieces.join("")}`) as readonly Json[]));
+        const read = attempt(() => metered(pieces));
+        if (typeof whole === "string") expect(read).toBe(whole);
+        else expect(read).toMatchObject(whole);
+      }),
+      { numRuns: 5_000 },
+    );
+  });
+
+  it("has the shape of its first elements, and marks", () => {
+    const values = Array.from({ length: 30_000 }, (_, id) => (id < 10_000 ? { id } : `${id} é`));
+    const text = JSON.stringify(values);
+    const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, at) =>
+      text.slice(at * 50_000 + 1, (at + 1) * 50_000 + 1),
+    );
+    const { marks, ...read } = metered(pieces);
+    expect(read).toEqual(expected(values));
+    expect(marks.length).toBeGreaterThan(1);
+    for (const [byte, count] of marks) {
+      const start = new TextDecoder().decode(read.bytes.subarray(byte, byte + 30));
+      expect(start.startsWith(JSON.stringify(values[count]))).toBe(true);
+    }
+  });
+
+  it("may have as many levels and containers as a whole one, and not one more", () => {
+    const nested = (levels: number) => ["1,", "[".repeat(levels - 1), "]".repeat(levels)];
+    expect(() => metered(nested(limits.maxDepth))).not.toThrow();
+    const refused = expect.objectContaining({ code: "limit_exceeded" });
+    expect(() => metered(nested(limits.maxDepth + 1))).toThrow(refused);
+    const half = limits.maxContainers / 2;
+    const many = (last: string) => ["[],".repeat(half), "[],".repeat(half - 2), last, "]"];
+    expect(metered(many("[]")).count).toBe(limits.maxContainers - 1);
+    expect(() => metered(many("[],[]"))).toThrow(refused);
+    const infinite = expect.objectContaining({ code: "bad_value" });
+    expect(() => metered(["1,", "1e400,", "2]"])).toThrow(infinite);
+  });
+});
