@@ -1,4 +1,4 @@
-export { type ExpandingOptions, expandStream } from "./agent/expand-stream.ts";
+export { type ExpandingOptions, expandStream } from "./agent/expand-answer.ts";
 export {
   type InstructionStyle,
   type ListingOptions,

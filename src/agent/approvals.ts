@@ -71,10 +71,11 @@ function approvalOf(own: OwnTool, approval: ForOne): ForOne {
 }
 
 /**
- * Without `decide`, the tool's own `needsApproval` decides. The stricter of that decision and the policy's
- * counts.
+ * Decides about a call and stores the decision. Without `decide`, the tool's own `needsApproval` decides. The
+ * stricter of that decision and the policy's counts. Undefined if the call needs no approval, for example
+ * because it will fail.
  */
-async function statusOf(
+export async function statusOf(
   own: OwnTool,
   input: unknown,
   { call, decide }: { readonly call: Call; readonly decide?: Decide },

@@ -12,8 +12,12 @@ import {
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Taint } from "../store/labels.ts";
-import { asWritten, type ExpandingOptions } from "./expand-stream.ts";
-import { expandedResult, expandedStreamResult } from "./expanded-result.ts";
+import {
+  asWritten,
+  expandedResult,
+  expandedStreamResult,
+  type ExpandingOptions,
+} from "./expand-answer.ts";
 import { type InstructionStyle, listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";

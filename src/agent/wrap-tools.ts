@@ -3,7 +3,7 @@ import { ByrefError } from "../errors.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
-import { Decisions, ifDecided } from "./approvals.ts";
+import { Decisions, ifDecided, statusOf } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 
@@ -68,16 +68,8 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
   const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
-  const needsApproval = async (input: unknown, call: Call) => {
-    const { prepared, pin } = await own.prepare(input, call);
-    // A call that will fail needs no approval.
-    const requiresApproval = prepared.kind === "ready" && prepared.approval !== undefined;
-    decisions.keep(
-      call,
-      requiresApproval ? { pin, requiresApproval, isOverride: false } : undefined,
-    );
-    return requiresApproval;
-  };
+  const needsApproval = async (input: unknown, call: Call) =>
+    (await statusOf(own, input, { call })) !== undefined;
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,

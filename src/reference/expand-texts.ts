@@ -29,13 +29,21 @@ export class TextsExpander {
     this.#options = options;
   }
 
-  get hasOpen(): boolean {
-    return this.#open.size > 0;
-  }
-
-  start(id: string): void {
-    const shared = { budget: this.#budget, urls: this.#urls };
-    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
+  /**
+   * Passes on any other part of the stream: a `text-start` before its text, all others after the held text,
+   * which a `text-end` closes.
+   */
+  pass(
+    part: { readonly type: string; readonly id?: string },
+    emit: () => void,
+  ): void | Promise<void> {
+    const { type, id = "" } = part;
+    if (type === "text-start") this.#start(id);
+    if (this.#open.size === 0) return emit();
+    return this.flush().then(() => {
+      emit();
+      if (type === "text-end") this.#open.delete(id);
+    });
   }
 
   /** Writes text. Text for an id that is not open is dropped. */
@@ -48,11 +56,6 @@ export class TextsExpander {
     for (const [id, expander] of this.#open) await expander.flush(this.#emitterOf(id));
   }
 
-  /** Closes the text and drops held text. */
-  end(id: string): void {
-    this.#open.delete(id);
-  }
-
   endAll(): void {
     this.#open.clear();
   }
@@ -62,6 +65,11 @@ export class TextsExpander {
     this.endAll();
     this.#urls = new UrlTracker();
     for (const text of shown) this.#urls.feed(text);
+  }
+
+  #start(id: string): void {
+    const shared = { budget: this.#budget, urls: this.#urls };
+    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
   }
 
   #emitterOf(id: string) {

@@ -50,9 +50,7 @@ export class Answer {
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
-    if (chunk.type === "text-start") this.#texts.start(chunk.id);
-    if (!this.#texts.hasOpen) return this.#emit(chunk);
-    return this.#writeOther(chunk);
+    return this.#texts.pass(chunk, () => this.#emit(chunk));
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
@@ -75,12 +73,6 @@ export class Answer {
     const { id, delta, providerMetadata } = chunk;
     if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
     return this.#texts.write(id, delta);
-  }
-
-  async #writeOther(chunk: UIMessageChunk): Promise<void> {
-    await this.#texts.flush();
-    this.#emit(chunk);
-    if (chunk.type === "text-end") this.#texts.end(chunk.id);
   }
 }
 

@@ -1,0 +1,203 @@
+import type { ModelMessage, TextStreamPart, ToolSet } from "ai";
+import { Expander, type ExpandOptions } from "../reference/expand.ts";
+import { TextsExpander } from "../reference/expand-texts.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { knownNamesOf, lookupInStore } from "../tool/store-lookup.ts";
+import { isObject } from "../value/json.ts";
+
+/** How references in texts are parsed; see `ExpandOptions`. */
+export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;
+
+type AnyPart = TextStreamPart<ToolSet>;
+type Part<Type extends AnyPart["type"]> = Extract<AnyPart, { type: Type }>;
+
+/**
+ * Transforms the parts of an SDK stream (`result.stream`): expands references in texts and passes all other
+ * parts through. Held text is emitted at the end of a text and before any other part. The end part of a
+ * changed text carries the original, so that `asWritten` can restore it.
+ */
+export function expandStream<Tools extends ToolSet>(
+  store: VariableStore,
+  options: ExpandingOptions = {},
+): TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>> {
+  let parts: Parts | undefined;
+  const stream = new TransformStream<AnyPart, AnyPart>({
+    start(controller) {
+      parts = new Parts(store, options, (part) => controller.enqueue(part));
+    },
+    transform: (part) => parts?.write(part),
+    flush: () => parts?.flush(),
+  });
+  // The transform changes no part whose type depends on the tools.
+  return stream as unknown as TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>>;
+}
+
+interface OpenText {
+  written: string;
+  shown: string;
+  metadata: Part<"text-end">["providerMetadata"];
+}
+
+class Parts {
+  readonly #emit: (part: AnyPart) => void;
+  readonly #texts: TextsExpander;
+  readonly #open = new Map<string, OpenText>();
+
+  constructor(store: VariableStore, options: ExpandingOptions, emit: (part: AnyPart) => void) {
+    this.#emit = emit;
+    this.#texts = new TextsExpander(lookupOf(store), {
+      ...options,
+      ...knownNamesOf(store),
+      emit: (id, slice) => {
+        const text = this.#open.get(id);
+        if (text !== undefined) text.shown += slice;
+        emit({ type: "text-delta", id, text: slice });
+      },
+    });
+  }
+
+  write(part: AnyPart): void | Promise<void> {
+    if (part.type === "text-delta") return this.#writeDelta(part);
+    if (part.type === "text-start") {
+      this.#open.set(part.id, { written: "", shown: "", metadata: part.providerMetadata });
+    }
+    return this.#texts.pass(part, () =>
+      this.#emit(part.type === "text-end" ? this.#end(part) : part),
+    );
+  }
+
+  flush(): Promise<void> {
+    return this.#texts.flush();
+  }
+
+  #writeDelta(part: Part<"text-delta">): void | Promise<void> {
+    const { id, text: delta, providerMetadata } = part;
+    const text = this.#open.get(id);
+    if (text === undefined) return this.#emit(part);
+    if (providerMetadata !== undefined) {
+      text.metadata = providerMetadata;
+      this.#emit({ ...part, text: "" });
+    }
+    text.written += delta;
+    return this.#texts.write(id, delta);
+  }
+
+  #end(part: Part<"text-end">): AnyPart {
+    const text = this.#open.get(part.id);
+    this.#open.delete(part.id);
+    if (text === undefined || text.written === text.shown) return part;
+    const metadata = part.providerMetadata ?? text.metadata;
+    return { ...part, providerMetadata: { ...metadata, [KEY]: { written: text.written } } };
+  }
+}
+
+function lookupOf(store: VariableStore) {
+  return lookupInStore(store, { failures: "show" });
+}
+
+/** Key in a text's provider metadata for the text as the model wrote it. */
+const KEY = "byref";
+
+/**
+ * Returns the messages with texts as the model wrote them. A client that keeps the conversation sends back
+ * what it showed, with the values that `expandStream` inserted. Restoring the texts keeps those values out
+ * of prompts.
+ */
+export function asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
+  return messages.map((message) =>
+    message.role === "assistant" && typeof message.content !== "string"
+      ? { ...message, content: message.content.map(writtenPart) }
+      : message,
+  );
+}
+
+function writtenPart<Part extends { readonly type: string }>(part: Part): Part {
+  if (part.type !== "text" || !("providerOptions" in part)) return part;
+  const { providerOptions } = part;
+  if (!isObject(providerOptions) || !isObject(providerOptions[KEY])) return part;
+  const { [KEY]: kept, ...others } = providerOptions;
+  const { written } = kept as { readonly written?: unknown };
+  return typeof written === "string" ? { ...part, text: written, providerOptions: others } : part;
+}
+
+/** Expands every text in a value. A structured answer keeps its types. */
+type ExpandIn = <Value>(value: Value) => Promise<Value>;
+
+function expanding(store: VariableStore, options: ExpandingOptions): ExpandIn {
+  const expandedText = async (text: string) => {
+    const expander = new Expander(lookupOf(store), { ...options, ...knownNamesOf(store) });
+    let shown = "";
+    const emit = (slice: string) => {
+      shown += slice;
+    };
+    await expander.write(text, emit);
+    await expander.flush(emit);
+    return shown;
+  };
+  const expanded = async (value: unknown): Promise<unknown> => {
+    if (typeof value === "string") return expandedText(value);
+    if (Array.isArray(value)) return Promise.all(value.map(expanded));
+    if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+    const entries = Object.entries(value).map(
+      async ([key, inner]) => [key, await expanded(inner)] as const,
+    );
+    return Object.fromEntries(await Promise.all(entries));
+  };
+  // Only strings change, and they stay strings.
+  return expanded as ExpandIn;
+}
+
+/**
+ * Returns the result with `text` and `output` expanded. All other fields stay as the SDK recorded them, by
+ * reference: `steps`, `content` and `responseMessages`, for the history.
+ */
+export async function expandedResult<
+  Result extends { readonly text: string; readonly output: unknown },
+>(result: Result, store: VariableStore, options: ExpandingOptions): Promise<Result> {
+  const expand = expanding(store, options);
+  const text = await expand(result.text);
+  // The getter throws if there is no output.
+  const output = await Promise.resolve()
+    .then(() => result.output)
+    .then((value) => ({ value: expand(value) }))
+    .catch(() => undefined);
+  // Other properties are inherited from the result.
+  return Object.create(result, {
+    text: { value: text },
+    ...(output === undefined ? {} : { output: { value: await output.value } }),
+  }) as Result;
+}
+
+/** The fields of `StreamTextResult` that change, or that have to be read from the original result. */
+interface Streamed<Tools extends ToolSet> {
+  readonly stream: ReadableStream<TextStreamPart<Tools>>;
+  readonly text: PromiseLike<string>;
+  readonly output: PromiseLike<unknown>;
+  readonly partialOutputStream: unknown;
+  readonly elementStream: unknown;
+}
+
+/**
+ * Returns the result with its streams, `text` and `output` expanded, and with the responses that are made of
+ * them. Partial outputs (`partialOutputStream`, `elementStream`) stay as the model wrote them.
+ */
+export function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
+  result: Result,
+  store: VariableStore,
+  options: ExpandingOptions,
+): Result {
+  const expand = expanding(store, options);
+  const stream = () =>
+    result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store, options));
+  // The SDK's methods build responses from `this.stream`, which is the expanded stream here. Getters that
+  // split the SDK's stream must run on the original result. All other properties are inherited.
+  return Object.create(result, {
+    stream: { get: stream },
+    fullStream: { get: stream },
+    text: { get: () => result.text.then(expand) },
+    output: { get: () => result.output.then(expand) },
+    partialOutputStream: { get: () => result.partialOutputStream },
+    experimental_partialOutputStream: { get: () => result.partialOutputStream },
+    elementStream: { get: () => result.elementStream },
+  }) as Result;
+}
