@@ -3,10 +3,16 @@ import * as limits from "../limits.ts";
 import type { ToolSet } from "ai";
 import { messageOf } from "../errors.ts";
 import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
-import { Findings, tooManyCalls } from "./findings.ts";
+import {
+  Findings,
+  tooManyCalls,
+  type Finding,
+  type FindingCode,
+  type Plan,
+  type PlanCall,
+} from "./plan.ts";
 import { gatesIn, gateFindings } from "./gates.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
-import type { Finding, FindingCode, Plan, PlanCall } from "./plan.ts";
 import { GATES } from "./run-names.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";

@@ -3,9 +3,8 @@ import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { anyJson } from "../tool/tool-input.ts";
-import { tooManyCalls } from "./findings.ts";
+import { tooManyCalls, type Finding, type Plan, type PlanCall, type ReadPlan } from "./plan.ts";
 import type { PlanFormat } from "./plan-format.ts";
-import type { Finding, Plan, PlanCall, ReadPlan } from "./plan.ts";
 
 const name = z.string().min(1).max(128);
 

@@ -106,7 +106,7 @@ export class ToolCalls {
    */
   async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
     const { signal } = this.#context;
-    const running = planned.map(({ call, ready }) => new RunningCall(call, ready));
+    const running = planned.map(runningCall);
     for (let next = 0, tries = 0; next < running.length; tries++) {
       await running[next]?.settled;
       signal.throwIfAborted();
@@ -204,19 +204,18 @@ type CommitResults = (
   save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
 ) => void;
 
-class RunningCall {
-  readonly call: JournalCall;
-  readonly ready: Ready;
+interface RunningCall extends Planned {
   readonly settled: Promise<void>;
-  run: ToolRun | undefined;
+  /** Set when the call has run. */
+  run?: ToolRun;
+}
 
-  constructor(call: JournalCall, ready: Ready) {
-    this.call = call;
-    this.ready = ready;
-    this.settled = ready.run().then((run) => {
-      this.run = run;
-    });
-  }
+function runningCall(planned: Planned): RunningCall {
+  const settled = planned.ready.run().then((run) => {
+    running.run = run;
+  });
+  const running: RunningCall = { ...planned, settled };
+  return running;
 }
 
 /** A call that has run, with its result prepared for saving, or its failure. */

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-workflows.ts";
 import * as limits from "../../src/limits.ts";
 import { xmlFragment } from "./workflow-xml.ts";
 

@@ -6,7 +6,7 @@ import {
   CapabilityScanner,
   type WrittenCall,
 } from "../../src/plan/capability/capability-scanner.ts";
-import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-workflows.ts";
 import * as limits from "../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
+import { readCapabilities } from "../../src/plan/capability/capability-workflows.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
 

@@ -3,8 +3,8 @@ import type { JSONSchema7 } from "ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { coerceParameters } from "../../src/plan/capability/parameters.ts";
-import { schemaText } from "../../src/plan/capability/schema-text.ts";
+import { coerceParameters } from "../../src/plan/capability/capability-tools.ts";
+import { schemaText } from "../../src/plan/capability/capability-prompt.ts";
 import { type Json, jsonIn } from "../../src/value/json.ts";
 
 function schemaOf(schema: z.ZodType): JSONSchema7 {

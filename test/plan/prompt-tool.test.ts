@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { effectsOfStep, promptTool } from "../../src/plan/template/prompt-tool.ts";
+import { effectsOfStep, promptTool } from "../../src/plan/template/templates.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -7,7 +7,7 @@ import type {
 import type { RunRecord } from "../../src/plan/plan-record.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
-import { promptTool } from "../../src/plan/template/prompt-tool.ts";
+import { promptTool } from "../../src/plan/template/templates.ts";
 import { planFromTemplate } from "../../src/plan/template/template-plan.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";

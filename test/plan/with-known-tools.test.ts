@@ -1,8 +1,10 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability/capability-workflows.ts";
-import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
+import {
+  withKnownTools,
+  readCapabilities,
+} from "../../src/plan/capability/capability-workflows.ts";
 import type { Plan } from "../../src/plan/plan.ts";
 import { Workflows } from "../support/workflows.ts";
 

@@ -1,7 +1,9 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
-import { withKnownTools } from "../../src/plan/capability/capability-workflows.ts";
-import { readCapabilities } from "../../src/plan/capability/capability-xml.ts";
+import {
+  withKnownTools,
+  readCapabilities,
+} from "../../src/plan/capability/capability-workflows.ts";
 import type { RunRecord } from "../../src/plan/plan-record.ts";
 import { variableCapability } from "../../src/plan/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";

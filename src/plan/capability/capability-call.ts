@@ -1,7 +1,8 @@
 import { compact, type Json } from "../../value/json.ts";
 import { isValidName } from "../../store/names.ts";
 import { RESERVED_NAMES } from "../run-names.ts";
-import type { CapabilityTag } from "./xml-tag.ts";
+import * as limits from "../../limits.ts";
+import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
 
 /** A capability tag, read as a tool call. */
 export interface CapabilityCall {
@@ -71,4 +72,135 @@ function faultInBody(given: Readonly<Record<string, string>>, body: string): str
   if (Object.hasOwn(given, "_outputPath")) return "Write output_var, not _outputPath.";
   const isTwice = body !== "" && Object.hasOwn(given, "content");
   return isTwice ? "The content is either an attribute or the body, not both." : undefined;
+}
+
+export interface CapabilityTag {
+  readonly attributes: ReadonlyMap<string, string>;
+  /** Empty for a tag without a body. */
+  readonly body: string;
+}
+
+/** An error, and its offset in the text in characters. */
+export interface XmlFault {
+  readonly offset: number;
+  readonly message: string;
+}
+
+export type TagReading =
+  | { readonly tag: CapabilityTag; readonly fault?: undefined }
+  | { readonly tag?: undefined; readonly fault: XmlFault };
+
+/** Normalises line breaks as XML does, so that offsets stay valid. */
+export function withLineFeeds(source: string): string {
+  return source.replaceAll(/\r\n?/g, "\n");
+}
+
+/**
+ * Reads one tag, from its `<` to its end. Does not look for nested elements, because `TagBounds` has rejected
+ * them.
+ */
+export function readTag(source: string): TagReading {
+  // The parser would also normalise line breaks, in time quadratic in their number.
+  const text = withLineFeeds(source);
+  try {
+    const { root } = parseXml(text, { preserveCdata: true });
+    return root === null ? faultAt(0, "There is no tag.") : tagOf(root);
+  } catch (error) {
+    if (!(error instanceof XmlError)) throw error;
+    return faultAt(offsetOf(text, error.pos), sentenceOf(error.message));
+  }
+}
+
+function tagOf({ attributes, children }: XmlElement): TagReading {
+  const read = new Map(Object.entries(attributes));
+  if (read.size > limits.maxTagAttributes) {
+    return faultAt(
+      0,
+      `A tag has at most ${limits.maxTagAttributes} attributes, this has ${read.size}.`,
+    );
+  }
+  for (const [name, { length }] of read) {
+    if (length <= limits.maxAttributeChars) continue;
+    const advice = `An attribute has at most ${limits.maxAttributeChars} characters`;
+    return faultAt(0, `${advice}, "${name.slice(0, 80)}" has ${length}.`);
+  }
+  const parts: BodyPart[] = [];
+  for (const child of children) {
+    if (!(child instanceof XmlText)) continue;
+    parts.push({ text: child.text, verbatim: child instanceof XmlCdata });
+  }
+  const body = withoutLayout(parts);
+  return body.length > limits.maxTagBodyChars
+    ? faultAt(
+        0,
+        `A body has at most ${limits.maxTagBodyChars} characters, this has ${body.length}.`,
+      )
+    : { tag: { attributes: read, body } };
+}
+
+function faultAt(offset: number, message: string): TagReading {
+  return { fault: { offset, message } };
+}
+
+/**
+ * Converts a parser offset. The parser's offset counts a character above U+FFFF once; its lines and columns
+ * do not.
+ */
+function offsetOf(text: string, characters: number): number {
+  let offset = 0;
+  for (let count = 0; count < characters && offset < text.length; count++) {
+    offset += (text.codePointAt(offset) ?? 0) > 0xffff ? 2 : 1;
+  }
+  return offset;
+}
+
+/** The parser's message, without the position and the excerpt. */
+function sentenceOf(message: string): string {
+  const end = message.lastIndexOf(" (line ");
+  return `${end < 0 ? message : message.slice(0, end)}.`;
+}
+
+/** A stretch of a tag's body. `verbatim`: it was in CDATA. */
+interface BodyPart {
+  readonly text: string;
+  readonly verbatim: boolean;
+}
+
+/**
+ * Removes the layout of the XML from a body: blanks at both ends, and the indentation that all lines after
+ * the first share. CDATA content stays as written; only blanks around it are removed.
+ */
+function withoutLayout(parts: readonly BodyPart[]): string {
+  const last = parts.length - 1;
+  if (!parts.some(({ verbatim }) => verbatim)) {
+    return withoutIndentation(parts.map(({ text }) => text).join("")).trim();
+  }
+  return parts
+    .map((part, index) => trimmed(part, { first: index === 0, last: index === last }))
+    .join("");
+}
+
+function trimmed({ text, verbatim }: BodyPart, place: { first: boolean; last: boolean }): string {
+  if (verbatim) return text;
+  const fromStart = place.first ? text.trimStart() : text;
+  return place.last ? fromStart.trimEnd() : fromStart;
+}
+
+function withoutIndentation(text: string): string {
+  const [first = "", ...lines] = text.split("\n");
+  let indentation: string | undefined;
+  for (const line of lines) {
+    if (line.trim() === "") continue;
+    const own = line.slice(0, line.length - line.trimStart().length);
+    indentation = indentation === undefined ? own : commonStart(indentation, own);
+  }
+  const indented = indentation?.length ?? 0;
+  const rest = lines.map((line) => (line.trim() === "" ? "" : line.slice(indented)));
+  return [first, ...rest].join("\n");
+}
+
+function commonStart(left: string, right: string): string {
+  let length = 0;
+  while (length < left.length && left[length] === right[length]) length++;
+  return left.slice(0, length);
 }

@@ -1,8 +1,7 @@
 import * as limits from "../../limits.ts";
 import { CodeTracker } from "../../reference/code-tracker.ts";
-import { type CapabilityCall, callOf } from "./capability-call.ts";
+import { type CapabilityCall, callOf, readTag } from "./capability-call.ts";
 import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
-import { readTag } from "./xml-tag.ts";
 
 const LESS = 60;
 const GREATER = 62;

@@ -13,7 +13,7 @@ import {
   type RuntimeToolContext,
   startWithin,
 } from "../../tool/runtime-tool.ts";
-import { deleteVariable } from "../../tool/variables/delete-variable.ts";
+import { deleteVariable } from "../../tool/variables/variable-tools.ts";
 import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
 import { lookupInStore } from "../../tool/store-lookup.ts";
 import { outputJson, partInfo, toolOutput } from "../../tool/tool-output.ts";

@@ -1,7 +1,7 @@
 import { compact, type Json } from "../../value/json.ts";
 import * as z from "zod";
 import type { Finding, Plan, PlanCall, PlanOutput, ReadPlan } from "../plan.ts";
-import { shortened } from "./template-cursor.ts";
+import { shortened } from "./template-directives.ts";
 import { readTemplate, type TemplateStep } from "./template.ts";
 import { nearest } from "../../reference/near.ts";
 import { toIdentifier } from "../../store/names.ts";

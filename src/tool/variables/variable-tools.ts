@@ -1,12 +1,19 @@
-import { deleteVariable } from "./delete-variable.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
 import { filterVariable } from "./filter-variable.ts";
-import { listVariables } from "./list-variables.ts";
 import { readVariable } from "./read-variable.ts";
-import type { RuntimeTool } from "../runtime-tool.ts";
+import { type RuntimeTool, runtimeTool, fits } from "../runtime-tool.ts";
 import { searchVariable } from "./search-variable.ts";
 import { setVariable } from "./set-variable.ts";
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import { change } from "../prepared-save.ts";
+import { targetIn, usable } from "./variable-target.ts";
+import * as limits from "../../limits.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { clip } from "../../value/characters.ts";
+import { compact, type Json } from "../../value/json.ts";
+import { guardedView } from "../tool-output.ts";
 
 export interface VariableToolsOptions {
   /** Required for `export_variable`; without it the tool is not in the list. */
@@ -42,4 +49,101 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
     deleteVariable,
     ...(files === undefined ? [] : [exportVariable(files)]),
   ];
+}
+
+export const deleteVariable = runtimeTool({
+  name: "delete_variable",
+  description: "Delete a variable.",
+  inputSchema: z.object({ name: z.string() }),
+  execute(input, { store }) {
+    const { name, path } = targetIn(input.name);
+    if (path.length > 0) {
+      const message = `Only a whole variable can be deleted; ${name} is one.`;
+      throw new ByrefError("bad_path", message);
+    }
+    if (name === "input") {
+      throw new ByrefError("bad_name", "input is what was asked for: it cannot be deleted.");
+    }
+    const requireDeletable = () => {
+      if (!usable(store, name).pinned) return;
+      throw new ByrefError("bad_request", `$${name} is pinned: it cannot be deleted.`);
+    };
+    requireDeletable();
+    return {
+      output: async () =>
+        change(() => {
+          requireDeletable();
+          store.delete(name);
+          return { deleted: name };
+        }),
+    };
+  },
+});
+
+/**
+ * Maximum characters of shapes, previews and descriptions; the first value with which the list fits is used.
+ */
+const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
+
+const listVariables = runtimeTool({
+  name: "list_variables",
+  description: "List the variables, newest last.",
+  inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxAskedVariables).optional() }),
+  execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
+    const listed = store.list({ last: last_n });
+    const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
+    const isUntrusted = infos.some((info) => info.visibility === "model" && !info.trusted);
+    return { output, untrusted: isUntrusted && !hidesUntrusted };
+  },
+});
+
+interface Listed {
+  /** Total number of variables. */
+  readonly total: number;
+  readonly hidesUntrusted: boolean;
+}
+
+/** Shortens descriptions first, then omits the oldest variables. */
+function withinBounds(listed: readonly VariableInfo[], about: Listed) {
+  for (let first = 0; ; first += Math.max(Math.ceil((listed.length - first) / 10), 1)) {
+    const infos = listed.slice(first);
+    for (const chars of LENGTHS) {
+      const output = outputFor(infos, { ...about, chars });
+      if (fits(output) || infos.length === 0) return { infos, output };
+    }
+  }
+}
+
+function outputFor(
+  infos: readonly VariableInfo[],
+  { total, chars, hidesUntrusted }: Listed & { readonly chars: number },
+): Json {
+  const more = total - infos.length;
+  const variables = infos.map((info) => {
+    const { name, type, count, visibility, trusted } = info;
+    const isHidden = hidesUntrusted && !trusted && visibility === "model";
+    return isHidden ? { name, visibility: "hidden", type, count } : entryOf(info, chars);
+  });
+  if (more <= 0) return { variables };
+  return { variables, more: `… (+${more} older; last_n shows up to ${limits.maxAskedVariables})` };
+}
+
+/** Shows the fields that the visibility table in the architecture page allows. */
+function entryOf(info: VariableInfo, chars: number): Json {
+  const { name, type, count, shape, preview, description } = info;
+  const guarded = guardedView(info);
+  if (guarded !== undefined) return { name, ...guarded };
+  return compact({
+    name,
+    type,
+    count,
+    shape: shortened(shape, chars),
+    preview: shortened(preview, chars),
+    description: description === undefined ? undefined : shortened(description, chars),
+  });
+}
+
+function shortened(text: string, chars: number): string | undefined {
+  if (text.length <= chars) return text;
+  return chars === 0 ? undefined : `${clip(text, chars - 1)}…`;
 }

@@ -38,24 +38,17 @@ function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonl
   };
   const toolName = getToolName(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
-  const approvalParts = approval === undefined ? [] : approvalChunks(toolCallId, approval);
-  if (state === "output-available") {
-    return [
-      call,
-      ...approvalParts,
-      { type: "tool-output-available", output: part.output, ...about },
-    ];
+  const before = [call, ...(approval === undefined ? [] : approvalChunks(toolCallId, approval))];
+  switch (state) {
+    case "output-available":
+      return [...before, { type: "tool-output-available", output: part.output, ...about }];
+    case "output-error":
+      return [...before, { type: "tool-output-error", errorText: part.errorText, ...about }];
+    case "output-denied":
+      return [...before, { type: "tool-output-denied", toolCallId }];
+    default:
+      return before;
   }
-  if (state === "output-error") {
-    return [
-      call,
-      ...approvalParts,
-      { type: "tool-output-error", errorText: part.errorText, ...about },
-    ];
-  }
-  if (state === "output-denied")
-    return [call, ...approvalParts, { type: "tool-output-denied", toolCallId }];
-  return [call, ...approvalParts];
 }
 
 /** Chunks for an approval request and, if there is one, the response. */

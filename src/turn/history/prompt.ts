@@ -78,17 +78,23 @@ const DONE_STATES: ReadonlySet<string> = new Set([
   "output-denied",
 ]);
 
-function forModel(message: StoredMessage, images: number): UIMessage {
-  return withImages(withHandles(withPlainCalls(toUIMessage(message, "reference"))), images);
+type Part = UIMessage["parts"][number];
+
+function forModel(stored: StoredMessage, images: number): UIMessage {
+  const message = toUIMessage(stored, "reference");
+  const parts = message.parts.map((part) =>
+    isToolUIPart(part) ? plainCall(part) : withHandle(part),
+  );
+  return { ...message, parts: withImages(parts, images) };
 }
 
 /**
  * Keeps the newest images that the model read, each once, and replaces the others with a note, because every
  * step sends all images again.
  */
-function withImages(message: UIMessage, maximum: number): UIMessage {
+function withImages(parts: readonly Part[], maximum: number): Part[] {
   const shown = new Set<string>();
-  const parts = message.parts.toReversed().map((part) => {
+  const kept = parts.toReversed().map((part) => {
     if (!isToolUIPart(part) || !isImage(part.output)) return part;
     const read = JSON.stringify(part.output);
     if (shown.size < maximum && !shown.has(read)) {
@@ -97,37 +103,30 @@ function withImages(message: UIMessage, maximum: number): UIMessage {
     }
     return { ...part, output: withoutImage(part.output) } as typeof part;
   });
-  return { ...message, parts: parts.reverse() };
+  return kept.reverse();
 }
 
 /**
  * Keeps input that was broken JSON as text, because providers accept objects only (as the SDK's loop does).
  * Removes approvals, which the model does not need; a denied call becomes a tool error.
  */
-function withPlainCalls(message: UIMessage): UIMessage {
-  const parts = message.parts.map((part): UIMessage["parts"][number] => {
-    if (!isToolUIPart(part)) return part;
-    // The rest is a part of the same call, in a state without an approval.
-    const { approval, ...call } = part;
-    if (part.state === "output-denied") {
-      const why = approval?.reason === undefined ? "" : ` ${approval.reason}`;
-      const errorText = `tool_denied: The person did not allow this call.${why}`;
-      return { ...call, state: "output-error", errorText } as unknown as typeof part;
-    }
-    const isBroken = part.state === "output-error" && typeof part.input === "string";
-    return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as typeof part;
-  });
-  return { ...message, parts };
+function plainCall(part: Extract<Part, { toolCallId: string }>): Part {
+  // The rest is a part of the same call, in a state without an approval.
+  const { approval, ...call } = part;
+  if (part.state === "output-denied") {
+    const why = approval?.reason === undefined ? "" : ` ${approval.reason}`;
+    const errorText = `tool_denied: The person did not allow this call.${why}`;
+    return { ...call, state: "output-error", errorText } as unknown as Part;
+  }
+  const isBroken = part.state === "output-error" && typeof part.input === "string";
+  return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as Part;
 }
 
-/** Replaces a person's files, which are variables, with their handles. */
-function withHandles(message: UIMessage): UIMessage {
-  const parts = message.parts.map((part) => {
-    const handle = part.type === "file" ? part.providerMetadata?.byref?.handle : undefined;
-    if (typeof handle !== "string") return part;
-    return { type: "text" as const, text: `A file was given, kept as a variable: ${handle}` };
-  });
-  return { ...message, parts };
+/** Replaces a person's file, which is a variable, with its handle. */
+function withHandle(part: Part): Part {
+  const handle = part.type === "file" ? part.providerMetadata?.byref?.handle : undefined;
+  if (typeof handle !== "string") return part;
+  return { type: "text", text: `A file was given, kept as a variable: ${handle}` };
 }
 
 /** Opens the part of a prompt that lists the variables. */

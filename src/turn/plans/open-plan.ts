@@ -1,10 +1,15 @@
 import type { ToolSet } from "ai";
 import { ByrefError } from "../../errors.ts";
 import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
-import { Findings } from "../../plan/findings.ts";
+import {
+  Findings,
+  type Finding,
+  type Plan,
+  type PlanCall,
+  type PlanFormatName,
+} from "../../plan/plan.ts";
 import type { PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
-import type { Finding, Plan, PlanCall, PlanFormatName } from "../../plan/plan.ts";
 import { RESERVED_NAMES } from "../../plan/run-names.ts";
 import { dayAt } from "../../plan/template/template-target.ts";
 import { referencesIn } from "../../reference/references-in.ts";

@@ -1,9 +1,8 @@
 import * as z from "zod";
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { Findings } from "../../plan/findings.ts";
+import { Findings, type Plan, type PlanFormatName } from "../../plan/plan.ts";
 import { jsonPlan } from "../../plan/json-plan.ts";
-import type { Plan, PlanFormatName } from "../../plan/plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
 import { change } from "../../tool/prepared-save.ts";

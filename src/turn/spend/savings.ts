@@ -20,35 +20,28 @@ export interface Savings {
 
 export class SavingsCounter {
   readonly #store: VariableStore;
-  #promptChars = 0;
-  #inlinePromptChars = 0;
-  #authoredChars = 0;
-  #resolvedChars = 0;
+  #savings: Savings = { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 };
 
   constructor(store: VariableStore) {
     this.#store = store;
   }
 
   get savings(): Savings {
-    return {
-      promptChars: this.#promptChars,
-      inlinePromptChars: this.#inlinePromptChars,
-      authoredChars: this.#authoredChars,
-      resolvedChars: this.#resolvedChars,
-    };
+    return this.#savings;
   }
 
   /** Continues from stored counts. */
-  restore({ promptChars, inlinePromptChars, authoredChars, resolvedChars }: Savings): void {
-    this.#promptChars = promptChars;
-    this.#inlinePromptChars = inlinePromptChars;
-    this.#authoredChars = authoredChars;
-    this.#resolvedChars = resolvedChars;
+  restore(savings: Savings): void {
+    this.#savings = savings;
   }
 
   addReferences({ authoredChars, resolvedChars }: ReferenceCount): void {
-    this.#authoredChars += authoredChars;
-    this.#resolvedChars += resolvedChars;
+    const savings = this.#savings;
+    this.#savings = {
+      ...savings,
+      authoredChars: savings.authoredChars + authoredChars,
+      resolvedChars: savings.resolvedChars + resolvedChars,
+    };
   }
 
   /** Counts one model call. Cost: linear in the prompt. */
@@ -61,9 +54,12 @@ export class SavingsCounter {
 
   #addPart(part: unknown): void {
     const chars = charsOf(part);
-    const extraChars = this.#extraChars(part);
-    this.#promptChars += chars;
-    this.#inlinePromptChars += chars + extraChars;
+    const { promptChars, inlinePromptChars } = this.#savings;
+    this.#savings = {
+      ...this.#savings,
+      promptChars: promptChars + chars,
+      inlinePromptChars: inlinePromptChars + chars + this.#extraChars(part),
+    };
   }
 
   /** The additional characters if the value replaced its handle. */
