@@ -11,6 +11,22 @@ export interface Measured {
   readonly peakRssBytes: number;
 }
 
+export interface MeasuredLive extends Measured {
+  /** The most that was in use after a forced collection: what is really needed. */
+  readonly peakLiveBytes: number;
+}
+
+/** What is in use, buffers included, once garbage is collected. Needs `--expose-gc`. */
+export function liveBytes(): number {
+  const { gc } = globalThis;
+  if (gc === undefined) throw new Error("Node was started without --expose-gc.");
+  // Buffers that the first one frees are counted until the second.
+  gc();
+  gc();
+  const { used_heap_size, external_memory } = getHeapStatistics();
+  return used_heap_size + external_memory;
+}
+
 /**
  * Measures memory while something runs. What is in use grows from one garbage collection to the next, so
  * it is looked at before each of them (that is where peaks are, also inside of one `JSON.parse`), every

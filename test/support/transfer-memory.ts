@@ -1,6 +1,6 @@
 /**
  * Moves the conversation in one folder through a file into another, and then reads both: the folders are its
- * arguments. Prints `Measured` objects as a JSON array, and what both conversations come to.
+ * arguments. Needs `--expose-gc`. Prints `MeasuredLive` objects as a JSON array, and what both conversations come to.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -13,7 +13,7 @@ import { importInto } from "../../src/edge/transfer/import.ts";
 import { DigestStream } from "./digest-stream.ts";
 import { DiskBlobs } from "./disk-blobs.ts";
 import { FILLED_MS } from "./large-conversation.ts";
-import { measure, type Measured } from "./memory-watch.ts";
+import { liveBytes, measure, type MeasuredLive } from "./memory-watch.ts";
 import { NodeSql } from "./node-sql.ts";
 
 Object.defineProperty(crypto, "DigestStream", { value: DigestStream });
@@ -22,11 +22,15 @@ Object.defineProperty(crypto, "DigestStream", { value: DigestStream });
 Date.now = () => FILLED_MS + 60_000;
 
 const [from = "", to = ""] = process.argv.slice(2);
-const measured: Measured[] = [];
+/** Garbage is collected each time that so many bytes have passed. */
+const COLLECTED_BYTES = 12_000_000;
+let uncollectedBytes = 0;
+let peakLiveBytes = 0;
+const measured: MeasuredLive[] = [];
 const source = open(from);
 const target = open(to);
 const file = join(to, "file.ndjson");
-await watch("out", () => pipeline(fileOf(source), createWriteStream(file)));
+await watch("out", () => pipeline(collecting(fileOf(source)), createWriteStream(file)));
 await watch("in", () => importInto({ data: target, files: undefined, id: "c" }, fileAt(file)));
 const sums = [await watch("read", () => sumOf(source)), await sumOf(target)];
 console.log(JSON.stringify({ measured, sums }));
@@ -46,8 +50,24 @@ function fileOf(data: ConversationData): ReadableStream<Uint8Array> {
 }
 
 function fileAt(path: string): ReadableStream<Uint8Array> {
+  const chunks = Readable.from(collecting(createReadStream(path)));
   // Node's own type of the same stream.
-  return Readable.toWeb(createReadStream(path)) as unknown as ReadableStream<Uint8Array>;
+  return Readable.toWeb(chunks) as unknown as ReadableStream<Uint8Array>;
+}
+
+/** The chunks. What is alive is measured each time that so many bytes have passed. */
+async function* collecting(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of chunks) {
+    passed(chunk.length);
+    yield chunk;
+  }
+}
+
+function passed(bytes: number): void {
+  uncollectedBytes += bytes;
+  if (uncollectedBytes < COLLECTED_BYTES) return;
+  uncollectedBytes = 0;
+  peakLiveBytes = Math.max(peakLiveBytes, liveBytes());
 }
 
 /** Of all that is the same in a copy. */
@@ -59,7 +79,9 @@ async function sumOf(data: ConversationData): Promise<string> {
     const open = data.store.transfer.open(info.name);
     if (open === undefined) throw new Error(`There is no ${info.name}.`);
     for (let at = 0; at < info.bytes; at += 1_000_000) {
-      hash.update(await open.read(at, Math.min(at + 1_000_000, info.bytes)));
+      const part = await open.read(at, Math.min(at + 1_000_000, info.bytes));
+      hash.update(part);
+      passed(part.length);
     }
     open.close();
     bytes += info.bytes;
@@ -68,7 +90,8 @@ async function sumOf(data: ConversationData): Promise<string> {
 }
 
 async function watch<Result>(name: string, work: () => Promise<Result>): Promise<Result> {
+  peakLiveBytes = liveBytes();
   const { result, measured: figures } = await measure(name, work);
-  measured.push(figures);
+  measured.push({ ...figures, peakLiveBytes });
   return result;
 }
