@@ -226,6 +226,7 @@ describe("a workflow", () => {
       <capability name="echo" output_var="a">1</capability>
       <capability name="echo" output_var="b">2</capability>
       <capability name="variable" action="clear" key="a" />
+      <capability name="variable" action="clear" key="outside" />
       <capability name="variable" action="interpolate" output_var="seen">{{a}}{{b}}{{outside}}</capability>
       <capability name="variable" action="clear_all" />
       <capability name="variable" action="interpolate" output_var="seen_2">{{seen}}{{b}}{{outside}}</capability>`);

@@ -8,6 +8,7 @@ import {
   templateStepSchema,
 } from "../../src/plan/template/template-plan.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
+import { templates } from "../../src/plan/template/templates.ts";
 import { planOf } from "./template-run.ts";
 import { describe, expect, it } from "vitest";
 
@@ -173,4 +174,12 @@ describe("what a template asks for", () => {
     ]);
     expect(findings[0]?.message).toContain("bind BLOBS");
   });
+});
+
+it("the plan format reports unknown tools, and files if there is no bucket", () => {
+  const plan = planOf("@input file:a.md\n@tools nope\nRead.");
+  const codesOf = (hasFiles: boolean) =>
+    templates.findings?.(plan, { toolNames: ["echo"], hasFiles }).map(({ code }) => code);
+  expect(codesOf(false)).toEqual(["unknown_tool", "no_bucket"]);
+  expect(codesOf(true)).toEqual(["unknown_tool"]);
 });

@@ -166,7 +166,7 @@ describe("a prompt for a model without tools", () => {
       { role: "assistant", content: [own, found, { type: "text", text: "So.", ...about }] },
       {
         role: "tool",
-        content: [{ type: "tool-approval-response", approvalId: "a", approved: true }],
+        content: [{ type: "tool-approval-response", approvalId: "a", approved: true }, found],
       },
     ];
     expect(taggedPrompt(prompt, new Map(), undefined)).toEqual(prompt);
