@@ -19,6 +19,12 @@ export interface RunResources {
   readonly ask: AskModel;
 }
 
+/** The UTC day of a time in milliseconds since 1970, as `{today}` prints it. */
+export function dayAt(timeMs: number): string {
+  const [day = ""] = new Date(timeMs).toISOString().split("T");
+  return day;
+}
+
 /** The environment in which a format's plans run. */
 interface PlanFormatContext {
   /** Names of the agent's and the runtime's tools. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { dayAt, fillTarget, unknownPlaceholder } from "../../src/plan/template/template-target.ts";
+import { dayAt } from "../../src/plan/plan-format.ts";
+import { fillTarget, unknownPlaceholder } from "../../src/plan/template/template-step.ts";
 
 describe("the placeholder in a file's name", () => {
   const today = dayAt(Date.UTC(2026, 10, 22, 23, 59, 59));

@@ -1,4 +1,5 @@
-import { readTemplate, type TemplateStep } from "../../src/plan/template/template.ts";
+import type { TemplateStep } from "../../src/plan/template/template-step.ts";
+import { readTemplate } from "../../src/plan/template/template.ts";
 import { renderStep, type Shown, type StepSources } from "../../src/plan/template/render-step.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Json } from "../../src/value/json.ts";

@@ -5,8 +5,8 @@ import {
   PROMPT_TOOL,
   templateFindings,
   variablesRead,
-  templateStepSchema,
 } from "../../src/plan/template/template-plan.ts";
+import { templateStepSchema } from "../../src/plan/template/template-step.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
 import { templates } from "../../src/plan/template/templates.ts";
 import { planOf } from "./template-run.ts";

@@ -1,10 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  readTemplate,
-  type Template,
-  type TemplateStep,
-} from "../../src/plan/template/template.ts";
+import type { TemplateStep } from "../../src/plan/template/template-step.ts";
+import { readTemplate, type Template } from "../../src/plan/template/template.ts";
 
 function read(text: string): Template {
   const { template, findings } = readTemplate(text);

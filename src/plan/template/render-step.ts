@@ -1,15 +1,15 @@
 import * as limits from "../../limits.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import { FileFinder, isGlob } from "./find-files.ts";
-import type { Input } from "./template-directives.ts";
+import type { Input } from "./template-step.ts";
 import {
   type FileTarget,
   formatTarget,
   type VariableTarget,
   fillTarget,
   type Placeholders,
-} from "./template-target.ts";
-import type { TemplateStep } from "./template.ts";
+} from "./template-step.ts";
+import type { TemplateStep } from "./template-step.ts";
 import type { Found, Missing } from "../../reference/lookup.ts";
 import type { Reference } from "../../reference/reference.ts";
 import { describe, problemFrom } from "../../reference/resolve.ts";

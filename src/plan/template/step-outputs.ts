@@ -9,8 +9,8 @@ import {
   fillPlaceholders,
   fillTarget,
   type Placeholders,
-} from "./template-target.ts";
-import type { TemplateStep } from "./template.ts";
+} from "./template-step.ts";
+import type { TemplateStep } from "./template-step.ts";
 import { joinParagraphs, writeFile } from "./write-file.ts";
 import { flagged } from "../../store/labels.ts";
 import { requireName } from "../../store/names.ts";

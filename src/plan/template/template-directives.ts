@@ -4,44 +4,21 @@ import { RESERVED_NAMES } from "../run-names.ts";
 import { isGlob } from "./find-files.ts";
 import {
   formatTarget,
+  type Input,
+  type Output,
+  type TemplateWriteMode,
+  type ToolUse,
+  writeModes,
   type Target,
   type VariableTarget,
   unknownPlaceholder,
-} from "./template-target.ts";
+} from "./template-step.ts";
 import { nearest } from "../../reference/near.ts";
 import { filePathIn } from "../../tool/files.ts";
 import type { Path } from "../../value/path.ts";
 import { matchName, matchPath } from "../../reference/grammar.ts";
 import type { Reference } from "../../reference/reference.ts";
 import { isBlank } from "./template-parts.ts";
-
-/** An input of a step. */
-export interface Input {
-  readonly target: Target;
-  /** If true, the step is skipped when the input is missing. */
-  readonly required: boolean;
-  /** If true, the model receives the name instead of the value. */
-  readonly pathsOnly: boolean;
-  /** The selected part. Continues where the target's own path ends. */
-  readonly select: Path;
-  readonly line: number;
-}
-
-/** An output of a step's answer. */
-export interface Output {
-  readonly target: Target;
-  readonly line: number;
-}
-
-/** A tool of a step, and where its result is saved. */
-export interface ToolUse {
-  readonly name: string;
-  readonly target?: VariableTarget;
-  readonly line: number;
-}
-
-const writeModes = ["append", "replace", "new"] as const;
-export type TemplateWriteMode = (typeof writeModes)[number];
 
 /** The directives of a step, as read so far. */
 export interface StepDirectives {

@@ -2,14 +2,8 @@ import { compact } from "../../value/json.ts";
 import { codeOf, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Finding, FindingCode } from "../plan.ts";
-import {
-  type Input,
-  applyDirective,
-  type Output,
-  type StepDirectives,
-  type TemplateWriteMode,
-  type ToolUse,
-} from "./template-directives.ts";
+import { applyDirective, type StepDirectives } from "./template-directives.ts";
+import type { TemplateStep } from "./template-step.ts";
 import { type TemplatePart, templateParts } from "./template-parts.ts";
 
 /** A template: prompts in Markdown, with their inputs and outputs. */
@@ -18,23 +12,6 @@ export interface Template {
   readonly name?: string;
   /** One or more steps, which run in this order. */
   readonly steps: readonly TemplateStep[];
-}
-
-/** One question to a model. */
-export interface TemplateStep {
-  /** The step's `## ` heading. Absent for text before the first heading. */
-  readonly title?: string;
-  /** The line where the step begins, from 1. */
-  readonly line: number;
-  readonly inputs: readonly Input[];
-  readonly outputs: readonly Output[];
-  /** How outputs are written. Default: `append`. */
-  readonly writeMode: TemplateWriteMode;
-  /** A line above the written answer. Contains `{today}` as written. */
-  readonly header?: string;
-  readonly tools: readonly ToolUse[];
-  /** All lines that are neither directives nor the step's heading, unchanged, including line breaks. */
-  readonly prompt: string;
 }
 
 type ReadTemplate =

@@ -5,14 +5,13 @@ import {
   PROMPT_TOOL,
   templateFindings,
   variablesRead,
-  templateStepSchema,
 } from "./template-plan.ts";
 import * as limits from "../../limits.ts";
 import { ByrefError } from "../../errors.ts";
 import { renderStep } from "./render-step.ts";
 import { StepInputs } from "./step-inputs.ts";
 import { StepOutputs } from "./step-outputs.ts";
-import type { TemplateStep } from "./template.ts";
+import { type TemplateStep, templateStepSchema } from "./template-step.ts";
 import { joinedLabels } from "../../store/labels.ts";
 import { change } from "../../tool/prepared-save.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";

@@ -10,7 +10,7 @@ import {
 import { joinedLabels, type ValueLabels } from "../../store/labels.ts";
 import type { Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
-import type { TemplateWriteMode } from "./template-directives.ts";
+import type { TemplateWriteMode } from "./template-step.ts";
 
 /** A write of a step's answer to a file. */
 export interface Writing {

@@ -8,10 +8,9 @@ import {
   type PlanCall,
   type PlanFormatName,
 } from "../../plan/plan.ts";
-import type { PlanFormat } from "../../plan/plan-format.ts";
+import { dayAt, type PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
 import { RESERVED_NAMES } from "../../plan/run-names.ts";
-import { dayAt } from "../../plan/template/template-target.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
