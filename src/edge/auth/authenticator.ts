@@ -62,7 +62,7 @@ function localAuthenticator(request: Request, settings: Settings): string {
   if (LOCAL_SECRET !== undefined && request.headers.get("x-byref-local") !== LOCAL_SECRET) {
     throw new ByrefError(
       "foreign_host",
-      "This port answers to npm start only; use the one it says.",
+      "This port is for npm start only; use the port that it prints.",
     );
   }
   const host = request.headers.get("host") ?? new URL(request.url).host;
@@ -101,7 +101,7 @@ const bearerAuthenticator: Authenticator = async (request, { API_KEYS = {} }) =>
   for (const [known, owner] of await digestsOf(API_KEYS)) {
     if (crypto.subtle.timingSafeEqual(given, known)) tenant = owner;
   }
-  if (tenant === undefined) throw unauthorized("The key is not known here.");
+  if (tenant === undefined) throw unauthorized("The key is unknown.");
   return tenant;
 };
 

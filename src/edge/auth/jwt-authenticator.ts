@@ -21,12 +21,12 @@ export const jwtAuthenticator: Authenticator = async (request, settings) => {
   }
   const claims = await verifiedClaims(token, settings);
   if (settings.JWT_AUDIENCE === undefined && claims.aud !== undefined) {
-    throw unauthorized("The token is for an audience, and JWT_AUDIENCE names none.");
+    throw unauthorized("The token has an audience, and JWT_AUDIENCE is not set.");
   }
   const name = settings.JWT_TENANT_CLAIM ?? "";
   const tenant = Object.hasOwn(claims, name) ? claims[name] : undefined;
   if (typeof tenant === "string") return tenant;
-  throw unauthorized(`The token has no claim ${name} that is a text.`);
+  throw unauthorized(`The token has no claim ${name} that is a string.`);
 };
 
 type Claims = Readonly<Record<string, unknown>>;
@@ -50,14 +50,14 @@ async function verifiedClaims(token: string, settings: Settings): Promise<Claims
   } catch (error) {
     if (codeOf(error) === "keys_unavailable") throw error;
   }
-  throw unauthorized("The token is not valid here.");
+  throw unauthorized("The token is not valid.");
 }
 
 async function keyFor(id: unknown, settings: Settings): Promise<Uint8Array | PublicKey> {
   const { JWT_SECRET = "", JWT_JWKS_URL } = settings;
   if (JWT_JWKS_URL === undefined) return new TextEncoder().encode(JWT_SECRET);
   const key = typeof id === "string" ? await keysAt(JWT_JWKS_URL).find(id) : undefined;
-  if (key === undefined) throw unauthorized("The token's key is not known here.");
+  if (key === undefined) throw unauthorized("The token's key is unknown.");
   return key;
 }
 
@@ -135,7 +135,7 @@ export class PublicKeys {
     if (found !== undefined && now - this.#fetchedMs < FRESH_MS) return found;
     if (now >= this.#nextMs) await this.#fetch(now);
     if (this.#isUsable(now)) return this.#keys.get(id);
-    const message = "The keys that tokens are checked with cannot be had now; try again later.";
+    const message = "The keys for verifying tokens are not available; try again later.";
     throw new ByrefError("keys_unavailable", message);
   }
 

@@ -80,7 +80,7 @@ export function leasesOf(
         callDirectory(object, (directory) => directory.take(claim)),
       );
       if (grant !== undefined) return grant;
-      const message = "What the tenant has spent cannot be had now; try again later.";
+      const message = "The tenant's spend is not available; try again later.";
       throw new ByrefError("spend_unavailable", message);
     },
     settle(settled) {

@@ -73,7 +73,7 @@ export function tooLarge(maxBytes: number): ByrefError {
 function tooSlow(): ByrefError {
   return new ByrefError(
     "body_timeout",
-    `The body stopped: fewer than ${limits.minBodyBytes} bytes of it came in ${limits.bodySilenceMs / 1_000} s.`,
+    `The body is too slow: fewer than ${limits.minBodyBytes} bytes arrived in ${limits.bodySilenceMs / 1_000} s.`,
   );
 }
 
@@ -211,7 +211,7 @@ class Ending {
   requireEnd(): void {
     const end = this.#end;
     if (end.length > 0 && end.every((byte, index) => byte === this.#held[index])) return;
-    throw new ByrefError("bad_request", "The body broke off before its end.");
+    throw new ByrefError("bad_request", "The body ended early.");
   }
 }
 

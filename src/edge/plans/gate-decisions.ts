@@ -33,7 +33,7 @@ export function decidedGates(
   if (record === undefined) return undefined;
   const isOfOne = decided.every(({ id }) => id === record.id);
   if (!isOfOne || decided.length < approvals.length) {
-    const message = "These are not of one run: decide on each in a post of its own.";
+    const message = "The decisions are for several runs: send one request for each.";
     throw new ByrefError("bad_request", message);
   }
   return { record, decisions: decided.map(({ decision }) => decision) };

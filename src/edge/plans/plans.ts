@@ -296,6 +296,6 @@ function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): voi
   const advice =
     status === "cancelled"
       ? "propose it again."
-      : `it runs once somebody has approved it: POST …/plans/${id}/approve.`;
+      : `it must be approved first: POST …/plans/${id}/approve.`;
   throw new ByrefError("plan_not_approved", `The plan is ${status}; ${advice}`);
 }

@@ -68,7 +68,7 @@ export class R2Files implements Files {
 }
 
 function writeConflict(path: string): ByrefError {
-  return new ByrefError("conflict", `Somebody else has written file:${path} meanwhile.`);
+  return new ByrefError("conflict", `file:${path} was changed by a concurrent write.`);
 }
 
 function requireReadable(path: string, actual: number): void {

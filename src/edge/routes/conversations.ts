@@ -96,7 +96,10 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
     },
     ({ params: { id }, request }, { sockets }) => {
       if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return sockets.open(id);
-      throw new ByrefError("bad_request", "A WebSocket opens here: send Upgrade: websocket.");
+      throw new ByrefError(
+        "bad_request",
+        "This endpoint opens a WebSocket: send Upgrade: websocket.",
+      );
     },
   ),
 ];

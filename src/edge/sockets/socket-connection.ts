@@ -106,7 +106,7 @@ export class SocketConnection {
   refuse(requestId: string, error: unknown): void {
     const badFrames = this.#note.badFrames + 1;
     this.#keep({ badFrames });
-    if (badFrames > limits.maxBadFrames) return this.#close(1008, "Too much that is no frame.");
+    if (badFrames > limits.maxBadFrames) return this.#close(1008, "Too many invalid frames.");
     this.#send({ type: "error", requestId, errorText: publicTextOf(error) });
   }
 
@@ -118,7 +118,7 @@ export class SocketConnection {
     const sentChars = this.#note.sentChars + text.length;
     this.#note = { ...this.#note, sentChars };
     if (sentChars > limits.maxSocketChars)
-      return this.#close(1013, "Too much for one socket: resume.");
+      return this.#close(1013, "Too much output for one socket: resume.");
     try {
       this.#socket.send(text);
     } catch {

@@ -73,7 +73,7 @@ export class Sockets {
     if (connection.has(frame.requestId)) {
       return connection.refuse(
         frame.requestId,
-        new ByrefError("bad_request", "It is in use already."),
+        new ByrefError("bad_request", "This requestId is already in use."),
       );
     }
     this.#connections.set(socket, connection);

@@ -96,7 +96,7 @@ class Import {
       case "events":
         return this.#data.events.restore(record.events as unknown as ConversationEvent[]);
       default:
-        throw badImport(`A record of type ${record.type} stands where none may.`);
+        throw badImport(`A record of type ${record.type} is not allowed here.`);
     }
   }
 
@@ -137,7 +137,7 @@ class Import {
   }
 
   async #takeFile(record: TransferOf<"file">): Promise<void> {
-    if (this.#files === undefined) throw badImport("It has files, and no bucket is bound.");
+    if (this.#files === undefined) throw badImport("It contains files, and no bucket is bound.");
     requireFew(++this.#writtenFiles);
     const maximum = limits.maxValueBytes;
     if (record.bytes > maximum) {
@@ -149,7 +149,7 @@ class Import {
 
   #takePlan(plan: PlanRecord): void {
     const plans = plansOf(this.#data);
-    if (plans.get(plan.id) !== undefined) throw badImport("A plan is in it twice.");
+    if (plans.get(plan.id) !== undefined) throw badImport("It contains a plan twice.");
     plans.add(plan);
   }
 
@@ -158,7 +158,7 @@ class Import {
     const plans = plansOf(this.#data);
     const plan = plans.get(record.plan);
     if (plan === undefined || plans.run(record.id) !== undefined) {
-      throw badImport("A run is in it without its plan, or twice.");
+      throw badImport("It contains a run twice or without its plan.");
     }
     plans.addRun(record, input);
     if (record.status === "running") failRun(plans, record);
@@ -180,8 +180,7 @@ class Import {
           if (left === 0) return controller.close();
           const bytes = dataIn(await this.#reader.next());
           left -= bytes.length;
-          if (bytes.length === 0 || left < 0)
-            throw badImport("A value has other bytes than it says.");
+          if (bytes.length === 0 || left < 0) throw badImport("A value's size does not match.");
           controller.enqueue(bytes);
         },
       },
@@ -195,7 +194,7 @@ function variablesOf(id: string): string {
 }
 
 function dataIn(record: TransferRecord): Uint8Array {
-  if (record.type !== "data") throw badImport("A value ends too early.");
+  if (record.type !== "data") throw badImport("A value is incomplete.");
   try {
     return fromBase64(record.base64);
   } catch {

@@ -151,7 +151,7 @@ export class TransferReader {
     const found = this.#count - 1;
     if (records !== found)
       throw badImport(`It has ${found} records before its end, not ${records}.`);
-    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not fit.");
+    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not match.");
     if ((await this.#lines.next()).done !== true) throw badImport("Something follows its end.");
   }
 }
@@ -200,7 +200,7 @@ function requireVersion(given: unknown): void {
 
 function failed({ code, message }: TransferOf<"error">): ByrefError {
   if (code === "conflict") return new ByrefError("conflict", message);
-  return badImport(`It was not finished where it was made: ${code}.`);
+  return badImport(`The export failed: ${code}.`);
 }
 
 export function badImport(message: string): ByrefError {

@@ -39,7 +39,7 @@ export const chatBody = z.object({
   id: z.string().meta({ pattern: CONVERSATION_ID.source }),
   messages: z
     .array(z.unknown().meta({ examples: [EXAMPLE_MESSAGE] }))
-    .min(1, "must hold the message that is asked"),
+    .min(1, "must contain a message"),
   trigger: z.enum(["submit-message", "regenerate-message"]).default("submit-message"),
   messageId: z.string().nullish(),
 });
@@ -129,7 +129,7 @@ function approvalsIn(message: Readonly<Record<string, unknown>>): readonly Appro
     return decided.success ? [approvalOf(decided.data.id, decided.data)] : [];
   });
   if (approvals.length > 0) return approvals.slice(0, limits.maxApprovals);
-  throw new ByrefError("bad_request", "The last message is an answer, and approves nothing.");
+  throw new ByrefError("bad_request", "The last message is an answer without approvals.");
 }
 
 /** A decision, from `POST …/approvals/:approval` or a client's part. */

@@ -261,7 +261,7 @@ async function questionOf(
 }
 
 function nothingToRepeat(): ByrefError {
-  return new ByrefError("bad_request", "There is no message here that could be answered again.");
+  return new ByrefError("bad_request", "There is no message to answer again.");
 }
 
 function questionFrom(message: UserMessage, received: ReceivedMessage): StoredMessage {
