@@ -5,7 +5,7 @@ import type { ConversationStatus } from "./conversation-of.ts";
 import { type ConversationParts, statusOf } from "./conversation-parts.ts";
 import type { conversationRoutes } from "./api.ts";
 import { problem } from "./http/problem.ts";
-import { Maintenance } from "./maintenance.ts";
+import { onAlarm } from "./maintenance.ts";
 import type { PlanSupport } from "./routes/plans.ts";
 import { Sockets } from "./sockets/sockets.ts";
 import { Turns } from "./turns/turns.ts";
@@ -24,7 +24,6 @@ export class ConversationObject extends DurableObject {
   /** Public for tests. */
   readonly parts: ConversationParts;
   readonly #routes: ConversationOptions["routes"];
-  readonly #maintenance: Maintenance;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env, options: ConversationOptions) {
     super(state, env);
@@ -33,7 +32,6 @@ export class ConversationObject extends DurableObject {
     const turns = new Turns(context, plans);
     this.parts = { context, plans, turns, sockets: new Sockets(context, turns) };
     this.#routes = options.routes;
-    this.#maintenance = new Maintenance(context, turns);
     if (hasSchema(context.sql)) void state.blockConcurrencyWhile(() => this.#onWake());
   }
 
@@ -71,7 +69,7 @@ export class ConversationObject extends DurableObject {
   }
 
   override alarm(): Promise<void> {
-    return this.#maintenance.onAlarm();
+    return onAlarm(this.parts.context, this.parts.turns);
   }
 
   /** Undefined for a conversation that does not exist. */
