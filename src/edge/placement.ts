@@ -21,7 +21,7 @@ export const locationHint = z.enum(LOCATIONS, { error: `must be ${LOCATIONS.join
 /** The query parameter `location`. */
 export const locationQuery = locationHint
   .optional()
-  .describe("Where a new conversation is stored; default: near the client");
+  .describe("For a new conversation; default: near the client");
 
 /** Jurisdictions that an object and its data stay in. Source: Cloudflare's list of jurisdictions. */
 export const JURISDICTIONS = [

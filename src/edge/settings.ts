@@ -72,7 +72,7 @@ const mcpLabels = z.strictObject({
 const plainUrl = z
   .url({ protocol: /^https?$/, error: "must be a URL, http or https", abort: true })
   .refine((url) => new URL(url).username + new URL(url).password === "", {
-    error: "must not contain user and password: put them into headers",
+    error: "must contain no user and password: put them into headers",
   });
 
 /** The messages contain no part of the value, which has keys in it. */

@@ -98,7 +98,7 @@ it.each([
   ["{}", 'MCP_SERVERS must be a JSON array: [{"name": "<name>", "url": "<url>"}]'],
   ['[{"name": "a b", "url": "http://a"}]', "MCP_SERVERS.0.name must be a name of"],
   ['[{"name": "a"}]', "MCP_SERVERS.0.url must be a URL, http or https"],
-  ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must hold no user"],
+  ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must contain no user"],
   ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
   ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
   ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a name of its own"],

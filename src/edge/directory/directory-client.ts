@@ -80,7 +80,7 @@ export function leasesOf(
         callDirectory(object, (directory) => directory.take(claim)),
       );
       if (grant !== undefined) return grant;
-      const message = "The tenant's spend is not available; try again later.";
+      const message = "The tenant's spend is not available now.";
       throw new ByrefError("spend_unavailable", message);
     },
     settle(settled) {

@@ -159,7 +159,7 @@ export function withEnd(pieces: AsyncIterable<Uint8Array>): {
  */
 export function untilEnd(request: Request, signal: AbortSignal): ReadableStream<Uint8Array> {
   const body = new Ending(new TextEncoder().encode(request.headers.get(END_HEADER) ?? ""));
-  const reader = pieceReader(request.body ?? emptyStream(), END_BYTES);
+  const reader = pieceReader(request.body ?? new Blob().stream(), END_BYTES);
   const cancel = (reason: unknown) => reader.cancel(reason).catch(() => undefined);
   return new ReadableStream<Uint8Array>(
     {
@@ -213,8 +213,4 @@ class Ending {
     if (end.length > 0 && end.every((byte, index) => byte === this.#held[index])) return;
     throw new ByrefError("bad_request", "The body ended early.");
   }
-}
-
-function emptyStream(): ReadableStream<Uint8Array> {
-  return new ReadableStream({ start: (controller) => controller.close() });
 }

@@ -18,7 +18,7 @@ export function wholeNumber(name: string, min: number, max: number = Number.MAX_
 }
 
 /** The id after which a list or a stream continues. */
-export const after = wholeNumber("after", 0).optional().describe("Id of the last item received");
+export const after = wholeNumber("after", 0).optional().describe("The last id received");
 
 /** The size of a page. */
 export function pageSize(max: number) {

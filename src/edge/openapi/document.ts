@@ -36,7 +36,7 @@ export function openApiOf({ worker, conversation, components }: Required<Api>) {
 }
 
 const ABOUT =
-  "Sessions for AI agents whose tool results are variables. Every error is a problem document with a stable code.";
+  "Sessions for AI agents whose tool results are variables. Errors are problem documents with a stable code.";
 
 type Described = Operation & { readonly method: string; readonly path: string };
 

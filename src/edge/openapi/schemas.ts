@@ -36,13 +36,13 @@ const listed = z.strictObject({
 
 export const conversations = z.strictObject({
   conversations: z.array(listed),
-  next: text.optional().describe("Pass it as before to get the next page"),
+  next: text.optional().describe("For the next page: before"),
 });
 
 export const conversation = listed.extend({
   messages: count,
   variables: count,
-  bytes: count.describe("Total size of all values"),
+  bytes: count,
 });
 
 export const message = z
@@ -56,7 +56,7 @@ export const message = z
 
 export const messages = z.strictObject({
   messages: z.array(message),
-  next: text.optional().describe("Pass it as before to get older messages"),
+  next: text.optional().describe("For the next page: before"),
 });
 
 export const variable = z.strictObject(
@@ -75,7 +75,7 @@ export const variable = z.strictObject(
 export const variables = z.strictObject({
   variables: z.array(variable),
   missing: names.optional().describe("The requested names that no variable has"),
-  next: count.optional().describe("Pass it as after to get the next page"),
+  next: count.optional().describe("For the next page: after"),
 });
 
 export const deleted = z.strictObject({ deleted: names });
@@ -85,26 +85,24 @@ export const interpolated = z.strictObject({
   unresolved: z.array(z.looseObject({ code: text, message: text })),
 });
 
-const usage = z
-  .strictObject({
-    inputTokens: count.optional(),
-    outputTokens: count.optional(),
-    totalTokens: count.optional(),
-  })
-  .describe("As reported by the provider");
+const usage = z.strictObject({
+  inputTokens: count.optional(),
+  outputTokens: count.optional(),
+  totalTokens: count.optional(),
+});
 
 const savings = z
   .strictObject({
     promptChars: count.describe("Sent to the model"),
-    inlinePromptChars: count.describe("The same with values in place of handles"),
-    authoredChars: count.describe("References written by the model"),
-    resolvedChars: count.describe("The values that replaced them"),
+    inlinePromptChars: count.describe("With values in place of handles"),
+    authoredChars: count.describe("Written by the model"),
+    resolvedChars: count.describe("After replacement"),
   })
   .describe("In characters");
 
 const cost = z
   .strictObject({ rowsRead: count, rowsWritten: count, alarms: count })
-  .describe("Each alarm is also counted in rowsWritten");
+  .describe("rowsWritten includes alarms");
 
 export const turn = z.strictObject({
   message,
@@ -116,11 +114,11 @@ export const turn = z.strictObject({
 
 const event = z
   .looseObject({ id: z.int().min(1), at: time, type: text })
-  .describe("Names, sizes, tools and times, without values");
+  .describe("Without values");
 
 export const events = z.strictObject({
   events: z.array(event),
-  next: count.optional().describe("Pass it as after to get the next page"),
+  next: count.optional().describe("For the next page: after"),
 });
 
 export const stopped = z.strictObject({ stopped: z.boolean() });
@@ -136,4 +134,4 @@ export const problem = z
     detail: text,
     code: z.enum(codes).describe("Stable"),
   })
-  .describe("RFC 9457, with additional members for some codes");
+  .describe("RFC 9457; some codes add members");

@@ -58,7 +58,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/stream",
     {
-      summary: "Streams the running turn, from the start or after the last part received",
+      summary: "Streams the running turn",
       query: { after },
       headers,
       answers: { 200: { "text/event-stream": text }, 204: "No turn is running" },
@@ -69,7 +69,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "GET /conversations/:id/events",
     {
-      summary: "Lists events or streams them live, without values",
+      summary: "Lists or streams events, without values",
       query: { after, limit: pageSize(limits.maxPageSize) },
       headers,
       answers: { 200: { "application/json": schemas.events, "text/event-stream": text } },

@@ -60,7 +60,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /conversations",
     {
-      summary: "Runs a turn with the body that useChat sends; only the last message is read",
+      summary: "Runs a turn with the last message of a useChat body",
       query: { location: locationQuery },
       headers,
       body: chatBody,
@@ -101,9 +101,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       query: {
         limit: pageSize(limits.maxPageSize),
         before: text.optional().describe("The next of the previous page"),
-        form: form
-          .prefault("display")
-          .describe("display: with values; reference: as the model wrote them"),
+        form: form.prefault("display").describe("With values or references"),
       },
       answers: { 200: { "application/json": schemas.messages } },
     },

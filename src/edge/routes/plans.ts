@@ -86,7 +86,7 @@ const runEndpoint: Endpoint<ConversationParts> = endpoint(
     isBodyOptional: true,
     answers: {
       200: {
-        "text/event-stream": text.describe("UI message stream with data-call and data-run parts"),
+        "text/event-stream": text.describe("With data-call and data-run parts"),
         "text/plain": text.describe("One line for each call"),
         "application/json": runView,
       },

@@ -135,10 +135,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
     {
       summary: "Returns a value or a part of it",
       query: {
-        path: text
-          .transform(pathIn)
-          .optional()
-          .describe("As in a reference, after the name: .temp, [0].id"),
+        path: text.transform(pathIn).optional().describe("As in a reference: .temp, [0].id"),
         offset: wholeNumber("offset", 0).optional().describe("In elements, characters or bytes"),
         limit: wholeNumber("limit", 0).optional(),
       },
@@ -154,7 +151,9 @@ const values: readonly Endpoint<ConversationParts>[] = [
       await context.deletion.whenDone();
       const { store } = context;
       const found = infoOf(store, name);
-      if (found.visibility === "secret") throw secretVariable(name);
+      if (found.visibility === "secret") {
+        throw new ByrefError("variable_secret", `${name} is secret: its value cannot be read.`);
+      }
       return serveValue(store, found, { part: query, headers: request.headers });
     },
   ),
@@ -198,7 +197,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PATCH /conversations/:id/variables/:name",
     {
-      summary: "Changes a variable's time to live, pin or description",
+      summary: "Changes a variable's metadata",
       headers: {
         "If-Match": ifMatch.optional().describe("The ETag of …/info, or *"),
         "If-None-Match": unless,
@@ -321,8 +320,4 @@ function missingVariable(name: string, store: VariableStore): ByrefError {
     return new ByrefError("variable_not_found", `There is no variable ${name}.`);
   }
   return new ByrefError("variable_evicted", evictionMessage(tombstone), { tombstone });
-}
-
-function secretVariable(name: string): ByrefError {
-  return new ByrefError("variable_secret", `${name} is secret: its value cannot be read.`);
 }

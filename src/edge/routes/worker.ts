@@ -123,7 +123,7 @@ export const ticketBody = z.strictObject({ path: z.string().max(2_048) });
 export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   "POST /conversations/:id/tickets",
   {
-    summary: "Creates a ticket for GET requests of one path within 60 s, without headers: ?ticket=",
+    summary: "Creates a ticket (?ticket=) for GET requests of one path within 60 s",
     body: ticketBody,
     answers: { 201: { "application/json": schemas.ticket } },
   },

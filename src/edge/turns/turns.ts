@@ -92,7 +92,11 @@ export class Turns {
     const { queue } = this.#context;
     const { whenBusy } = chosen.agent;
     const isBusy = queue.isRunning && turn.approvals === undefined;
-    if (isBusy && whenBusy === "reject") throw busy();
+    if (isBusy && whenBusy === "reject") {
+      const message =
+        "The conversation is answering another message; post this one when it is done.";
+      throw new ByrefError("turn_running", message);
+    }
     // The waiting calls are known when the previous turn has ended.
     const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn));
     const about = { chooseNow, traceparent, ...(post && { post }) };
@@ -224,11 +228,6 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
     events.add({ type: "run.failed", run: head.id, code });
   });
   closing.result.catch((error: unknown) => console.error(error));
-}
-
-function busy(): ByrefError {
-  const message = "The conversation is answering another message; post this one when it is done.";
-  return new ByrefError("turn_running", message);
 }
 
 /**

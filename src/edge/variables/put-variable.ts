@@ -47,7 +47,10 @@ async function putVariable(
 ): Promise<Put> {
   const conditions = guardsIn(conditionsIn(request.headers));
   const check = () => {
-    if (store.glance(name)?.run !== undefined) throw ownedByRun(name);
+    // Only the run itself changes its variables.
+    if (store.glance(name)?.run !== undefined) {
+      throw new ByrefError("conflict", `${name} is a run's own; choose another name.`);
+    }
     const info = options.mode === "new" ? undefined : store.info(name);
     requireConditions(conditions, info === undefined ? undefined : etagOf(info));
     return info === undefined;
@@ -67,11 +70,6 @@ async function putVariable(
     store.discard(content);
     throw error;
   }
-}
-
-/** The error of a write to a run's own variable, which only the run changes. */
-function ownedByRun(name: string): ByrefError {
-  return new ByrefError("conflict", `${name} is a run's own; choose another name.`);
 }
 
 /**
