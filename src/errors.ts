@@ -53,6 +53,7 @@ export const errorCodes = {
   input_missing: { status: 422, title: "An input is missing" },
   plan_over: { status: 409, title: "The plan has been cancelled" },
   run_timeout: { status: 504, title: "The run took too long" },
+  skipped: { status: 424, title: "A call that it depends on has no result" },
   outcome_unknown: { status: 409, title: "Whether the tool ran is unknown" },
   turn_timeout: { status: 504, title: "The turn took too long" },
   turn_failed: { status: 500, title: "The turn could not be finished" },

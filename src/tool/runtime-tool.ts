@@ -17,6 +17,10 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly inputSchema: Schema;
   /** Effects of running `execute` again; changes in its result are written once. Default: `none`. */
   readonly effects?: Effects;
+  /** The parameters that name variables which the tool writes. Default: none. */
+  readonly writes?: readonly string[];
+  /** True if the tool is offered although there are no variables yet. Default: false. */
+  readonly isAlwaysOffered?: boolean;
   /** True if the model may choose with `_outputPath` where the result is saved. Default: false. */
   readonly takesOutputPath?: boolean;
   /** Time limit of one call in milliseconds. Default: the limit of any tool. */

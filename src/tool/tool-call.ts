@@ -38,6 +38,8 @@ export interface CallableTool {
    * may choose.
    */
   readonly target: string | boolean;
+  /** Returns what the input says about variables. */
+  names(input: Json): CallNames;
   /** The variables for the labels, under the names that the tool adds. */
   variables(call: CallOptions): Variables;
   /** Resolves references and validates the input. */
@@ -45,6 +47,16 @@ export interface CallableTool {
   /** Runs the tool's own check of whether a person has to approve the call. Default: no. */
   needsApproval?(checked: unknown, call: CallOptions): Promise<boolean>;
   run(prepared: PreparedCall): Promise<CallResult>;
+}
+
+/** What an input says about variables, apart from its references and the place of the result. */
+export interface CallNames {
+  /** Texts that name a variable, or a place in one, that the call reads. */
+  readonly read: readonly string[];
+  /** The same for what it writes. */
+  readonly written: readonly string[];
+  /** The base of the automatic name of the result; absent if it cannot be told, or nothing is saved. */
+  readonly base?: string;
 }
 
 export interface InputOptions {

@@ -1,15 +1,16 @@
-import { compact, isJsonObject, type Json } from "../value/json.ts";
+import { compact, type Json } from "../value/json.ts";
 import { jsonSchema } from "ai";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { Variables } from "../store/variable-store.ts";
+import { flowOf, textsIn } from "./call-flow.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
 import { nameFor, ScopedStore } from "./scoped-store.ts";
 import { lookupInStore } from "./store-lookup.ts";
-import { type CallInput, type PreparedCall, preparing } from "./tool-call.ts";
+import { type CallableTool, type CallInput, type PreparedCall, preparing } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
 import { nameIn } from "./variables/variable-target.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
@@ -31,7 +32,7 @@ export async function wrapRuntimeTool(
   tool: RuntimeTool,
   options: WrapOptions,
 ): Promise<WrappedTool> {
-  const { name, description, takesOutputPath = false } = tool;
+  const { name, description, takesOutputPath = false, writes = [] } = tool;
   const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
   const extended = takesOutputPath ? withTarget(schema, false) : undefined;
   // The stores of calls in plan runs, so that outputs use the names of the run.
@@ -47,10 +48,17 @@ export async function wrapRuntimeTool(
     inputSchema: jsonSchema(extended ?? schema),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
-  const prepare = preparing({
+  const callable: CallableTool = {
     name,
     options,
     target: extended !== undefined,
+    names: (input) => ({
+      read: textsIn(
+        input,
+        NAMING.filter((parameter) => !writes.includes(parameter)),
+      ),
+      written: textsIn(input, writes),
+    }),
     variables({ scope, toolCallId }) {
       const store = new ScopedStore(options.store, scope);
       if (scope !== undefined) runStores.set(toolCallId, store);
@@ -58,9 +66,13 @@ export async function wrapRuntimeTool(
     },
     input: (written, { call }) => inputOf(tool, written, { options, call }),
     run: (prepared) => run(tool, prepared),
-  });
-  return { name, shown, prepare };
+  };
+  const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
+  return { name, shown, flow, prepare: preparing(callable) };
 }
+
+/** Parameters of built-in tools that name variables. */
+const NAMING = ["name", "key", "variables"];
 
 interface Shown {
   readonly output: Json;
@@ -92,12 +104,7 @@ async function namesIn(given: Json, { store, syntaxes }: Naming): Promise<readon
   const add = (name: string) => {
     if (store.glance(name) !== undefined) names.add(name);
   };
-  if (isJsonObject(given)) {
-    const { name, key, variables } = given;
-    for (const one of [name, key, ...(Array.isArray(variables) ? variables : [])]) {
-      if (typeof one === "string") add(nameIn(one));
-    }
-  }
+  for (const text of textsIn(given, NAMING)) add(nameIn(text));
   const recordName: Lookup = ({ name }) => {
     add(name);
     return { found: true, value: "" };

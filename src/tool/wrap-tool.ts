@@ -3,12 +3,21 @@ import { jsonSchema, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import { nameForCall } from "../store/names.ts";
+import { flowOf, NO_FLOW } from "./call-flow.ts";
 import { failed, hidesFailure } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
 import { withTarget } from "./save-target.ts";
 import { lookupFor, nameFor } from "./scoped-store.ts";
-import { type CallInput, type InputOptions, type PreparedCall, preparing } from "./tool-call.ts";
+import {
+  type CallableTool,
+  type CallInput,
+  type CallNames,
+  type InputOptions,
+  type PreparedCall,
+  preparing,
+} from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
 import { widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
@@ -33,7 +42,12 @@ export async function wrapTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   if (tool.type === "provider") {
-    return { name, shown: tool, prepare: async () => failed(notExecutable(name)) };
+    return {
+      name,
+      shown: tool,
+      flow: () => NO_FLOW,
+      prepare: async () => failed(notExecutable(name)),
+    };
   }
   const schema = await jsonSchemaOf(tool, name);
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
@@ -43,17 +57,25 @@ export async function wrapTool(
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
   const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
   const named: NamedTool = { name, tool, options };
-  const prepare = preparing({
+  const callable: CallableTool = {
     name,
     options,
     // Without room for the parameter, the model cannot choose a place.
     target: wanted === true ? extended !== undefined : wanted,
+    names: (input) => namesIn(name, input, options),
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),
     needsApproval: (checked, call) => needsApproval(tool, checked, call),
     run: (prepared) => run(named, prepared),
-  });
-  return { name, shown, prepare };
+  };
+  const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
+  return { name, shown, flow, prepare: preparing(callable) };
+}
+
+/** An application's own naming may depend on the output. */
+function namesIn(tool: string, input: Json, { naming }: WrapOptions): CallNames {
+  const none = { read: [], written: [] };
+  return naming === undefined ? { ...none, base: nameForCall(tool, input).base } : none;
 }
 
 interface NamedTool {

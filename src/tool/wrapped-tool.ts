@@ -6,6 +6,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "../store/labels.ts";
+import type { CallFlow } from "./call-flow.ts";
 import type { Observer } from "./observer.ts";
 import type { ApprovalRequest, Failed, TrustOptions } from "./policy.ts";
 import type { Prepare } from "./prepared-save.ts";
@@ -52,6 +53,8 @@ export interface WrappedTool {
   readonly name: string;
   /** The same tool with a schema that accepts references, and without `execute`. */
   readonly shown: AnyTool;
+  /** Returns which variables the call will read and write, as far as its input tells. */
+  flow(input: Json, options: Pick<CallOptions, "scope">): CallFlow;
   /** Resolves the references and applies the policy. Runs nothing and changes nothing. */
   prepare(input: Json, options: CallOptions): Promise<Prepared>;
 }

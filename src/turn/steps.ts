@@ -14,7 +14,7 @@ import {
 } from "./history/prompt.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
-import { OUTCOME_UNKNOWN, type Planned, ToolCalls } from "./tool-calls.ts";
+import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/log-lines.ts";
 import type { TurnContext } from "./turn-context.ts";
@@ -98,7 +98,8 @@ export class Steps {
       // The message keeps the last of the calls that share an id.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
-      const reason = await this.#runCalls(planned, () => ({ step: this.#state.parts.step() }));
+      const step = () => ({ step: this.#state.parts.step() });
+      const reason = await this.#runCalls(planned, messages, { progress: step });
       if (reason !== undefined) return reason;
     }
   }
@@ -106,17 +107,19 @@ export class Steps {
   /** Applies a person's decisions on waiting calls. Returns a reason if the turn ends there. */
   async decide(decided: readonly DecidedCall[]): Promise<FinishReason | undefined> {
     for (const { approval } of decided) delete this.#state.waiting[approval.approvalId];
-    const planned = await this.#required.calls.decide(decided, await this.#messages());
-    return this.#runCalls(planned, () => ({ chunks: this.#unrecorded }));
+    const messages = await this.#messages();
+    const planned = await this.#required.calls.decide(decided, messages);
+    return this.#runCalls(planned, messages);
   }
 
   /** Handles the calls that a crash cut off. Returns a reason if the turn ends there. */
   async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
-    if (begun.length === 0) return this.#afterCalls();
     const { calls } = this.#required;
-    const planned = await calls.recover(begun, await this.#messages());
+    if (begun.length === 0 && !calls.canRelease) return this.#afterCalls();
+    const messages = await this.#messages();
+    const planned = await calls.recover(begun, messages);
     this.#begun.clear();
-    return this.#runCalls(planned, () => ({ chunks: this.#unrecorded }), begun);
+    return this.#runCalls(planned, messages, { begun });
   }
 
   startStep(): void {
@@ -156,6 +159,7 @@ export class Steps {
     }
     const { waiting } = this.#state;
     for (const approval of Object.keys(waiting)) delete waiting[approval];
+    this.#state.deferred.clear();
   }
 
   /** Emits held text at the turn's end. */
@@ -184,35 +188,51 @@ export class Steps {
   /** Writes the calls to the journal, runs them, and writes their outcomes. */
   async #runCalls(
     planned: readonly Planned[],
-    progress: () => Pick<JournalEntry, "step" | "chunks">,
-    begun: readonly JournalCall[] = [],
+    messages: readonly ModelMessage[],
+    { progress, begun = [] }: Progress = {},
   ): Promise<FinishReason | undefined> {
-    const { log, signal, account } = this.#context;
+    const { calls } = this.#required;
     const known = new Set(begun.map(({ toolCallId }) => toolCallId));
-    const calls = planned.flatMap(({ call }) => (known.has(call.toolCallId) ? [] : [call]));
-    await account.spend.add("toolCalls", calls.length);
-    signal.throwIfAborted();
+    const isNew = ({ call }: Planned) => !known.has(call.toolCallId);
     const hasNews = begun.length === 0 || this.#unrecorded.length > 0;
-    if (hasNews) {
-      log.commit(() => {
-        this.#note({ ...progress(), calls });
-        if (planned.length === 0) this.#closeStep();
-      });
-    }
+    const isLast = () => planned.length === 0 && !calls.canRelease;
+    if (hasNews) await this.#begin(planned.filter(isNew), isLast, progress);
     for (const { call } of planned) this.#begun.set(call.toolCallId, call);
-    await this.#required.calls.run(planned, (save) => {
-      log.commit(() => {
-        const { chunks, isLast } = save();
-        if (chunks.length === 0) return;
-        for (const chunk of chunks) {
-          void this.#write(chunk);
-          if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
-        }
-        this.#note({ chunks });
-        if (isLast) this.#closeStep();
-      });
+    await calls.run(planned, messages, {
+      begin: (more, isLastOfAll) => this.#begin(more, isLastOfAll),
+      commit: (save) => this.#commit(save),
     });
     return this.#afterCalls();
+  }
+
+  /** Writes the calls that begin to the journal. */
+  async #begin(
+    planned: readonly Planned[],
+    isLast: () => boolean,
+    progress: Progress["progress"] = () => ({ chunks: this.#unrecorded }),
+  ): Promise<void> {
+    const { log, signal, account } = this.#context;
+    await account.spend.add("toolCalls", planned.length);
+    signal.throwIfAborted();
+    const calls = planned.map(({ call }) => call);
+    log.commit(() => {
+      this.#note({ ...progress(), calls });
+      if (isLast()) this.#closeStep();
+    });
+    for (const call of calls) this.#begun.set(call.toolCallId, call);
+  }
+
+  #commit(save: Parameters<StepCommits["commit"]>[0]): void {
+    this.#context.log.commit(() => {
+      const { chunks, isLast } = save();
+      if (chunks.length === 0) return;
+      for (const chunk of chunks) {
+        void this.#write(chunk);
+        if ("toolCallId" in chunk) this.#begun.delete(chunk.toolCallId);
+      }
+      this.#note({ chunks });
+      if (isLast()) this.#closeStep();
+    });
   }
 
   #afterCalls(): FinishReason | undefined {
@@ -267,6 +287,14 @@ const NOT_CALLED = {
   code: "turn_stopped",
   message: "The turn ended before this call had a result.",
 } as const;
+
+/** What the journal receives before the calls of a step begin. */
+interface Progress {
+  /** Default: the chunks about calls that are not in the journal yet. */
+  readonly progress?: () => Pick<JournalEntry, "step" | "chunks">;
+  /** Calls that are in the journal already. */
+  readonly begun?: readonly JournalCall[];
+}
 
 /** The tools, past messages and calls of an attempt. */
 interface Opened {

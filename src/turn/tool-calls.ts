@@ -6,11 +6,17 @@ import type { PreparedWrite } from "../store/variable-store.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
+import { noSuchTool } from "./model/model-chunks.ts";
 import type { ToolCall } from "./model/model-try.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
+import { NO_FLOW } from "../tool/call-flow.ts";
 import type { Failed } from "../tool/policy.ts";
+import { clip } from "../value/characters.ts";
+import { tagsOf } from "./agent.ts";
+import { cyclesIn, type Deferred, dependenciesOf, type Needed, orderOf } from "./call-order.ts";
+import type { MessageParts } from "./history/message-parts.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;
@@ -40,18 +46,16 @@ export class ToolCalls {
 
   /**
    * Returns the calls that may run. All calls of a step are prepared before any of them runs, so that each
-   * sees the variables as they were. Failures and approval requests are written at once.
+   * sees the variables as they were; except those that read what another call writes, which are deferred.
+   * Failures and approval requests are written at once.
    */
   async plan(
     calls: readonly ToolCall[],
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
-    const prepared = await this.#prepareAll(calls, messages);
-    return prepared.flatMap(({ call, ready }) => {
-      if (ready.kind === "failed") return this.#refuse(call, ready);
-      if (ready.approval !== undefined) return this.#requestApproval(call, ready);
-      return this.#planned(call, ready);
-    });
+    for (const call of calls.slice(limits.maxStepCalls)) this.#refuse(call, TOO_MANY);
+    const independent = await this.#defer(calls.slice(0, limits.maxStepCalls));
+    return this.#planAll(independent, messages);
   }
 
   /**
@@ -100,14 +104,34 @@ export class ToolCalls {
     });
   }
 
+  /** True if a deferred call can be prepared or skipped now. */
+  get canRelease(): boolean {
+    const calls = this.#options.state.parts.calls();
+    return this.#deferred.some(([, deferred]) => isReleased(deferred, calls));
+  }
+
   /**
-   * Runs all calls in parallel. Saves and shows results in the order of the calls. Results that are ready
-   * together form one commit. Throws the reason of `signal` when it aborts.
+   * Runs the calls in parallel, and deferred calls once those have outcomes that they depend on. Saves and
+   * shows results in the order of the calls; those that deferred calls need come first. Results that are
+   * ready together form one commit. Throws the reason of `signal` when it aborts.
    */
-  async run(planned: readonly Planned[], commit: CommitResults): Promise<void> {
+  async run(
+    planned: readonly Planned[],
+    messages: readonly ModelMessage[],
+    { begin, commit }: StepCommits,
+  ): Promise<void> {
     const { signal } = this.#context;
-    const running = planned.map(runningCall);
-    for (let next = 0, tries = 0; next < running.length; tries++) {
+    const needed = new Set(this.#deferred.flatMap(([, deferred]) => dependenciesOf(deferred)));
+    const isOther = ({ call }: Planned) => Number(!needed.has(call.toolCallId));
+    const first = planned.toSorted((one, other) => isOther(one) - isOther(other));
+    const running = first.map(runningCall);
+    for (let next = 0, tries = 0; ; tries++) {
+      while (this.canRelease) {
+        const more = await this.#planAll(this.#release(), messages);
+        await begin(more, () => next === running.length && more.length === 0 && !this.canRelease);
+        running.push(...more.map(runningCall));
+      }
+      if (next === running.length) return;
       await running[next]?.settled;
       signal.throwIfAborted();
       const prepared = await preparedOf(running.slice(next));
@@ -121,7 +145,7 @@ export class ToolCalls {
           next++;
           tries = 0;
         }
-        return { chunks, isLast: next === running.length };
+        return { chunks, isLast: () => next === running.length && !this.canRelease };
       });
       for (const { save } of prepared) if ("discard" in save) save.discard();
     }
@@ -144,6 +168,58 @@ export class ToolCalls {
     }
   }
 
+  /** Defers the calls that depend on others. Refuses those that wait for each other. Returns the rest. */
+  async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
+    const { tools, state } = this.#options;
+    const { store, agent } = this.#context;
+    const flowing = calls.map(({ toolName, toolCallId, input }) => {
+      return { toolCallId, flow: tools.get(toolName)?.flow(input, {}) ?? NO_FLOW };
+    });
+    const isWrittenOrder = tagsOf(agent) !== undefined;
+    const deferred = await orderOf(flowing, { store, isWrittenOrder });
+    const stuck = cyclesIn(deferred);
+    for (const [id, one] of deferred) if (!stuck.has(id)) state.deferred.set(id, one);
+    for (const call of calls) if (stuck.has(call.toolCallId)) this.#refuse(call, IN_A_CIRCLE);
+    return calls.filter(({ toolCallId }) => !deferred.has(toolCallId));
+  }
+
+  get #deferred(): readonly (readonly [string, Deferred])[] {
+    return [...this.#options.state.deferred];
+  }
+
+  /** Returns the deferred calls that can be prepared now. Skips those whose values will not come. */
+  #release(): readonly ToolCall[] {
+    const { state } = this.#options;
+    const calls = state.parts.calls();
+    return this.#deferred.flatMap(([id, deferred]) => {
+      const call = calls.get(id);
+      if (!isReleased(deferred, calls)) return [];
+      state.deferred.delete(id);
+      if (call === undefined) return [];
+      const missing = deferred.needs.find(
+        ({ toolCallId, name }) =>
+          calls.get(toolCallId)?.outcome !== "done" ||
+          this.#context.store.glance(name) === undefined,
+      );
+      if (missing === undefined) return [call];
+      const tool = calls.get(missing.toolCallId)?.toolName ?? "another call";
+      this.#refuse(call, skippedFor(missing, tool));
+      return [];
+    });
+  }
+
+  async #planAll(
+    calls: readonly ToolCall[],
+    messages: readonly ModelMessage[],
+  ): Promise<readonly Planned[]> {
+    const prepared = await this.#prepareAll(calls, messages);
+    return prepared.flatMap(({ call, ready }) => {
+      if (ready.kind === "failed") return this.#refuse(call, ready);
+      if (ready.approval !== undefined) return this.#requestApproval(call, ready);
+      return this.#planned(call, ready);
+    });
+  }
+
   async #prepareAll<Call extends ToolCall & { readonly idempotencyKey?: string }>(
     calls: readonly Call[],
     messages: readonly ModelMessage[],
@@ -151,20 +227,27 @@ export class ToolCalls {
     const { signal, observer } = this.#context;
     const { tools, state } = this.#options;
     const prepared = await Promise.all(
-      calls.map(async (call, index) => {
+      calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? state.keyOf(toolCallId);
         // Each call has its own share of work. With one pool, a call could observe how much of a sealed value
         // another one reads.
-        const work = new LookupWork(calls.length);
+        const work = new LookupWork(calls.length + state.deferred.size);
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
-        const isTooMany = index >= limits.maxStepCalls;
-        const ready = isTooMany ? TOO_MANY : await tools.get(toolName)?.prepare(input, options);
-        return { call: { ...call, idempotencyKey: key }, ready: ready ?? unknownTool(toolName) };
+        const ready = await tools.get(toolName)?.prepare(input, options);
+        return {
+          call: { ...call, idempotencyKey: key },
+          ready: ready ?? this.#unknownTool(toolName),
+        };
       }),
     );
     signal.throwIfAborted();
     return prepared;
+  }
+
+  #unknownTool(toolName: string): Failed {
+    const message = noSuchTool(toolName, Object.keys(this.#options.tools.shown));
+    return { kind: "failed", code: "unknown_tool", message };
   }
 
   #planned(
@@ -199,10 +282,19 @@ export class ToolCalls {
   }
 }
 
-/** Runs `save` at once and writes its chunks to the journal as one commit. */
-type CommitResults = (
-  save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: boolean },
-) => void;
+/** Writes what happens to the calls of a step to the journal, before it takes effect. */
+export interface StepCommits {
+  /** Writes the calls that begin. `isLast`: the step ends with them. */
+  readonly begin: (planned: readonly Planned[], isLast: () => boolean) => Promise<void>;
+  /** Runs `save` at once and writes its chunks as one commit. */
+  readonly commit: (
+    save: () => { readonly chunks: readonly UIMessageChunk[]; readonly isLast: () => boolean },
+  ) => void;
+}
+
+function isReleased(deferred: Deferred, calls: ReturnType<MessageParts["calls"]>): boolean {
+  return dependenciesOf(deferred).every((id) => calls.get(id)?.outcome !== undefined);
+}
 
 interface RunningCall extends Planned {
   readonly settled: Promise<void>;
@@ -266,15 +358,22 @@ export const OUTCOME_UNKNOWN: Failure = {
     "This call was cut off: it may have done its work or not. Find out before you repeat it.",
 };
 
-const TOO_MANY: Failed = {
-  kind: "failed",
+const IN_A_CIRCLE: Failure = {
+  code: "skipped",
+  message: "It needs what another call of this step writes, which needs what this one writes.",
+};
+
+function skippedFor({ source }: Needed, tool: string): Failure {
+  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${tool}, which has not written it.`;
+  return { code: "skipped", message };
+}
+
+const MAX_SOURCE_CHARS = 80;
+
+const TOO_MANY: Failure = {
   code: "limit_exceeded",
   message: `maxStepCalls is at most ${limits.maxStepCalls}. Make the other calls in the next step.`,
 };
-
-function unknownTool(toolName: string): Failed {
-  return { kind: "failed", code: "unknown_tool", message: `${toolName} is gone.` };
-}
 
 function errorOf(toolCallId: string, { code, message }: Failure): UIMessageChunk {
   return { type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` };

@@ -69,14 +69,16 @@ export class Toolbox {
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
+    const first = chosen.filter(({ isAlwaysOffered }) => isAlwaysOffered === true);
+    const others = chosen.filter(({ isAlwaysOffered }) => isAlwaysOffered !== true);
     const always = new Map([
       ...given,
-      ...(await wrapRuntimeTools([...asking, ...proposing, ...tagged], options)),
+      ...(await wrapRuntimeTools([...first, ...asking, ...proposing, ...tagged], options)),
     ]);
     return new Toolbox({
       store: options.store,
       always: adapted(always, adapt),
-      withVariables: adapted(await wrapRuntimeTools(chosen, options), adapt),
+      withVariables: adapted(await wrapRuntimeTools(others, options), adapt),
       effects,
       showsAll,
       tags,

@@ -160,11 +160,18 @@ function plain(part: Fields): Fields {
   return {
     ...part,
     ...(isOurs && "value" in output ? { output: output.value } : {}),
-    ...(typeof errorText === "string"
-      ? { errorText: errorText.replace(/^(?:tool_failed: |Error: )/u, "") }
-      : {}),
+    ...(typeof errorText === "string" ? { errorText: plainError(errorText) } : {}),
   };
 }
+
+/** Ours has codes where the SDK names its classes, and says what the tools are in words of its own. */
+function plainError(text: string): string {
+  if (/^(?:AI_NoSuchToolError|unknown_tool): .*nope/u.test(text)) return "There is no tool nope.";
+  if (/^AI_InvalidToolInputError: .*AI_JSONParseError/su.test(text)) return NOT_JSON;
+  return text.replace(/^(?:tool_failed: |Error: )/u, "");
+}
+
+const NOT_JSON = "invalid_tool_input: The input is not JSON.";
 
 /** What a provider said of a call is kept with the call; the SDK puts it beside our result as well. */
 function withoutResultMetadata(part: Fields): Fields {

@@ -89,6 +89,7 @@ export function fakeTool(
     inputs,
     calls,
     shown: { inputSchema: { "~standard": {} } } as unknown as WrappedTool["shown"],
+    flow: () => ({ reads: [], writes: [] }),
     prepare: async (input, call) => ({
       kind: "ready",
       input,

@@ -124,7 +124,7 @@ describe("a tag in a model's text", () => {
     const turn = await answerWith('<capability name="fly" action="away" to="Rome" />');
     expect(chunksOf(turn.chunks, "tool-input-error")).toMatchObject([{ toolName: "fly_away" }]);
     expect(read(turn, 1).at(-1)?.[1]).toMatch(
-      /^<capability-result call="1" name="fly_away" error="true">.*unavailable tool 'fly_away'/,
+      /^<capability-result call="1" name="fly_away" error="true">.*unknown_tool: There is no tool fly_away\./,
     );
   });
 });
@@ -336,7 +336,10 @@ it("an agent with native calls has its tools, and its model's tags stay text", a
   ];
   const turn = await turnWith({ agent, steps });
   expect(shownText(turn.chunks)).toBe(`${NYC}Done.`);
-  expect(turn.calls[0]?.tools?.map(({ name }) => name)).toEqual(Object.keys(tools));
+  expect(turn.calls[0]?.tools?.map(({ name }) => name)).toEqual([
+    ...Object.keys(tools),
+    "set_variable",
+  ]);
   expect(JSON.stringify(turn.calls[0]?.tools)).not.toContain("_outputPath");
   expect(textIn(promptOf(turn, 0)[0])).not.toContain("capability");
   expect(promptOf(turn, 1).map(({ role }) => role)).toEqual([

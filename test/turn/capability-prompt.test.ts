@@ -38,6 +38,14 @@ describe("what a model that calls with tags is told", () => {
       <capability name="sum" rows="…" output_var="…" />
       - rows: {n: number}[]
 
+      <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
+      Save or change a variable.
+      - name: string // e.g. report.summary
+      - value: any // References become their values
+      - mode?: "replace" | "append" | "merge" | "new"
+      - description?: string
+      - ttl?: number // Seconds
+
       <capability name="variable_set" key="…" value="…" output_var="…">…</capability>
       Save a value under a key.
       - key: string

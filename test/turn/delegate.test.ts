@@ -20,6 +20,9 @@ const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }
 const find = tool({ inputSchema: z.object({}), execute: () => ROWS });
 const finding: Step = [toolCall("find", {}), asked];
 
+/** The tools of an empty conversation whose agent has none. */
+const NO_OTHER = [{ name: "set_variable" }];
+
 describe("an agent that asks another", () => {
   it("shares the variables with it, and nothing else, and is given a variable", async () => {
     const { chat, callsOf } = asker({
@@ -160,6 +163,7 @@ describe("whom an agent may ask", () => {
     const { chat } = asker({ researcher: { steps: [] } });
     const turn = await chat.say({ steps: [saying("Hm.")] });
     expect(turn.calls[0]?.tools).toMatchObject([
+      { name: "set_variable" },
       {
         name: "delegate",
         description: expect.stringMatching(/\nresearcher: Is researcher\.$/),
@@ -169,9 +173,9 @@ describe("whom an agent may ask", () => {
       },
     ]);
     const alone = new Conversation({ agent: chat.agent });
-    expect((await alone.say({ steps: [saying("Hm.")] })).calls[0]?.tools ?? []).toEqual([]);
+    expect((await alone.say({ steps: [saying("Hm.")] })).calls[0]?.tools).toMatchObject(NO_OTHER);
     const { chat: modest } = asker({ researcher: { steps: [] } }, { delegates: [] });
-    expect((await modest.say({ steps: [saying("Hm.")] })).calls[0]?.tools ?? []).toEqual([]);
+    expect((await modest.say({ steps: [saying("Hm.")] })).calls[0]?.tools).toMatchObject(NO_OTHER);
   });
 
   it("is nobody else", async () => {

@@ -75,19 +75,19 @@ describe("a model", () => {
   });
 
   it.each<[string, Step, readonly string[]]>([
-    ["is no JSON", [toolCall("echo", '{"n": 1'), asked], ["echo AI_InvalidToolInputError"]],
+    ["is no JSON", [toolCall("echo", '{"n": 1'), asked], ["echo invalid_tool_input"]],
     [
       "is no JSON, in pieces",
       [toolCall("echo", "{n", { chunks: 1 }), asked],
-      ["echo AI_InvalidToolInputError"],
+      ["echo invalid_tool_input"],
     ],
     ["is not what it takes", [toolCall("echo", { n: [] }), asked], ["echo invalid_tool_input"]],
     ["is deeper than any value", [toolCall("echo", DEEP), asked], ["echo invalid_tool_input"]],
-    ["is for none that there is", [toolCall("nope", { n: 1 }), asked], ["nope AI_NoSuchToolError"]],
+    ["is for none that there is", [toolCall("nope", { n: 1 }), asked], ["nope unknown_tool"]],
     [
       "is for what every object has",
       [toolCall("constructor", {}), toolCall("__proto__", {}, { id: "b" }), asked],
-      ["constructor AI_NoSuchToolError", "__proto__ AI_NoSuchToolError"],
+      ["constructor unknown_tool", "__proto__ unknown_tool"],
     ],
   ])("whose tool call %s is told so, and goes on", async (_, step, keeps) => {
     const chat = new Conversation({ tools: { echo } });

@@ -19,7 +19,7 @@ describe("variables of a plan's run", () => {
     await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
     expect(hasListedVariables(chat.store)).toBe(false);
     const alone = await chat.say({ steps: [done] });
-    expect(alone.calls[0]?.tools ?? []).toEqual([]);
+    expect(alone.calls[0]?.tools).toMatchObject([{ name: "set_variable" }]);
     expect(JSON.stringify(promptOf(alone, 0))).not.toContain("<variables>\\n");
     expect(chat.history.newest()?.tainted).toBeUndefined();
     await chat.store.save({ name: "city", value: "Oslo" });

@@ -140,7 +140,9 @@ describe("a tool that does not do what it should is an error that the model sees
     const { take } = taker();
     const turn = await turnWith({ tools: { take }, steps: [[toolCall("tak", {}), asked], done] });
     expectNormalEnd(turn);
-    expect(resultShown(turn, 1, "call_tak")).toContain("unavailable tool 'tak'");
+    expect(resultShown(turn, 1, "call_tak")).toBe(
+      "unknown_tool: There is no tool tak. Did you mean: take.",
+    );
   });
 
   it("has no execute function", async () => {
@@ -284,7 +286,7 @@ describe("calls in parallel", () => {
     expect(ids).toEqual(["call_a", "call_b", "call_c"]);
   });
 
-  it("do not see each other's results, and one that fails does not stop the others", async () => {
+  it("see each other's results where they name them, and one that fails does not stop the others", async () => {
     const { take, taken } = taker();
     const fail: ToolSet[string] = tool({
       inputSchema: z.object({}),
@@ -303,7 +305,7 @@ describe("calls in parallel", () => {
       ],
     });
     expectNormalEnd(turn);
-    expect(taken).toEqual([1, "$take_1"]);
+    expect(taken).toEqual([1, "taken"]);
     expect(typesOf(turn.chunks).filter((type) => type.startsWith("tool-output"))).toEqual([
       "tool-output-available",
       "tool-output-error",

@@ -41,6 +41,7 @@ const set = runtimeTool({
     .refine(({ value, content }) => (value === undefined) !== (content === undefined), {
       message: "give either value or content",
     }),
+  writes: ["key"],
   async execute(input, context) {
     const name = writable(input.key);
     // Inputs of calls are JSON.
@@ -106,6 +107,7 @@ const clear = runtimeTool({
   name: "variable_clear",
   description: "Delete what is saved under a key.",
   inputSchema: z.object({ key }),
+  writes: ["key"],
   execute({ key }, context) {
     const { store, call } = context;
     const info = store.info(key);

@@ -61,6 +61,8 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
+    isAlwaysOffered: true,
+    writes: ["outputs"],
     // The sandbox's time limit ends first. With sealed values, the tool's own time-out would be a failure
     // that the model must not see.
     timeMs: timeMs + SAVING_MS,

@@ -32,6 +32,8 @@ export const setVariable = runtimeTool({
   name: NAME,
   description: "Save or change a variable.",
   inputSchema,
+  isAlwaysOffered: true,
+  writes: ["name"],
   async execute(input, context) {
     // A model's input is JSON.
     const value = input.value as Json;

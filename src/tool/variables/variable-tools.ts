@@ -55,6 +55,7 @@ export const deleteVariable = runtimeTool({
   name: "delete_variable",
   description: "Delete a variable.",
   inputSchema: z.object({ name: z.string() }),
+  writes: ["name"],
   execute(input, { store }) {
     const { name, path } = targetIn(input.name);
     if (path.length > 0) {

@@ -1,3 +1,4 @@
+import type { Deferred } from "../call-order.ts";
 import type { FinishReason, UIMessage } from "ai";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
@@ -25,6 +26,8 @@ export interface StoredMessage {
   readonly tainted?: boolean;
   /** For each approval of a waiting call: the pin of the input that would run. */
   readonly waiting?: Readonly<Record<string, string>>;
+  /** Calls that are prepared after the waiting ones, by id. */
+  readonly deferred?: Readonly<Record<string, Deferred>>;
   /** The agent that continues the message. */
   readonly agent?: string;
   /** Why the model stopped. Absent if it finished normally. */

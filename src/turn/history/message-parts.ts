@@ -1,5 +1,5 @@
 import type { UIMessage, UIMessageChunk } from "ai";
-import { compact, isObject } from "../../value/json.ts";
+import { compact, isObject, type Json } from "../../value/json.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 type Fields = Record<string, unknown>;
@@ -8,6 +8,13 @@ type Fields = Record<string, unknown>;
 interface Written {
   readonly parts: readonly MessagePart[];
   readonly display?: readonly string[];
+}
+
+interface WrittenCall {
+  readonly toolName: string;
+  readonly toolCallId: string;
+  readonly input: Json;
+  readonly outcome: "done" | "failed" | undefined;
 }
 
 /** The parts that one model call wrote. */
@@ -94,11 +101,23 @@ export class MessageParts {
     this.#display.push(...display);
   }
 
+  /** Returns the calls by id, as the model wrote them, each with its outcome so far. */
+  calls(): ReadonlyMap<string, WrittenCall> {
+    const calls = new Map<string, WrittenCall>();
+    for (const { toolCallId, state, input, ...part } of this.#parts) {
+      if (typeof toolCallId !== "string") continue;
+      const isFailed = state === "output-error" || state === "output-denied";
+      const outcome = state === "output-available" ? "done" : isFailed ? "failed" : undefined;
+      // The SDK made the input by parsing JSON.
+      calls.set(toolCallId, { toolCallId, toolName: toolIn(part), input: input as Json, outcome });
+    }
+    return calls;
+  }
+
   /** The name of the tool of a call. Empty if there is no such call. */
   toolOf(toolCallId: string): string {
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
-    const name = part?.toolName ?? String(part?.type ?? "").replace(/^tool-/u, "");
-    return String(name);
+    return toolIn(part ?? {});
   }
 
   /** The text that the person saw for each text part, in order. */
@@ -253,6 +272,10 @@ export class MessageParts {
     if (providerMetadata !== undefined) part.resultProviderMetadata = providerMetadata;
     Object.assign(part, rest);
   }
+}
+
+function toolIn({ toolName, type = "" }: Fields): string {
+  return String(toolName ?? String(type).replace(/^tool-/u, ""));
 }
 
 const OPEN_STATES: ReadonlySet<unknown> = new Set([

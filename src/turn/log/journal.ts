@@ -5,6 +5,7 @@ import { slicesOf } from "../../value/characters.ts";
 import type { Json } from "../../value/json.ts";
 import type { Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
+import type { Deferred } from "../call-order.ts";
 import type { Counts, Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
 
@@ -72,6 +73,8 @@ export interface JournalEntry {
 export interface TurnCounts extends Counts {
   readonly tainted: boolean;
   readonly waiting: Readonly<Record<string, string>>;
+  /** Calls that are not prepared yet, by id. Absent if there are none. */
+  readonly deferred?: Readonly<Record<string, Deferred>>;
 }
 
 /** Upper bound of the text written at a turn's end: the last metadata and shorter chunks. */

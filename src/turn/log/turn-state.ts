@@ -1,6 +1,7 @@
 import { Taint } from "../../store/labels.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/history.ts";
+import type { Deferred } from "../call-order.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";
@@ -26,6 +27,8 @@ export class TurnState {
   readonly taint: Taint;
   /** The pins of the inputs that wait for a person, by approval. */
   readonly waiting: Record<string, string>;
+  /** Calls that are prepared after others of their step, by id. */
+  readonly deferred = new Map<string, Deferred>();
   readonly #context: TurnStateContext;
   readonly #options: TurnStateOptions;
 
@@ -36,6 +39,7 @@ export class TurnState {
     this.parts = new MessageParts(resumed);
     this.taint = new Taint(isTainted);
     this.waiting = { ...resumed?.waiting };
+    this.#setDeferred(resumed?.deferred);
     if (counts !== undefined) this.#restoreCounts(counts);
   }
 
@@ -48,6 +52,7 @@ export class TurnState {
       ...this.#context.account.counts,
       tainted: this.taint.isTainted,
       waiting: { ...this.waiting },
+      ...this.#keptDeferred,
     };
   }
 
@@ -87,15 +92,25 @@ export class TurnState {
       ...(this.taint.isTainted ? { tainted: true } : {}),
       ...(Object.keys(this.waiting).length === 0
         ? {}
-        : { waiting: { ...this.waiting }, agent: this.#context.agent.name }),
+        : { waiting: { ...this.waiting }, ...this.#keptDeferred, agent: this.#context.agent.name }),
       createdAt: new Date(nowMs).toISOString(),
     };
   }
 
-  #restoreCounts({ tainted, waiting, ...counts }: TurnCounts): void {
+  get #keptDeferred(): Pick<TurnCounts, "deferred"> {
+    return this.deferred.size === 0 ? {} : { deferred: Object.fromEntries(this.deferred) };
+  }
+
+  #setDeferred(deferred: TurnCounts["deferred"] = {}): void {
+    this.deferred.clear();
+    for (const [id, one] of Object.entries(deferred)) this.deferred.set(id, one);
+  }
+
+  #restoreCounts({ tainted, waiting, deferred, ...counts }: TurnCounts): void {
     this.#context.account.restore(counts);
     if (tainted) this.taint.add();
     for (const approval of Object.keys(this.waiting)) delete this.waiting[approval];
     Object.assign(this.waiting, waiting);
+    this.#setDeferred(deferred);
   }
 }

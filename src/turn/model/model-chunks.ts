@@ -3,7 +3,9 @@ import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
 import { parseToolCall } from "ai/internal";
 import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { nearest } from "../../reference/near.ts";
 import { toBase64 } from "../../value/base64.ts";
+import { clip } from "../../value/characters.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   LanguageModelV4StreamPart,
@@ -138,8 +140,20 @@ export class ToolChunks {
       return { chunk: { type: "tool-input-available", ...about }, input, isInvalid: false };
     }
     // As in the SDK, the model sees the error's text only for tools that run here.
-    const errorText = providerExecuted === true ? "An error occurred." : textOf(error);
+    const errorText =
+      providerExecuted === true ? "An error occurred." : this.#errorFor(toolName, error);
     return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
+  }
+
+  /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
+  #errorFor(toolName: string, error: unknown): string {
+    if (this.#toolNamed(toolName) === undefined) {
+      return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#tools))}`;
+    }
+    const cause = error instanceof Error ? error.cause : undefined;
+    const isNotJson = !(cause instanceof Error) || cause.name === "AI_JSONParseError";
+    const why = isNotJson ? "The input is not JSON." : messageOf(cause);
+    return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
   }
 
   /** The result of a tool that the provider runs. */
@@ -180,8 +194,16 @@ export class ToolChunks {
   }
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? String(error) : messageOf(error);
+const MAX_ERROR_CHARS = 1_000;
+const MAX_NAMED_TOOLS = 20;
+
+/** The message for a call of a tool that the model does not have. */
+export function noSuchTool(toolName: string, known: readonly string[]): string {
+  const near = nearest(toolName, known);
+  const named = near.length > 0 ? near : known.slice(0, MAX_NAMED_TOOLS);
+  const hint = near.length > 0 ? "Did you mean" : "There are";
+  const advice = named.length === 0 ? "There are no tools." : `${hint}: ${named.join(", ")}.`;
+  return `There is no tool ${clip(toolName, limits.maxNameChars)}. ${advice}`;
 }
 
 type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
