@@ -4,7 +4,7 @@ import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { Variables } from "../store/variable-store.ts";
-import { flowOf, textsIn } from "./call-flow.ts";
+import { flowOf, textsIn } from "./flow-of-call.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";

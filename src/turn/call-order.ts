@@ -1,28 +1,107 @@
 import type { Reference } from "../reference/reference.ts";
 import { splitNumber } from "../store/names.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type CallFlow, mayWrite, type Written } from "../tool/call-flow.ts";
-
-/** A call that is prepared only after other calls of its step have an outcome. */
-export interface Deferred {
-  /** Calls that write what it reads. It is skipped if one of them has no result. */
-  readonly needs: readonly Needed[];
-  /** Calls that it follows, whatever their outcome. */
-  readonly follows: readonly string[];
-}
-
-export interface Needed {
-  readonly toolCallId: string;
-  /** The reference as written. */
-  readonly source: string;
-  /** The name in the store. */
-  readonly name: string;
-}
+import { type CallFlow, mayWrite, NO_FLOW, type Written } from "../tool/call-flow.ts";
+import { clip } from "../value/characters.ts";
+import { tagsOf } from "./agent.ts";
+import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
+import type { TurnState } from "./log/turn-state.ts";
+import type { TurnContext } from "./turn-context.ts";
 
 /** A call of a step, with what it reads and writes. */
-export interface FlowingCall {
+interface FlowingCall {
   readonly toolCallId: string;
   readonly flow: CallFlow;
+}
+
+/** The calls of a turn's steps that are prepared after others of their step. */
+export class DeferredCalls {
+  readonly #context: Pick<TurnContext, "agent" | "store">;
+  readonly #state: TurnState;
+
+  constructor(context: Pick<TurnContext, "agent" | "store">, state: TurnState) {
+    this.#context = context;
+    this.#state = state;
+  }
+
+  /** True if a call can be prepared or skipped now. */
+  get canRelease(): boolean {
+    const { deferred, parts } = this.#state;
+    if (deferred.size === 0) return false;
+    const calls = parts.calls();
+    return [...deferred.values()].some((one) => isReleased(one, calls));
+  }
+
+  /** The calls that others wait for. */
+  get dependencies(): ReadonlySet<string> {
+    return new Set([...this.#state.deferred.values()].flatMap(dependenciesOf));
+  }
+
+  /**
+   * Defers the calls of a step that have to wait. Returns those that need not, and those that wait for each
+   * other, which can never begin.
+   */
+  async defer<Call extends { readonly toolCallId: string }>(
+    calls: readonly Call[],
+    flowOf: (call: Call) => CallFlow | undefined,
+  ): Promise<{ readonly independent: readonly Call[]; readonly stuck: readonly Call[] }> {
+    const { agent, store } = this.#context;
+    const flowing = calls.map((call) => {
+      return { toolCallId: call.toolCallId, flow: flowOf(call) ?? NO_FLOW };
+    });
+    const isWrittenOrder = tagsOf(agent) !== undefined;
+    const deferred = await orderOf(flowing, { store, isWrittenOrder });
+    const cycles = cyclesIn(deferred);
+    for (const [id, one] of deferred) if (!cycles.has(id)) this.#state.deferred.set(id, one);
+    return {
+      independent: calls.filter(({ toolCallId }) => !deferred.has(toolCallId)),
+      stuck: calls.filter(({ toolCallId }) => cycles.has(toolCallId)),
+    };
+  }
+
+  /** Removes the calls that need not wait any longer. Those whose values will not come are skipped. */
+  release(): { readonly released: readonly WrittenCall[]; readonly skipped: readonly Skipped[] } {
+    const { deferred, parts } = this.#state;
+    const calls = parts.calls();
+    const released: WrittenCall[] = [];
+    const skipped: Skipped[] = [];
+    for (const [id, one] of deferred) {
+      if (!isReleased(one, calls)) continue;
+      deferred.delete(id);
+      const call = calls.get(id);
+      if (call === undefined) continue;
+      const missing = one.needs.find(
+        ({ toolCallId, name }) =>
+          calls.get(toolCallId)?.outcome !== "done" ||
+          this.#context.store.glance(name) === undefined,
+      );
+      if (missing === undefined) released.push(call);
+      else skipped.push({ call, why: skippedFor(missing, calls.get(missing.toolCallId)) });
+    }
+    return { released, skipped };
+  }
+}
+
+interface Skipped {
+  readonly call: WrittenCall;
+  readonly why: { readonly code: "skipped"; readonly message: string };
+}
+
+export const IN_A_CIRCLE = {
+  code: "skipped",
+  message: "It needs what another call of this step writes, which needs what this one writes.",
+} as const;
+
+function skippedFor({ source }: Needed, producer: WrittenCall | undefined): Skipped["why"] {
+  const from = producer?.toolName ?? "another call";
+  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${from}, which has not written it.`;
+  return { code: "skipped", message };
+}
+
+const MAX_SOURCE_CHARS = 80;
+
+function isReleased(deferred: Deferred, calls: ReadonlyMap<string, WrittenCall>): boolean {
+  return dependenciesOf(deferred).every((id) => calls.get(id)?.outcome !== undefined);
 }
 
 interface OrderOptions {
@@ -37,7 +116,7 @@ interface OrderOptions {
  * wait for each other wait in vain: see `cyclesIn`. Cost: for each distinct reference, the calls that write
  * its name.
  */
-export async function orderOf(
+async function orderOf(
   calls: readonly FlowingCall[],
   options: OrderOptions,
 ): Promise<ReadonlyMap<string, Deferred>> {
@@ -105,7 +184,7 @@ async function exists({ name, path }: Reference, store: VariableStore): Promise<
 }
 
 /** Returns the calls that wait for each other in a circle, or for such calls, and so could never begin. */
-export function cyclesIn(deferred: ReadonlyMap<string, Deferred>): ReadonlySet<string> {
+function cyclesIn(deferred: ReadonlyMap<string, Deferred>): ReadonlySet<string> {
   const stuck = new Set(deferred.keys());
   for (let before = -1; before !== stuck.size;) {
     before = stuck.size;
@@ -117,7 +196,7 @@ export function cyclesIn(deferred: ReadonlyMap<string, Deferred>): ReadonlySet<s
 }
 
 /** The calls that have to have an outcome first. */
-export function dependenciesOf({ needs, follows }: Deferred = NONE): readonly string[] {
+function dependenciesOf({ needs, follows }: Deferred = NONE): readonly string[] {
   return [...needs.map(({ toolCallId }) => toolCallId), ...follows];
 }
 

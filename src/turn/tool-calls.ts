@@ -11,12 +11,8 @@ import type { ToolCall } from "./model/model-try.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { ApprovalResponse, DecidedCall } from "./waiting-calls.ts";
-import { NO_FLOW } from "../tool/call-flow.ts";
 import type { Failed } from "../tool/policy.ts";
-import { clip } from "../value/characters.ts";
-import { tagsOf } from "./agent.ts";
-import { cyclesIn, type Deferred, dependenciesOf, type Needed, orderOf } from "./call-order.ts";
-import type { MessageParts } from "./history/message-parts.ts";
+import { DeferredCalls, IN_A_CIRCLE } from "./call-order.ts";
 
 interface ToolCallsOptions {
   readonly tools: Toolbox;
@@ -38,10 +34,12 @@ export interface Planned {
 export class ToolCalls {
   readonly #context: TurnContext;
   readonly #options: ToolCallsOptions;
+  readonly #deferred: DeferredCalls;
 
   constructor(context: TurnContext, options: ToolCallsOptions) {
     this.#context = context;
     this.#options = options;
+    this.#deferred = new DeferredCalls(context, options.state);
   }
 
   /**
@@ -54,7 +52,11 @@ export class ToolCalls {
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     for (const call of calls.slice(limits.maxStepCalls)) this.#refuse(call, TOO_MANY);
-    const independent = await this.#defer(calls.slice(0, limits.maxStepCalls));
+    const { tools } = this.#options;
+    const allowed = calls.slice(0, limits.maxStepCalls);
+    const flowOf = ({ toolName, input }: ToolCall) => tools.get(toolName)?.flow(input, {});
+    const { independent, stuck } = await this.#deferred.defer(allowed, flowOf);
+    for (const call of stuck) this.#refuse(call, IN_A_CIRCLE);
     return this.#planAll(independent, messages);
   }
 
@@ -106,8 +108,7 @@ export class ToolCalls {
 
   /** True if a deferred call can be prepared or skipped now. */
   get canRelease(): boolean {
-    const calls = this.#options.state.parts.calls();
-    return this.#deferred.some(([, deferred]) => isReleased(deferred, calls));
+    return this.#deferred.canRelease;
   }
 
   /**
@@ -121,13 +122,15 @@ export class ToolCalls {
     { begin, commit }: StepCommits,
   ): Promise<void> {
     const { signal } = this.#context;
-    const needed = new Set(this.#deferred.flatMap(([, deferred]) => dependenciesOf(deferred)));
-    const isOther = ({ call }: Planned) => Number(!needed.has(call.toolCallId));
+    const { dependencies } = this.#deferred;
+    const isOther = ({ call }: Planned) => Number(!dependencies.has(call.toolCallId));
     const first = planned.toSorted((one, other) => isOther(one) - isOther(other));
     const running = first.map(runningCall);
     for (let next = 0, tries = 0; ; tries++) {
       while (this.canRelease) {
-        const more = await this.#planAll(this.#release(), messages);
+        const { released, skipped } = this.#deferred.release();
+        for (const { call, why } of skipped) this.#refuse(call, why);
+        const more = await this.#planAll(released, messages);
         await begin(more, () => next === running.length && more.length === 0 && !this.canRelease);
         running.push(...more.map(runningCall));
       }
@@ -166,46 +169,6 @@ export class ToolCalls {
       if (canRetry && codeOf(error) === "conflict") return undefined;
       return errorOf(toolCallId, failureOf(error));
     }
-  }
-
-  /** Defers the calls that depend on others. Refuses those that wait for each other. Returns the rest. */
-  async #defer(calls: readonly ToolCall[]): Promise<readonly ToolCall[]> {
-    const { tools, state } = this.#options;
-    const { store, agent } = this.#context;
-    const flowing = calls.map(({ toolName, toolCallId, input }) => {
-      return { toolCallId, flow: tools.get(toolName)?.flow(input, {}) ?? NO_FLOW };
-    });
-    const isWrittenOrder = tagsOf(agent) !== undefined;
-    const deferred = await orderOf(flowing, { store, isWrittenOrder });
-    const stuck = cyclesIn(deferred);
-    for (const [id, one] of deferred) if (!stuck.has(id)) state.deferred.set(id, one);
-    for (const call of calls) if (stuck.has(call.toolCallId)) this.#refuse(call, IN_A_CIRCLE);
-    return calls.filter(({ toolCallId }) => !deferred.has(toolCallId));
-  }
-
-  get #deferred(): readonly (readonly [string, Deferred])[] {
-    return [...this.#options.state.deferred];
-  }
-
-  /** Returns the deferred calls that can be prepared now. Skips those whose values will not come. */
-  #release(): readonly ToolCall[] {
-    const { state } = this.#options;
-    const calls = state.parts.calls();
-    return this.#deferred.flatMap(([id, deferred]) => {
-      const call = calls.get(id);
-      if (!isReleased(deferred, calls)) return [];
-      state.deferred.delete(id);
-      if (call === undefined) return [];
-      const missing = deferred.needs.find(
-        ({ toolCallId, name }) =>
-          calls.get(toolCallId)?.outcome !== "done" ||
-          this.#context.store.glance(name) === undefined,
-      );
-      if (missing === undefined) return [call];
-      const tool = calls.get(missing.toolCallId)?.toolName ?? "another call";
-      this.#refuse(call, skippedFor(missing, tool));
-      return [];
-    });
   }
 
   async #planAll(
@@ -292,10 +255,6 @@ export interface StepCommits {
   ) => void;
 }
 
-function isReleased(deferred: Deferred, calls: ReturnType<MessageParts["calls"]>): boolean {
-  return dependenciesOf(deferred).every((id) => calls.get(id)?.outcome !== undefined);
-}
-
 interface RunningCall extends Planned {
   readonly settled: Promise<void>;
   /** Set when the call has run. */
@@ -357,18 +316,6 @@ export const OUTCOME_UNKNOWN: Failure = {
   message:
     "This call was cut off: it may have done its work or not. Find out before you repeat it.",
 };
-
-const IN_A_CIRCLE: Failure = {
-  code: "skipped",
-  message: "It needs what another call of this step writes, which needs what this one writes.",
-};
-
-function skippedFor({ source }: Needed, tool: string): Failure {
-  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${tool}, which has not written it.`;
-  return { code: "skipped", message };
-}
-
-const MAX_SOURCE_CHARS = 80;
 
 const TOO_MANY: Failure = {
   code: "limit_exceeded",

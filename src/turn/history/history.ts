@@ -1,4 +1,3 @@
-import type { Deferred } from "../call-order.ts";
 import type { FinishReason, UIMessage } from "ai";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
@@ -12,7 +11,7 @@ import {
   type SqlRow,
   textIn,
 } from "../../store/rows/sql.ts";
-import type { MessagePart } from "./message-parts.ts";
+import type { Deferred, MessagePart } from "./message-parts.ts";
 
 /** A stored message. Its texts keep references as they were written. */
 export interface StoredMessage {
@@ -24,9 +23,8 @@ export interface StoredMessage {
   readonly metadata?: unknown;
   /** True if the model had seen untrusted content when it wrote this. */
   readonly tainted?: boolean;
-  /** For each approval of a waiting call: the pin of the input that would run. */
+  /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
   readonly waiting?: Readonly<Record<string, string>>;
-  /** Calls that are prepared after the waiting ones, by id. */
   readonly deferred?: Readonly<Record<string, Deferred>>;
   /** The agent that continues the message. */
   readonly agent?: string;

@@ -10,11 +10,28 @@ interface Written {
   readonly display?: readonly string[];
 }
 
-interface WrittenCall {
+/** A call as the model wrote it. */
+export interface WrittenCall {
   readonly toolName: string;
   readonly toolCallId: string;
   readonly input: Json;
   readonly outcome: "done" | "failed" | undefined;
+}
+
+/** A call that is prepared only after other calls of its step have an outcome. */
+export interface Deferred {
+  /** Calls that write what it reads. It is skipped if one of them has no result. */
+  readonly needs: readonly Needed[];
+  /** Calls that it follows, whatever their outcome. */
+  readonly follows: readonly string[];
+}
+
+export interface Needed {
+  readonly toolCallId: string;
+  /** The reference as written. */
+  readonly source: string;
+  /** The name in the store. */
+  readonly name: string;
 }
 
 /** The parts that one model call wrote. */

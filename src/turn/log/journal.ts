@@ -3,9 +3,8 @@ import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
 import type { Json } from "../../value/json.ts";
-import type { Step } from "../history/message-parts.ts";
+import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
-import type { Deferred } from "../call-order.ts";
 import type { Counts, Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
 

@@ -1,9 +1,8 @@
 import { Taint } from "../../store/labels.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { StoredMessage } from "../history/history.ts";
-import type { Deferred } from "../call-order.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
-import { MessageParts } from "../history/message-parts.ts";
+import { type Deferred, MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";
 import { waitingCalls } from "../waiting-calls.ts";
 
