@@ -3,7 +3,8 @@ import { Taint } from "../store/labels.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
-import { instructionsFor, withVariables } from "../turn/history/prompt.ts";
+import { guideTo, withVariables } from "../turn/history/prompt.ts";
+import { writerIn } from "../reference/syntaxes.ts";
 import { isObject } from "../value/json.ts";
 
 /**
@@ -12,26 +13,33 @@ import { isObject } from "../value/json.ts";
  */
 export type InstructionStyle = "full" | "minimal" | "none";
 
-const GUIDES: Readonly<Record<InstructionStyle, string>> = {
-  full: instructionsFor({ name: "", description: "", instructions: "", tools: {} }).trim(),
-  minimal: `Results of tools are variables: write "$name" or "$name.path" as an argument or in your answer instead of copying a value.`,
-  none: "",
-};
+function guideOf(style: InstructionStyle, syntaxes: WrapOptions["syntaxes"]): string {
+  const write = writerIn(syntaxes);
+  if (write === undefined || style === "none") return "";
+  if (style === "full") return guideTo(syntaxes) ?? "";
+  return `Results of tools are variables: write "${write("name")}" or "${write("name.path")}" as an argument or in your answer instead of copying a value.`;
+}
 
-/** Appends the guide to references to the instructions. Adds it only once. */
+/**
+ * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
+ * only once.
+ */
 export function withGuide(
   instructions: Instructions | undefined,
   style?: Exclude<InstructionStyle, "none">,
+  syntaxes?: WrapOptions["syntaxes"],
 ): Instructions;
 export function withGuide(
   instructions: Instructions | undefined,
   style?: InstructionStyle,
+  syntaxes?: WrapOptions["syntaxes"],
 ): Instructions | undefined;
 export function withGuide(
   instructions: Instructions | undefined,
   style: InstructionStyle = "full",
+  syntaxes?: WrapOptions["syntaxes"],
 ): Instructions | undefined {
-  const guide = GUIDES[style];
+  const guide = guideOf(style, syntaxes);
   if (guide === "") return instructions;
   if (instructions === undefined || instructions === "") return guide;
   if (JSON.stringify(instructions).includes(JSON.stringify(guide).slice(1, -1))) {
@@ -51,6 +59,8 @@ export interface ListingOptions<
   /** Also prepares each step. It does not see the lists. */
   readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
   readonly instructionStyle?: InstructionStyle;
+  /** How the model writes references; see `WrapOptions`. */
+  readonly syntaxes?: WrapOptions["syntaxes"];
   /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
   readonly taint?: Taint;
   readonly untrusted?: "show" | "hide";
@@ -63,8 +73,15 @@ export function listingVariables<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,
 >(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
-  const { store, prepareStep, instructionStyle, taint = new Taint(), untrusted } = options;
-  const listOptions = { store, taint, hidesUntrusted: untrusted === "hide" };
+  const {
+    store,
+    prepareStep,
+    instructionStyle,
+    syntaxes,
+    taint = new Taint(),
+    untrusted,
+  } = options;
+  const listOptions = { store, taint, syntaxes, hidesUntrusted: untrusted === "hide" };
   // The SDK passes a step's messages on to the next step. Each list must appear only once.
   const lists = new WeakSet<ModelMessage>();
   return async (step) => {
@@ -81,7 +98,7 @@ export function listingVariables<
       messages: listed,
       ...(instructions === undefined
         ? {}
-        : { instructions: withGuide(instructions, instructionStyle) ?? instructions }),
+        : { instructions: withGuide(instructions, instructionStyle, syntaxes) ?? instructions }),
     };
   };
 }

@@ -31,9 +31,9 @@ type Context = Record<string, unknown>;
 /** Options of an agent that works by reference, in addition to `WrapOptions`. */
 export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
   /**
-   * Length of the guide to references in the instructions. Default: `full`. The guide explains `$name`. If
-   * `syntaxes` lacks `dollar`, there is no guide, and the agent's own instructions have to explain the
-   * syntax.
+   * Length of the guide to references in the instructions. Default: `full`. The guide explains the first of
+   * `dollar`, `mustache` and `dagger` that is on. Without any of them there is no guide, and the agent's own
+   * instructions have to explain the syntax.
    */
   readonly instructionStyle?: InstructionStyle;
   /**
@@ -164,11 +164,10 @@ class VariableAgent<
 
   /** Adds references to the prepared settings of a call. */
   #prepared(prepared: Prepared, store: VariableStore): Prepared {
-    const { instructionStyle: style = "full", store: _store, ...rest } = this.#options;
-    const instructionStyle = rest.syntaxes?.includes("dollar") === false ? "none" : style;
+    const { instructionStyle = "full", store: _store, ...rest } = this.#options;
     const taint = rest.taint ?? this.#taintOf(store);
     const options = { ...rest, store, taint };
-    const guided = withGuide(prepared.instructions, instructionStyle);
+    const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);
     const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;
     return {
       ...prepared,

@@ -9,9 +9,29 @@ const syntaxes = { dollar, mustache, dagger, target } as const;
 /** The built-in syntaxes, by name. */
 export type SyntaxName = keyof typeof syntaxes;
 
+/** Syntaxes by name, or of an application. */
+export type Syntaxes = readonly (SyntaxName | Syntax)[];
+
+/** How a reference is written in the syntaxes that may stand in the middle of a text. */
+const written = {
+  dollar: (reference: string) => `$${reference}`,
+  mustache: (reference: string) => `{{${reference}}}`,
+  dagger: (reference: string) => `†${reference}`,
+} as const;
+
+/**
+ * Returns how a model that may use these syntaxes writes a name with its path: in dollars, else in the first
+ * built-in syntax that may stand in a text. Undefined if there is none.
+ */
+export function writerIn(
+  names: Syntaxes = ["dollar"],
+): ((reference: string) => string) | undefined {
+  if (names.includes("dollar")) return written.dollar;
+  const first = names.find((name) => name === "mustache" || name === "dagger");
+  return first === "mustache" || first === "dagger" ? written[first] : undefined;
+}
+
 /** Returns the requested syntaxes, given by name or as objects. Default: dollar. */
-export function pickSyntaxes(
-  names: readonly (SyntaxName | Syntax)[] = ["dollar"],
-): readonly Syntax[] {
+export function pickSyntaxes(names: Syntaxes = ["dollar"]): readonly Syntax[] {
   return names.map((name) => (typeof name === "string" ? syntaxes[name] : name));
 }

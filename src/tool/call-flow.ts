@@ -12,7 +12,7 @@ export interface CallFlow {
   readonly writes: readonly Written[];
 }
 
-export interface Read extends Reference {
+interface Read extends Reference {
   readonly source: string;
   /** False for one of several alternatives. */
   readonly isNeeded: boolean;

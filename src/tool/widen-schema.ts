@@ -1,11 +1,14 @@
 import { compact } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
+import type { WrapOptions } from "./wrapped-tool.ts";
 import { type Definition, mapSubschemas } from "./json-schema.ts";
 
 /** Keywords that restrict strings. A reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
 const REFERENCE: JSONSchema7 = { type: "string", description: "or a $reference" };
+/** For models that do not write dollars. */
+const OTHER_REFERENCE: JSONSchema7 = { type: "string", description: "or a reference" };
 /** Keywords whose schemas apply to the same value: the schema around them accepts the reference. */
 const SAME_VALUE: ReadonlySet<string> = new Set(
   "anyOf oneOf then else dependencies dependentSchemas".split(" "),
@@ -21,12 +24,16 @@ const TYPE_CHARS = '["string"],'.length;
  * object is left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested
  * places accept no references.
  */
-export function widenSchema(schema: JSONSchema7): JSONSchema7 {
+export function widenSchema(
+  schema: JSONSchema7,
+  { syntaxes = ["dollar"] }: Pick<WrapOptions, "syntaxes"> = {},
+): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
   if (!isObjectRoot) return schema;
+  const reference = syntaxes.includes("dollar") ? REFERENCE : OTHER_REFERENCE;
   let widened = schema;
   for (const depth of DEPTHS) {
-    const widening = new Widening(depth);
+    const widening = new Widening(depth, reference);
     widened = widening.inside(schema, 1);
     if (!widening.isFull) break;
   }
@@ -38,10 +45,12 @@ const DEPTHS = [Infinity, 8, 4, 2, 1];
 
 class Widening {
   readonly #maxDepth: number;
+  readonly #reference: JSONSchema7;
   #left = limits.maxWidenedChars;
 
-  constructor(maxDepth: number) {
+  constructor(maxDepth: number, reference: JSONSchema7) {
     this.#maxDepth = maxDepth;
+    this.#reference = reference;
   }
 
   /** True if some places could not be widened within the limit. */
@@ -78,7 +87,9 @@ class Widening {
     const isBound = isChoice || $ref !== undefined || not !== undefined || isConditional(schema);
     const needsChoice = isBound || type === undefined || hasStringKeyword(schema);
     if (!this.#hasRoom(depth, needsChoice ? CHOICE_CHARS : TYPE_CHARS)) return inner;
-    return needsChoice ? orReference(inner) : { ...inner, type: [...typesOf(inner), "string"] };
+    return needsChoice
+      ? orReference(inner, this.#reference)
+      : { ...inner, type: [...typesOf(inner), "string"] };
   }
 
   #hasRoom(depth: number, chars: number): boolean {
@@ -96,13 +107,13 @@ function refersTo(schema: Definition | undefined): boolean {
 }
 
 /** The description stays first, where models look for it. */
-function orReference(schema: JSONSchema7): JSONSchema7 {
+function orReference(schema: JSONSchema7, reference: JSONSchema7): JSONSchema7 {
   const { description, default: preset, ...rest } = schema;
   const alternatives =
     rest.anyOf !== undefined && Object.keys(rest).length === 1 ? rest.anyOf : [rest];
   return {
     ...compact({ description, default: preset }),
-    anyOf: [...alternatives, REFERENCE],
+    anyOf: [...alternatives, reference],
   };
 }
 

@@ -52,7 +52,7 @@ export async function wrapTool(
   }
   const schema = await jsonSchemaOf(tool, name);
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
-  const widened = widenSchema(schema);
+  const widened = widenSchema(schema, options);
   const wanted = targetOf(name, options.outputPath);
   const extended = wanted === true ? withTarget(widened, tool.strict === true) : undefined;
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.

@@ -21,7 +21,7 @@ export interface Agent {
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
    * How this agent's model writes references, and where they are resolved. Default: dollar syntax, as
-   * specified.
+   * specified. The guide in the prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
    */
   readonly references?: {
     readonly syntaxes?: readonly (SyntaxName | Syntax)[];
@@ -46,7 +46,7 @@ export interface Agent {
   /**
    * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
    * (`capabilityTags`), for models without tool calls. Users do not see the tags; results come back as a
-   * message. By default, calls of such an agent may contain `{{name}}`, and `output_var` says where results
+   * message. By default, such an agent may also write `{{name}}` in calls and answers, and `output_var` says where results
    * are saved. `references` and `outputPath` override this.
    */
   readonly toolCalls?: "native" | CapabilityTags;
@@ -86,7 +86,9 @@ export function isOffered(name: string, { variableTools = true }: Agent): boolea
 /** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
-  const { outputPath, references: { syntaxes, unknown } = {} } = taggedAgent(agent);
+  const { syntaxes, unknown } = referencesOf(agent);
+  // A tag says where its result is saved.
+  const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
   return compact({ ...saving, policies, policy, untrusted, syntaxes, unknown });
 }
@@ -96,10 +98,8 @@ export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefi
   return toolCalls === "native" ? undefined : toolCalls;
 }
 
-/** Applies the defaults of an agent that calls tools with tags: a tag says where its result is saved. */
-function taggedAgent(agent: Agent): Agent {
+/** How the agent's model writes references. With tags, their syntaxes are the default. */
+export function referencesOf(agent: Agent): NonNullable<Agent["references"]> {
   const tags = tagsOf(agent);
-  if (tags === undefined) return agent;
-  const { outputPath = true, references } = agent;
-  return { ...agent, outputPath, references: { syntaxes: tags.syntaxes, ...references } };
+  return { ...compact({ syntaxes: tags?.syntaxes }), ...agent.references };
 }

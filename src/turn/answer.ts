@@ -5,6 +5,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
+import { referencesOf } from "./agent.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -28,7 +29,7 @@ export class Answer {
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
     const { parts } = options.state;
-    const { unknown: _unknown, ...references } = agent.references ?? {};
+    const { unknown: _unknown, ...references } = referencesOf(agent);
     this.#emit = emit;
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,

@@ -2,7 +2,7 @@ import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { wrapOptionsFor } from "./agent.ts";
+import { referencesOf, wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
@@ -172,10 +172,11 @@ export class Steps {
     const { tools } = this.#required;
     const { taint } = this.#state;
     const hidesUntrusted = agent.untrusted === "hide";
+    const { syntaxes } = referencesOf(agent);
     const request = {
       model: tools.modelFor(model, newId),
       instructions: instructionsFor(agent),
-      messages: withVariables(messages, { store, taint, hidesUntrusted }),
+      messages: withVariables(messages, { store, taint, hidesUntrusted, syntaxes }),
       tools: tools.shown,
     };
     return callModel(this.#context, request, {

@@ -9,7 +9,7 @@ import type { ObservedActivity } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
-import { type Agent, isOffered } from "./agent.ts";
+import { type Agent, isOffered, referencesOf } from "./agent.ts";
 import { lookupOf } from "./answer.ts";
 import { type AskAgent, type CalledAgent, DELEGATE } from "./delegate-tool.ts";
 import { modelNameOf } from "./model/prepare-model-call.ts";
@@ -142,7 +142,7 @@ class SubTurn {
   /** The value, if the text is exactly one reference. */
   async #referred(text: string): Promise<Json | undefined> {
     if (text.length > limits.maxHeldChars) return undefined;
-    const { syntaxes } = this.#context.agent.references ?? {};
+    const { syntaxes } = referencesOf(this.#context.agent);
     const lookup = lookupOf(this.#context.store, this.#answered);
     let whole: Json | undefined;
     await resolveReferences(text, lookup, {

@@ -82,6 +82,7 @@ export class Toolbox {
       effects,
       showsAll,
       tags,
+      syntaxes: options.syntaxes,
       plain: { ...plainSetOf(runtime), ...agent.tools },
     });
   }
@@ -103,8 +104,10 @@ export class Toolbox {
 
   /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
-    const { tags, plain } = this.#tools;
-    return tags === undefined ? model : tags.model(resolvedModel(model), { tools: plain, newId });
+    const { tags, plain, syntaxes = [] } = this.#tools;
+    return tags === undefined
+      ? model
+      : tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
   }
 
   /** The tools that the model sees now. */
@@ -130,6 +133,7 @@ interface Tools {
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
   readonly tags: CapabilityTags | undefined;
+  readonly syntaxes: WrapOptions["syntaxes"];
 }
 
 function effectsOf(name: string, { effects = {} }: Agent): Effects {

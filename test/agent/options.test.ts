@@ -103,8 +103,21 @@ describe("syntaxes", () => {
     expect([asked[0], agent.sent]).toEqual(["5 $x.a", ["5 $x.a"]]);
   });
 
-  it("without dollar leave out the guide, which explains dollars", async () => {
-    const { prompt } = await run(["Hello."], { syntaxes, instructionStyle: "full" });
+  it.each([
+    [["mustache"], "{{name}}"],
+    [["target", "dagger"], "†name"],
+    [["mustache", "dollar"], "$name"],
+  ] as const)("of %j: the guide and the list explain %s", async (own, name) => {
+    for (const instructionStyle of ["full", "minimal"] as const) {
+      const { prompt } = await run([call(1), "Hello."], { syntaxes: own, instructionStyle });
+      expect(prompt).toContain(`"${name}"`.replaceAll('"', '\\"'));
+      expect(prompt).toContain(`\\n${name.replace("name", "look_1")}: `);
+      expect(prompt.replaceAll("$var", "").includes("$")).toBe(name === "$name");
+    }
+  });
+
+  it("without one that may stand in a text leave out the guide", async () => {
+    const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
     expect(prompt).not.toContain("Results of tools are variables");
     const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
     expect(both.prompt).toContain("Results of tools are variables");

@@ -104,7 +104,6 @@ describe("a model's text", () => {
     ["without a name", "<capability>x</capability>"],
     ["without quotes", "<capability name=a />"],
     ["with an entity that there is not", '<capability name="a">&nbsp;</capability>'],
-    ["with a bare ampersand", '<capability name="a">R&D</capability>'],
     ["with an attribute twice", '<capability name="a" b="1" b="2"/>'],
     ["with markup in its body", '<capability name="a"><b>x</b></capability>'],
     ["with another tag in its body", `<capability name="x">${A}</capability>`],
@@ -116,6 +115,30 @@ describe("a model's text", () => {
   ])("keeps a tag %s", (_what, text) => {
     expect(shown(text)).toBe(text);
   });
+
+  it.each([
+    "a < b && c",
+    "i<n; i++",
+    "if (a<b) return b>a",
+    "a <b c>d || e",
+    "<<",
+    "R&D &amp;lt; &lt",
+    "f(&x)[y[0]]>1",
+    `a <${"b".repeat(200)}>`,
+  ])("has %j in a body as text", (body) => {
+    const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
+    const content = body.replace("&amp;", "&");
+    const parameters = { q: "R&D", content };
+    expect(pieces.map((piece) => typeof piece !== "string" && piece.call.parameters)).toEqual([
+      parameters,
+      {},
+    ]);
+  });
+
+  it.each(["<b>", "<b/>", "</b>", "<b c='d'>", "<?x", "<!x", "a < b <c>", "< <capability b="])(
+    "has no markup such as %j in a body",
+    (body) => expect(shown(`<capability name="a">${body}</capability>`)).not.toContain("{a}"),
+  );
 
   it("finds the tags behind a broken one", () => {
     expect(shown(`<capability name=x />${A}`)).toBe("<capability name=x />{a}");
@@ -142,7 +165,7 @@ describe("a model's text", () => {
   it("reads a fence inside a tag as the tag's, unless the tag is text", () => {
     const fence = "\n```\n";
     expect(shown(`<capability name="a">${fence}</capability>${A}`)).toBe("{a}{a}");
-    const broken = `<capability name="a">${fence}&</capability>${A}`;
+    const broken = `<capability name="a">${fence}&nbsp;</capability>${A}`;
     expect(shown(broken)).toBe(broken);
     const behind = `<capability name="a"><b>${fence}</capability>${A}`;
     expect(shown(behind)).toBe(behind);
@@ -161,7 +184,8 @@ describe("what is held back", () => {
     expect(scanner.heldChars).toBe(4);
     expect(scanner.feed("ital> <capability name='a'>")).toEqual(["<capital> "]);
     expect(scanner.feed("body")).toEqual([]);
-    expect(scanner.feed("<b")).toEqual(["<capability name='a'>body<b"]);
+    expect(scanner.feed("<b")).toEqual([]);
+    expect(scanner.feed(">")).toEqual(["<capability name='a'>body<b>"]);
     expect(scanner.feed(" more")).toEqual([" more"]);
     expect(scanner.end()).toEqual([]);
   });
@@ -198,6 +222,8 @@ describe("the pieces are the same however the text is cut", () => {
     `<capability name="a"><![CDATA[</capability>]] ]]>\r\n<!-- </capability> - -- --> &#x1F600; 😀</capability>!`,
     `\`\`\`\n${A}\n\`\`\`\n<!-- ${A} -->${A}<capability name="x" ${A}`,
     "<<capability <capability/><!-<!--<capability name='a'/>-->",
+    `<capability name="a">a <b && c < <d e f</capability>`,
+    `<capability name="a">a <b/ && c < <d e =</capability>${A}`,
   ];
 
   it.each(examples)("%j: every one cut, and character by character", (text) => {
@@ -291,6 +317,7 @@ describe("the steps of a scan are linear in the text", () => {
       "</capability>",
     ].concat([
       "<![CDATA[",
+      '<capability name="a">a<b c',
       "`<capability",
       "\n```\n<",
       "<c",

@@ -142,7 +142,7 @@ describe("an agent that writes references its own way", () => {
   it("has them read so, in tool inputs and in answers", async () => {
     const seen: unknown[] = [];
     const look = tool({
-      inputSchema: z.object({ a: z.any(), b: z.any() }),
+      inputSchema: z.object({ a: z.any(), b: z.any(), c: z.enum(["x"]).optional() }),
       execute: (input) => {
         seen.push(input);
         return 1;
@@ -168,8 +168,11 @@ describe("an agent that writes references its own way", () => {
       ],
     });
     expect(seen).toEqual([{ a: [1], b: "$x" }]);
-    // The guide teaches dollars: it would be wrong here.
-    expect(JSON.stringify(turn.calls[0]?.prompt[0])).toBe('{"role":"system","content":"Help."}');
+    expect(turn.calls[0]?.prompt[0]?.content).toMatch(/^Help\.\n\nResults .*: "\{\{name\}\}"/u);
+    const told = JSON.stringify([turn.calls[0]?.prompt, turn.calls[0]?.tools]);
+    expect(told).not.toMatch(/\$(?!var|schema|\\":)/u);
+    expect(told).toContain("{{x}}: array (1)");
+    expect(told).toContain("or a reference");
     expect(JSON.stringify(turn.calls.at(-1)?.prompt)).toContain("variable_unknown");
     expect(shownText(turn.chunks)).toBe("`1` $x");
   });

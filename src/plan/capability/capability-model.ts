@@ -4,7 +4,7 @@ import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { SyntaxName } from "../../reference/syntaxes.ts";
+import type { SyntaxName, Syntaxes } from "../../reference/syntaxes.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 
 type Part = LanguageModelV4StreamPart;
@@ -18,6 +18,8 @@ export interface CapabilityOptions {
   readonly tools: ToolSet;
   /** Creates ids of calls. */
   readonly newId: () => string;
+  /** The reference syntaxes that the model may use, for the guide. Default: none. */
+  readonly syntaxes?: Syntaxes;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface CapabilityOptions {
  */
 export function capabilityModel(
   model: LanguageModelV4,
-  { tools, newId }: CapabilityOptions,
+  { tools, newId, syntaxes = [] }: CapabilityOptions,
 ): LanguageModelV4 {
   return wrapLanguageModel({
     model,
@@ -41,7 +43,7 @@ export function capabilityModel(
         const others = given.filter(({ type }) => type !== "function");
         const { stream, ...result } = await model.doStream({
           ...rest,
-          prompt: taggedPrompt(prompt, known, capabilityGuide(known)),
+          prompt: taggedPrompt(prompt, known, capabilityGuide(known, syntaxes)),
           ...(others.length === 0 ? {} : { tools: others }),
           ...(others.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
         });
@@ -172,7 +174,7 @@ export interface CapabilityTags {
   model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
   /** The capability `variable`, which only agents that call tools with tags receive. */
   readonly tools: readonly RuntimeTool[];
-  /** The default reference syntaxes in the calls of such an agent. */
+  /** The default reference syntaxes of such an agent. */
   readonly syntaxes: readonly SyntaxName[];
 }
 

@@ -12,6 +12,7 @@ import {
   type CapabilityTools,
   isAttribute,
 } from "./capability-tools.ts";
+import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isObject } from "../../value/json.ts";
 import type { JSONSchema7 } from "ai";
@@ -189,15 +190,20 @@ function bodyText(value: string): string {
 }
 
 /** Explains tool calls with tags to a model without native calls. */
-const GUIDE = `You call tools with tags in your answer. The person does not see them. Then end your answer: the results come in the next message, as <capability-result>. Never write a result yourself.
+const guideWith = (
+  references: string,
+) => `You call tools with tags in your answer. The person does not see them. Then end your answer: the results come in the next message, as <capability-result>. Never write a result yourself.
 <capability name="tool" parameter="value" output_var="name">content</capability>
-Values and bodies are XML: write & as &amp;, < as &lt;, " as &quot;, or a body as <![CDATA[…]]>. Arrays and objects are JSON. output_var saves the result as that variable; it may be left out, as may all parameters with ?. $name or {{name}} hands a variable on. Inside code blocks tags call nothing.
+Values and bodies are XML: write & as &amp;, < as &lt;, " as &quot;, or a body as <![CDATA[…]]>. Arrays and objects are JSON. output_var saves the result as that variable; it may be left out, as may all parameters with ?. ${references}Inside code blocks tags call nothing.
 The tools:`;
 
 /** The tools as text for the system prompt. Undefined if there are none. */
-export function capabilityGuide(tools: CapabilityTools): string | undefined {
+export function capabilityGuide(tools: CapabilityTools, syntaxes: Syntaxes): string | undefined {
   if (tools.size === 0) return undefined;
-  return [GUIDE, ...Array.from(tools.values(), aboutTool)].join("\n\n");
+  const known = (["dollar", "mustache", "dagger"] as const).filter((one) => syntaxes.includes(one));
+  const names = known.map((one) => writerIn([one])?.("name")).join(" or ");
+  const guide = guideWith(names === "" ? "" : `${names} hands a variable on. `);
+  return [guide, ...Array.from(tools.values(), aboutTool)].join("\n\n");
 }
 
 function aboutTool(tool: CapabilityTool): string {

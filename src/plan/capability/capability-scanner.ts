@@ -1,7 +1,7 @@
 import * as limits from "../../limits.ts";
 import { CodeTracker } from "../../reference/code-tracker.ts";
 import { type CapabilityCall, callOf, readTag } from "./capability-call.ts";
-import { endsName, OPENING, TagBounds } from "./tag-bounds.ts";
+import { endsName, OPENING, TagBounds, withEscapes } from "./tag-bounds.ts";
 
 const LESS = 60;
 const GREATER = 62;
@@ -99,7 +99,7 @@ export class CapabilityScanner {
       this.#dashes = 0;
     } else if (length === OPENING.length && endsName(code)) {
       this.#place = "tag";
-      this.#bounds = new TagBounds();
+      this.#bounds = new TagBounds({ body: "written" });
       this.#inTag(code, at);
     } else if (!isMore) {
       this.#release(at);
@@ -139,7 +139,7 @@ export class CapabilityScanner {
   /** Emits the tag that ends at `end` as a call, if it is valid. */
   #take(end: number): void {
     const source = this.#held + this.#chunk.slice(this.#from, end);
-    const { tag } = readTag(source);
+    const { tag } = readTag(withEscapes(source));
     const call = tag === undefined ? undefined : callOf(tag).call;
     if (call === undefined) return;
     this.#pieces.push({ call, source });

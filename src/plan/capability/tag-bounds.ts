@@ -29,6 +29,7 @@ function isBlank(code: number): boolean {
  * A tag with an error is read to its end, so that no part of it is mistaken for a tag.
  */
 export class TagBounds {
+  readonly #isMarkup: (text: string) => boolean | undefined;
   #place: "tag" | "body" | "markup" | "closing" | "comment" | "cdata" = "tag";
   /** The opening quote of the current attribute value. 0 outside of one. */
   #quote = 0;
@@ -38,6 +39,11 @@ export class TagBounds {
   #run = 0;
   #length = OPENING.length;
   #fault: { readonly offset: number; readonly message: string } | undefined;
+
+  /** `body`: what a `<` in a body begins if it is not XML. Default: markup, which is an error. */
+  constructor({ body = "xml" }: { readonly body?: "xml" | "written" } = {}) {
+    this.#isMarkup = body === "xml" ? () => true : isMarkup;
+  }
 
   /** Number of characters read so far, including the opening. */
   get length(): number {
@@ -102,7 +108,9 @@ export class TagBounds {
     else if (this.#markup === COMMENT) this.#place = "comment";
     else if (this.#markup === CDATA) this.#place = "cdata";
     else if (![CLOSING, COMMENT, CDATA].some((known) => known.startsWith(this.#markup))) {
-      return this.#refuseMarkup(code);
+      const isRefused = this.#isMarkup(this.#markup);
+      if (isRefused === true) return this.#refuseMarkup(code);
+      if (isRefused === false) return this.#inBody(code);
     }
     return "inside";
   }
@@ -134,3 +142,31 @@ export class TagBounds {
     this.#fault ??= { offset: this.#length - behind, message };
   }
 }
+
+/**
+ * True if the text after a `<` begins a tag, a declaration or an instruction; false if it does not, as in
+ * `a < b` or `i<n;`; undefined if more text decides.
+ */
+function isMarkup(text: string): boolean | undefined {
+  if (text.length > MAX_TAG_START_CHARS) return false;
+  if (MARKUP.test(text)) return true;
+  return MAY_BE_MARKUP.test(text) ? undefined : false;
+}
+
+/** A longer tag in a body is text up to its first `>` or `=`. */
+const MAX_TAG_START_CHARS = 100;
+/** A closing tag, a declaration, or an element's name with its end or its first attribute. */
+const MARKUP = /^(?:[/!?]|[A-Za-z_:][\w:.-]*(?:\s*\/?>|\s+[A-Za-z_:][\w:.-]*\s*=))/;
+const MAY_BE_MARKUP = /^[A-Za-z_:][\w:.-]*(?:\s*\/?|\s+[A-Za-z_:][\w:.-]*\s*)$/;
+
+/**
+ * Escapes what a model has not escaped in a tag whose bounds were found with `body: "written"`: each `<` of
+ * its body that begins no markup, each `&` that begins no entity, and `]]>`.
+ */
+export function withEscapes(source: string): string {
+  return source.replaceAll(UNESCAPED, (found) => ESCAPES[found] ?? found);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "<": "&lt;", "&": "&amp;", "]]>": "]]&gt;" };
+const UNESCAPED =
+  /<!\[CDATA\[[^]*?\]\]>|<!--[^]*?-->|\]\]>|<(?!\/?capability[\s/>])|&(?!(?:#\d+|#x[\dA-Fa-f]+|[A-Za-z_][\w.-]*);)/g;

@@ -17,7 +17,6 @@ it("shows values while they stream, and keeps both forms", async () => {
   // --- how an agent writes
   const friendly: Agent = {
     ...shop,
-    instructions: "Write {{name}} or {{name.field}} for the value of a variable.",
     references: { syntaxes: ["mustache"], inCode: false, inUrls: false },
   };
   const runtime = createRuntime({ agents: [friendly], model });
@@ -46,7 +45,7 @@ it("shows values while they stream, and keeps both forms", async () => {
     expect(textOf(asShown.messages.at(-1))).toBe(said);
     const source = "Dear {{user.name}}, `$user.name` of {{user.zip}} {{photo}}: {{key}}";
     expect(textOf(asWritten.messages.at(-1))).toBe(source);
-    expect(JSON.stringify(model.calls[0]?.prompt)).toContain("Write {{name}} or");
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain("{{name.field}}");
     await chat.variables.put("user", { name: "Eve" });
     expect(textOf((await chat.messages()).messages.at(-1))).toBe(said);
   });
