@@ -2,7 +2,7 @@ import { compare } from "./compare.ts";
 import { LONG_TEXT, NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
 
-const [FIRST, SECOND] = NAMES;
+const [FIRST, SECOND, THIRD] = NAMES;
 
 /** Small conversations that between them have each kind of commit. */
 export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
@@ -31,6 +31,29 @@ export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
       callOf("t0s0c1", "ask_send", { gives: "small", about: "it", _outputPath: `$${SECOND}` }),
     ]),
     stepOf(`It is $${SECOND}.said.`),
+  ),
+  "calls that need each other's results": planOf(
+    stepOf("I do it.", [
+      callOf("t0s0c0", "look", { gives: "small", about: "it", of: `$${SECOND}.said` }),
+      callOf("t0s0c1", "put", { gives: "small", about: "it", _outputPath: `$${THIRD}` }),
+      callOf("t0s0c2", "set_variable", { name: SECOND, value: { said: `$${THIRD}.said` } }),
+      callOf("t0s0c3", "send", { gives: "small", about: "it", of: `$${SECOND}` }),
+      callOf("t0s0c4", "send", { gives: "small", about: "it" }),
+    ]),
+    stepOf(`It is {t0s0c3}.said, {t0s0c0}.said and $${SECOND}.said.`),
+  ),
+  "a person who is asked in the middle of such calls": planOf(
+    stepOf("May I?", [
+      callOf("t0s0c0", "put", { gives: "small", about: "it", _outputPath: `$${SECOND}` }),
+      callOf("t0s0c1", "ask_put", {
+        gives: "small",
+        about: "it",
+        of: `$${SECOND}.said`,
+        _outputPath: `$${THIRD}`,
+      }),
+      callOf("t0s0c2", "send", { gives: "small", about: "it", of: `$${THIRD}.said` }),
+    ]),
+    stepOf(`It is {t0s0c2}.said.`),
   ),
 };
 

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
+import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
@@ -33,10 +35,25 @@ function callOf(id: string, tool: "look" | "write" | "pay", reads: readonly stri
   return { _tool: tool, _id: id, call: id, ...from, _outputPath: `†state.${id}` };
 }
 
+const WORKFLOW = readFileSync(
+  join(import.meta.dirname, "../../cases/workflows/summary.xml"),
+  "utf8",
+);
+
+/** The calls of the workflow whose tools work in this world, in the order in which they are written. */
+export const workflowCalls = [
+  "memory_recall professional experience",
+  "memory_recall skills",
+  "web_generate",
+  "filesystem_write",
+] as const;
+
 /** The world that the tools work in: it counts what is done, and ends the server at a stage of a call. */
 export class PlanKills {
   /** By call: how often its tool has worked, and with which keys. */
   readonly work = new Map<string, string[]>();
+  /** By call: the input of its newest try. */
+  readonly inputs = new Map<string, unknown>();
   readonly #stateDir: string;
   readonly #options: string;
   readonly #close: () => Promise<void>;
@@ -50,7 +67,7 @@ export class PlanKills {
     });
     const options = bundleWorker(stateDir, {
       config: "test/chaos/plans/wrangler.toml",
-      bindings: { AUTH: "none", MODEL: "demo", WORLD_URL },
+      bindings: { AUTH: "none", WORLD_URL, WORKFLOW },
     });
     const kills = new PlanKills(stateDir, options, down);
     return kills;
@@ -68,32 +85,88 @@ export class PlanKills {
   }
 
   /** Runs the plan in a conversation of its own, ends the server each time, and sees how it ends. */
-  async run(conversation: string, kills: readonly Kill[]): Promise<PlanView> {
+  run(conversation: string, kills: readonly Kill[]): Promise<PlanView> {
+    const body = { type: "application/json", text: JSON.stringify({ calls }) };
+    return this.#runPlan(conversation, body, kills);
+  }
+
+  /** Runs the workflow as a plan, undisturbed. */
+  runWorkflow(conversation: string): Promise<PlanView> {
+    const body = { type: "application/xml", text: WORKFLOW };
+    return this.#runPlan(conversation, body, [], "?agent=writer");
+  }
+
+  /** Has a model write the workflow in one answer, ends the server each time, and returns the variables. */
+  async answer(conversation: string, kills: readonly Kill[]): Promise<Record<string, unknown>> {
+    this.#expect(kills);
+    const root = `/conversations/${conversation}`;
+    const message = { id: "question", role: "user", parts: [{ type: "text", text: "Summarize." }] };
+    const asking = this.#call("POST", `${root}/messages`, { agent: "writer", message });
+    await this.#until(asking, async () => {
+      const { messages } = (await this.#call("GET", `${root}/messages`)) as { messages: unknown[] };
+      return messages.length === 2 ? messages : undefined;
+    });
+    const { variables } = (await this.#call("GET", `${root}/variables`)) as {
+      variables: readonly { readonly name: string }[];
+    };
+    const values = variables.map(async ({ name }) => {
+      const value = await this.#call("GET", `${root}/variables/${name}`);
+      return [name, value] as const;
+    });
+    return Object.fromEntries(await Promise.all(values));
+  }
+
+  async #runPlan(
+    conversation: string,
+    body: Body,
+    kills: readonly Kill[],
+    query = "",
+  ): Promise<PlanView> {
+    this.#expect(kills);
+    const root = `/conversations/${conversation}/plans`;
+    const { id } = (await this.#call("POST", root + query, body)) as PlanView;
+    const running = this.#call("POST", `${root}/${id}/run`, {});
+    return this.#until(running, async () => {
+      const plan = (await this.#call("GET", `${root}/${id}`)) as PlanView;
+      return plan.status !== "running" && plan.runs.length > 0 ? plan : undefined;
+    });
+  }
+
+  #expect(kills: readonly Kill[]): void {
     this.#kills = [...kills];
     this.work.clear();
-    const root = `/conversations/${conversation}/plans`;
-    const { id } = (await this.#call("POST", root, { calls })) as PlanView;
-    const running = this.#call("POST", `${root}/${id}/run`, {}).catch(() => undefined);
+    this.inputs.clear();
+  }
+
+  /** Asks until there is a result. The request that began it may have been cut off. */
+  async #until<Result>(
+    request: Promise<unknown>,
+    ask: () => Promise<Result | undefined>,
+  ): Promise<Result> {
+    const begun = request.catch(() => undefined);
     for (;;) {
       await this.#killing;
-      const plan = (await this.#call("GET", `${root}/${id}`).catch(() => undefined)) as
-        | PlanView
-        | undefined;
-      if (plan !== undefined && plan.status !== "running" && plan.runs.length > 0) {
-        await running;
-        if (this.#kills.length > 0) throw new Error(`Not killed: ${JSON.stringify(this.#kills)}`);
-        return plan;
+      const result = await ask().catch(() => undefined);
+      if (result === undefined) {
+        await sleep(20);
+        continue;
       }
-      await sleep(20);
+      await begun;
+      if (this.#kills.length > 0) throw new Error(`Not killed: ${JSON.stringify(this.#kills)}`);
+      return result;
     }
   }
 
-  async #call(method: string, path: string, body?: unknown): Promise<unknown> {
+  async #call(method: string, path: string, given?: object): Promise<unknown> {
     this.#server ??= await startWorker(this.#stateDir, this.#options);
+    const body: Body | undefined =
+      given === undefined || "type" in given
+        ? (given as Body | undefined)
+        : { type: "application/json", text: JSON.stringify(given) };
     const response = await fetch(`${this.#server.url}${path}`, {
       method,
-      headers: { accept: "application/json", "content-type": "application/json" },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      headers: { accept: "application/json", "content-type": body?.type ?? "application/json" },
+      ...(body === undefined ? {} : { body: body.text }),
     });
     if (!response.ok) throw new Error(`${method} ${path}: ${await response.text()}`);
     return response.json();
@@ -101,7 +174,9 @@ export class PlanKills {
 
   async #answer(request: IncomingMessage): Promise<string> {
     // The tool of the Worker above wrote it.
-    const { call, key } = JSON.parse(await textOf(request)) as { call: string; key: string };
+    const { key, ...input } = JSON.parse(await textOf(request)) as { call: string; key: string };
+    const { call } = input;
+    this.inputs.set(call, input);
     await this.#reached({ call, stage: "asked" });
     this.work.set(call, [...(this.work.get(call) ?? []), key]);
     await this.#reached({ call, stage: "done" });
@@ -121,4 +196,9 @@ export class PlanKills {
     await this.#server?.kill();
     this.#server = await startWorker(this.#stateDir, this.#options);
   }
+}
+
+interface Body {
+  readonly type: string;
+  readonly text: string;
 }

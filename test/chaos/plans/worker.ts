@@ -1,27 +1,82 @@
 import { env } from "cloudflare:workers";
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
-import { demoModels } from "../../../examples/demo-model/demo-model.ts";
-import { createRuntime, modelFromSettings, planSupport } from "../../../src/byref.ts";
+import {
+  capabilityTags,
+  capabilityWorkflows,
+  createRuntime,
+  planSupport,
+} from "../../../src/byref.ts";
 
 // The test binds it, and nobody else.
-const { WORLD_URL } = env as unknown as { WORLD_URL: string };
+const { WORLD_URL, WORKFLOW } = env as unknown as { WORLD_URL: string; WORKFLOW: string };
 
 const inputSchema = z.object({ call: z.string(), from: z.array(z.string()).default([]) });
 
-/** A tool whose work is done, and noted, by the process that runs the test. */
-const worldTool = tool({
-  inputSchema,
-  execute: async (input, options) => {
-    // The runtime adds it to what the SDK has.
-    const { idempotencyKey = "" } = options as ToolExecutionOptions<unknown> & {
-      idempotencyKey?: string;
+/** Has the work done, and noted, by the process that runs the test. */
+async function done(work: object, options: ToolExecutionOptions<unknown>): Promise<string> {
+  // The runtime adds it to what the SDK has.
+  const { idempotencyKey: key = "" } = options as { idempotencyKey?: string };
+  const response = await fetch(WORLD_URL, {
+    method: "POST",
+    body: JSON.stringify({ ...work, key }),
+  });
+  return response.text();
+}
+
+const worldTool = tool({ inputSchema, execute: done });
+
+/** The tools of the workflow. */
+const workflowTools = {
+  memory_recall: tool({
+    inputSchema: z.object({ query: z.string() }),
+    execute: ({ query }, options) => done({ call: `memory_recall ${query}` }, options),
+  }),
+  web_generate: tool({
+    inputSchema: z.object({ content: z.string() }),
+    execute: (input, options) => done({ call: "web_generate", ...input }, options),
+  }),
+  filesystem_write: tool({
+    inputSchema: z.object({ path: z.string(), content: z.string() }),
+    execute: (input, options) => done({ call: "filesystem_write", ...input }, options),
+  }),
+};
+
+/** Writes the whole workflow in its first answer. */
+const model: LanguageModelV4 = {
+  specificationVersion: "v4",
+  provider: "test",
+  modelId: "test",
+  supportedUrls: {},
+  doGenerate: () => Promise.reject(new Error("This model only streams.")),
+  doStream: async ({ prompt }) => {
+    const hasResults = JSON.stringify(prompt).includes('<capability-result call=\\"1');
+    const text = hasResults ? "Done." : WORKFLOW;
+    const { inputTokens, outputTokens } = NO_USAGE;
+    return {
+      stream: new ReadableStream({
+        start(controller) {
+          controller.enqueue({ type: "text-start", id: "t" });
+          controller.enqueue({ type: "text-delta", id: "t", delta: text });
+          controller.enqueue({ type: "text-end", id: "t" });
+          const finishReason = { unified: "stop", raw: "stop" } as const;
+          controller.enqueue({
+            type: "finish",
+            finishReason,
+            usage: { inputTokens, outputTokens },
+          });
+          controller.close();
+        },
+      }),
     };
-    const body = JSON.stringify({ ...input, key: idempotencyKey });
-    const response = await fetch(WORLD_URL, { method: "POST", body });
-    return response.text();
   },
-});
+};
+
+const NO_USAGE = {
+  inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
+  outputTokens: { total: 0, text: 0, reasoning: 0 },
+};
 
 const runtime = createRuntime({
   agents: [
@@ -33,9 +88,22 @@ const runtime = createRuntime({
       effects: { look: "none", write: "idempotent" },
       approvesPlan: () => true,
     },
+    {
+      name: "writer",
+      description: "Writes workflows.",
+      instructions: "",
+      tools: workflowTools,
+      effects: {
+        memory_recall: "none",
+        web_generate: "idempotent",
+        filesystem_write: "idempotent",
+      },
+      toolCalls: capabilityTags,
+      approvesPlan: () => true,
+    },
   ],
-  plans: planSupport(),
-  model: modelFromSettings(demoModels),
+  plans: planSupport(capabilityWorkflows),
+  model,
 });
 
 export class Conversation extends runtime.Conversation {}
