@@ -25,9 +25,17 @@ const slowly: Step = async function* () {
 
 const look = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => ({ n }) });
 const tools: ToolSet = { look };
-const agent = { name: "a", description: "", instructions: "", tools };
+const agent = { name: "a", description: "", instructions: "", tools, outputPath: true };
 const looks = (...numbers: readonly number[]): Step => [
   numbers.flatMap((n) => toolCall("look", { n }, { id: `call_${n}` })),
+  finish("tool-calls"),
+];
+
+/** Three calls in one step, each made of the one before. */
+const chained: Step = [
+  ...toolCall("look", { n: 1, _outputPath: "$a" }, { id: "call_1" }),
+  ...toolCall("look", { n: "$a.n", _outputPath: "$b" }, { id: "call_2" }),
+  ...toolCall("look", { n: "$b.n", _outputPath: "$c" }, { id: "call_3" }),
   finish("tool-calls"),
 ];
 
@@ -59,6 +67,11 @@ describe("rows written by a turn of 400 deltas", () => {
   it.each<{ name: string; budget: number; steps: readonly Step[] }>([
     { name: "without tools", budget: 12, steps: [slowly] },
     { name: "with three small tools at once", budget: 17, steps: [looks(1, 2, 3), slowly] },
+    {
+      name: "with three small tools in one step, each made of the one before",
+      budget: 21,
+      steps: [chained, slowly],
+    },
     {
       name: "with three small tools one after the other",
       budget: 21,
