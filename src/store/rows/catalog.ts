@@ -184,12 +184,11 @@ export class Catalog {
   get #totals(): Totals {
     if (this.#loadedTotals === undefined) {
       const totals = this.#rows.find.totals();
-      const times = this.accessed().map(({ accessedAtMs }) => accessedAtMs);
-      this.#loadedTotals = {
-        ...totals,
-        lastAccessMs: Math.max(totals.lastAccessMs, ...times),
-        newestSeq: Math.max(totals.newestSeq, this.#newestSeq),
-      };
+      totals.newestSeq = Math.max(totals.newestSeq, this.#newestSeq);
+      for (const { accessedAtMs } of this.#accessed.values()) {
+        totals.lastAccessMs = Math.max(totals.lastAccessMs, accessedAtMs);
+      }
+      this.#loadedTotals = totals;
     }
     return this.#loadedTotals;
   }

@@ -5,10 +5,14 @@ import type { Call, Entry, Lookups, Totals } from "./rows.ts";
 
 /** Finds entries in a map that the rows keep up to date. Its order does not matter. */
 export class MapLookups implements Lookups {
-  readonly #entries: ReadonlyMap<string, Entry>;
+  readonly #read: () => ReadonlyMap<string, Entry>;
 
-  constructor(entries: ReadonlyMap<string, Entry>) {
-    this.#entries = entries;
+  constructor(read: () => ReadonlyMap<string, Entry>) {
+    this.#read = read;
+  }
+
+  get #entries(): ReadonlyMap<string, Entry> {
+    return this.#read();
   }
 
   entry(name: string): Entry | undefined {

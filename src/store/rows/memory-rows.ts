@@ -14,7 +14,7 @@ export class MemoryRows implements Rows {
   readonly chunks = new MemoryChunks(this.#undo);
   readonly garbage = new MemoryGarbage(this.#undo);
   readonly #entries = new UndoableMap<string, Entry>(this.#undo);
-  readonly find = new MapLookups(this.#entries);
+  readonly find = new MapLookups(() => this.#entries);
   readonly #rows = new UndoableMap<string, Omit<Row, "entry">>(this.#undo);
   readonly #tombstones = new UndoableMap<string, OrderedTombstone>(this.#undo);
   #lastOrder = 0;

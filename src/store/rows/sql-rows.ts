@@ -42,6 +42,8 @@ export class SqlRows implements Rows {
   readonly garbage: SqlGarbage;
   readonly #sql: Sql;
   readonly #lookups: SqlLookups;
+  /** Answers instead if the newest entries are all. */
+  readonly #few = new MapLookups(() => this.#cached);
   /** True while the database is new and empty. Then nothing needs to be read. */
   #isNew: boolean;
   /** The newest entries, which each prompt names. If these are all, lookups need no statement. */
@@ -57,8 +59,7 @@ export class SqlRows implements Rows {
   }
 
   get find(): Lookups {
-    const newest = this.#cached;
-    return newest.size < MAX_CACHED ? new MapLookups(newest) : this.#lookups;
+    return this.#cached.size < MAX_CACHED ? this.#few : this.#lookups;
   }
 
   info(name: string): VariableInfo | undefined {
