@@ -7,7 +7,8 @@ import {
   type JsonArray,
   typeOfJson,
 } from "../value/json.ts";
-import { asSchema, type JSONSchema7, type ToolSet } from "ai";
+import { asSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError, messageOf } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";

@@ -1,5 +1,5 @@
 import { compact, type Json } from "../value/json.ts";
-import { jsonSchema } from "ai";
+import { jsonSchema } from "@ai-sdk/provider-utils";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";

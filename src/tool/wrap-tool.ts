@@ -1,5 +1,6 @@
 import { compact, type Json } from "../value/json.ts";
-import { jsonSchema, type ToolSet } from "ai";
+import { jsonSchema } from "@ai-sdk/provider-utils";
+import type { ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";

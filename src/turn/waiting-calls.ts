@@ -1,7 +1,7 @@
-import { isToolUIPart, getToolName } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import type { StoredMessage } from "./history/history.ts";
+import { isToolPart, toolNameOf } from "./history/tool-part.ts";
 import type { ToolCall } from "./model/model-try.ts";
 
 /** A call that waits for a person. */
@@ -16,11 +16,11 @@ export function waitingCalls(
 ): ReadonlyMap<string, WaitingCall> {
   const calls = new Map<string, WaitingCall>();
   for (const part of message?.parts ?? []) {
-    if (!isToolUIPart(part) || part.state !== "approval-requested") continue;
+    if (!isToolPart(part) || part.state !== "approval-requested") continue;
     const { toolCallId, approval, input } = part;
     const pin = message?.waiting?.[approval.id] ?? "";
     // The SDK made the input by parsing JSON.
-    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json, pin });
+    calls.set(approval.id, { toolName: toolNameOf(part), toolCallId, input: input as Json, pin });
   }
   return calls;
 }

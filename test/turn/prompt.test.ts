@@ -1,4 +1,4 @@
-import { tool } from "ai";
+import { convertToModelMessages, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { StoredMessage } from "../../src/turn/history/history.ts";
@@ -48,5 +48,21 @@ describe("messages of the past", () => {
     const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
     expect(now).toContain("after");
     expect(now).not.toContain("before");
+  });
+
+  it("leave out calls without a result, as the SDK does", async () => {
+    const call = { type: "tool-look", toolCallId: "1", input: {} } as const;
+    const of: StoredMessage["parts"] = [
+      { ...call, state: "input-available" },
+      { ...call, state: "input-available", providerExecuted: true },
+      { ...call, state: "output-available", output: "half", preliminary: true },
+      { ...call, state: "approval-requested", approval: { id: "a" } },
+      { ...call, state: "output-error", errorText: "tool_failed: no disk" },
+      { ...call, state: "output-available", output: "whole" },
+    ];
+    const options = { tools: {}, ignoreIncompleteToolCalls: true };
+    const sdk = await convertToModelMessages([{ role: "assistant", parts: [...of] }], options);
+    expect(sdk.map(({ content }) => content.length)).toEqual([2, 2]);
+    expect(await toModelMessages([{ ...said, parts: of }], {})).toEqual(sdk);
   });
 });

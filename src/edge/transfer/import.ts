@@ -1,4 +1,3 @@
-import { isToolUIPart } from "ai";
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
@@ -6,6 +5,7 @@ import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord } from "../../store/variable-store.ts";
 import type { Tombstone } from "../../store/variable.ts";
 import type { StoredMessage } from "../../turn/history/history.ts";
+import { isToolPart } from "../../turn/history/tool-part.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { cancelRun } from "../../turn/plans/plan-turn.ts";
@@ -214,7 +214,7 @@ const COPIED =
 function withoutApprovals(message: StoredMessage): StoredMessage {
   const { waiting: _waiting, agent: _agent, ...kept } = message;
   const parts = message.parts.map((part): StoredMessage["parts"][number] => {
-    if (!isToolUIPart(part)) return part;
+    if (!isToolPart(part)) return part;
     if (part.state !== "approval-requested" && part.state !== "approval-responded") return part;
     const approval = { ...part.approval, approved: false, reason: COPIED } as const;
     return { ...part, state: "output-denied", approval };

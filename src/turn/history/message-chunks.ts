@@ -1,6 +1,7 @@
-import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai";
+import type { UIMessage, UIMessageChunk } from "ai";
 import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
+import { isToolPart, type ToolPart, toolNameOf } from "./tool-part.ts";
 
 /** Returns the chunks from which a client builds the message when it is sent again, without the end. */
 export function chunksOf({ id, parts }: UIMessage): readonly UIMessageChunk[] {
@@ -24,19 +25,19 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
       { type: `${kind}-end`, id, ...about },
     ];
   }
-  if (isToolUIPart(part)) return toolChunks(part);
+  if (isToolPart(part)) return toolChunks(part);
   // Files, sources and similar parts are valid chunks. Data parts are never stored.
   return part.type.startsWith("data-") ? [] : [part as UIMessageChunk];
 }
 
-function toolChunks(part: Extract<MessagePart, { toolCallId: string }>): readonly UIMessageChunk[] {
+function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
   const { toolCallId, state, input, providerExecuted, approval } = part;
   const about = {
     toolCallId,
     ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
     ...compact({ providerExecuted }),
   };
-  const toolName = getToolName(part);
+  const toolName = toolNameOf(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
   const before = [call, ...(approval === undefined ? [] : approvalChunks(toolCallId, approval))];
   switch (state) {

@@ -1,10 +1,4 @@
-import {
-  convertToModelMessages,
-  isToolUIPart,
-  type ModelMessage,
-  type ToolSet,
-  type UIMessage,
-} from "ai";
+import type { ModelMessage, ToolSet } from "ai";
 import * as limits from "../../limits.ts";
 import type { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
@@ -15,6 +9,9 @@ import { clip } from "../../value/characters.ts";
 import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
 import { type Agent, referencesOf } from "../agent.ts";
 import { type StoredMessage, toUIMessage } from "./history.ts";
+import type { MessagePart } from "./message-parts.ts";
+import { modelMessages } from "./model-messages.ts";
+import { isToolPart, type ToolPart } from "./tool-part.ts";
 
 /**
  * Explains references to the model, in the syntax that it writes. The text never changes, because providers
@@ -59,9 +56,9 @@ export async function toModelMessages(
 }
 
 async function convert(message: StoredMessage, tools: ToolSet): Promise<readonly ModelMessage[]> {
-  const given = [forModel(message, 0)];
-  const own = await convertToModelMessages(given, { tools, ignoreIncompleteToolCalls: true });
-  if (!message.parts.some(isToolUIPart)) converted.set(message, own.map(frozen));
+  const parts = message.parts.filter((part) => !isToolPart(part) || isDone(part));
+  const own = await modelMessages(forModel({ ...message, parts }, 0), tools);
+  if (!message.parts.some(isToolPart)) converted.set(message, own.map(frozen));
   return own;
 }
 
@@ -75,11 +72,9 @@ function frozen(message: ModelMessage): ModelMessage {
 /** Converts the message of the current turn. A provider's own call may receive its result in a later step. */
 export function toTurnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
   const parts = message.parts.filter(
-    (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
+    (part) => !isToolPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
   );
-  return convertToModelMessages([forModel({ ...message, parts }, limits.maxShownImages)], {
-    tools,
-  });
+  return modelMessages(forModel({ ...message, parts }, limits.maxShownImages), tools);
 }
 
 const DONE_STATES: ReadonlySet<string> = new Set([
@@ -89,24 +84,26 @@ const DONE_STATES: ReadonlySet<string> = new Set([
   "output-denied",
 ]);
 
-type Part = UIMessage["parts"][number];
+function isDone(part: ToolPart): boolean {
+  const isPreliminary = part.state === "output-available" && part.preliminary === true;
+  return DONE_STATES.has(part.state) && !isPreliminary;
+}
 
-function forModel(stored: StoredMessage, images: number): UIMessage {
-  const message = toUIMessage(stored, "reference");
-  const parts = message.parts.map((part) =>
-    isToolUIPart(part) ? plainCall(part) : withHandle(part),
+function forModel(stored: StoredMessage, images: number): Pick<StoredMessage, "role" | "parts"> {
+  const parts = toUIMessage(stored, "reference").parts.map((part) =>
+    isToolPart(part) ? plainCall(part) : withHandle(part),
   );
-  return { ...message, parts: withImages(parts, images) };
+  return { role: stored.role, parts: withImages(parts, images) };
 }
 
 /**
  * Keeps the newest images that the model read, each once, and replaces the others with a note, because every
  * step sends all images again.
  */
-function withImages(parts: readonly Part[], maximum: number): Part[] {
+function withImages(parts: readonly MessagePart[], maximum: number): MessagePart[] {
   const shown = new Set<string>();
   const kept = parts.toReversed().map((part) => {
-    if (!isToolUIPart(part) || !isImage(part.output)) return part;
+    if (!isToolPart(part) || !isImage(part.output)) return part;
     const read = JSON.stringify(part.output);
     if (shown.size < maximum && !shown.has(read)) {
       shown.add(read);
@@ -121,20 +118,20 @@ function withImages(parts: readonly Part[], maximum: number): Part[] {
  * Keeps input that was broken JSON as text, because providers accept objects only (as the SDK's loop does).
  * Removes approvals, which the model does not need; a denied call becomes a tool error.
  */
-function plainCall(part: Extract<Part, { toolCallId: string }>): Part {
+function plainCall(part: ToolPart): MessagePart {
   // The rest is a part of the same call, in a state without an approval.
   const { approval, ...call } = part;
   if (part.state === "output-denied") {
     const why = approval?.reason === undefined ? "" : ` ${approval.reason}`;
     const errorText = `tool_denied: The person did not allow this call.${why}`;
-    return { ...call, state: "output-error", errorText } as unknown as Part;
+    return { ...call, state: "output-error", errorText } as unknown as MessagePart;
   }
   const isBroken = part.state === "output-error" && typeof part.input === "string";
-  return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as Part;
+  return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as MessagePart;
 }
 
 /** Replaces a person's file, which is a variable, with its handle. */
-function withHandle(part: Part): Part {
+function withHandle(part: MessagePart): MessagePart {
   const handle = part.type === "file" ? part.providerMetadata?.byref?.handle : undefined;
   if (typeof handle !== "string") return part;
   return { type: "text", text: `A file was given, kept as a variable: ${handle}` };

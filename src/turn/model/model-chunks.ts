@@ -1,6 +1,6 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { createDownload, type ToolSet, type UIMessageChunk } from "ai";
-import { parseToolCall } from "ai/internal";
+import type { ToolSet, UIMessageChunk } from "ai";
+import { createDefaultDownloadFunction, parseToolCall } from "ai/internal";
 import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { nearest } from "../../reference/near.ts";
@@ -71,9 +71,11 @@ export async function fileChunk(
 }
 
 async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
-  const download = createDownload({ maxBytes: limits.maxMessageBytes });
-  const { data } = await download({ url, abortSignal: signal });
-  return data;
+  // The SDK passes all fields to its download, also this one that its type does not name.
+  const file = { url, isUrlSupportedByModel: false, maxBytes: limits.maxMessageBytes };
+  const [download] = await createDefaultDownloadFunction(undefined, signal)([file]);
+  if (download == null) throw new Error("The model's file was not fetched.");
+  return download.data;
 }
 
 /** A parsed call of the model. */

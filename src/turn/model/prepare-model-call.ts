@@ -5,10 +5,11 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
-import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
+import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
+import { upgraded } from "./older-model.ts";
 
 /** A request to a model. */
 export interface ModelRequest {
@@ -107,7 +108,7 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
       return model;
     case "v3":
     case "v2":
-      return wrapLanguageModel({ model, middleware: [] });
+      return upgraded(model);
     default:
       throw new ByrefError(
         "bad_configuration",
