@@ -5,7 +5,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import { Content, RECORDS_TYPE, valueIn } from "../store/bytes/content.ts";
 import type { Labels } from "../store/labels.ts";
 import { nameForCall } from "../store/names.ts";
-import type { AutomaticName, Variables, Write } from "../store/variable-store.ts";
+import type { AutomaticName, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { parseRecords } from "../value/encode-json.ts";
 import { failedWrite, failureFlags, isFailure } from "./policy.ts";
@@ -14,6 +14,7 @@ import type { PlacedResult } from "./run-tool.ts";
 import type { RuntimeResult } from "./runtime-tool.ts";
 import {
   chosenPlaces,
+  isGuarded,
   type Place,
   requireReplaced,
   type SaveTarget,
@@ -152,7 +153,7 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
       onSaved: (infos, [write]) => savedOf({ ...saving, value: write?.value }, infos, options),
       onRefused: (error, current) => {
         if (codeOf(error) !== "limit_exceeded") {
-          throw places.some(({ name }) => isGuarded(store, name)) ? withheld(error) : error;
+          throw places.some(({ name }) => isGuarded(name, store)) ? withheld(error) : error;
         }
         if (isHidden && !current.every(isFailure)) {
           return { writes: current.map((one) => failedWrite(one, error)) };
@@ -170,16 +171,9 @@ function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptio
   return { output };
 }
 
-function isGuarded(store: Variables, name: string): boolean {
-  return (store.glance(name)?.visibility ?? "model") !== "model";
-}
-
 /** The reason why a write does not fit reveals the current value. */
 function withheld(error: unknown): ByrefError {
-  return new ByrefError(
-    codeOf(error),
-    "What was to be saved does not fit there, which is guarded.",
-  );
+  return new ByrefError(codeOf(error), "The result does not fit into the guarded variable.");
 }
 
 interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call"> {

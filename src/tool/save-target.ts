@@ -7,7 +7,7 @@ import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
 import { target } from "../reference/target.ts";
 import type { Variables } from "../store/variable-store.ts";
-import type { Segment } from "../value/path.ts";
+import { formatPath, type Segment } from "../value/path.ts";
 
 /** The input parameter for the place of a result. The runtime removes it before the tool runs. */
 export const OUTPUT_PATH = "_outputPath";
@@ -54,8 +54,13 @@ export function requireReplaced(
     const { name, path, run } = place;
     const isOfPlan = run !== undefined && saveTo?.places.includes(place) === true;
     if (path.length === 0 || isOfPlan) continue;
-    if ((store.glance(name)?.visibility ?? "model") !== "model") throw notExtended(name);
+    if (isGuarded(name, store)) throw notExtended(name);
   }
+}
+
+/** True for a sealed or secret variable. */
+export function isGuarded(name: string, store: Variables): boolean {
+  return (store.glance(name)?.visibility ?? "model") !== "model";
 }
 
 export function notExtended(name: string): ByrefError {
@@ -70,7 +75,7 @@ export function notExtended(name: string): ByrefError {
 export function requireOwnPlaces(target: SaveTarget | undefined): void {
   const shared = target?.places.find(({ path, run }) => run !== undefined && path.length > 0);
   if (shared === undefined) return;
-  const message = `What comes of it is secret, and cannot stand among other results: write †name, not ${shared.source}.`;
+  const message = `A secret result is saved as a variable of its own: †name, not ${shared.source}.`;
   throw new ByrefError("variable_secret", message);
 }
 
@@ -146,18 +151,24 @@ function placeOf(text: string): Place | undefined {
 
 function requireWritable({ name, source }: Place): void {
   if (name !== "input") return;
-  const message = `${source} is the caller's input and cannot be written. Choose another name.`;
+  const message = `${source} is the caller's input; choose another name.`;
   throw new ByrefError("bad_name", message);
 }
 
-/** Returns the places to write: for `||`, the one that the tool names, or the first. */
+/** Returns the places to write: for `||`, the one that the tool names in any spelling, or the first. */
 export function chosenPlaces({ operator, places }: SaveTarget, named?: string): readonly Place[] {
   if (operator === "all") return places;
-  const chosen =
-    named === undefined ? places[0] : places.find(({ source }) => source === named.trim());
+  const key = placeKey((named ?? places[0]?.source ?? "").trim());
+  const chosen = places.find(({ source }) => placeKey(source) === key);
   if (chosen !== undefined) return [chosen];
   const known = places.map(({ source }) => source).join(", ");
   throw new ByrefError("bad_path", `The tool chose ${named ?? "nothing"}, not one of ${known}.`);
+}
+
+/** The same for all spellings of a place: `$state.a` and `†state["a"]`. */
+function placeKey(text: string): string | undefined {
+  const place = placeOf(text);
+  return place && place.name + formatPath(place.path);
 }
 
 /** Reads a tool's choice of its place from a result `{_outputPath, value}`. */

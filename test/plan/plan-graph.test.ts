@@ -83,6 +83,20 @@ describe("what a run writes", () => {
         user: id === "friend" ? { verified: { id } } : { failed: { id } },
       },
     ]),
+    [
+      "the tool may name an alternative in another spelling",
+      [
+        {
+          _id: "c",
+          _tool: "choose",
+          at: '["y"]',
+          value: 7,
+          _outputPath: "†state.x || †state.y",
+        },
+        echo("read", "†state.y", "†state.copy"),
+      ],
+      { y: 7, copy: 7 },
+    ],
     ...[null, 0, "", false].map((value): readonly [string, Calls, Json] => [
       `${JSON.stringify(value)} flows as it is`,
       [echo("read", "†state.a", "†state.b"), echo("write", value, "†state.a")],

@@ -98,6 +98,20 @@ describe("several places", () => {
     expect(other.store.count()).toBe(1);
   });
 
+  it.each(["$failed.user", '†failed["user"]', " variable:failed.user "])(
+    "with || are compared as places, not as texts: %s",
+    async (_outputPath) => {
+      const chooses = tool({
+        inputSchema: z.object({}),
+        execute: () => ({ _outputPath, value: "No." }),
+      });
+      for (const path of ["†ok.user || †failed.user", "$ok.user || $failed.user"]) {
+        const { store } = await runOnce(chooses, { _outputPath: path }, choosing);
+        expect([await store.read("failed"), store.count()]).toEqual([{ user: "No." }, 1]);
+      }
+    },
+  );
+
   it("of which the tool names another are an error, and nothing is written", async () => {
     const chooses = tool({
       inputSchema: z.object({}),
