@@ -13,7 +13,10 @@ import {
 } from "./plan.ts";
 import { gatesIn, gateFindings } from "./gates.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
-import { GATES } from "./run-names.ts";
+import { findCycle } from "./find-cycle.ts";
+import { GATES, STATE } from "./run-names.ts";
+import { type Lookup, LookupWork, type Missing } from "../reference/lookup.ts";
+import type { Reference } from "../reference/reference.ts";
 import { type Need, referencesIn } from "../reference/references-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
@@ -24,6 +27,8 @@ export interface PlanContext {
   readonly tools: ToolSet;
   /** True if the conversation has a variable of this name. */
   readonly isKnown: (name: string) => boolean;
+  /** Looks up places in the conversation's `state`. Default: it holds nothing. */
+  readonly state?: Lookup;
 }
 
 /** A call with its dependencies. */
@@ -47,6 +52,8 @@ export interface CheckedNeed extends Need {
 export interface CheckedPlan {
   readonly plan: Plan;
   readonly calls: readonly CheckedCall[];
+  /** True for a place in `state` that no call writes: it is the conversation's. */
+  readonly inherits: (reference: Reference) => boolean;
 }
 
 interface PlanCheck {
@@ -65,8 +72,8 @@ export async function checkPlan(plan: Plan, context: PlanContext): Promise<PlanC
     findings.add(tooManyCalls(plan.calls.length));
     return { findings };
   }
-  const calls = await new Check(plan, context, findings).run();
-  return findings.isEmpty ? { findings, checked: { plan, calls } } : { findings };
+  const checked = await new Check(plan, context, findings).run();
+  return findings.isEmpty ? { findings, checked } : { findings };
 }
 
 class Check {
@@ -74,6 +81,8 @@ class Check {
   readonly #plan: Plan;
   readonly #context: PlanContext;
   readonly #index = new PathIndex();
+  /** The work of all lookups in the conversation's state. */
+  readonly #work = new LookupWork();
   readonly #targets: (SaveTarget | undefined)[] = [];
 
   constructor(plan: Plan, context: PlanContext, findings: Findings) {
@@ -82,7 +91,7 @@ class Check {
     this.#findings = findings;
   }
 
-  async run(): Promise<readonly CheckedCall[]> {
+  async run(): Promise<CheckedPlan> {
     const { calls, syntaxes } = this.#plan;
     // All writers must be known before references are checked.
     const targetFindings = calls.map((call, index) => this.#addTarget(call, index));
@@ -96,13 +105,14 @@ class Check {
       const texts = parameterTexts(call.parameters, syntaxes);
       await this.#checkTool(call, texts);
       this.#checkReferences(call, texts);
-      checked.push(this.#checkNeeds(call, index, texts));
+      checked.push(await this.#checkNeeds(call, index, texts));
       for (const { code, message } of targetFindings[index] ?? []) {
         this.#find(code, call, { at: "_outputPath", message });
       }
     }
     this.#checkOrder(checked);
-    return checked;
+    const inherits = (reference: Reference) => this.#inherits(reference);
+    return { plan: this.#plan, calls: checked, inherits };
   }
 
   /**
@@ -155,7 +165,11 @@ class Check {
     this.#checkDollars(call);
   }
 
-  #checkNeeds(call: PlanCall, index: number, texts: readonly ParameterText[]): CheckedCall {
+  async #checkNeeds(
+    call: PlanCall,
+    index: number,
+    texts: readonly ParameterText[],
+  ): Promise<CheckedCall> {
     const needs = texts.flatMap((text) => text.needs);
     const gates = gatesIn(call, this.#plan);
     const target = this.#targets[index];
@@ -165,7 +179,8 @@ class Check {
     }
     const dependsOn = new Set<number>();
     const seen = new Set<Writers["parts"]>();
-    const checked = needs.map((need): CheckedNeed => {
+    const checked: CheckedNeed[] = [];
+    for (const need of needs) {
       const writers = need.references.map((reference) => {
         const found = this.#index.find(reference);
         for (const writer of found.whole) dependsOn.add(writer.call);
@@ -174,12 +189,13 @@ class Check {
         seen.add(found.parts);
         return found.whole.length + found.parts.length > 0 ? found : undefined;
       });
-      if (this.#isLacking(need, writers)) {
-        const message = `Nothing writes ${shown(need.source)}, and there is no such variable.`;
+      const lacking = await this.#lackingIn(need, writers);
+      if (lacking !== undefined) {
+        const message = `Nothing writes ${shown(need.source)}, and ${lacking}`;
         this.#find("no_producer", call, { at: need.at, message });
       }
-      return { ...need, writers };
-    });
+      checked.push({ ...need, writers });
+    }
     return { ...own, needs: checked, dependsOn };
   }
 
@@ -198,11 +214,36 @@ class Check {
     }));
   }
 
-  #isLacking({ operator, references }: Need, writers: readonly (Writers | undefined)[]): boolean {
-    const isMissing = references.map(
-      ({ name }, at) => writers[at] === undefined && !this.#isThere(name),
-    );
-    return operator === "first" ? isMissing.every(Boolean) : isMissing.some(Boolean);
+  /** Returns what the conversation lacks; undefined if the need can be met. */
+  async #lackingIn(
+    { operator, references }: Need,
+    writers: readonly (Writers | undefined)[],
+  ): Promise<string | undefined> {
+    let lacking: string | undefined;
+    for (const [at, reference] of references.entries()) {
+      const missing = writers[at] === undefined ? await this.#missing(reference) : undefined;
+      if (missing === undefined && operator === "first") return undefined;
+      lacking ??= missing;
+    }
+    return lacking;
+  }
+
+  async #missing(reference: Reference): Promise<string | undefined> {
+    if (!this.#inherits(reference)) {
+      return this.#isThere(reference.name) ? undefined : "there is no such variable.";
+    }
+    // Without the dagger, it stays text.
+    if (!this.#plan.syntaxes.includes("dagger")) return undefined;
+    const found = await this.#context.state?.(reference, this.#work);
+    if (found?.found === true) return undefined;
+    return whyNotInState(found);
+  }
+
+  /** True for a place in `state` that no call of the plan writes. */
+  #inherits(reference: Reference): boolean {
+    if (reference.name !== STATE) return false;
+    const { whole, parts } = this.#index.find(reference);
+    return whole.length + parts.length === 0;
   }
 
   /** Models write dollar references elsewhere. In a plan they would stay text. */
@@ -220,12 +261,11 @@ class Check {
   }
 
   /**
-   * True if a variable exists without the plan. A run has its own input. `state` begins empty, so only values
-   * that a call writes are in it.
+   * True if a variable exists without the plan. A run has its own input.
    */
   #isThere(name: string): boolean {
     if (name === "input" || name === GATES) return true;
-    const isOwn = name === "state" || this.#plan.runNames.includes(name) || this.#index.has(name);
+    const isOwn = name === STATE || this.#plan.runNames.includes(name) || this.#index.has(name);
     // With the dagger, an unknown name is a reference to a missing variable. In other syntaxes it stays text.
     return !isOwn && (this.#context.isKnown(name) || !this.#plan.syntaxes.includes("dagger"));
   }
@@ -244,6 +284,19 @@ class Check {
   }
 }
 
+/** Undefined if the value is there, but cannot be read here. */
+function whyNotInState(missing: Missing | undefined): string | undefined {
+  const { reason = "unknown", nearest, keys = [] } = missing ?? {};
+  if (reason === "unknown" || reason === "evicted") return "the conversation has no state.";
+  if (reason !== "path") return undefined;
+  const held = keys.slice(0, MAX_KEYS).map((key) => clip(key, MAX_KEY_CHARS));
+  const more = keys.length - held.length;
+  const names = [...held, ...(more > 0 ? [`${more} more`] : [])].join(", ");
+  return `the conversation's ${shown(nearest ?? STATE)} holds ${names === "" ? "no such value" : names}.`;
+}
+
+const MAX_KEYS = 10;
+const MAX_KEY_CHARS = 80;
 const MAX_SOURCE_CHARS = 200;
 
 function shown(source: string): string {
@@ -270,39 +323,3 @@ function faultIn({ places }: SaveTarget): string | undefined {
   }
   return undefined;
 }
-
-/**
- * Finds a cycle among the calls. Returns the indices along it, with the first one repeated at the end, or
- * undefined. `dependsOn` lists the calls before each call. Cost: linear in calls and edges.
- */
-function findCycle(dependsOn: readonly ReadonlySet<number>[]): readonly number[] | undefined {
-  const state = new Uint8Array(dependsOn.length);
-  const path: number[] = [];
-  for (let start = 0; start < dependsOn.length; start++) {
-    if (state[start] !== NEW) continue;
-    // Each entry is a call and its unvisited dependencies. Iterative, because a plan can be deep.
-    const open = [{ call: start, rest: [...(dependsOn[start] ?? [])] }];
-    state[start] = OPEN;
-    path.push(start);
-    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const next = top.rest.pop();
-      if (next === undefined) {
-        state[top.call] = DONE;
-        open.pop();
-        path.pop();
-      } else if (state[next] === OPEN) {
-        // Reversed into the order of the data flow: from a producer to its readers.
-        return [...path.slice(path.indexOf(next)), next].reverse();
-      } else if (state[next] === NEW) {
-        state[next] = OPEN;
-        path.push(next);
-        open.push({ call: next, rest: [...(dependsOn[next] ?? [])] });
-      }
-    }
-  }
-  return undefined;
-}
-
-const NEW = 0;
-const OPEN = 1;
-const DONE = 2;

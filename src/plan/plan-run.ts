@@ -202,7 +202,7 @@ export class PlanRun {
       isPlanned: true,
       signal: this.#signal,
       idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
-      scope: scopeOfRun(this.record.id, this.#options.checked.plan),
+      scope: scopeOfRun(this.record.id, this.#options.checked),
       observer,
       work: new LookupWork(1, { whole: this.#reads }),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),

@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Plan } from "./plan.ts";
@@ -5,8 +6,11 @@ import type { Plan } from "./plan.ts";
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";
 
+/** The results of a run, which are merged into the conversation's variable of this name. */
+export const STATE = "state";
+
 /** Names that every run reserves. Calls cannot use them freely. */
-export const RESERVED_NAMES: readonly string[] = ["input", "state", GATES];
+export const RESERVED_NAMES: readonly string[] = ["input", STATE, GATES];
 
 /** The variable behind a name in a run. The run has its own input, state and further names. */
 export function nameInRun(run: string, name: string, runNames: readonly string[]): string {
@@ -22,14 +26,19 @@ function shortName(name: string, runNames: readonly string[]): string {
   return short;
 }
 
+interface NamedPlan extends Pick<RunScope, "inherits"> {
+  readonly plan: Pick<Plan, "runNames" | "order">;
+}
+
 /** The scope of a run's names, for its calls. */
-export function scopeOfRun(run: string, { runNames, order }: Pick<Plan, "runNames" | "order">) {
+export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }: NamedPlan) {
   return {
     run,
     names: runNames,
     // No later call can refer to such a result by a written name, so it is visible to the run alone.
     ownsResults: order === "written",
     nameOf: (name) => nameInRun(run, name, runNames),
+    ...compact({ inherits }),
   } satisfies RunScope;
 }
 

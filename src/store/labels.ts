@@ -129,10 +129,10 @@ export class Labels {
    * Adds every variable that the input may refer to, if the call used guarded values: the labels must not
    * reveal how far resolving got, or which alternative exists.
    */
-  completeFrom(input: Json, storedName = (name: string) => name): void {
+  completeFrom(input: Json, storedNames = (name: string): readonly string[] => [name]): void {
     if (!this.isGuarded) return;
     for (const [, name = ""] of JSON.stringify(input).matchAll(/[^\w\s"]\s*(\w+)/g)) {
-      this.add(storedName(name));
+      for (const stored of storedNames(name)) this.add(stored);
     }
   }
 

@@ -141,13 +141,22 @@ export function lookupFor(
   store: VariableStore,
   { secrets = [], onUsed, ...options }: LookupOptions,
 ): Lookup {
-  const stored = (name: string) => nameFor(name, store, scope);
-  return lookupInStore(new ScopedStore(store, scope), {
-    ...options,
-    // A secret that is shadowed by a variable of the run is not the one that the policy allows.
-    secrets: secrets.filter((name) => stored(name) === name),
-    onUsed: (name) => onUsed?.(stored(name) ?? name),
-  });
+  return (reference, work) => {
+    const from = scope?.inherits?.(reference) === true ? undefined : scope;
+    const stored = (name: string) => nameFor(name, store, from);
+    const lookup = lookupInStore(new ScopedStore(store, from), {
+      ...options,
+      // A secret that is shadowed by a variable of the run is not the one that the policy allows.
+      secrets: secrets.filter((name) => stored(name) === name),
+      onUsed: (name) => onUsed?.(stored(name) ?? name),
+    });
+    return lookup(reference, work);
+  };
+}
+
+/** Returns the stored names that a name in a call's input may stand for; empty texts for none. */
+export function storedNames(name: string, store: VariableStore, scope?: RunScope) {
+  return [scope, undefined].map((from) => nameFor(name, store, from) ?? "");
 }
 
 /** Returns the stored name for a written name; undefined if it belongs to another run. */

@@ -3,13 +3,13 @@ import { jsonSchema } from "@ai-sdk/provider-utils";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { flowOf, textsIn } from "./flow-of-call.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
-import { nameFor, ScopedStore } from "./scoped-store.ts";
-import { lookupInStore } from "./store-lookup.ts";
+import { lookupFor, ScopedStore, storedNames } from "./scoped-store.ts";
 import { type CallableTool, type CallInput, type PreparedCall, preparing } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
 import { nameIn } from "./variables/variable-target.ts";
@@ -87,22 +87,31 @@ interface Calling {
 /** Returns the input as written: the tool itself resolves references. */
 async function inputOf(tool: RuntimeTool, written: Json, calling: Calling): Promise<CallInput> {
   const store = new ScopedStore(calling.options.store, calling.call.scope);
+  const conversation = calling.call.scope === undefined ? [] : [calling.options.store];
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
-  const names = await namesIn(written, { ...calling.options, store });
+  const names = await namesIn(written, { ...calling.options, store, conversation });
   // An approval covers the current versions of the variables that the tool will read.
-  const versions = names.map((name) => [name, store.info(name)?.updatedAt ?? ""]);
+  const versions = names.map((name) => [
+    name,
+    ...[store, ...conversation].map((from) => from.info(name)?.updatedAt ?? ""),
+  ]);
   return { value: written, unresolved: [], checked, names, pinned: [written, versions] };
 }
 
 interface Naming extends Pick<WrapOptions, "syntaxes"> {
   readonly store: Variables;
+  /** In a run: the conversation's variables, whose places the run may inherit. */
+  readonly conversation: readonly Variables[];
 }
 
 /** Returns the variables that a call names, and those that it refers to. */
-async function namesIn(given: Json, { store, syntaxes }: Naming): Promise<readonly string[]> {
+async function namesIn(
+  given: Json,
+  { store, conversation, syntaxes }: Naming,
+): Promise<readonly string[]> {
   const names = new Set<string>();
   const add = (name: string) => {
-    if (store.glance(name) !== undefined) names.add(name);
+    if ([store, ...conversation].some((from) => from.glance(name) !== undefined)) names.add(name);
   };
   for (const text of textsIn(given, NAMING)) add(nameIn(text));
   const recordName: Lookup = ({ name }) => {
@@ -143,13 +152,15 @@ function contextOf(
   const { needsApproval: _needsApproval, extras: _extras, ...own } = given;
   const call = { ...own, signal, ...compact({ saveTo: places }) };
   const store = new ScopedStore(options.store, call.scope);
-  const lookup = lookupInStore(store, {
+  // The tool's own labels are by the names in the run, of which the conversation's `state` has none.
+  const used = new Labels(options.store);
+  const lookup = lookupFor(call.scope, options.store, {
     // The tool reads on the model's behalf, so its errors must not list keys of untrusted values.
     hidesUntrusted: true,
-    onUsed: (used) => {
-      labels.add(used);
-      const held = nameFor(used, options.store, call.scope);
-      if (owner !== undefined && held !== undefined) options.store.holds.hold(owner, held);
+    onUsed: (stored) => {
+      used.add(stored);
+      labels.include(used);
+      if (owner !== undefined) options.store.holds.hold(owner, stored);
     },
   });
   const resolve = (value: Json) =>
@@ -157,6 +168,10 @@ function contextOf(
       work: call.work,
       ...compact({ syntaxes }),
       onComposed: () => labels.compose(),
-    }).finally(() => labels.completeFrom(value));
+    }).finally(() => {
+      used.completeFrom(value, (name) => storedNames(name, options.store, call.scope));
+      labels.include(used);
+      labels.completeFrom(value);
+    });
   return { store, labels, call, hidesUntrusted: options.untrusted === "hide", resolve };
 }

@@ -11,7 +11,7 @@ import { failed, hidesFailure } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
 import { withTarget } from "./save-target.ts";
-import { lookupFor, nameFor } from "./scoped-store.ts";
+import { lookupFor, storedNames } from "./scoped-store.ts";
 import {
   type CallableTool,
   type CallInput,
@@ -109,8 +109,8 @@ async function inputOf(named: NamedTool, written: Json, making: InputOptions): P
     if (isOpened || !hidesFailure(labels, call)) throw failure;
     return { ...asWritten, checked: undefined, failure };
   } finally {
-    const storedName = (used: string) => nameFor(used, options.store, call.scope) ?? "";
-    if (!isValue) labels.completeFrom(written, storedName);
+    const stored = (used: string) => storedNames(used, options.store, call.scope);
+    if (!isValue) labels.completeFrom(written, stored);
   }
 }
 

@@ -1,6 +1,6 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { LookupWork } from "../reference/lookup.ts";
-import type { Syntax } from "../reference/reference.ts";
+import type { Reference, Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
@@ -99,6 +99,11 @@ export interface RunScope {
   readonly ownsResults?: boolean;
   /** Returns the stored name for a name in the run. */
   nameOf(name: string): string;
+  /**
+   * True for a place that no call of the run writes: it is read from the conversation, although the run has a
+   * variable of this name. Default: never.
+   */
+  readonly inherits?: (reference: Reference) => boolean;
 }
 
 export type Prepared = Ready | Failed;

@@ -215,14 +215,14 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
     async prepare(input, call) {
       const ready = await tool.prepare(input, { ...call, ...compact({ saveTo, scope }) });
       if (ready.kind === "failed" || ready.approval === undefined) return ready;
-      const message = `${name} runs only when a person approves it, and an agent that was asked by another, or by a plan, cannot ask one.`;
+      const message = `${name} runs only when a person approves it; a called agent cannot ask one.`;
       return failed(new ByrefError("tool_denied", message));
     },
   };
 }
 
 function requireDepth(depth: number): void {
-  const advice = "Too many agents wait for one another: do this without asking a further one.";
+  const advice = "Too many agents wait for one another: do this without another one.";
   requireAtMost(["maxDelegateDepth", limits.maxDelegateDepth], depth, advice);
 }
 

@@ -26,9 +26,9 @@ describe("the names of a run's own", () => {
 
   it("are what its calls are told; in the written order results are its own, too", () => {
     const runNames = [long];
-    const scope = scopeOfRun(run, { runNames, order: "written" });
+    const scope = scopeOfRun(run, { plan: { runNames, order: "written" } });
     expect(scope).toMatchObject({ run, names: runNames, ownsResults: true });
     expect(scope.nameOf(long)).toBe(nameInRun(run, long, runNames));
-    expect(scopeOfRun(run, { runNames, order: "data" }).ownsResults).toBe(false);
+    expect(scopeOfRun(run, { plan: { runNames, order: "data" } }).ownsResults).toBe(false);
   });
 });

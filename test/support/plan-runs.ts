@@ -6,6 +6,8 @@ import { PlanRun, type PlanRunOptions } from "../../src/plan/plan-run.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
 import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
+import { ScopedStore } from "../../src/tool/scoped-store.ts";
+import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -56,7 +58,10 @@ export const specified: ToolSet = {
   }),
   choose: tool({
     inputSchema: z.object({ at: z.string(), value: z.any() }),
-    execute: ({ at, value }) => ({ _outputPath: `†state.${at}`, value: value as Json }),
+    execute: ({ at, value }) => ({
+      _outputPath: at.startsWith("[") ? `$state${at}` : `†state.${at}`,
+      value: value as Json,
+    }),
   }),
   fail: tool({
     inputSchema: z.object({}),
@@ -94,7 +99,8 @@ export class Runs {
 
   async goOn(plan: Plan, id: string, signal = new AbortController().signal): Promise<RunRecord> {
     const { store } = this;
-    const checked = await checkedPlan(plan, { tools: this.#tools, isKnown: () => true });
+    const state = lookupInStore(new ScopedStore(store));
+    const checked = await checkedPlan(plan, { tools: this.#tools, isKnown: () => true, state });
     const record = this.records.get(id);
     if (record === undefined) throw new Error("There is no such run.");
     const run = planRun({

@@ -73,7 +73,7 @@ export function tooLarge(maxBytes: number): ByrefError {
 function tooSlow(): ByrefError {
   return new ByrefError(
     "body_timeout",
-    `The body is too slow: fewer than ${limits.minBodyBytes} bytes arrived in ${limits.bodySilenceMs / 1_000} s.`,
+    `The body is too slow: under ${limits.minBodyBytes} bytes in ${limits.bodySilenceMs / 1_000} s.`,
   );
 }
 

@@ -69,7 +69,7 @@ function preconditionFailed(header: string, etag: string | undefined): ByrefErro
 
 function messageFor(header: string, etag: string | undefined): string {
   if (etag === undefined) {
-    return "There is nothing here, and If-Match needs something; to create it, send If-None-Match: * instead.";
+    return "There is nothing here; to create it, send If-None-Match: * instead.";
   }
   const advice = "To change what is there now, read it again and send its etag as If-Match.";
   return header === "If-Match"
@@ -105,7 +105,7 @@ function etagsIn(header: string, value: string | undefined): Etags | undefined {
 const ELEMENT = /([\t ,]*)((?:W\/)?"[!#-~\u0080-\uffff]*")?/gy;
 
 function malformed(header: string, at: number): ByrefError {
-  const message = `${header} is not readable at character ${at}: send * or etags in their quotes, as in "1-a", W/"2-b".`;
+  const message = `${header} is not readable at character ${at}: send * or quoted etags, e.g. "1-a", W/"2-b".`;
   return new ByrefError("bad_request", message, { header, at });
 }
 

@@ -106,7 +106,7 @@ export class Queue {
   /** Throws `too_many_turns` at once if the queue is full. */
   run<Result>(task: () => Promise<Result>): Promise<Result> {
     if (this.#waiting > limits.maxQueuedTurns) {
-      const message = `A conversation answers one message at a time and ${limits.maxQueuedTurns} are waiting; try again later.`;
+      const message = `${limits.maxQueuedTurns} messages are waiting for an answer; try again later.`;
       throw new ByrefError("too_many_turns", message);
     }
     this.#waiting++;

@@ -93,8 +93,7 @@ export class Turns {
     const { whenBusy } = chosen.agent;
     const isBusy = queue.isRunning && turn.approvals === undefined;
     if (isBusy && whenBusy === "reject") {
-      const message =
-        "The conversation is answering another message; post this one when it is done.";
+      const message = "The conversation is answering another message.";
       throw new ByrefError("turn_running", message);
     }
     // The waiting calls are known when the previous turn has ended.
@@ -214,7 +213,7 @@ function recordedTurn(
 
 /** Ends a run if the application no longer has plans. Its record is closed when there are plans again. */
 function closeRun(context: ConversationContext, head: TurnHead): void {
-  const message = "The run cannot continue: this Worker has no plans. Pass plans: planSupport().";
+  const message = "This Worker cannot continue a run: it has no planSupport().";
   const code = "bad_configuration";
   const { leases } = context;
   const closing = context.enqueue(async ({ data: { journal, events }, log }) => {

@@ -52,7 +52,7 @@ function pathIn(text: string): Path {
   const isWritten = below === "" || below.startsWith(".") || below.startsWith("[");
   const path = parsePath(isWritten ? below : `.${below}`);
   if (path !== undefined) return path;
-  const message = `"${text.slice(0, 80)}" is no path; write it as behind a name, e.g. .temp, [0].id or ["a key"].`;
+  const message = `"${text.slice(0, 80)}" is no path; write e.g. .temp, [0].id or ["a key"].`;
   throw new ByrefError("bad_path", message);
 }
 

@@ -10,12 +10,14 @@ import {
 } from "../../plan/plan.ts";
 import { dayAt, type PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
-import { RESERVED_NAMES } from "../../plan/run-names.ts";
+import { RESERVED_NAMES, STATE } from "../../plan/run-names.ts";
+import type { Lookup } from "../../reference/lookup.ts";
 import { referencesIn } from "../../reference/references-in.ts";
 import { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
 import { ScopedStore } from "../../tool/scoped-store.ts";
+import { lookupInStore } from "../../tool/store-lookup.ts";
 import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { compact } from "../../value/json.ts";
@@ -43,7 +45,7 @@ export async function openPlan(
   const tools = await toolsToRun(plan, context, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
   const read = planFormatOf(services, plan.format).reads?.(plan) ?? [];
-  const needs = needsOf(plan, read).filter((name) => new ScopedStore(store).glance(name));
+  const needs = needsOf(checked, read).filter((name) => new ScopedStore(store).glance(name));
   for (const name of needs) store.holds.hold(run.id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
 }
@@ -54,18 +56,28 @@ interface Circumstances {
   readonly more?: readonly Finding[];
   /** Variables that existed when the run began. If one is missing now, only the calls that read it fail. */
   readonly known?: readonly string[];
+  /** True if a model receives the findings: they list no keys of untrusted values. */
+  readonly isForModel?: boolean;
 }
 
 /** Checks a plan. Throws `invalid_plan`, with all findings. */
 export async function requireValid(
   plan: Plan,
   tools: PlanTools,
-  { store, more = [], known = [] }: Circumstances,
+  { store, more = [], known = [], isForModel = false }: Circumstances,
 ): Promise<CheckedPlan> {
   // A run's own variables are visible to that run alone.
   const open = new ScopedStore(store);
   const isKnown = (name: string) => known.includes(name) || open.glance(name) !== undefined;
-  const { checked, findings: found } = await checkPlan(plan, { tools: tools.plain, isKnown });
+  const lookup = lookupInStore(open, { hidesUntrusted: isForModel });
+  const state: Lookup = (reference, work) => {
+    const { visibility = "model" } = open.glance(STATE) ?? {};
+    // A finding would reveal the keys of a guarded value.
+    const isSkipped = known.includes(STATE) || visibility !== "model";
+    return isSkipped ? { found: true, value: null } : lookup(reference, work);
+  };
+  const context = { tools: tools.plain, isKnown, state };
+  const { checked, findings: found } = await checkPlan(plan, context);
   const findings = new Findings(more);
   findings.addAll(found);
   findings.add(...tools.findings);
@@ -84,15 +96,15 @@ export function invalidPlan(all: Findings): ByrefError {
 
 const MAX_SAID_FINDINGS = 3;
 
-/** The names that a plan's calls refer to or read, except the run's own names. */
-function needsOf(plan: Plan, read: readonly string[]): readonly string[] {
+/** The conversation's variables that a plan's calls refer to or read. */
+function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): readonly string[] {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
-  const referred = plan.calls.flatMap(({ parameters }) =>
-    referencesIn(parameters, plan.syntaxes).flatMap(({ references }) =>
-      references.map(({ name }) => name),
-    ),
-  );
-  return [...new Set([...referred, ...read])].filter((name) => !own.has(name));
+  const referred = plan.calls
+    .flatMap(({ parameters }) => referencesIn(parameters, plan.syntaxes))
+    .flatMap(({ references }) => references)
+    .filter((reference) => !own.has(reference.name) || inherits(reference))
+    .map(({ name }) => name);
+  return [...new Set([...referred, ...read.filter((name) => !own.has(name))])];
 }
 
 /** The agent whose tools a plan calls, with its store and services. */

@@ -22,6 +22,8 @@ export interface Proposal {
   readonly text: string;
   /** True if the model that wrote the plan had seen untrusted content. */
   readonly tainted?: boolean;
+  /** True if a model wrote the plan and receives the findings. */
+  readonly isForModel?: boolean;
 }
 
 /**
@@ -29,7 +31,7 @@ export interface Proposal {
  */
 export async function proposePlan(
   planner: Planner,
-  { format, text, tainted = false }: Proposal,
+  { format, text, tainted = false, isForModel = false }: Proposal,
 ): Promise<PlanRecord> {
   const actual = byteLength(text);
   const maximum = limits.maxPlanBytes;
@@ -39,17 +41,21 @@ export async function proposePlan(
   }
   const { plan, findings } = planFormatOf(planner.services ?? {}, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
-  return recordOf(plan, planner, tainted);
+  return recordOf(plan, planner, { tainted, isForModel });
 }
 
 async function recordOf(
   read: Plan,
   { agent, store, services = {} }: Planner,
-  tainted: boolean,
+  { tainted, isForModel }: { readonly tainted: boolean; readonly isForModel: boolean },
 ): Promise<PlanRecord> {
   const tools = await toolsToCheck(read, { agent, store, services });
   const plan = (await planFormatOf(services, read.format).fit?.(read, tools.plain)) ?? read;
-  const checked = await requireValid(plan, tools, { store, more: inputFindings(plan) });
+  const checked = await requireValid(plan, tools, {
+    store,
+    more: inputFindings(plan),
+    isForModel,
+  });
   const after = checked.calls.map(({ call, dependsOn }): [string, string[]] => [
     call.id,
     [...dependsOn].map((index) => plan.calls[index]?.id ?? ""),
@@ -87,6 +93,7 @@ interface ModelProposal {
   readonly format: "json";
   readonly text: string;
   readonly tainted: boolean;
+  readonly isForModel: true;
 }
 
 /** Receives the plans that models propose. */
@@ -119,6 +126,7 @@ export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
         format: "json",
         text,
         tainted: !labels.isTrusted,
+        isForModel: true,
       });
       return {
         output: async () =>
