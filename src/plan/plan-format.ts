@@ -58,11 +58,16 @@ export interface PlanFormat {
   reads?(plan: Plan): readonly string[];
 }
 
-/** A question to a model that sees the conversation's variables and nothing else of it. */
+/** A question to a model that sees variables of the conversation and nothing else of it. */
 export interface ModelQuestion {
   readonly prompt: string;
   /** The agent's tools that the model receives, by name, and where each result is saved. */
   readonly tools: ReadonlyMap<string, SaveTarget | undefined>;
+  /**
+   * Names of the variables that the prompt shows, as the run calls them. The model is told of these and of
+   * its tools' results. Default: of all variables of the conversation.
+   */
+  readonly variables?: readonly string[];
   /** Texts in the prompt that are not variables: files. */
   readonly texts?: readonly string[];
   /** The call that asks the question. */

@@ -19,16 +19,18 @@ const written = {
   dagger: (reference: string) => `†${reference}`,
 } as const;
 
+/** The built-in syntaxes that may stand in a text. */
+export const inTexts = ["dollar", "mustache", "dagger"] as const;
+
 /**
- * Returns how a model that may use these syntaxes writes a name with its path: in dollars, else in the first
- * built-in syntax that may stand in a text. Undefined if there is none.
+ * Returns how a model that may use these syntaxes writes a name with its path: in the first of
+ * `inTexts` that is among them. Undefined if there is none.
  */
 export function writerIn(
   names: Syntaxes = ["dollar"],
 ): ((reference: string) => string) | undefined {
-  if (names.includes("dollar")) return written.dollar;
-  const first = names.find((name) => name === "mustache" || name === "dagger");
-  return first === "mustache" || first === "dagger" ? written[first] : undefined;
+  const first = inTexts.find((name) => names.includes(name));
+  return first && written[first];
 }
 
 /** Returns the requested syntaxes, given by name or as objects. Default: dollar. */

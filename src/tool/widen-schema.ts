@@ -7,8 +7,6 @@ import { type Definition, mapSubschemas } from "./json-schema.ts";
 /** Keywords that restrict strings. A reference would not satisfy them. */
 const STRING_KEYWORDS = ["enum", "const", "pattern", "format", "minLength", "maxLength"] as const;
 const REFERENCE: JSONSchema7 = { type: "string", description: "or a $reference" };
-/** For models that do not write dollars. */
-const OTHER_REFERENCE: JSONSchema7 = { type: "string", description: "or a reference" };
 /** Keywords whose schemas apply to the same value: the schema around them accepts the reference. */
 const SAME_VALUE: ReadonlySet<string> = new Set(
   "anyOf oneOf then else dependencies dependentSchemas".split(" "),
@@ -30,7 +28,9 @@ export function widenSchema(
 ): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
   if (!isObjectRoot) return schema;
-  const reference = syntaxes.includes("dollar") ? REFERENCE : OTHER_REFERENCE;
+  const reference = syntaxes.includes("dollar")
+    ? REFERENCE
+    : { ...REFERENCE, description: "or a reference" };
   let widened = schema;
   for (const depth of DEPTHS) {
     const widening = new Widening(depth, reference);

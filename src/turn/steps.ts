@@ -1,6 +1,7 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { referencesOf, wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
@@ -30,6 +31,8 @@ interface StepsOptions {
   readonly toolbox: ToolboxOptions;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
+  /** Returns the variables that the model is told of. Default: the conversation's. */
+  readonly variables?: () => readonly VariableInfo[] | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: (name: string) => void;
 }
@@ -173,10 +176,12 @@ export class Steps {
     const { taint } = this.#state;
     const hidesUntrusted = agent.untrusted === "hide";
     const { syntaxes } = referencesOf(agent);
+    const variables = this.#options.variables?.();
+    const listing = { store, taint, hidesUntrusted, syntaxes, variables };
     const request = {
       model: tools.modelFor(model, newId),
-      instructions: instructionsFor(agent),
-      messages: withVariables(messages, { store, taint, hidesUntrusted, syntaxes }),
+      instructions: variables?.length === 0 ? agent.instructions : instructionsFor(agent),
+      messages: withVariables(messages, listing),
       tools: tools.shown,
     };
     return callModel(this.#context, request, {

@@ -5,6 +5,9 @@ import type { AskModel, ModelAnswer, ModelQuestion } from "../plan/plan-format.t
 import { resolveReferences } from "../reference/resolve.ts";
 import { UrlSources } from "../tool/composed.ts";
 import { Labels } from "../store/labels.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import { ScopedStore } from "../tool/scoped-store.ts";
+import { variableIn } from "../tool/tool-output.ts";
 import type { ObservedActivity } from "../tool/observer.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import type { WrappedTool } from "../tool/wrapped-tool.ts";
@@ -20,7 +23,7 @@ import type { TurnContext } from "./turn-context.ts";
 
 /** Without `tools`: all tools of the agent. */
 type Question = Pick<ModelQuestion, "prompt" | "call" | "texts"> &
-  Partial<Pick<ModelQuestion, "tools">>;
+  Partial<Pick<ModelQuestion, "tools" | "variables">>;
 
 /** Returns the function with which an agent of this turn calls another. */
 export function askAgentFor(context: TurnContext): AskAgent {
@@ -34,10 +37,11 @@ export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskM
 }
 
 /**
- * Asks an agent one question. The agent sees the conversation's variables and nothing else of it. The steps
- * are those of a turn without a history. They are not written to the journal, and only `onChunk` receives
- * their chunks. Calls that need a person's approval are refused. Rejects with errors that end a turn, such as
- * `model_failed`, `spend_exceeded` and `limit_exceeded`, or the reason of the call's signal.
+ * Asks an agent one question. The agent sees the conversation's variables, or those of the question, and
+ * nothing else of it. The steps are those of a turn without a history. They are not written to the journal,
+ * and only `onChunk` receives their chunks. Calls that need a person's approval are refused. Rejects with
+ * errors that end a turn, such as `model_failed`, `spend_exceeded` and `limit_exceeded`, or the reason of the
+ * call's signal.
  */
 async function askAgent(
   context: TurnContext,
@@ -90,6 +94,7 @@ class SubTurn {
       ...this.#answered,
       window: [this.#questionMessage(id)],
       idSuffix: "",
+      variables: () => this.#given(),
       toolbox: {
         ask: askAgentFor(asker),
         adapt: (tool) => unattended(tool, question),
@@ -129,6 +134,18 @@ class SubTurn {
     const createdAt = new Date(now()).toISOString();
     const parts = [{ type: "text" as const, text: this.#question.prompt }];
     return { id, role: "user" as const, parts, createdAt };
+  }
+
+  /** The variables that the question shows, and those of its tools' results. Undefined: the conversation's. */
+  #given(): readonly VariableInfo[] | undefined {
+    const { variables, call } = this.#question;
+    if (variables === undefined) return undefined;
+    const results = this.#state.parts.parts.flatMap((part) =>
+      "output" in part ? (variableIn(part.output) ?? []) : [],
+    );
+    return new ScopedStore(this.#context.store, call.scope).list({
+      names: [...variables, ...results],
+    });
   }
 
   /** The value of the last text. Earlier texts are intermediate. */

@@ -69,6 +69,56 @@ Fetch it.`;
     expect(await runs.store.read("list")).toBe("They are 078.");
   });
 
+  it("which is told of the variables that it was given, and of no others", async () => {
+    const { runs, model } = runsWith([fetching, saying("Got it."), saying("A report.")]);
+    const { store } = runs;
+    await store.save({ name: "topic", value: ["bees"] });
+    await store.save({ name: "other", value: "unrelated", trusted: false });
+    const text = `@input variable:topic (select=[0])
+@tools fetch(variable=page), other
+Fetch it.
+## Write
+@input variable:page (paths-only)
+@input variable:missing
+@output variable:report
+Write.`;
+    await runs.run(text);
+    const listed = model.calls.map((call) => {
+      const told = textsOf(call).join("\n");
+      expect(told).toContain("Results of tools are variables");
+      return told.slice(told.indexOf("<variables>")).split("\n").slice(1, -1);
+    });
+    const page = "$page: object (2) {title: string, pages: number[]}";
+    const topic = "$topic: array (1) string[]";
+    expect(listed).toEqual([[topic], [topic, page], [page]]);
+    expect(store.info("report")?.trusted).toBe(true);
+  });
+
+  it("which is told of the results of its tools by their own names", async () => {
+    const { runs, model } = runsWith([fetching, saying("$fetch_1.title")]);
+    await runs.store.save({ name: "secret", value: "s", visibility: "secret" });
+    await runs.run("@tools fetch\n@output variable:title\nFetch it.");
+    const [first = [], second = []] = model.calls.map((call) => textsOf(call));
+    expect(first).toEqual(["You are researcher.", "Fetch it."]);
+    const [, name = ""] = /"\$var":"(\w+)"/.exec(second.join("\n")) ?? [];
+    expect(second.at(-1)).toBe(
+      `<variables>\n$${name}: object (2) {title: string, pages: number[]}\n</variables>`,
+    );
+  });
+
+  it("which, without any variable, gets no list of variables and no guide to references", async () => {
+    const { runs, model } = runsWith([saying("One."), saying("Two.")]);
+    await runs.store.save({ name: "topic", value: "bees" });
+    await runs.run("First.\n## Two\nSecond.");
+    expect(model.calls.map((call) => textsOf(call))).toEqual([
+      ["You are researcher.", "First.\n"],
+      ["You are researcher.", "Second."],
+    ]);
+    const silent = asking({ steps: [saying("One.")], instructions: "" });
+    await new TemplateRuns({ store: silent.store, ask: silent.ask }).run("First.");
+    expect(silent.calls.map((call) => textsOf(call))).toEqual([["First."]]);
+  });
+
   it("which knows nothing of the steps before but what it is given", async () => {
     const { runs, model } = runsWith([saying("One."), saying("Two.")]);
     await runs.run("First.\n## Two\nSecond.");

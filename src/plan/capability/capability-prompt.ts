@@ -12,7 +12,7 @@ import {
   type CapabilityTools,
   isAttribute,
 } from "./capability-tools.ts";
-import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
+import { inTexts, type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
 import { OUTPUT_PATH } from "../../tool/save-target.ts";
 import { isObject } from "../../value/json.ts";
 import type { JSONSchema7 } from "ai";
@@ -200,7 +200,7 @@ The tools:`;
 /** The tools as text for the system prompt. Undefined if there are none. */
 export function capabilityGuide(tools: CapabilityTools, syntaxes: Syntaxes): string | undefined {
   if (tools.size === 0) return undefined;
-  const known = (["dollar", "mustache", "dagger"] as const).filter((one) => syntaxes.includes(one));
+  const known = inTexts.filter((one) => syntaxes.includes(one));
   const names = known.map((one) => writerIn([one])?.("name")).join(" or ");
   const guide = guideWith(names === "" ? "" : `${names} hands a variable on. `);
   return [guide, ...Array.from(tools.values(), aboutTool)].join("\n\n");

@@ -24,6 +24,7 @@ export class StepInputs implements StepSources {
   readonly #ofFiles: ValueLabels[] = [];
   /** The texts of files that were shown. */
   readonly texts: string[] = [];
+  readonly #given = new Set<string>();
   readonly #used: Labels;
   /** The work that all directives share. */
   readonly #work = new LookupWork();
@@ -40,6 +41,11 @@ export class StepInputs implements StepSources {
         read: (path) => this.#readFile(path, files),
       };
     }
+  }
+
+  /** Names of the variables that were asked for, as the template calls them. */
+  get variables(): readonly string[] {
+    return [...this.#given];
   }
 
   /** The labels of the question. */
@@ -77,6 +83,7 @@ export class StepInputs implements StepSources {
   }
 
   #variable(name: string): string | undefined {
+    this.#given.add(name);
     return variableFor(name, this.#resources.store, this.#context.call.scope);
   }
 

@@ -62,6 +62,7 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
         prompt: rendered.prompt,
         tools,
         texts: inputs.texts,
+        variables: inputs.variables,
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };

@@ -147,6 +147,8 @@ interface ListOptions {
   readonly hidesUntrusted: boolean;
   /** How the model writes references. Default: dollars. */
   readonly syntaxes?: Syntaxes | undefined;
+  /** The variables to list. Default: the conversation's. */
+  readonly variables?: readonly VariableInfo[] | undefined;
 }
 
 /**
@@ -155,15 +157,15 @@ interface ListOptions {
  */
 export function withVariables(
   messages: readonly ModelMessage[],
-  { store, taint, hidesUntrusted, syntaxes }: ListOptions,
+  { store, taint, hidesUntrusted, syntaxes, variables }: ListOptions,
 ): ModelMessage[] {
-  const { shown, total } = listedVariables(store);
+  const { shown, total } = variables === undefined ? listedVariables(store) : newest(variables);
   if (total === 0) return [...messages];
   // The keys of a shape can also be untrusted text.
   const isUntrusted = shown.some(({ trusted, visibility }) => !trusted && visibility === "model");
   if (isUntrusted && !hidesUntrusted) taint.add();
   const more = total - shown.length;
-  const write = writerIn(syntaxes) ?? ((name) => name);
+  const write = writerIn(syntaxes) ?? String;
   const lines = [
     VARIABLES_TAG,
     ...(more > 0 ? [`(${more} older variables are not listed)`] : []),
@@ -178,7 +180,11 @@ function listedVariables(store: VariableStore) {
   const last = limits.maxListedVariables;
   if (store.runs().length === 0) return { shown: store.list({ last }), total: store.count() };
   const lasting = store.list().filter(({ scope }) => scope !== "run");
-  return { shown: lasting.slice(-last), total: lasting.length };
+  return newest(lasting);
+}
+
+function newest(variables: readonly VariableInfo[]) {
+  return { shown: variables.slice(-limits.maxListedVariables), total: variables.length };
 }
 
 /** True if there is a variable that the model's list shows. */

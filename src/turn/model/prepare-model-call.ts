@@ -42,10 +42,12 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
     }),
   );
   const prepared = await prepareTools({ tools });
+  // Providers refuse an empty message.
+  const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
   return {
     model,
     options: {
-      prompt: [{ role: "system", content: instructions }, ...messages],
+      prompt: [...system, ...messages],
       ...compact({ tools: prepared }),
       toolChoice: { type: "auto" },
     },
