@@ -7,6 +7,7 @@ export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
 export { anthropicModels, openaiCompatibleModels, openaiModels } from "./edge/models/providers.ts";
 export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
+export { fileEndpoints } from "./edge/routes/files.ts";
 export { transfers } from "./edge/routes/transfer.ts";
 export { planSupport, type PlanSupport } from "./edge/routes/plans.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";

@@ -25,6 +25,7 @@ export const errorCodes = {
   import_not_found: { status: 404, title: "There is no such import" },
   bad_import: { status: 422, title: "The file is not a complete conversation" },
   unsupported_version: { status: 422, title: "The file's version is not supported" },
+  file_not_found: { status: 404, title: "There is no such file" },
   variable_not_found: { status: 404, title: "There is no such variable" },
   variable_unknown: { status: 404, title: "There is no such variable" },
   variable_evicted: { status: 410, title: "The variable has been evicted" },

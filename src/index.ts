@@ -5,6 +5,7 @@ import {
   anthropicModels,
   capabilityWorkflows,
   createRuntime,
+  fileEndpoints,
   jwtAuthenticator,
   mcpTools,
   modelFromSettings,
@@ -30,6 +31,7 @@ const runtime = createRuntime({
   code: runCode,
   plans: planSupport(capabilityWorkflows, templates),
   transfer: transfers,
+  files: fileEndpoints,
   jwt: jwtAuthenticator,
 });
 

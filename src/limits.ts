@@ -263,8 +263,10 @@ export const maxWholeCodeBytes = 4_194_304;
 export const maxCodeCrossingChars = 12_582_912;
 /** Enforced in production; local workerd ignores it. */
 export const codeCpuMs = 10_000;
-/** Files that one listing returns: five pages of R2. */
+/** Files that one listing returns: five pages of R2. A request for another file is rejected. */
 export const maxListedFiles = 5_000;
+/** All files of a conversation. An export of them, in Base64, still fits into `maxTransferBytes`. */
+export const maxFilesBytes = 1_073_741_824;
 
 // --- MCP ---
 /** Time to begin a session. */

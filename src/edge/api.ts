@@ -5,6 +5,7 @@ import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { PlanSupport } from "./routes/plans.ts";
+import type { FileEndpoints } from "./routes/files.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import { directoryEndpoint, ticketBody, ticketEndpoint } from "./routes/worker.ts";
@@ -14,11 +15,12 @@ import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 export interface ApiOptions {
   readonly plans?: PlanSupport | undefined;
   readonly transfer?: Transfers | undefined;
+  readonly files?: FileEndpoints | undefined;
 }
 
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
-export function apiOf({ plans, transfer }: ApiOptions): Required<Api> {
-  return mergedApi([transfer?.api, coreApi, plans?.api ?? WITHOUT_PLANS]);
+export function apiOf({ plans, transfer, files }: ApiOptions): Required<Api> {
+  return mergedApi([transfer?.api, coreApi, files?.api, plans?.api ?? WITHOUT_PLANS]);
 }
 
 /** The endpoints of every application. */

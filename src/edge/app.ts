@@ -120,22 +120,19 @@ async function receive(
     const body = await readText(context, new LastMessage(limits.maxMessageBytes));
     return { body, id: endpoint.idIn(parseJson(body)) };
   }
-  if (endpoint.method === "PUT") {
-    requireSmallEnough(raw.headers.get("content-length"));
+  if (isStreamed(endpoint)) {
+    // A value without a declared length is counted as it is received.
+    const maximum = limits.maxValueBytes;
+    if (Number(raw.headers.get("content-length")) > maximum) throw tooLarge(maximum);
     return withEnd(context.var.body.pieces());
   }
   const hasBody = endpoint.body !== undefined || endpoint.content !== undefined;
   return hasBody ? { body: await readText(context) } : {};
 }
 
-/** Checks the declared length. A value without one is counted as it is received. */
-function requireSmallEnough(contentLength: string | null): void {
-  const maximum = limits.maxValueBytes;
-  if (contentLength === null || Number(contentLength) <= maximum) return;
-  throw new ByrefError(
-    "body_too_large",
-    `A value is at most ${maximum} bytes, this is ${contentLength}.`,
-  );
+/** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
+function isStreamed({ method, path }: { readonly method: string; readonly path: string }): boolean {
+  return method === "PUT" || (method === "POST" && /\/(import|variables)$/.test(path));
 }
 
 /**
@@ -160,9 +157,7 @@ function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
  */
 export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const { req } = context;
-  // Values, and parts of an import, have their own limits (`receive.ts`).
-  const isStreamedIn = req.raw.method === "PUT" || req.path === "/conversations/import";
-  const maxBytes = isStreamedIn ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
+  const maxBytes = isStreamed(req) ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
   if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   const body = new ClientBody(req.raw.body, maxBytes);
   context.set("body", body);

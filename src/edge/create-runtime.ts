@@ -12,6 +12,7 @@ import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { Settings } from "./settings.ts";
+import type { FileEndpoints } from "./routes/files.ts";
 import type { Transfers } from "./routes/transfer.ts";
 
 /**
@@ -31,6 +32,8 @@ export interface RuntimeOptions {
   readonly plans?: PlanSupport;
   /** `transfers`, for export, import and fork of conversations. Default: not supported. */
   readonly transfer?: Transfers;
+  /** `fileEndpoints`, which serve and save the files of conversations. Default: not supported. */
+  readonly files?: FileEndpoints;
   /** Size limit of variables, and retention times. Default: `limits.ts`. */
   readonly retention?: Retention;
   /**
@@ -68,12 +71,13 @@ export function createRuntime({
   code,
   plans,
   transfer,
+  files,
   retention = {},
   spend = {},
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
-  const routes = conversationRoutes(apiOf({ plans, transfer }));
+  const routes = conversationRoutes(apiOf({ plans, transfer, files }));
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
@@ -94,6 +98,6 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  const worker = createApp({ agents, authenticator, plans, transfer });
+  const worker = createApp({ agents, authenticator, plans, transfer, files });
   return { worker, Conversation, Directory: DirectoryObject };
 }

@@ -58,21 +58,16 @@ export type FileContent =
 /** Returns a relative path that stays inside of its folder. Throws `bad_path`. */
 export function filePathIn(target: string): string {
   const path = target.startsWith("file:") ? target.slice("file:".length) : target;
-  const steps = path.split("/");
-  const staysInside = steps.every((step) => step !== "" && step !== "." && step !== "..");
-  const isPlain = path.isWellFormed() && !path.includes("\\") && !hasControls(path);
-  if (staysInside && isPlain && path.length <= limits.maxFilePathChars) return path;
+  if (path.length <= limits.maxFilePathChars && !NOT_IN_PATHS.test(path)) return path;
   const message = `A file is named by a relative path of at most ${limits.maxFilePathChars} characters, without "..", e.g. file:reports/orders.csv.`;
   throw new ByrefError("bad_path", message);
 }
 
-function hasControls(text: string): boolean {
-  for (let index = 0; index < text.length; index++) {
-    const code = text.charCodeAt(index);
-    if (code < 32 || (code >= 127 && code < 160)) return true;
-  }
-  return false;
-}
+/**
+ * A second scheme, segments that are empty or lead elsewhere, backslashes, control characters, lone
+ * surrogates.
+ */
+const NOT_IN_PATHS = /^file:|(?:^|\/)\.{0,2}(?:\/|$)|[\\\p{Cc}\p{Cs}]/u;
 
 /** Chooses the format by the file's extension. Default: text for strings, JSON for other values. */
 export function formatFor(path: string, value: Json): FileFormat {

@@ -3,12 +3,13 @@ import { createApp } from "../../src/edge/app.ts";
 import { apiOf } from "../../src/edge/api.ts";
 import type { Endpoint } from "../../src/edge/http/endpoint.ts";
 import type { JsonSchema, OpenApiParameter } from "../../src/edge/openapi/document.ts";
+import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { codeOf } from "../../src/errors.ts";
 import { openApiFrom } from "../support/openapi.ts";
 
-const options = { plans: planSupport(), transfer: transfers };
+const options = { plans: planSupport(), transfer: transfers, files: fileEndpoints };
 const api = apiOf(options);
 const document = await openApiFrom(
   createApp({ agents: [], authenticator: () => "anybody", ...options }),
@@ -32,7 +33,7 @@ function validFor({ type, enum: choices, minimum, maximum, maxLength }: JsonSche
 }
 
 const calls = [...api.worker, ...api.conversation].flatMap((endpoint) => {
-  const path = endpoint.path.replaceAll(/:(\w+)/g, "{$1}");
+  const path = endpoint.path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}");
   const operation = document.paths[path]?.[endpoint.method.toLowerCase()];
   const parameters = (operation?.parameters ?? []).filter(({ in: where }) => where !== "path");
   return parameters.map((parameter) => ({ endpoint: endpoint as Endpoint<unknown>, parameter }));

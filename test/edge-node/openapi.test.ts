@@ -1,6 +1,7 @@
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
+import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
@@ -11,6 +12,7 @@ const whole = createApp({
   authenticator: () => "anybody",
   plans: planSupport(),
   transfer: transfers,
+  files: fileEndpoints,
 });
 
 describe("GET /openapi.json", () => {
@@ -33,7 +35,7 @@ describe("GET /openapi.json", () => {
     );
     const routes = whole.routes
       .filter(({ method }) => method !== "ALL")
-      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`);
+      .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}")}`);
     expect(described.sort()).toEqual([...new Set(routes)].sort());
   });
 
@@ -41,7 +43,7 @@ describe("GET /openapi.json", () => {
     const bare = await openApiFrom(createApp({ agents: [], authenticator: () => "anybody" }));
     const paths = Object.keys(bare.paths);
     expect(paths).toContain("/conversations/{id}/messages");
-    expect(paths.filter((path) => /plans|export|import|fork/.test(path))).toEqual([]);
+    expect(paths.filter((path) => /plans|export|import|fork|files/.test(path))).toEqual([]);
     expect(Object.keys(bare.components.schemas)).not.toContain("Plan");
   });
 

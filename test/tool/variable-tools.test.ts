@@ -118,6 +118,20 @@ describe.each(stores)("list_variables on $title", ({ open }) => {
 });
 
 describe.each(stores)("set_variable on $title", ({ open }) => {
+  it("saves under the next automatic name where the model gives none", async () => {
+    const store = open();
+    const tools = new Tools(store);
+    for (const name of ["variable_1", "variable_2"]) {
+      expect(await tools.fields("set_variable", { value: [1] })).toMatchObject({ $var: name });
+    }
+    expect(await store.read("variable_2")).toEqual([1]);
+    await store.save({ name: "seal", value: "s3cr3t", visibility: "sealed", trusted: false });
+    const derived = await tools.fields("set_variable", { value: "$seal", mode: "append" });
+    expect(derived).toMatchObject({ $var: "variable_3" });
+    expect(JSON.stringify(derived)).not.toContain("s3cr3t");
+    expect(store.info("variable_3")).toMatchObject({ visibility: "sealed", trusted: false });
+  });
+
   it("makes a variable of values and references, when its output is asked for", async () => {
     const store = open();
     await store.save({ name: "orders", value: [1, 2, 3], trusted: false, tool: "list_orders" });

@@ -17,6 +17,8 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "variable.updated": "changed",
   "variable.deleted": "deleted",
   "variable.evicted": "went",
+  "file.saved": "saved",
+  "file.deleted": "deleted",
   "tool.called": "called",
   "tool.done": "done",
   "tool.failed": "failed",
@@ -80,7 +82,8 @@ interface SaidProps {
 }
 
 function Said({ event, openVariable }: SaidProps) {
-  const { type, variable, tool, code, reason } = event;
+  const { type, variable, file, tool, code, reason } = event;
+  const source = tool ?? file?.path;
   const word = words[type] ?? type;
   if (variable !== undefined) {
     const { name, version, bytes } = variable;
@@ -104,7 +107,7 @@ function Said({ event, openVariable }: SaidProps) {
   }
   return (
     <>
-      {tool !== undefined && <code className="events-name">{tool}</code>} {word}
+      {source !== undefined && <code className="events-name">{source}</code>} {word}
       {code !== undefined && " "}
       {code !== undefined && <span className="events-more events-bad">{code}</span>}
     </>

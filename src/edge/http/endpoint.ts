@@ -56,7 +56,8 @@ export interface Call<Route extends string, Described extends Operation> extends
   readonly body: Described["body"] extends z.ZodType ? z.output<Described["body"]> : undefined;
 }
 
-type Parsed<Given> = { readonly [Name in keyof Given]: z.output<Given[Name]> };
+/** The parsed parameters of the schemas. */
+export type Parsed<Given> = { readonly [Name in keyof Given]: z.output<Given[Name]> };
 
 type ParamsIn<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | ParamsIn<`/${Rest}`>

@@ -13,7 +13,7 @@ export function openApiOf({ worker, conversation, components }: Required<Api>) {
   const paths: Record<string, Record<string, OpenApiOperation>> = {};
   for (const endpoint of [...worker, ...conversation]) {
     const { method, path } = endpoint;
-    const at = path.replaceAll(/:(\w+)/g, "{$1}");
+    const at = path.replaceAll(/:(\w+)(\{.+\})?/g, "{$1}");
     paths[at] = { ...paths[at], [method.toLowerCase()]: document.operation(endpoint) };
   }
   return {
@@ -136,12 +136,14 @@ const TAGS: Readonly<Record<string, string>> = {
   socket: "turns",
   variables: "variables",
   interpolate: "variables",
+  files: "files",
   plans: "plans",
 };
 
 const IN_PATHS: Readonly<Record<string, JsonSchema>> = {
   id: { type: "string", pattern: CONVERSATION_ID.source },
   name: { type: "string", pattern: "^[A-Za-z_][A-Za-z0-9_]*$", maxLength: limits.maxNameChars },
+  path: { type: "string", maxLength: limits.maxFilePathChars },
 };
 
 /** `GET /conversations/:id/variables` becomes getConversationVariables. */

@@ -45,14 +45,8 @@ export class R2Blobs implements Blobs {
       await this.#bucket.delete(keys.slice(start, start + MAX_DELETED_KEYS));
   }
 
-  async list(prefix: string): Promise<readonly string[]> {
-    const keys: string[] = [];
-    let page = await this.#bucket.list({ prefix });
-    for (;;) {
-      for (const { key } of page.objects) keys.push(key);
-      if (!page.truncated) return keys;
-      page = await this.#bucket.list({ prefix, cursor: page.cursor });
-    }
+  list(prefix: string): Promise<readonly string[]> {
+    return keysIn(this.#bucket, prefix);
   }
 
   async #bytesIn(key: string, { from, to }: ByteRange): Promise<Uint8Array | undefined> {
@@ -62,22 +56,39 @@ export class R2Blobs implements Blobs {
   }
 }
 
+/** All keys with the prefix. `check` receives their number after each page, and may throw. */
+export async function keysIn(
+  bucket: R2Bucket,
+  prefix: string,
+  check?: (count: number) => void,
+): Promise<readonly string[]> {
+  const keys: string[] = [];
+  for (let page = await bucket.list({ prefix }); ;) {
+    for (const { key } of page.objects) keys.push(key);
+    check?.(keys.length);
+    if (!page.truncated) return keys;
+    page = await bucket.list({ prefix, cursor: page.cursor });
+  }
+}
+
 /**
  * Uploads a small object with one `put`, a larger one with a multipart upload, whose parts all have one size
  * except the last.
  */
-class R2Upload implements BlobUpload {
+export class R2Upload implements BlobUpload {
   readonly #bucket: R2Bucket;
   readonly #key: string;
+  readonly #options: R2MultipartOptions | undefined;
   readonly #sent: R2UploadedPart[] = [];
   #multipart: R2MultipartUpload | undefined;
   #part = new Uint8Array();
   #heldBytes = 0;
   #isOver = false;
 
-  constructor(bucket: R2Bucket, key: string) {
+  constructor(bucket: R2Bucket, key: string, options?: R2MultipartOptions) {
     this.#bucket = bucket;
     this.#key = key;
+    this.#options = options;
   }
 
   async write(bytes: Uint8Array): Promise<void> {
@@ -95,7 +106,7 @@ class R2Upload implements BlobUpload {
     this.#isOver = true;
     const last = this.#part.subarray(0, this.#heldBytes);
     try {
-      if (this.#multipart === undefined) await this.#bucket.put(this.#key, last);
+      if (this.#multipart === undefined) await this.#bucket.put(this.#key, last, this.#options);
       else {
         await this.#send(last);
         await this.#multipart.complete(this.#sent);
@@ -134,7 +145,7 @@ class R2Upload implements BlobUpload {
   }
 
   async #send(part: Uint8Array): Promise<void> {
-    this.#multipart ??= await this.#bucket.createMultipartUpload(this.#key);
+    this.#multipart ??= await this.#bucket.createMultipartUpload(this.#key, this.#options);
     this.#sent.push(await this.#multipart.uploadPart(this.#sent.length + 1, part));
   }
 

@@ -11,6 +11,7 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../app-env.ts";
+import { keysIn } from "./r2-blobs.ts";
 
 /** A conversation's files in the bucket. A file's metadata has the labels of its content. */
 export class R2Files implements Files {
@@ -44,7 +45,8 @@ export class R2Files implements Files {
     const key = this.#keyOf(path);
     const head = await this.#bucket.head(key);
     if (head === null) return undefined;
-    requireReadable(path, head.size);
+    const advice = `file:${path} is too large to be read.`;
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], head.size, advice);
     const object = await this.#bucket.get(key, { onlyIf: { etagMatches: head.etag } });
     if (object === null) return undefined;
     if (!("body" in object)) throw writeConflict(path);
@@ -52,14 +54,11 @@ export class R2Files implements Files {
   }
 
   async list(prefix: string): Promise<readonly string[]> {
-    const paths: string[] = [];
-    const wanted = { prefix: `${this.#folder}${prefix}` };
-    for (let page = await this.#bucket.list(wanted); ;) {
-      for (const { key } of page.objects) paths.push(key.slice(this.#folder.length));
-      requireFew(prefix, paths.length);
-      if (!page.truncated) return paths;
-      page = await this.#bucket.list({ ...wanted, cursor: page.cursor });
-    }
+    const advice = `Too many files begin with "${prefix}": name fewer.`;
+    const check = (count: number) =>
+      requireAtMost(["maxListedFiles", limits.maxListedFiles], count, advice);
+    const keys = await keysIn(this.#bucket, `${this.#folder}${prefix}`, check);
+    return keys.map((key) => key.slice(this.#folder.length));
   }
 
   #keyOf(path: string): string {
@@ -71,22 +70,12 @@ function writeConflict(path: string): ByrefError {
   return new ByrefError("conflict", `file:${path} was changed by a concurrent write.`);
 }
 
-function requireReadable(path: string, actual: number): void {
-  const advice = `file:${path} is too large to be read.`;
-  requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);
-}
-
-function requireFew(prefix: string, actual: number): void {
-  const advice = `Too many files begin with "${prefix}": name fewer.`;
-  requireAtMost(["maxListedFiles", limits.maxListedFiles], actual, advice);
-}
-
 /** In R2, only the wildcard expresses "does not exist". */
 function conditionFor(expected: string | null): R2Conditional {
   return expected === null ? { etagDoesNotMatch: "*" } : { etagMatches: expected };
 }
 
-function metadataOf({
+export function metadataOf({
   visibility = "model",
   sources,
   trusted,
@@ -102,7 +91,7 @@ function metadataOf({
 }
 
 /** A file without labels was written by another program, so it is untrusted. */
-function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
+export function infoOf({ etag, customMetadata = {} }: R2Object): FileInfo {
   const { visibility, trusted, sources, addition } = customMetadata;
   const added = additionIn(addition);
   return {

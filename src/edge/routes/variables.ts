@@ -6,10 +6,11 @@ import { parsePath } from "../../reference/grammar.ts";
 import { interpolate } from "../../reference/resolve.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableStore, WriteMode } from "../../store/variable-store.ts";
 import { summaryOf } from "../../store/summary.ts";
 import { lookupFor, ScopedStore } from "../../tool/scoped-store.ts";
 import type { Path } from "../../value/path.ts";
+import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import {
   conditionsIn,
@@ -17,7 +18,7 @@ import {
   preferred,
   requireConditions,
 } from "../http/request-headers.ts";
-import { type Content, type Endpoint, endpoint } from "../http/endpoint.ts";
+import { type Content, type Endpoint, endpoint, type Parsed } from "../http/endpoint.ts";
 import {
   after,
   checked,
@@ -31,13 +32,8 @@ import {
 } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
-import {
-  etagOf,
-  guardsIn,
-  infoEtagOf,
-  metadataEtagOf,
-  serveValue,
-} from "../variables/serve-value.ts";
+import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
+import { serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
 
@@ -74,6 +70,16 @@ const description = checked(text.max(limits.maxDescriptionChars), ({ length }) =
   if (length <= most) return;
   throw new ByrefError("bad_request", `description is at most ${most} characters.`);
 });
+
+export const visibilityQuery = oneOf("visibility", ["model", "sealed", "secret"]).optional();
+
+const settings = {
+  ttl: wholeNumber("ttl", 1, limits.maxTtlSeconds).optional().describe("In seconds"),
+  pin: oneOf("pin", ["true", "false"]).optional(),
+  visibility: visibilityQuery,
+  description: description.optional(),
+  location: locationQuery,
+};
 
 const lists: readonly Endpoint<ConversationParts>[] = [
   endpoint(
@@ -163,11 +169,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
       summary: "Saves a value",
       query: {
         mode: oneOf("mode", ["replace", "append", "merge", "new"]).prefault("replace"),
-        ttl: wholeNumber("ttl", 1, limits.maxTtlSeconds).optional().describe("In seconds"),
-        pin: oneOf("pin", ["true", "false"]).optional(),
-        visibility: oneOf("visibility", ["model", "sealed", "secret"]).optional(),
-        description: description.optional(),
-        location: locationQuery,
+        ...settings,
       },
       headers: { "If-Match": guard, "If-None-Match": unless },
       content: value,
@@ -175,21 +177,19 @@ const values: readonly Endpoint<ConversationParts>[] = [
     },
     async ({ params: { id, name }, query, request }, { context }) => {
       requireName(requireWritable(name));
-      const { ttl, pin, mode, visibility, description } = query;
-      const options = {
-        mode,
-        ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
-        ...(pin === undefined ? {} : { pinned: pin === "true" }),
-        ...(visibility && { visibility }),
-        ...compact({ description }),
-      };
-      const saved = await putValue(context, { name, request, options });
-      const headers = new Headers({ etag: etagOf(saved.info) });
-      if (saved.info.name !== name) {
-        headers.set("location", `/conversations/${id}/variables/${saved.info.name}`);
-      }
-      return Response.json(saved.info, { status: saved.isNew ? 201 : 200, headers });
+      return saved(context, { id, name, request, settings: query });
     },
+  ),
+  endpoint(
+    "POST /conversations/:id/variables",
+    {
+      summary: "Saves a value without a name",
+      query: settings,
+      content: value,
+      answers: { 201: info },
+    },
+    ({ params: { id }, query, request }, { context }) =>
+      saved(context, { id, name: "", request, settings: query }),
   ),
 ];
 
@@ -252,6 +252,29 @@ const changes: readonly Endpoint<ConversationParts>[] = [
 
 /** Endpoints of a conversation's variables. */
 export const variableEndpoints = [...lists, ...values, ...changes];
+
+interface Saving {
+  readonly id: string;
+  /** Empty: the next automatic one. */
+  readonly name: string;
+  readonly request: Request;
+  readonly settings: Parsed<typeof settings> & { readonly mode?: WriteMode };
+}
+
+/** Saves the body, and names the variable in `Location` if the store has chosen its name. */
+async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
+  const { id, name, request } = saving;
+  const { mode, ttl, pin, visibility, description } = saving.settings;
+  const options = {
+    ...compact({ mode, visibility, description }),
+    ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
+    ...(pin === undefined ? {} : { pinned: pin === "true" }),
+  };
+  const { info, isNew } = await putValue(context, { name, request, options });
+  const headers = new Headers({ etag: etagOf(info) });
+  if (info.name !== name) headers.set("location", `/conversations/${id}/variables/${info.name}`);
+  return Response.json(info, { status: isNew ? 201 : 200, headers });
+}
 
 interface PageQuery {
   readonly names?: string | undefined;

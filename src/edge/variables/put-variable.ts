@@ -6,12 +6,14 @@ import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import type { ConversationContext } from "../conversation-context.ts";
+import type { ConversationData } from "../conversation-data.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
-import { etagOf, guardsIn } from "./serve-value.ts";
+import { etagOf, guardsIn } from "./etags.ts";
 import { untilEnd } from "../http/client-body.ts";
 
 export interface PutRequest {
+  /** Empty: the next automatic one. */
   readonly name: string;
   /** Its body is the value. */
   readonly request: Request;
@@ -24,11 +26,22 @@ export interface Put {
   readonly isNew: boolean;
 }
 
-/** Saves the value, and creates the conversation if it does not exist. A rejected first write creates none. */
-export async function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
+/** Saves the value, and creates the conversation if it does not exist. */
+export function putValue(context: ConversationContext, put: PutRequest): Promise<Put> {
+  return writing(context, ({ store }, signal) => putVariable(store, put, signal));
+}
+
+/**
+ * Runs a write that a deletion of the conversation stops. Creates the conversation if it does not exist; a
+ * rejected first write creates none.
+ */
+export async function writing<Result>(
+  context: ConversationContext,
+  write: (data: ConversationData, signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
   const { deletion } = context;
   try {
-    return await deletion.stoppably((signal) => putVariable(context.wake().store, put, signal));
+    return await deletion.stoppably((signal) => write(context.wake(), signal));
   } finally {
     const isUnused = context.data?.isEmpty === true && deletion.isIdle;
     await (isUnused ? deletion.start() : context.settle());
@@ -62,8 +75,13 @@ async function putVariable(
   const content = await store.receive(body, type).catch((error: unknown) => {
     throw refusal(error, isSecret);
   });
-  const keepsMetadata = options.mode !== "new";
-  const write: Write = { ...options, name, value: content, sources: ["caller"], keepsMetadata };
+  const write: Write = {
+    ...options,
+    ...(name === "" ? {} : { name }),
+    value: content,
+    sources: ["caller"],
+    keepsMetadata: options.mode !== "new" && name !== "",
+  };
   try {
     return await committed(store, write, check);
   } catch (error) {
@@ -107,8 +125,8 @@ function committed(store: VariableStore, write: Write, check: () => boolean): Pr
   return retryConflicts(store, attempt, { queuesAtOnce: isExtension(write) });
 }
 
-/** Three types are parsed as values; all others are stored as bytes with their type. */
-function storedType(request: Request): string {
+/** The media type of a body as it is stored. Three types are parsed as values; all others are stored as bytes with their type. */
+export function storedType(request: Request): string {
   const type = mediaTypeOf(request);
   if (type === undefined || type.text.length > limits.maxMediaTypeChars) {
     throw unsupportedType(request, "send application/json, text/plain, or another media type.");

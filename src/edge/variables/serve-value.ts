@@ -18,7 +18,6 @@ import {
   appliesRange,
   type ByteRange,
   byteRangeIn,
-  type Conditions,
   conditionsIn,
   contentRange,
   isNotModified,
@@ -26,6 +25,7 @@ import {
   requireConditions,
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
+import { etagOf } from "./etags.ts";
 
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
@@ -68,7 +68,7 @@ export async function serveValue(
     return respond(written((await store.read(info.name)) ?? null, served.mediaType), served);
   }
   const open = store.open(info.name);
-  if (open === undefined) throw new ByrefError("variable_not_found", `There is no ${info.name}.`);
+  if (open === undefined) throw missing(info.name);
   try {
     if (stored !== requested) return respond(await jsonBodyOf(open, stored), served);
     return await serveBytes(
@@ -80,6 +80,21 @@ export async function serveValue(
     open.close();
     throw error;
   }
+}
+
+/** Stored bytes, read in parts. */
+export interface StoredBytes extends Pick<OpenValue, "read" | "close"> {
+  readonly info: Pick<VariableInfo, "bytes">;
+}
+
+/** Serves bytes as they are stored, or the part that a `Range` selects. */
+export async function serveStored(
+  open: StoredBytes,
+  served: Served,
+  headers: Headers,
+): Promise<Response> {
+  const unchanged = notModified(headers, served);
+  return unchanged ?? serveBytes(open, served, rangeIn(headers, served, open.info.bytes));
 }
 
 /** The media types that a value can be served as, the default first. */
@@ -119,7 +134,7 @@ async function readPart(store: VariableStore, name: string, part: Part): Promise
   const slice = { from: offset, ...(limit === undefined ? {} : { to: offset + limit }) };
   const whole = isSlice ? [...path, slice] : path;
   const reading = await store.readPath(name, whole);
-  if (reading === undefined) throw new ByrefError("variable_not_found", `There is no ${name}.`);
+  if (reading === undefined) throw missing(name);
   if (reading.found) return reading.value;
   if (isSlice && reading.nearest.length === path.length) {
     throw new ByrefError("bad_request", "offset and limit are for arrays, text and bytes.");
@@ -127,6 +142,10 @@ async function readPart(store: VariableStore, name: string, part: Part): Promise
   const answer = answerFrom({ name, path: whole }, reading);
   if (answer.found) return answer.value;
   throw problemFrom(`${name}${formatPath(whole)}`, answer);
+}
+
+function missing(name: string): ByrefError {
+  return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 
 function written(value: Json, mediaType: string): string {
@@ -145,7 +164,7 @@ function rangeIn(headers: Headers, { etag }: Served, size: number): RequestedRan
 
 /** Serves the stored bytes, or a part of them selected by `Range` or the query. */
 async function serveBytes(
-  open: OpenValue,
+  open: StoredBytes,
   served: Served,
   requested: RequestedRange | Part,
 ): Promise<Response> {
@@ -178,7 +197,7 @@ function unsatisfiable(size: number): Response {
 }
 
 /** The JSON of stored records, or of a stored text. */
-async function jsonBodyOf(open: OpenValue, stored: Format): Promise<Body> {
+async function jsonBodyOf(open: StoredBytes, stored: Format): Promise<Body> {
   const size = open.info.bytes;
   if (size === 0) {
     open.close();
@@ -229,7 +248,7 @@ type Transform = (bytes: Uint8Array, from: number) => Uint8Array;
 
 /** The bytes of a small body, or for a large one a stream that reads each part on demand. */
 async function bodyOf(
-  open: OpenValue,
+  open: StoredBytes,
   { from, to }: ByteRange,
   transform: Transform = (bytes) => bytes,
 ): Promise<Body> {
@@ -299,45 +318,3 @@ const INLINE_TYPES = new Set([
   "image/webp",
   "image/gif",
 ]);
-
-/**
- * The ETag of a variable: a state, `"2-lw8x"`, and after a dot the representation, `"2-lw8x.ndjson"`. The
- * default representation has no suffix. The state is the value's version and the time of the write, because
- * versions restart after a delete.
- */
-export function etagOf(info: Written, representation = ""): string {
-  return `"${stateOf(info)}${representation}"`;
-}
-
-/** The ETag that guards a PATCH: the state of the value, and the number of metadata changes since. */
-export function metadataEtagOf(info: Written, representation = ""): string {
-  const { metadataVersion: changes } = info;
-  return `"${stateOf(info)}${changes === undefined ? "" : `-${changes}`}${representation}"`;
-}
-
-/** The ETag of the metadata as served. Reading a value changes it, but not the ETag that guards a PATCH. */
-export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt">): string {
-  return metadataEtagOf(info, `.${timeIn(info.accessedAt)}`);
-}
-
-/** Conditions for a write: every representation of a state counts as that state. */
-export function guardsIn({ ifMatch, ifNoneMatch }: Conditions): Conditions {
-  return {
-    ifMatch: withoutRepresentations(ifMatch),
-    ifNoneMatch: withoutRepresentations(ifNoneMatch),
-  };
-}
-
-type Written = Pick<VariableInfo, "version" | "updatedAt" | "metadataVersion">;
-
-function stateOf({ version, updatedAt }: Written): string {
-  return `${version}-${timeIn(updatedAt)}`;
-}
-
-function timeIn(iso: string): string {
-  return Date.parse(iso).toString(36);
-}
-
-function withoutRepresentations(etags: string | undefined): string | undefined {
-  return etags?.replace(/\.\w+"/g, '"');
-}

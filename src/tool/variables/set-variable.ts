@@ -20,7 +20,7 @@ const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
 const inputSchema = z.object({
-  name: z.string().describe("e.g. report.summary"),
+  name: z.string().optional().describe("Place, e.g. report.summary"),
   value: z.unknown().describe("References become their values"),
   mode: z.enum(["replace", "append", "merge", "new"]).optional(),
   description: z.string().optional(),
@@ -52,7 +52,10 @@ export interface Setting {
   readonly save: Prepare<Json>;
 }
 
-export type ModelWrite = Write & { readonly name: string; readonly value: Json };
+/** Without a name, the store chooses one. */
+type NamedWrite = Write & { readonly name?: string };
+
+export type ModelWrite = NamedWrite & { readonly value: Json };
 
 /** Throws if the variable cannot be written, and the errors of `resolveReferences`. */
 export async function settingOf(
@@ -62,8 +65,9 @@ export async function settingOf(
   requireWritable(context, written);
   const { value, unresolved, failed } = await resolved(written.value, context);
   const { store, labels: own } = context;
-  const current =
-    written.mode === "append" ? await store.readPath(written.name, written.path ?? []) : undefined;
+  const { name, path = [] } = written;
+  const isAdded = written.mode === "append" && name !== undefined;
+  const current = isAdded ? await store.readPath(name, path) : undefined;
   if (current?.found === true && typeof current.value === "string" && typeof value === "string") {
     // Two texts without a URL may form one together.
     if (await isComposed(current.value + value, [current.value, value])) own.compose();
@@ -97,14 +101,17 @@ async function resolved(value: Json, { resolve, labels, call }: RuntimeToolConte
 
 function writeOf(input: z.infer<typeof inputSchema>): Omit<ModelWrite, "value"> {
   const { mode, description, ttl } = input;
+  const ttlMs = ttl === undefined ? undefined : Math.ceil(ttl * 1_000);
+  const settings = compact({ mode, description, ttlMs });
+  // A repeated call gets another name.
+  if (input.name === undefined) return settings;
   const { name, path } = targetIn(input.name);
   // Repeating the call restores a replaced value, but not a value that it was added to.
   const isRepeatable = path.length === 0 && (mode === undefined || mode === "replace");
   return {
     name,
     ...(path.length === 0 ? {} : { path }),
-    ...compact({ mode, description }),
-    ...(ttl === undefined ? {} : { ttlMs: Math.ceil(ttl * 1_000) }),
+    ...settings,
     ...(isRepeatable ? { tool: NAME, ...keptInput(input) } : {}),
   };
 }
@@ -123,7 +130,6 @@ function handleOf(info: VariableInfo): Record<string, Json> {
 }
 
 type Context = Pick<RuntimeToolContext, "store" | "call">;
-type NamedWrite = Write & { readonly name: string };
 
 /**
  * Throws `bad_name`, `variable_secret` or `variable_sealed` for a place that a model may not write: a
@@ -140,7 +146,7 @@ export function requireWritable(
       "input is what was asked for: it cannot be written; choose another name.",
     );
   }
-  if (store.glance(name) === undefined) return;
+  if (name === undefined || store.glance(name) === undefined) return;
   const { visibility } = usable(store, name);
   const isAdded = visibility !== "model" && isExtension({ ...write, value: null });
   if (isAdded && call.isPlanned !== true) throw notExtended(name);
@@ -159,7 +165,8 @@ export function savingGuarded(
   const { name, mode } = write;
   // The current variable may become more guarded before it is replaced.
   const guarded = (one: Write) => {
-    const guards = [store.glance(name)?.visibility, one.visibility];
+    const current = name === undefined ? undefined : store.glance(name);
+    const guards = [current?.visibility, one.visibility];
     return {
       ...one,
       visibility: strictestVisibility(guards.filter((guard) => guard !== undefined)),

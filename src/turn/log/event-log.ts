@@ -20,6 +20,7 @@ export interface ConversationEvent {
   readonly at: string;
   readonly type: EventType;
   readonly variable?: EventVariable;
+  readonly file?: EventFile;
   /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
@@ -37,6 +38,8 @@ export type EventType =
   | "variable.updated"
   | "variable.deleted"
   | "variable.evicted"
+  | "file.saved"
+  | "file.deleted"
   | "tool.called"
   | "tool.done"
   | "tool.failed"
@@ -53,6 +56,12 @@ export type EventType =
   | "run.done"
   | "run.failed"
   | "run.cancelled";
+
+interface EventFile {
+  readonly path: string;
+  /** Absent for a file that was deleted. */
+  readonly bytes?: number;
+}
 
 /** The fields of a variable in an event. */
 export type EventVariable = Pick<

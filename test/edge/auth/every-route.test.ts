@@ -69,7 +69,7 @@ function bodyFor(route: string, { id }: Whole): unknown {
 function send(route: string, whole: Whole, headers: Record<string, string>) {
   const [method = "", pattern = "", query = ""] = route.split(" ");
   const names: Readonly<Record<string, string>> = { name: "photo", ...whole };
-  const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => names[name] ?? "x");
+  const path = pattern.replaceAll(/:(\w+)(?:\{.+\})?/g, (_, name: string) => names[name] ?? "x");
   const hasBody = method !== "GET" && method !== "DELETE";
   const init = hasBody ? json(bodyFor(route, whole), headers) : { headers };
   return call(method, path + query, init);
@@ -83,6 +83,7 @@ async function told(response: Response, { id, plan }: Whole): Promise<string> {
     .replaceAll(plan, "<plan>")
     .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, "<uuid>")
     .replaceAll(/^etag: .*$/gm, "etag: <etag>")
+    .replaceAll(/"etag":"\\"\w+\\""/g, '"etag":"<etag>"')
     .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>")
     .replaceAll(/"(?:ticket|id)":"[^"]+"/g, "<new>");
 }
@@ -93,7 +94,9 @@ const MAKES = new Set([
   "POST /conversations/:id/messages",
   "POST /conversations/:id/plans",
   "POST /conversations/:id/tickets",
+  "POST /conversations/:id/variables",
   "PUT /conversations/:id/variables/:name",
+  "PUT /conversations/:id/files/:path{[^]+}",
 ]);
 /** How one answers that never was: there is none, or nothing is in it. */
 const NOTHING = [

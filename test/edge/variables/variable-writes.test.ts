@@ -9,6 +9,60 @@ const put = (id: string, place: string, value: unknown) => {
 };
 const valueOf = async (id: string, name = "v") => (await get(id, name)).json();
 
+describe("POST without a name", () => {
+  const post = (id: string, init: RequestInit, query = "") =>
+    call("POST", `/conversations/${id}/variables${query}`, init);
+
+  it("saves each value under the next automatic name, and says where", async () => {
+    const id = newId();
+    await put(id, "variable_2", ["taken"]);
+    for (const [value, name] of [
+      [[1], "variable_3"],
+      [[1], "variable_4"],
+    ] as const) {
+      const response = await post(id, json(value), "?ttl=3600&description=posted");
+      expect(response.status).toBe(201);
+      expect(response.headers.get("location")).toBe(`/conversations/${id}/variables/${name}`);
+      const info = await response.json<Record<string, unknown>>();
+      expect(info).toMatchObject({ name, version: 1, type: "array", description: "posted" });
+      expect(info).toMatchObject({ sources: ["caller"], expiresAt: expect.any(String) });
+      expect(response.headers.get("etag")).toBe((await get(id, name)).headers.get("etag"));
+      expect(await valueOf(id, name)).toEqual(value);
+    }
+    expect(await valueOf(id, "variable_2")).toEqual(["taken"]);
+  });
+
+  it("takes what PUT takes, as a stream and with its limits", async () => {
+    const id = newId();
+    // More than a message may have.
+    const rows = "{}\n".repeat(3_000_000);
+    const records = { body: rows, headers: { "content-type": "application/x-ndjson" } };
+    expect(await (await post(id, records)).json()).toMatchObject({ count: 3_000_000 });
+    const secret = json("s3cr3t");
+    const { name } = await (await post(id, secret, "?visibility=secret")).json<{ name: string }>();
+    await problemIn(await get(id, name), "variable_secret");
+    await problemIn(await post(id, { body: "{", headers: json(1).headers ?? {} }), "bad_json");
+    await problemIn(await post(id, json(1), "?visibility=none"), "bad_request");
+  });
+
+  it("that is rejected creates no conversation, and one that breaks off no variable", async () => {
+    const id = newId();
+    await problemIn(await post(id, { body: "{", headers: json(1).headers ?? {} }), "bad_json");
+    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
+    await put(id, "", 1);
+    const broken = new ReadableStream({
+      pull(controller) {
+        controller.enqueue(new TextEncoder().encode("half"));
+        controller.error(new Error("The client has gone."));
+      },
+    });
+    const init = { body: broken, headers: { "content-type": "text/plain" } };
+    await post(id, init).catch(() => undefined);
+    const listed = await call("GET", `/conversations/${id}/variables`);
+    expect(await listed.json()).toMatchObject({ variables: [{ name: "v" }] });
+  });
+});
+
 describe("PUT with a mode", () => {
   it("appends to an array and merges into an object", async () => {
     const id = newId();

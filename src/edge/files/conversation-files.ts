@@ -1,0 +1,125 @@
+import { ByrefError, requireAtMost } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import type { Visibility } from "../../store/variable.ts";
+import { filePathIn } from "../../tool/files.ts";
+import { R2Upload } from "../platform/r2-blobs.ts";
+import { infoOf, metadataOf } from "../platform/r2-files.ts";
+import type { StoredBytes } from "../variables/serve-value.ts";
+
+/** A file as it is listed. */
+export interface FileSummary {
+  readonly path: string;
+  readonly bytes: number;
+  readonly mediaType: string;
+  /** With quotes. Changes with each write. */
+  readonly etag: string;
+  /** ISO 8601. */
+  readonly modified: string;
+  readonly visibility: Visibility;
+}
+
+export interface FilePage {
+  readonly files: readonly FileSummary[];
+  /** The `after` of the next page. Absent on the last page. */
+  readonly next?: string;
+}
+
+/** A file that can be read. A read rejects with `conflict` if the file has changed. */
+export interface StoredFile extends FileSummary {
+  readonly open: StoredBytes;
+}
+
+interface Upload {
+  readonly mediaType: string;
+  readonly visibility: Visibility;
+}
+
+/** A conversation's folder in the bucket, as its endpoints read and write it. Paths throw `bad_path`. */
+export class ConversationFiles {
+  readonly #bucket: R2Bucket;
+  readonly #folder: string;
+
+  /** `prefix`: the start of all keys of the conversation. */
+  constructor(bucket: R2Bucket, prefix: string) {
+    this.#bucket = bucket;
+    this.#folder = `${prefix}files/`;
+  }
+
+  /** Lists files in the order of their paths in UTF-8. */
+  async page({ after, limit }: { after?: string | undefined; limit: number }): Promise<FilePage> {
+    const found = await this.#bucket.list({
+      prefix: this.#folder,
+      limit,
+      include: ["httpMetadata", "customMetadata"],
+      ...(after === undefined ? {} : { startAfter: `${this.#folder}${after}` }),
+    });
+    const files = found.objects.map((object) => this.#summaryOf(object));
+    const next = found.truncated ? files.at(-1)?.path : undefined;
+    return { files, ...(next === undefined ? {} : { next }) };
+  }
+
+  async find(path: string): Promise<StoredFile | undefined> {
+    const key = this.#keyOf(path);
+    const head = await this.#bucket.head(key);
+    if (head === null) return undefined;
+    const read = async (from: number, to: number) => {
+      if (from === to) return new Uint8Array();
+      const range = { offset: from, length: to - from };
+      const object = await this.#bucket.get(key, { range, onlyIf: { etagMatches: head.etag } });
+      if (object !== null && "body" in object) return object.bytes();
+      throw new ByrefError("conflict", `${path} has changed while it was read; try again.`);
+    };
+    const open = { info: { bytes: head.size }, read, close: () => undefined };
+    return { ...this.#summaryOf(head), open };
+  }
+
+  /** Begins a file of the caller's. It is visible when the upload is complete. */
+  upload(path: string, { mediaType, visibility }: Upload): R2Upload {
+    return new R2Upload(this.#bucket, this.#keyOf(path), {
+      httpMetadata: { contentType: mediaType },
+      customMetadata: metadataOf({ visibility, sources: ["caller"] }),
+    });
+  }
+
+  async delete(path: string): Promise<void> {
+    await this.#bucket.delete(this.#keyOf(path));
+  }
+
+  /** Throws `limit_exceeded` if a file of this size does not fit beside the others. */
+  async requireRoom(path: string, bytes: number): Promise<void> {
+    const key = this.#keyOf(path);
+    let [files, sum] = [1, bytes];
+    let cursor: string | undefined;
+    do {
+      const page = await this.#bucket.list({
+        prefix: this.#folder,
+        ...(cursor === undefined ? {} : { cursor }),
+      });
+      const others = page.objects.filter((object) => object.key !== key);
+      files += others.length;
+      for (const { size } of others) sum += size;
+      requireAtMost(["maxListedFiles", limits.maxListedFiles], files, ADVICE);
+      requireAtMost(["maxFilesBytes", limits.maxFilesBytes], sum, ADVICE);
+      cursor = page.truncated ? page.cursor : undefined;
+    } while (cursor !== undefined);
+  }
+
+  #summaryOf(object: R2Object): FileSummary {
+    const { key, size, version, uploaded, httpMetadata } = object;
+    return {
+      path: key.slice(this.#folder.length),
+      bytes: size,
+      mediaType: httpMetadata?.contentType ?? "application/octet-stream",
+      // R2's own etag is the same for the same bytes of another media type.
+      etag: `"${version}"`,
+      modified: uploaded.toISOString(),
+      visibility: infoOf(object).labels.visibility,
+    };
+  }
+
+  #keyOf(path: string): string {
+    return `${this.#folder}${filePathIn(path)}`;
+  }
+}
+
+const ADVICE = "Delete some of the conversation's files.";

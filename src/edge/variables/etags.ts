@@ -1,0 +1,44 @@
+import type { VariableInfo } from "../../store/variable.ts";
+import type { Conditions } from "../http/request-headers.ts";
+
+/**
+ * The ETag of a variable: a state, `"2-lw8x"`, and after a dot the representation, `"2-lw8x.ndjson"`. The
+ * default representation has no suffix. The state is the value's version and the time of the write, because
+ * versions restart after a delete.
+ */
+export function etagOf(info: Written, representation = ""): string {
+  return `"${stateOf(info)}${representation}"`;
+}
+
+/** The ETag that guards a PATCH: the state of the value, and the number of metadata changes since. */
+export function metadataEtagOf(info: Written, representation = ""): string {
+  const { metadataVersion: changes } = info;
+  return `"${stateOf(info)}${changes === undefined ? "" : `-${changes}`}${representation}"`;
+}
+
+/** The ETag of the metadata as served. Reading a value changes it, but not the ETag that guards a PATCH. */
+export function infoEtagOf(info: Written & Pick<VariableInfo, "accessedAt">): string {
+  return metadataEtagOf(info, `.${timeIn(info.accessedAt)}`);
+}
+
+/** Conditions for a write: every representation of a state counts as that state. */
+export function guardsIn({ ifMatch, ifNoneMatch }: Conditions): Conditions {
+  return {
+    ifMatch: withoutRepresentations(ifMatch),
+    ifNoneMatch: withoutRepresentations(ifNoneMatch),
+  };
+}
+
+type Written = Pick<VariableInfo, "version" | "updatedAt" | "metadataVersion">;
+
+function stateOf({ version, updatedAt }: Written): string {
+  return `${version}-${timeIn(updatedAt)}`;
+}
+
+function timeIn(iso: string): string {
+  return Date.parse(iso).toString(36);
+}
+
+function withoutRepresentations(etags: string | undefined): string | undefined {
+  return etags?.replace(/\.\w+"/g, '"');
+}
