@@ -92,8 +92,8 @@ export class PlanKills {
 
   /** Runs the workflow as a plan, undisturbed. */
   runWorkflow(conversation: string): Promise<PlanView> {
-    const body = { type: "application/xml", text: WORKFLOW };
-    return this.#runPlan(conversation, body, [], "?agent=writer");
+    const body = { type: "application/xml", text: WORKFLOW, query: "?agent=writer" };
+    return this.#runPlan(conversation, body, []);
   }
 
   /** Has a model write the workflow in one answer, ends the server each time, and returns the variables. */
@@ -118,9 +118,8 @@ export class PlanKills {
 
   async #runPlan(
     conversation: string,
-    body: Body,
+    { query = "", ...body }: Body & { readonly query?: string },
     kills: readonly Kill[],
-    query = "",
   ): Promise<PlanView> {
     this.#expect(kills);
     const root = `/conversations/${conversation}/plans`;
