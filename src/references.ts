@@ -15,6 +15,7 @@ export {
   type View,
 } from "./reference/reference.ts";
 export type { Found, Lookup, Missing } from "./reference/lookup.ts";
+export { type Mention, type MentionOptions, referencesIn } from "./reference/references-in.ts";
 export {
   type Interpolation,
   interpolate,

@@ -1,6 +1,6 @@
 import { asSchema, type JSONSchema7, type ToolSet } from "ai";
 import type { Finding, PlanCall } from "./plan.ts";
-import { type Need, referencesIn } from "../reference/references-in.ts";
+import { type Need, needsIn } from "../reference/needs-in.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
 import { issuesOf, jsonSchemaOf } from "../tool/tool-input.ts";
@@ -60,7 +60,7 @@ export function parameterTexts(
     const { inner, path } = next;
     if (typeof inner === "string") {
       const at = path.join(".");
-      const needs = referencesIn(inner, syntaxes).map((need) => ({ ...need, at }));
+      const needs = needsIn(inner, syntaxes).map((need) => ({ ...need, at }));
       texts.push({ path, text: inner, needs });
     } else if (isJsonArray(inner) || isJsonObject(inner)) {
       const entries = (isJsonArray(inner) ? [...inner.entries()] : Object.entries(inner)).map(

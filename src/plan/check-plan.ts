@@ -17,7 +17,7 @@ import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
 import { type Lookup, LookupWork, type Missing } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
-import { type Need, referencesIn } from "../reference/references-in.ts";
+import { type Need, needsIn } from "../reference/needs-in.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import { formatPath } from "../value/path.ts";
@@ -249,7 +249,7 @@ class Check {
   /** Models write dollar references elsewhere. In a plan they would stay text. */
   #checkDollars(call: PlanCall): void {
     if (this.#plan.format !== "json") return;
-    for (const { at, source, references } of referencesIn(call.parameters, ["dollar"])) {
+    for (const { at, source, references } of needsIn(call.parameters, ["dollar"])) {
       const isMeant = references.some(
         ({ name }) => name === "input" || this.#index.has(name) || this.#context.isKnown(name),
       );

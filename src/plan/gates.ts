@@ -2,11 +2,11 @@ import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
 import type { Plan, PlanCall, Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
-import { referencesIn } from "../reference/references-in.ts";
+import { needsIn } from "../reference/needs-in.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */
 export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {
-  return referencesIn(parameters, syntaxes).flatMap(({ references }) =>
+  return needsIn(parameters, syntaxes).flatMap(({ references }) =>
     references.flatMap(({ name, path: [first] }) =>
       name === GATES && first !== undefined && "key" in first ? [first.key] : [],
     ),

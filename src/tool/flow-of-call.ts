@@ -1,6 +1,6 @@
 import { isJsonObject, type Json } from "../value/json.ts";
 import type { Reference } from "../reference/reference.ts";
-import { referencesIn } from "../reference/references-in.ts";
+import { needsIn } from "../reference/needs-in.ts";
 import type { CallFlow } from "./call-flow.ts";
 import { saveTargetIn, splitInput } from "./save-target.ts";
 import { nameFor } from "./scoped-store.ts";
@@ -20,7 +20,7 @@ export function flowOf(
   const wanted = typeof target === "string" ? target : chosen;
   const stored = (name: string) => nameFor(name, store, scope) ?? name;
   const own = tool.names(input);
-  const reads = referencesIn(input, syntaxes).flatMap(({ source, operator, references }) =>
+  const reads = needsIn(input, syntaxes).flatMap(({ source, operator, references }) =>
     references.map((reference) => ({
       ...reference,
       name: stored(reference.name),

@@ -4,6 +4,7 @@ import {
   interpolate,
   type Lookup,
   lookupIn,
+  referencesIn,
   resolveReferences,
   type Unresolved,
 } from "byref/references";
@@ -40,6 +41,14 @@ it("expands a stream of text, however it is cut", async () => {
     // ---
     expect(await joined(expanded)).toBe("In Oslo it has 2 °C, for $5.");
   }
+});
+
+it("finds what a text mentions", async () => {
+  const lookup = lookupIn(values);
+  // --- what a text mentions
+  const mentioned = await referencesIn("In $city.name, for $5 and $nobody", lookup);
+  // ---
+  expect(mentioned).toEqual([{ source: "$city.name", name: "city", path: [{ key: "name" }] }]);
 });
 
 describe("what a reference prints", () => {

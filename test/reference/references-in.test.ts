@@ -1,60 +1,84 @@
 import { describe, expect, it } from "vitest";
-import { type Need, referencesIn } from "../../src/reference/references-in.ts";
+import { type Lookup, lookupIn, type Missing, referencesIn } from "../../src/references.ts";
 
-const reference = (name: string) => ({ name, path: [] });
+const values = { x: { a: [1, 2] }, name: "n", s: "secret", gone: 0 };
 
-function need(at: string, source: string, name: string): Need {
-  return { at, source, operator: "all", references: [reference(name)] };
+/** A lookup that knows some names, and notes which it was asked for. */
+function noting(asked: string[] = []): Lookup {
+  const open = lookupIn(values);
+  const missing = new Map<string, Missing["reason"]>([
+    ["s", "secret"],
+    ["gone", "evicted"],
+  ]);
+  return async (reference, work) => {
+    asked.push(reference.name);
+    const reason = missing.get(reference.name);
+    return reason === undefined ? open(reference, work) : { found: false, reason };
+  };
 }
 
-describe("the references in a value", () => {
-  it("are those of all of its strings, in the order in which they are written", () => {
-    const value = { a: "$x", b: ["no", { c: "${y} and $z" }], d: 1, e: null, f: "$w" };
-    expect(referencesIn(value)).toEqual([
-      need("a", "$x", "x"),
-      need("b.1.c", "${y}", "y"),
-      need("b.1.c", "$z", "z"),
-      need("f", "$w", "w"),
+async function sourcesIn(text: string, ...options: readonly object[]): Promise<readonly string[]> {
+  const found = await referencesIn(text, noting(), ...options);
+  return found.map(({ source }) => source);
+}
+
+describe("the references in a text", () => {
+  it("have their source, name and path, in the written order", async () => {
+    expect(await referencesIn("The $x.a[-1] of ${name} and $x.", noting())).toEqual([
+      { source: "$x.a[-1]", name: "x", path: [{ key: "a" }, { index: -1 }] },
+      { source: "${name}", name: "name", path: [] },
+      { source: "$x", name: "x", path: [] },
+    ]);
+    expect(await referencesIn("$name", noting())).toEqual([
+      { source: "$name", name: "name", path: [] },
+    ]);
+    expect(await referencesIn("", noting())).toEqual([]);
+  });
+
+  it("are those whose name is known, whatever there is at their path", async () => {
+    expect(await sourcesIn("$nobody $5 $HOME $x.b $s $gone.a $constructor $__proto__")).toEqual([
+      "$x.b",
+      "$s",
+      "$gone.a",
     ]);
   });
 
-  it("of one string stand nowhere in particular", () => {
-    expect(referencesIn("$x")).toEqual([need("", "$x", "x")]);
-    expect(referencesIn(["$x"])).toEqual([need("0", "$x", "x")]);
+  it("may be in the path of a name that is not known", async () => {
+    expect(await sourcesIn("$nobody['$name']")).toEqual(["$name"]);
+    expect(await sourcesIn("$x['$name']")).toEqual(["$x['$name']"]);
   });
 
-  it("have their paths, whole and embedded", () => {
-    const references = [{ name: "x", path: [{ key: "a" }, { index: 0 }] }];
-    expect(referencesIn("$x.a[0]")).toMatchObject([{ source: "$x.a[0]", references }]);
-    expect(referencesIn("a $x.a[0].")).toMatchObject([{ source: "$x.a[0]", references }]);
+  it("are not escaped, and in code only if it is read", async () => {
+    expect(await sourcesIn("\\$x $name")).toEqual(["$name"]);
+    expect(await sourcesIn("`$x` $name")).toEqual(["$x", "$name"]);
+    expect(await sourcesIn("`$x` $name", { inCode: false })).toEqual(["$name"]);
   });
 
-  it("are looked for in code, and not where they are escaped or in keys", () => {
-    expect(referencesIn({ $k: "`$x` \\$y $z" })).toEqual([
-      need("$k", "$x", "x"),
-      need("$k", "$z", "z"),
+  it("are of the syntaxes that are asked for", async () => {
+    const text = "$x {{ x.a }} †name || †s";
+    expect(await sourcesIn(text)).toEqual(["$x"]);
+    expect(await sourcesIn(text, { syntaxes: ["mustache", "dagger"] })).toEqual([
+      "{{ x.a }}",
+      "†name",
+      "†s",
     ]);
-    expect(referencesIn("$5 and $")).toEqual([]);
+    const target = { syntaxes: ["target"] };
+    expect(await sourcesIn("variable:x.a", target)).toEqual(["variable:x.a"]);
+    expect(await sourcesIn("variable:nobody", target)).toEqual([]);
+    expect(await sourcesIn("see variable:x.a", target)).toEqual([]);
   });
 
-  it("are of the syntaxes that are asked for", () => {
-    const value = "$x †y {{z}}";
-    expect(referencesIn(value).map(({ source }) => source)).toEqual(["$x"]);
-    const sources = referencesIn(value, ["mustache", "dagger"]).map(({ source }) => source);
-    expect(sources).toEqual(["†y", "{{z}}"]);
-    expect(referencesIn("{{z}}", ["dollar", "mustache"])).toEqual([need("", "{{z}}", "z")]);
+  it("cost one lookup for each name, and a text without any costs none", async () => {
+    const asked: string[] = [];
+    const text = "$x $nobody $x.a ".repeat(4_000);
+    expect(await referencesIn(text, noting(asked))).toHaveLength(8_000);
+    expect(asked).toEqual(["x", "nobody"]);
+    await referencesIn("plain text, $5", noting(asked));
+    expect(asked).toHaveLength(2);
   });
 
-  it("are alternatives where one of them is enough, or all are needed", () => {
-    const references = [reference("x"), reference("y")];
-    for (const [source, operator] of [
-      ["†x || †y", "first"],
-      ["†x && †y", "all"],
-    ] as const) {
-      expect(referencesIn({ a: source }, ["dollar", "dagger"])).toEqual([
-        { at: "a", source, operator, references },
-      ]);
-    }
-    expect(referencesIn("†x || †y && †z", ["dagger"])).toEqual([]);
+  it("are not known if the lookup fails", async () => {
+    const failing: Lookup = () => Promise.reject(new Error("gone"));
+    await expect(referencesIn("$x", failing)).rejects.toThrow("gone");
   });
 });

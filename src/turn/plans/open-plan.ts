@@ -12,7 +12,7 @@ import { dayAt, type PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
 import { RESERVED_NAMES, STATE } from "../../plan/run-names.ts";
 import type { Lookup } from "../../reference/lookup.ts";
-import { referencesIn } from "../../reference/references-in.ts";
+import { needsIn } from "../../reference/needs-in.ts";
 import { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
@@ -100,7 +100,7 @@ const MAX_SAID_FINDINGS = 3;
 function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): readonly string[] {
   const own = new Set([...RESERVED_NAMES, ...plan.runNames]);
   const referred = plan.calls
-    .flatMap(({ parameters }) => referencesIn(parameters, plan.syntaxes))
+    .flatMap(({ parameters }) => needsIn(parameters, plan.syntaxes))
     .flatMap(({ references }) => references)
     .filter((reference) => !own.has(reference.name) || inherits(reference))
     .map(({ name }) => name);
