@@ -96,6 +96,12 @@ export class Conversation {
     return this.#play(options, (turn) => resumeTurn(turn, [{ approvalId, approved: true }]));
   }
 
+  /** The newest turn goes on: a person has refused the first call that waits. */
+  deny(options: Omit<SayOptions, "question">): Promise<Turn> {
+    const [approvalId = ""] = waitingCalls(this.history.newest()).keys();
+    return this.#play(options, (turn) => resumeTurn(turn, [{ approvalId, approved: false }]));
+  }
+
   async #play(
     { steps, signal, onChunk, model }: SayOptions,
     work: (options: TurnOptions) => Promise<TurnResult>,

@@ -1,0 +1,226 @@
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import * as limits from "../../src/limits.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation, type ConversationOptions, type Turn } from "../support/turn.ts";
+
+const done: Step = [text("Done."), finish()];
+
+type Call = readonly [tool: string, input: object];
+
+function stepWith(calls: readonly Call[]): Step {
+  const parts = calls.flatMap(([name, input], index) => toolCall(name, input, { id: `c${index}` }));
+  return [...parts, finish("tool-calls")];
+}
+
+/** A conversation whose tools record their inputs in the order in which they begin. */
+function conversationWith(more: Partial<ConversationOptions> & { readonly tools?: ToolSet } = {}) {
+  const seen: unknown[] = [];
+  const echo = tool({
+    inputSchema: z.object({ v: z.unknown() }),
+    execute: ({ v }) => {
+      seen.push(v);
+      return { said: v };
+    },
+  });
+  const guarded = tool({
+    inputSchema: z.object({ v: z.unknown() }),
+    needsApproval: true,
+    execute: ({ v }) => {
+      seen.push(["guarded", v]);
+      return { said: v };
+    },
+  });
+  const { tools = {}, ...options } = more;
+  const chat = new Conversation({
+    agent: {
+      name: "test",
+      description: "For tests.",
+      instructions: "Help.",
+      outputPath: true,
+      policies: { echo: { secrets: ["key"] } },
+      tools: { echo, guarded, ...tools },
+    },
+    ...options,
+  });
+  return { chat, seen };
+}
+
+function errorsIn({ chunks }: Turn): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    chunks.flatMap((chunk) =>
+      chunk.type === "tool-output-error" ? [[chunk.toolCallId, chunk.errorText]] : [],
+    ),
+  );
+}
+
+describe("large steps", () => {
+  it("of as many calls as a step may have, each after the one behind it, run from the end", async () => {
+    const { chat, seen } = conversationWith();
+    const last = limits.maxStepCalls - 1;
+    const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
+      "echo",
+      { v: at === last ? 0 : `$v${at + 1}.said`, _outputPath: `$v${at}` },
+    ]);
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(errorsIn(turn)).toEqual({});
+    expect(seen).toHaveLength(limits.maxStepCalls);
+    expect(await chat.store.read("v0")).toEqual({ said: 0 });
+  });
+
+  it("of calls that each read all others run nothing", async () => {
+    const { chat, seen } = conversationWith();
+    const all = Array.from({ length: limits.maxStepCalls }, (_, at) => `$v${at}`).join(" ");
+    const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
+      "echo",
+      { v: all, _outputPath: `$v${at}` },
+    ]);
+    const errors = Object.values(errorsIn(await chat.say({ steps: [stepWith(calls), done] })));
+    expect(seen).toEqual([]);
+    expect(errors).toHaveLength(limits.maxStepCalls);
+    expect(errors.every((error) => error.startsWith("skipped: "))).toBe(true);
+  });
+
+  it("with many references in each call wait for the one that writes", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.store.save({ name: "old", value: "o" });
+    const words = Array.from({ length: 900 }, (_, at) => `$n${at}`).join(" ");
+    const many = { v: `${words} $new.said ${"$old ".repeat(99)}` };
+    const calls: Call[] = Array.from({ length: 8 }, () => ["echo", many]);
+    calls.push(["echo", { v: "x", _outputPath: "$new" }]);
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(errorsIn(turn)).toEqual({});
+    expect(seen[0]).toBe("x");
+    expect(seen).toHaveLength(9);
+    expect(seen.slice(1).every((v) => String(v).includes("$n899 x o o"))).toBe(true);
+  });
+});
+
+describe("calls with more references than an input may have", () => {
+  it("fail by that limit, and the others run", async () => {
+    const { chat, seen } = conversationWith();
+    const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
+    const calls: readonly Call[] = [
+      ["echo", { v }],
+      ["echo", { v: `${v} $new`, _outputPath: "$other" }],
+      ["echo", { v: "$other" }],
+      ["echo", { v: "x", _outputPath: "$new" }],
+    ];
+    const errors = errorsIn(await chat.say({ steps: [stepWith(calls), done] }));
+    expect(seen).toEqual(["x"]);
+    expect(errors).toEqual({
+      c0: expect.stringMatching(/^limit_exceeded: /u),
+      c1: expect.stringMatching(/^limit_exceeded: /u),
+      c2: expect.stringMatching(/^skipped: \$other/u),
+    });
+  });
+});
+
+describe("a call in the middle of a chain that a person decides on", () => {
+  const chain: readonly Call[] = [
+    ["echo", { v: 1, _outputPath: "$a" }],
+    ["guarded", { v: "$a.said", _outputPath: "$b" }],
+    ["echo", { v: "$b.said", _outputPath: "$c" }],
+    ["echo", { v: "$c.said" }],
+  ];
+
+  it("holds up those behind it, which run when it has run", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.say({ steps: [stepWith(chain)] });
+    expect(seen).toEqual([1]);
+    expect(Object.keys(chat.history.newest()?.deferred ?? {})).toEqual(["c2", "c3"]);
+    const turn = await chat.approve({ steps: [done] });
+    expect(errorsIn(turn)).toEqual({});
+    expect(seen).toEqual([1, ["guarded", 1], 1, 1]);
+    expect(turn.result.finishReason).toBe("stop");
+  });
+
+  it("that is denied has them skipped", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.say({ steps: [stepWith(chain)] });
+    const turn = await chat.deny({ steps: [done] });
+    expect(seen).toEqual([1]);
+    expect(errorsIn(turn)).toEqual({
+      c2: expect.stringMatching(/^skipped: \$b/u),
+      c3: expect.stringMatching(/^skipped: \$c/u),
+    });
+    expect(turn.result.finishReason).toBe("stop");
+  });
+
+  it("asks again if what it reads has changed, and those behind it still wait", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.say({ steps: [stepWith(chain)] });
+    await chat.store.save({ name: "a", value: { said: 2 } });
+    await chat.approve({ steps: [] });
+    expect(seen).toEqual([1]);
+    await chat.approve({ steps: [done] });
+    expect(seen).toEqual([1, ["guarded", 2], 2, 2]);
+  });
+});
+
+describe("deferred calls", () => {
+  it("never begin after a stop, and have an outcome", async () => {
+    const stop = new AbortController();
+    const slow = tool({
+      inputSchema: z.object({}),
+      execute: () => {
+        stop.abort(new Error("stopped"));
+        return 1;
+      },
+    });
+    const { chat, seen } = conversationWith({ tools: { slow } });
+    const calls: readonly Call[] = [
+      ["slow", { _outputPath: "$a" }],
+      ["echo", { v: "$a" }],
+    ];
+    const step = stepWith(calls);
+    const turn = await chat.say({ steps: [step, done], signal: stop.signal });
+    expect(seen).toEqual([]);
+    expect(Object.keys(errorsIn(turn))).toContain("c1");
+    expect(chat.history.newest()?.deferred).toBeUndefined();
+    const next = await chat.say({ steps: [done] });
+    expect(next.result.finishReason).toBe("stop");
+  });
+
+  it("do not begin when the money for calls is spent", async () => {
+    const { chat, seen } = conversationWith({ spendLimits: { turn: { toolCalls: 1 } } });
+    const calls: readonly Call[] = [
+      ["echo", { v: 1, _outputPath: "$a" }],
+      ["echo", { v: "$a" }],
+    ];
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(seen).toEqual([1]);
+    expect(errorsIn(turn)["c1"]).toMatch(/^turn_stopped: /u);
+    expect(JSON.stringify(turn.chunks)).toContain("spend_exceeded");
+    expect((await chat.say({ steps: [done] })).result.finishReason).toBe("stop");
+  });
+
+  it("get a secret only if the policy lists their tool, and no text of it goes out", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.store.save({ name: "key", value: "k1", visibility: "secret" });
+    const calls: readonly Call[] = [
+      ["echo", { v: "go", _outputPath: "$a" }],
+      ["echo", { v: ["$a.said", "$key"] }],
+      ["guarded", { v: ["$a.said", "$key"] }],
+    ];
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(seen).toEqual(["go", ["go", "k1"]]);
+    expect(errorsIn(turn)["c2"]).toMatch(/^variable_secret: /u);
+    expect(JSON.stringify(turn.chunks)).not.toContain("k1");
+    expect(JSON.stringify(turn.calls)).not.toContain("k1");
+  });
+
+  it("get nothing by the name of a run's variable", async () => {
+    const { chat, seen } = conversationWith();
+    await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1" });
+    const calls: readonly Call[] = [
+      ["echo", { v: "$state_r1.n" }],
+      ["echo", { v: 2, _outputPath: "$state_r1" }],
+    ];
+    const turn = await chat.say({ steps: [stepWith(calls), done] });
+    expect(seen).not.toContain(1);
+    expect(errorsIn(turn)["c1"]).toBeDefined();
+    expect(await chat.store.read("state_r1")).toEqual({ n: 1 });
+  });
+});
