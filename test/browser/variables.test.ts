@@ -27,6 +27,29 @@ async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
   await panel.dispatchEvent("drop", { dataTransfer });
 }
 
+describe("a file of the conversation", () => {
+  it("is listed beside the variables, and downloaded under its name", async ({ open, demo }) => {
+    const { page, id, variables } = await variablesPage({ open, demo });
+    const put = async (path: string, query = "") => {
+      const url = `${demo.url}/conversations/${id}/files/${path}${query}`;
+      const init = { method: "PUT", body: "a,b", headers: { "content-type": "text/csv" } };
+      expect((await fetch(url, init)).status).toBe(201);
+    };
+    await put("reports/%23%20umsätze.csv");
+    await put("key.txt", "?visibility=secret");
+    // What changes in the conversation renews the list.
+    await variables.put("second", 2);
+    const files = page.getByRole("region", { name: "Files" });
+    await files.getByText("2 files").waitFor();
+    expect(await files.getByRole("button", { name: "key.txt" }).isDisabled()).toBe(true);
+    const downloading = page.waitForEvent("download");
+    await files.getByRole("button", { name: "reports/# umsätze.csv" }).click();
+    const download = await downloading;
+    expect(download.suggestedFilename()).toMatch(/umsätze\.csv$/);
+    expect(readFileSync(await download.path(), "utf8")).toBe("a,b");
+  });
+});
+
 describe("a file that is dropped", () => {
   it("is a variable: records of a CSV, values of a JSON", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });

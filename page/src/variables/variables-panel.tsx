@@ -3,6 +3,7 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
+import { FileList } from "./file-list.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useAttempt } from "./use-attempt.ts";
 import { useUploads } from "./use-uploads.ts";
@@ -58,7 +59,7 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
     >
       {selected === undefined ? (
         <Overview
-          {...{ session, listed, uploads, chosen }}
+          {...{ session, revision, listed, uploads, chosen }}
           onSelect={(name) => {
             setChosen(name);
             onSelect(name);
@@ -80,14 +81,14 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
   );
 }
 
-interface OverviewProps extends Pick<VariablesPanelProps, "session"> {
+interface OverviewProps extends Pick<VariablesPanelProps, "session" | "revision"> {
   readonly chosen: string | undefined;
   readonly onSelect: (name: string) => void;
   readonly listed: ReturnType<typeof useVariables>;
   readonly uploads: ReturnType<typeof useUploads>;
 }
 
-function Overview({ session, listed, uploads, chosen, onSelect }: OverviewProps) {
+function Overview({ session, revision, listed, uploads, chosen, onSelect }: OverviewProps) {
   const [problem, attempt] = useAttempt();
   const { value, error, reload, showMore } = listed;
   const { variables } = session.client.conversation(session.conversation);
@@ -120,6 +121,7 @@ function Overview({ session, listed, uploads, chosen, onSelect }: OverviewProps)
           Show older ones
         </button>
       ) : null}
+      <FileList session={session} revision={revision} />
     </>
   );
 }

@@ -5,7 +5,8 @@ import type { ConversationContext } from "../conversation-context.ts";
 import { untilEnd } from "../http/client-body.ts";
 import { conditionsIn, requireConditions } from "../http/request-headers.ts";
 import { storedType, writing } from "../variables/put-variable.ts";
-import type { ConversationFiles, FileSummary } from "./conversation-files.ts";
+import type { ConversationFiles } from "./conversation-files.ts";
+import type { FileSummary } from "./file-page.ts";
 
 /** A write of one file over HTTP. */
 export interface FileChange {

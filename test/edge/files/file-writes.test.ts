@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
-import type { FileSummary } from "../../../src/edge/files/conversation-files.ts";
+import type { FileSummary } from "../../../src/edge/files/file-page.ts";
 import { fileEndpoints } from "../../../src/edge/routes/files.ts";
 import * as limits from "../../../src/limits.ts";
 import { call, newId, problemIn, put } from "../../support/edge.ts";
