@@ -22,6 +22,15 @@ it("a store of tables that were just made reads nothing, and all that is there a
   expect(store.list().map(({ name }) => name)).toEqual(["a"]);
 });
 
+it("a store of tables that were just made still finds all of many when one is deleted", async () => {
+  const store = new SqlStore(migratedSql(), { now, isNew: true });
+  const names = Array.from({ length: 51 }, (_, index) => `v_${index}`);
+  for (const name of names) await store.save({ name, value: 1 });
+  store.delete("v_50");
+  expect(store.info("v_0")).toBeDefined();
+  expect(store.list().map(({ name }) => name)).toEqual(names.slice(0, 50));
+});
+
 describe("what a call costs", () => {
   it("a save of a small value writes one row, new or not, named or not", async () => {
     const sql = migratedSql();

@@ -216,7 +216,9 @@ export class SqlRows implements Rows {
   #uncache(name: string): void {
     const isAll = this.#newest !== undefined && this.#newest.size < MAX_CACHED;
     // Otherwise another one is now among the newest.
-    if (this.#newest?.delete(name) === true && !isAll) this.#newest = undefined;
+    if (this.#newest?.delete(name) !== true || isAll) return;
+    this.#newest = undefined;
+    this.#isNew = false;
   }
 }
 
