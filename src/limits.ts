@@ -207,6 +207,8 @@ export const maxFindingChars = 1_000;
 export const maxFindingPlaceChars = 300;
 /** Length of the reason why a call failed or was skipped. */
 export const maxCallReasonChars = 1_000;
+/** Length of a run's state in its stream. Of a longer one only a handle is streamed. */
+export const maxStreamedStateChars = 65_536;
 /** All values of a plan's view together. Values that do not fit stay as written or are omitted. */
 export const maxPlanViewChars = 4_194_304;
 /** Length of one plan in the list of plans. A longer plan is listed without its calls. */

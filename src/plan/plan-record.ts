@@ -53,6 +53,10 @@ export interface CallState {
   readonly places?: readonly string[];
   /** A digest of the input with which the call was started. */
   readonly pin?: string;
+  /** The result: a value of at most `maxShownResultChars`, else a handle. Of a guarded value only its name. */
+  readonly output?: Json;
+  /** The conversation's variable that keeps a result which is not shown in full, as long as the run. */
+  readonly kept?: string;
 }
 
 /** `waiting`: all remaining calls wait for a gate. */

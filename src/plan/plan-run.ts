@@ -13,13 +13,15 @@ import {
 } from "./plan-record.ts";
 import type { PlanCall } from "./plan.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
-import { GATES, nameInRun, scopeOfRun } from "./run-names.ts";
+import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
+import { shortOutput } from "../tool/shown-result.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
 import { clip } from "../value/characters.ts";
+import { compact, type Json } from "../value/json.ts";
 import { workOfRun } from "../value/work.ts";
 
 export interface PlanRunOptions {
@@ -180,11 +182,18 @@ export class PlanRun {
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event interleaves between the awaited save and the following lines.
-      const { info, places } = await run.save();
+      const { info, places, kept, ...saved } = await run.save();
       const isKept = info !== undefined || places !== undefined;
       if (!isKept && checked.target !== undefined) throw tooLarge(call.tool);
       if (info !== undefined) store.holds.hold(this.record.id, info.name);
-      this.#setCall(checked, { status: "done", places: places ?? [] });
+      // Outputs consist of JSON.
+      const output = saved.shown ?? shortOutput(saved.output as Json);
+      this.#setCall(checked, {
+        status: "done",
+        places: places ?? [],
+        output,
+        ...compact({ kept }),
+      });
     } catch (error) {
       this.#setCall(checked, failedWith(error));
     }
@@ -195,14 +204,15 @@ export class PlanRun {
   }
 
   #optionsFor({ call, target }: CheckedCall): CallOptions {
-    const { keyPrefix, observer } = this.#options;
+    const { keyPrefix, observer, checked } = this.#options;
     return {
       toolCallId: `${this.record.id}/${call.id}`,
       messages: [],
       isPlanned: true,
       signal: this.#signal,
       idempotencyKey: `${keyPrefix}/${this.record.id}/${call.id}`,
-      scope: scopeOfRun(this.record.id, this.#options.checked),
+      scope: scopeOfRun(this.record.id, checked),
+      keepAs: keptName(this.record.id, checked.plan, call.id),
       observer,
       work: new LookupWork(1, { whole: this.#reads }),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),

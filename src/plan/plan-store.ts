@@ -17,16 +17,19 @@ import {
   shortRecordIn,
   statusIn,
 } from "./plan-rows.ts";
-import { firstRow, hasTable, numberIn, type Sql, textIn } from "../store/rows/sql.ts";
+import { firstRow, hasTable, numberIn, type Sql, type SqlRow, textIn } from "../store/rows/sql.ts";
 import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
 /** The plans of a conversation and their runs. Creates its tables for the first plan. */
 export class PlanStore {
   readonly #sql: Sql;
+  readonly #onDeleted: (run: RunRecord) => void;
 
-  constructor(sql: Sql) {
+  /** `onDeleted` is called for each run that a newer one or a newer plan replaces, within the change. */
+  constructor(sql: Sql, onDeleted: (run: RunRecord) => void = () => undefined) {
     this.#sql = sql;
+    this.#onDeleted = onDeleted;
   }
 
   /** True if there ever was a plan. Migrates the tables of an earlier version. */
@@ -114,13 +117,14 @@ export class PlanStore {
   /** Adds a run. At the limit, deletes the plan's oldest finished run. */
   addRun(record: RunRecord, input: Json): void {
     const given = JSON.stringify(input);
-    this.#sql.run(
-      `DELETE FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
+    const oldest = this.#sql.all(
+      `SELECT id FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
          (SELECT seq FROM plan_run WHERE plan = ? ORDER BY seq DESC LIMIT 1 OFFSET ?)`,
       record.plan,
       record.plan,
       limits.maxPlanRuns - 1,
     );
+    this.#deleteRuns(oldest);
     this.#sql.run(
       `INSERT INTO plan_run (id, plan, open, input, data) VALUES (?, ?, ?, ?, ?)`,
       record.id,
@@ -250,9 +254,19 @@ export class PlanStore {
       throw limitExceeded("maxPlans", { maximum, actual: maximum + 1, advice });
     }
     const id = textIn(oldest, "id");
-    this.#sql.run(`DELETE FROM plan_run WHERE plan = ?`, id);
+    this.#deleteRuns(this.#sql.all(`SELECT id FROM plan_run WHERE plan = ?`, id));
     this.#sql.run(`DELETE FROM plan WHERE id = ?`, id);
     this.#sql.run(`DELETE FROM plan_head WHERE id = ?`, id);
+  }
+
+  /** Loads one at a time, because all together may not fit into memory. */
+  #deleteRuns(rows: readonly SqlRow[]): void {
+    for (const row of rows) {
+      const id = textIn(row, "id");
+      const run = this.#record(id);
+      if (run !== undefined) this.#onDeleted(run);
+      this.#sql.run(`DELETE FROM plan_run WHERE id = ?`, id);
+    }
   }
 
   #makeTables(): void {

@@ -1,5 +1,7 @@
 import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
+import { automaticBase } from "../store/names.ts";
+import type { AutomaticName } from "../store/variable-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import type { Plan } from "./plan.ts";
 
@@ -45,4 +47,13 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
 /** All variables that a run may have of its own. */
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
   return [...RESERVED_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
+}
+
+/**
+ * The name of the variable that keeps the result of a call: `<plan>_<call>`, with a number if another run has
+ * one. A repetition of the call in the same run has the same name.
+ */
+export function keptName(run: string, { name = "plan" }: Pick<Plan, "name">, call: string) {
+  const base = automaticBase(`${name}_${call}`);
+  return { base, numbered: false, inputDigest: `${run}/${call}` } satisfies AutomaticName;
 }

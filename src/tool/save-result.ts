@@ -1,4 +1,4 @@
-import { compact, isJsonObject, type Json } from "../value/json.ts";
+import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { Unresolved } from "../reference/expand.ts";
@@ -21,6 +21,7 @@ import {
   type Split,
 } from "./save-target.ts";
 import { ownedBy, writtenName } from "./scoped-store.ts";
+import { isShort, keptWrite, shownResult } from "./shown-result.ts";
 import { notKept, partInfo, toolOutput } from "./tool-output.ts";
 import type { CallOptions, Saved, WrapOptions } from "./wrapped-tool.ts";
 
@@ -59,7 +60,7 @@ interface Saving {
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
-  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo">;
+  readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs">;
 }
 
 /**
@@ -75,7 +76,8 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
   if (target === undefined || isNothing) {
     const places = isNothing && target !== undefined ? { places: [] } : {};
     const shown = (json: Json) => ({ ...shownOf(json, tool.options, untrusted), ...places });
-    return async () => mapped(await prepareShown(), shown);
+    const prepare = async () => mapped(await prepareShown(), shown);
+    return call.call.keepAs === undefined ? prepare : keeping(call, result, prepare);
   }
   const saveShown = async () => {
     const shown = await saved(tool.options.store, prepareShown);
@@ -88,6 +90,33 @@ export function savingOf(call: FinishedCall, result: CallResult): Prepare<Saved>
     // The tool's own changes must be made only once.
     save ??= saveShown();
     return (await save)();
+  };
+}
+
+/** Shows what a built-in tool has answered to a plan, and keeps it as a variable if it is long. */
+function keeping(
+  call: FinishedCall,
+  { output, value, isFailure, untrusted }: RuntimeResult,
+  prepare: Prepare<Saved>,
+): Prepare<Saved> {
+  const isGuarded = call.named.isGuarded || isFailure === true;
+  const answer = typeof output === "function" ? undefined : output;
+  const whole = isGuarded ? answer : (value ?? answer);
+  if (whole === undefined) return prepare;
+  const isLong = !isShort(whole);
+  const keep = savingValue(call, { value: whole, notes: [], places: [], isFailure, untrusted });
+  return async () => {
+    const kept = isLong ? await keep() : change<Partial<Saved>>(() => ({ shown: whole }));
+    const prepared = await prepare();
+    const commit = () => {
+      const { shown, kept: name } = kept.commit();
+      const saved = prepared.commit();
+      // It was written to a place that is guarded.
+      const hides = isObject(saved.output) && "visibility" in saved.output;
+      return { ...saved, ...compact({ shown: hides ? undefined : shown, kept: name }) };
+    };
+    const discard = () => [kept, prepared].forEach((one) => one.discard());
+    return { commit, discard };
   };
 }
 
@@ -145,13 +174,20 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
   // The model must not learn the size of a guarded value. A plan run stores other parts in the same
   // variable, so a report of the failure must not replace it.
   const isHidden = isGuardedWrite && isPlanned !== true && (isWhole || scope === undefined);
+  const own = writes.map((write) => ownedBy(scope, write));
+  const kept = keptWrite(writes[0], { call, places, value: jsonOf(writes[0].value) }, store);
+  const isKept = (one: Write | undefined) => kept !== undefined && one?.name === kept.name;
   return savingAll<Saved>(
     store,
-    writes.map((write) => ownedBy(scope, write)),
+    kept === undefined ? own : [...(places.length === 0 ? [] : own), kept],
     {
       check: () => requireReplaced(places, call, store),
-      onSaved: (infos, [write]) => savedOf({ ...saving, value: write?.value }, infos, options),
+      onSaved: (infos, all) => {
+        const about = { ...saving, value: all[0]?.value, isKept: isKept(all.at(-1)) };
+        return savedOf(about, infos, options);
+      },
       onRefused: (error, current) => {
+        if (codeOf(error) === "limit_exceeded" && isKept(current.at(-1))) return { writes: own };
         if (codeOf(error) !== "limit_exceeded") {
           throw places.some(({ name }) => isGuarded(name, store)) ? withheld(error) : error;
         }
@@ -168,7 +204,8 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
 function refusedOf(write: Write, error: unknown, { untrusted, taint }: WrapOptions): Saved {
   const output = notKept(write, messageOf(error), untrusted === "hide");
   if ("untrusted" in output) taint?.add();
-  return { output };
+  const { visibility = "model" } = write;
+  return { output, ...(visibility === "model" ? {} : { shown: { visibility } }) };
 }
 
 /** The reason why a write does not fit reveals the current value. */
@@ -178,24 +215,33 @@ function withheld(error: unknown): ByrefError {
 
 interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call"> {
   readonly value: Json | Content | undefined;
+  /** True if the last variable keeps a plan's result. */
+  readonly isKept: boolean;
 }
 
 function savedOf(
-  { value, places, unresolved, call: { scope } }: SavedWrite,
+  { value, places, unresolved, call: { scope, keepAs }, isKept }: SavedWrite,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {
   const [info] = infos;
   if (info === undefined) throw new ByrefError("internal", "A result is saved somewhere.");
   if (owner !== undefined) for (const { name } of infos) store.holds.hold(owner, name);
-  const json = value instanceof Content ? smallValueIn(value) : value;
+  const json = jsonOf(value);
   const path = places[0]?.path ?? [];
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
   const hidesUntrusted = untrusted === "hide";
   const output = toolOutput(about, json, { unresolved, path, hidesUntrusted });
   if ("untrusted" in output) taint?.add();
-  return { info, output, places: places.map(({ source }) => source) };
+  const saved = { info, output, places: places.map(({ source }) => source) };
+  if (keepAs === undefined) return saved;
+  const kept = isKept ? infos.at(-1) : undefined;
+  return { ...saved, shown: shownResult(kept ?? about, json), ...compact({ kept: kept?.name }) };
+}
+
+function jsonOf(value: Json | Content | undefined): Json | undefined {
+  return value instanceof Content ? smallValueIn(value) : value;
 }
 
 /** Returns the value if all of it is in memory; for streamed records, if there are few. */

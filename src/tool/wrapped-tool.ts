@@ -2,7 +2,7 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { LookupWork } from "../reference/lookup.ts";
 import type { Reference, Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { VariableStore } from "../store/variable-store.ts";
+import type { AutomaticName, VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "../store/labels.ts";
@@ -83,6 +83,8 @@ export interface CallOptions {
   readonly extras?: object;
   /** Set for a step of a plan's run. */
   readonly isPlanned?: true;
+  /** The variable for a result that is too long to be shown, or guarded. Set for a step of a plan's run. */
+  readonly keepAs?: AutomaticName;
   /** This call's share of the work that the calls of a step may do. Default: all of it. */
   readonly work?: LookupWork;
   /** Is notified when the call runs, and of activities inside of it. */
@@ -145,6 +147,10 @@ export interface Saved {
   readonly places?: readonly string[];
   /** The output for the model, the history and the client. */
   readonly output: ToolOutput | Json;
+  /** The result for people, if the call has `keepAs`: a short value, or a handle. */
+  readonly shown?: Json;
+  /** The variable that was written under `keepAs`. */
+  readonly kept?: string;
 }
 
 export interface ReferenceCount {

@@ -39,6 +39,10 @@ describe("a plan", () => {
       "summarize_orders done, summary, after orders",
       "write_report done, report, after months, summary",
     ]);
+    await page.getByRole("button", { name: /^list_orders done/ }).click();
+    const output = page.getByRole("region", { name: "Call orders" });
+    await output.getByRole("heading", { name: "Output" }).waitFor();
+    await output.getByText("Signed_report_orders").waitFor();
     await page.locator(".plans-run").click();
     await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
   });

@@ -40,8 +40,10 @@ export async function expectFinished(
       expect(work.length, id).toBeGreaterThan(0);
     }
   }
-  const { state } = plan.runs[0] ?? {};
+  const { state, calls: ended = [] } = plan.runs[0] ?? {};
   for (const { _id: id } of calls) {
-    if (statuses[id] === "done") expect(state).toHaveProperty(id, `did ${id}`);
+    if (statuses[id] !== "done") continue;
+    expect(state).toHaveProperty(id, `did ${id}`);
+    expect(ended.find(({ _id }) => _id === id)).toHaveProperty("output", `did ${id}`);
   }
 }

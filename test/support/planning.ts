@@ -104,8 +104,10 @@ interface RunPart {
   readonly reason?: string;
   readonly gate?: string;
   readonly asked?: string;
+  readonly output?: Json;
   readonly run?: string;
   readonly state?: Json;
+  readonly outputs?: Readonly<Record<string, Json>>;
 }
 
 /** By id. */

@@ -5,7 +5,7 @@ import { Fact } from "../fact.tsx";
 
 /** What one call of a plan is, and what became of it. */
 export function CallDetails({ call }: { readonly call: PlannedCall }) {
-  const { _id, _tool, _outputPath, after, input, reason, gate, asked } = call;
+  const { _id, _tool, _outputPath, after, input, reason, gate, asked, output } = call;
   return (
     <section className="plans-details" aria-label={`Call ${_id}`} aria-live="polite">
       <header>
@@ -19,6 +19,12 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
         <Fact name="Gate">{gate}</Fact>
         <Fact name="Why">{reason}</Fact>
       </dl>
+      {output === undefined ? null : (
+        <>
+          <h4>Output</h4>
+          <JsonTree value={output} />
+        </>
+      )}
       <h4>Input</h4>
       <JsonTree value={input} />
       {asked === undefined ? null : (

@@ -1,7 +1,8 @@
 import type { PlanView, RunView } from "../../../src/edge/plans/plan-view.ts";
 
-export type PlannedCall = PlanView["calls"][number];
 export type CallState = RunView["calls"][number];
+/** With its output in the run that is shown. */
+export type PlannedCall = PlanView["calls"][number] & Pick<CallState, "output">;
 export type Mark =
   | CallState["status"]
   | PlanView["status"]

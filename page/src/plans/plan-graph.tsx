@@ -137,6 +137,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
         onSelect();
       }}
     >
+      {call.output === undefined ? null : <title>{outputWords(call.output)}</title>}
       <rect width={width} height={NODE_HEIGHT} rx="9" />
       <foreignObject width={width} height={NODE_HEIGHT}>
         <div className="plans-card">
@@ -151,4 +152,12 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
       </foreignObject>
     </g>
   );
+}
+
+const MAX_OUTPUT_CHARS = 200;
+
+/** A text as it is, any other value as JSON, in one line. */
+function outputWords(output: PlannedCall["output"]): string {
+  const words = typeof output === "string" ? output : (JSON.stringify(output) ?? "");
+  return words.length > MAX_OUTPUT_CHARS ? `${words.slice(0, MAX_OUTPUT_CHARS)}…` : words;
 }

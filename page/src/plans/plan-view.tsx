@@ -83,7 +83,7 @@ function PlanBody({ plan, open }: PlanBodyProps) {
       ))}
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
-        <p className="plans-hint">Choose a call to see what it is given.</p>
+        <p className="plans-hint">Choose a call to see what it is given and what it answered.</p>
       ) : (
         <CallDetails call={call} />
       )}

@@ -14,6 +14,13 @@ export const callView = z.strictObject({
   asked: z.string().optional().describe("The input to approve"),
 });
 
+const output = json
+  .readonly()
+  .optional()
+  .describe("Its result: a value of up to 1,000 characters as JSON, else a handle");
+
+export const runCallView = callView.extend({ output });
+
 const plannedCallView = callView.extend({
   _outputPath: z.string().optional(),
   after: z.array(z.string()).describe("Ids of the calls that it depends on"),
@@ -26,7 +33,7 @@ export const runView = z.strictObject({
   createdAt: z.iso.datetime(),
   input: json,
   state: json.readonly().describe("Results, partial while the run is open"),
-  calls: z.array(callView),
+  calls: z.array(runCallView),
   error: z.string().optional(),
   omitted: z
     .literal(true)
@@ -70,11 +77,12 @@ export const planList = z.strictObject({ plans: z.array(planListed) });
 export const callPart = z.strictObject({
   call: z.string(),
   tool: z.string(),
-  ...callView.pick({ status: true, reason: true, gate: true, asked: true }).shape,
+  ...runCallView.pick({ status: true, reason: true, gate: true, asked: true, output: true }).shape,
 });
 export const runPart = z.strictObject({
   run: z.string(),
   status: runView.shape.status,
-  state: json,
+  state: json.describe("Handles replace long and guarded values"),
+  outputs: z.record(z.string(), json).describe("Results by call id"),
   error: z.string().optional(),
 });

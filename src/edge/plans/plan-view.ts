@@ -113,7 +113,12 @@ export async function runViewOf(
     createdAt,
     input: input ?? null,
     state: state ?? (isOpen ? await soFar() : {}),
-    calls: isOmitted ? [] : plan.calls.map((call) => callViewOf(call, record)),
+    calls: isOmitted
+      ? []
+      : plan.calls.map((call) => {
+          const { output } = stateIn(record, call.id);
+          return { ...callViewOf(call, record), ...compact({ output }) };
+        }),
     ...compact({ error }),
     ...(isOmitted ? { omitted: true } : {}),
   };

@@ -1,11 +1,21 @@
 import type { ConversationData } from "../conversation-data.ts";
 import { type RunRecord, closedCalls, OUTCOME_UNKNOWN } from "../../plan/plan-record.ts";
 import { PlanStore } from "../../plan/plan-store.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
 import { namesOfRun } from "../../plan/run-names.ts";
 
 /** A conversation's plan store. Applications without plans do not bundle it. */
-export function plansOf({ sql }: Pick<ConversationData, "sql">): PlanStore {
-  return new PlanStore(sql);
+export function plansOf({ sql, store }: Pick<ConversationData, "sql" | "store">): PlanStore {
+  return new PlanStore(sql, (run) => deleteKept(run, store));
+}
+
+/** Deletes the variables that keep a run's results, unless something else was saved under their names. */
+function deleteKept({ id, calls }: RunRecord, store: VariableStore): void {
+  for (const [call, { kept }] of Object.entries(calls)) {
+    const info = typeof kept === "string" ? store.info(kept) : undefined;
+    if (info?.toolCallId === `${id}/${call}` && info.scope === "conversation")
+      store.delete(info.name);
+  }
 }
 
 /** Deletes the variables of ended runs, and holds those of runs that continue or wait. */

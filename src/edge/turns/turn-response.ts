@@ -176,11 +176,13 @@ function textOf(chunk: UIMessageChunk): string {
   return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
 }
 
-/** A line with the state of a plan's call or run. */
+/** A line with the state of a plan's call or run, and its output as JSON, which has no line breaks. */
 function lineOf(data: unknown): string {
   if (!isObject(data)) return "";
-  const { call = "run", status, reason } = data;
-  return `${String(call)}: ${String(status)}${reason === undefined ? "" : ` (${String(reason)})`}\n`;
+  const { call = "run", status, reason, output } = data;
+  const why = reason === undefined ? "" : ` (${String(reason)})`;
+  const result = output === undefined ? "" : ` → ${JSON.stringify(output)}`;
+  return `${String(call)}: ${String(status)}${why}${result}\n`;
 }
 
 /** Encodes UTF-8. A surrogate pair may be split between two texts. */

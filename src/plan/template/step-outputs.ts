@@ -15,9 +15,11 @@ import { joinParagraphs, writeFile } from "./write-file.ts";
 import { flagged } from "../../store/labels.ts";
 import { requireName } from "../../store/names.ts";
 import type { Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import { requireOpen, type SaveTarget } from "../../tool/save-target.ts";
+import { keptWrite, shortOutput, shownResult } from "../../tool/shown-result.ts";
 import type { CallOptions } from "../../tool/wrapped-tool.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import { renderText } from "../../value/render.ts";
 
 export interface OutputOptions {
@@ -26,6 +28,16 @@ export interface OutputOptions {
   readonly call: CallOptions;
   /** The tool whose result the answer is. */
   readonly tool: string;
+}
+
+/** What a step has written. */
+interface Written {
+  /** All places, files first. */
+  readonly written: readonly string[];
+  /** The answer for people: a short value, or a handle. */
+  readonly shown: Json;
+  /** The variable that keeps an answer which is not shown in full. */
+  readonly kept?: string;
 }
 
 /** The outputs of one step: where its answer and the results of its tools are written. */
@@ -68,10 +80,8 @@ export class StepOutputs {
     if (copies.length > 0) await this.#resources.store.saveAll(copies);
   }
 
-  /**
-   * Writes the answer. Returns all places written, files first. Variables are written together or not at all.
-   */
-  async write(answer: ModelAnswer): Promise<readonly string[]> {
+  /** Writes the answer. Variables are written together or not at all. */
+  async write(answer: ModelAnswer): Promise<Written> {
     const { step, resources } = this.#options;
     const { value, labels } = answer;
     const written = withHeader(step, value, resources);
@@ -79,8 +89,16 @@ export class StepOutputs {
     for (const { target } of step.outputs) {
       if (target.scheme === "file") files.push(await this.#writeFile(target, written, labels));
     }
-    await this.#writeVariables(written, labels);
-    return [...files, ...this.#variables.map(formatTarget)];
+    const kept = await this.#writeVariables(written, answer);
+    const { visibility } = labels;
+    const shown =
+      kept === undefined && visibility === "model"
+        ? shortOutput(value)
+        : kept === undefined
+          ? { visibility }
+          : shownResult(kept, value);
+    const places = [...files, ...this.#variables.map(formatTarget)];
+    return { written: places, shown, ...compact({ kept: kept?.name }) };
   }
 
   get #resources(): StepResources {
@@ -109,9 +127,11 @@ export class StepOutputs {
     return `file:${await writeFile(files, { path, value, mode, labels, call: key })}`;
   }
 
-  async #writeVariables(value: Json, labels: ModelAnswer["labels"]): Promise<void> {
+  /** Returns the variable that keeps the answer, if there is one. */
+  async #writeVariables(value: Json, answer: ModelAnswer): Promise<VariableInfo | undefined> {
     const { store } = this.#resources;
     const { call, tool } = this.#options;
+    const { labels } = answer;
     const about = { ...labels, tool, toolCallId: call.toolCallId };
     const writes: Write[] = [...(await this.#copiesFor(this.#variables))];
     for (const target of this.#variables) {
@@ -123,10 +143,14 @@ export class StepOutputs {
         ...(await this.#modeAndValue(target, value)),
       });
     }
+    const places = this.#variables.map((target) => this.#own(target));
+    const keeping = { call, places, value: answer.value };
+    const kept = keptWrite({ ...about, value: answer.value }, keeping, store);
     const names = writes.map(({ name }) => String(name));
     const isGuarded = names.some((name) => (store.glance(name)?.visibility ?? "model") !== "model");
+    let keptInfo: VariableInfo | undefined;
     try {
-      await store.saveAll(writes);
+      keptInfo = await this.#saveAll(writes, kept);
     } catch (error) {
       // The reason why a write does not fit would reveal the existing value.
       const canReveal = !isGuarded && writes.every(({ visibility }) => visibility === "model");
@@ -136,6 +160,24 @@ export class StepOutputs {
     }
     const { run } = call.scope ?? {};
     if (run !== undefined) for (const name of names) store.holds.hold(run, name);
+    return keptInfo;
+  }
+
+  /** Saves without `kept` if there is no room for it. */
+  async #saveAll(
+    writes: readonly Write[],
+    kept: Write | undefined,
+  ): Promise<VariableInfo | undefined> {
+    const { store } = this.#resources;
+    if (kept !== undefined) {
+      try {
+        return (await store.saveAll([...writes, kept])).at(-1);
+      } catch (error) {
+        if (codeOf(error) !== "limit_exceeded") throw error;
+      }
+    }
+    if (writes.length > 0) await store.saveAll(writes);
+    return undefined;
   }
 
   /**

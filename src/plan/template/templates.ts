@@ -16,7 +16,7 @@ import { joinedLabels } from "../../store/labels.ts";
 import { change } from "../../tool/prepared-save.ts";
 import { type RuntimeTool, runtimeTool } from "../../tool/runtime-tool.ts";
 import type { Effects } from "../../tool/wrapped-tool.ts";
-import { countOf, type Json } from "../../value/json.ts";
+import { compact, countOf, type Json } from "../../value/json.ts";
 import { previewOf } from "../../value/preview.ts";
 
 /** The plan format of templates: prompts in Markdown with directives for inputs and outputs. */
@@ -66,13 +66,14 @@ export function promptTool({ ask, ...resources }: RunResources): RuntimeTool {
         call: callOptions,
       });
       const answer = { value, labels: joinedLabels([labels, inputs.labelsOf(PROMPT_TOOL)]) };
-      let writing: Promise<readonly string[]> | undefined;
+      let writing: ReturnType<StepOutputs["write"]> | undefined;
       return {
         output: null,
         save: async () => {
-          const written = await (writing ??= outputs.write(answer));
+          const { written, shown, kept } = await (writing ??= outputs.write(answer));
           const output = { ...shownOf(answer, hidesUntrusted), written };
-          return change(() => ({ output, places: written }));
+          const saved = { output, places: written, shown: { answer: shown, written } };
+          return change(() => ({ ...saved, ...compact({ kept }) }));
         },
       };
     },

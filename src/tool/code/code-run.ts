@@ -87,7 +87,7 @@ export class CodeRun {
     if (await this.sources.hasUnknownUrl(input)) context.labels.compose();
     // Code that runs again may make other calls, so an idempotency key of its calls would mean nothing. The
     // place of the whole result is not a place for the result of one call.
-    const { idempotencyKey: _key, saveTo: _place, ...call } = context.call;
+    const { idempotencyKey: _key, saveTo: _place, keepAs: _keep, ...call } = context.call;
     const toolCallId = `${call.toolCallId}/${this.#calls}`;
     const options: CallOptions = { ...call, toolCallId, madeOf: context.labels };
     const prepared = await tool.prepare(input, options);

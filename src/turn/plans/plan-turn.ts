@@ -228,13 +228,13 @@ class PlanTurn {
     const { plans, store } = this.#options;
     const { plan } = this.#plan;
     await commitOutcome({ store, plan, record: this.#record }, (outcome) => {
-      this.#record = outcome.record;
       this.#attempt.end(() => {
         outcome.commit();
+        this.#record = outcome.record;
         plans.saveRun(this.#record);
         if (!isOpenRun(this.#record)) plans.saveState(this.#record.id, outcome.state);
         plans.setStatus(this.#plan.id, this.#planStatus());
-        const data = this.#shown(outcome.state);
+        const data = this.#shown(outcome.streamed);
         this.#attempt.context.emit({ type: "data-run", data, transient: true });
         return { end: endOf(this.#record), result: undefined };
       });
@@ -245,8 +245,11 @@ class PlanTurn {
   }
 
   #shown(state: Json): Json {
-    const { id, status, error } = this.#record;
-    return compact({ run: id, status, state, error });
+    const { id, status, calls, error } = this.#record;
+    const outputs = Object.entries(calls).flatMap(([call, { output }]) =>
+      output === undefined ? [] : [[call, output]],
+    );
+    return compact({ run: id, status, state, outputs: Object.fromEntries(outputs), error });
   }
 
   /** The plan's status after the newest run, unless another run is open. A cancelled plan stays cancelled. */
@@ -279,10 +282,10 @@ class PlanTurn {
     return { state: { ...counts, tainted: false, waiting: {} } };
   }
 
-  #emitCall(call: string, { status, reason, gate, asked }: CallState): void {
+  #emitCall(call: string, { status, reason, gate, asked, output }: CallState): void {
     const tool = this.#plan.plan.calls.find(({ id }) => id === call)?.tool ?? "";
     const waits = status === "waiting" ? { gate, asked } : {};
-    const data = { call, tool, status, reason, ...waits };
+    const data = { call, tool, status, reason, output, ...waits };
     this.#attempt.context.emit({ type: "data-call", id: call, data, transient: true });
   }
 }

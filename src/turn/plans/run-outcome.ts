@@ -3,13 +3,14 @@ import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Plan, PlanOutput } from "../../plan/plan.ts";
 import { nameInRun } from "../../plan/run-names.ts";
-import { isOpenRun, type RunRecord } from "../../plan/plan-record.ts";
+import { type CallState, isOpenRun, type RunRecord } from "../../plan/plan-record.ts";
 import type { Content } from "../../store/bytes/content.ts";
 import type { PreparedWrite, VariableStore } from "../../store/variable-store.ts";
 import { flagged } from "../../store/labels.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { isJsonObject, type Json } from "../../value/json.ts";
+import { isJsonArray, isJsonObject, type Json } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
+import { handleOfPart, type ResultPart, streamedPart } from "./streamed-state.ts";
 
 interface OutcomeOptions {
   readonly store: VariableStore;
@@ -22,9 +23,9 @@ const PERMANENT = new Set<ErrorCode>(["limit_exceeded", "bad_value", "bad_name",
 
 /** A run's result, prepared for the conversation. */
 export class RunOutcome {
-  /** The record to store. Includes a note on results that the conversation could not accept. */
-  readonly record: RunRecord;
+  readonly #record: RunRecord;
   readonly #store: VariableStore;
+  readonly #isTemplate: boolean;
   readonly #endings: readonly Ending[];
   readonly #names = new Map<ResultPart, string>();
 
@@ -43,15 +44,25 @@ export class RunOutcome {
       for (const { write } of endings) write?.discard();
       throw error;
     }
-    return new RunOutcome(store, record, endings);
+    return new RunOutcome({ store, plan, record }, endings);
   }
 
-  private constructor(store: VariableStore, record: RunRecord, endings: readonly Ending[]) {
+  private constructor({ store, plan, record }: OutcomeOptions, endings: readonly Ending[]) {
     this.#store = store;
+    this.#isTemplate = plan.format === "template";
     this.#endings = endings;
     const problems = endings.flatMap(({ problem }) => problem ?? []);
     const error = [record.error ?? [], problems].flat().join(" ");
-    this.record = error === "" ? record : { ...record, error };
+    this.#record = error === "" ? record : { ...record, error };
+  }
+
+  /**
+   * The record to store. Includes a note on results that the conversation could not accept and, after the
+   * commit, the names of the variables that templates have written.
+   */
+  get record(): RunRecord {
+    const names = new Map([...this.#names].map(([{ output }, name]) => [output.name, name]));
+    return this.#isTemplate ? withWritten(this.#record, names) : this.#record;
   }
 
   /**
@@ -60,13 +71,27 @@ export class RunOutcome {
    */
   get state(): Json {
     const parts = this.#endings.map(({ part }) => part);
-    return resultOf(parts, (part) => this.#names.get(part) ?? part.info.name);
+    return resultOf(parts, (part) => ({ $var: this.#names.get(part) ?? part.info.name }));
+  }
+
+  /** The same for the stream: handles replace all that is long or guarded. */
+  get streamed(): Json {
+    const { record } = this;
+    const parts = new Map<ResultPart, ResultPart>();
+    for (const { part } of this.#endings) {
+      const name = this.#names.get(part);
+      parts.set({ ...part, shown: streamedPart(part, { record, name }) }, part);
+    }
+    return resultOf([...parts.keys()], (shown) => {
+      const part = parts.get(shown) ?? shown;
+      return handleOfPart(part, this.#names.get(part));
+    });
   }
 
   /** Commits everything or throws. Call it in a transaction. Ends the run's own variables. */
   commit(): void {
     // Ending the run frees the space of its own variables for the results.
-    if (!isOpenRun(this.record)) this.#store.endRun(this.record.id);
+    if (!isOpenRun(this.#record)) this.#store.endRun(this.record.id);
     for (const { part, write } of this.#endings) {
       if (write !== undefined) this.#names.set(part, write.commit().name);
     }
@@ -75,6 +100,23 @@ export class RunOutcome {
   discard(): void {
     for (const { write } of this.#endings) write?.discard();
   }
+}
+
+/** The record in which the outputs of a template's steps name the variables that were written. */
+function withWritten(record: RunRecord, names: ReadonlyMap<string, string>): RunRecord {
+  const named = (place: Json): Json => {
+    const [, name = "", path = ""] = /^variable:(\w+)(.*)$/su.exec(String(place)) ?? [];
+    const written = names.get(name);
+    return written === undefined ? place : `variable:${written}${path}`;
+  };
+  const calls = Object.entries(record.calls).map(([id, state]): [string, CallState] => {
+    const { output } = state;
+    if (output === undefined || !isJsonObject(output)) return [id, state];
+    const { written } = output;
+    if (written === undefined || !isJsonArray(written)) return [id, state];
+    return [id, { ...state, output: { ...output, written: written.map(named) } }];
+  });
+  return { ...record, calls: Object.fromEntries(calls) };
 }
 
 /** Prepares the outcome, and calls `commit` in a transaction. Tries again on `conflict`. */
@@ -179,15 +221,6 @@ function withBreak(store: VariableStore, name: string, value: Json): Json {
 
 const STATE: PlanOutput = { name: "state", mode: "merge" };
 
-/** A variable of a run that belongs to its result. */
-export interface ResultPart {
-  readonly output: PlanOutput;
-  /** The run's own variable. */
-  readonly info: VariableInfo;
-  /** Undefined for a value that is too large or secret. A handle replaces it. */
-  readonly shown: Json | undefined;
-}
-
 interface ResultOptions {
   readonly plan: Plan;
   readonly run: string;
@@ -222,9 +255,9 @@ export async function resultParts(
  */
 export function resultOf(
   parts: readonly ResultPart[],
-  nameOf: (part: ResultPart) => string = ({ info }) => info.name,
+  handleOf: (part: ResultPart) => Json = ({ info }) => ({ $var: info.name }),
 ): Json {
-  const valueOf = (part: ResultPart) => part.shown ?? { $var: nameOf(part) };
+  const valueOf = (part: ResultPart) => part.shown ?? handleOf(part);
   const state = parts.find(({ output }) => output === STATE);
   const outputs = parts.filter((part) => part !== state);
   const own = state === undefined ? {} : valueOf(state);

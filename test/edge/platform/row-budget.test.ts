@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
+import { approved, planning, runOf } from "../../support/planning.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
 import { watchStorage } from "../../support/written-rows.ts";
 
@@ -103,6 +104,29 @@ describe("rows written by a turn of 400 deltas", () => {
       expect(rowsWritten).toBeLessThanOrEqual(budget);
       // The tables, and the alarm in place of the turn's own.
       expect(first).toBeLessThanOrEqual(budget + 14);
+    });
+  });
+});
+
+describe("rows written by a plan's run of three calls", () => {
+  it.each([
+    { name: "small", chars: 10, budget: 33 },
+    { name: "long", chars: 5_000, budget: 36 },
+  ])("of $name outputs are at most $budget", async ({ chars, budget }) => {
+    const give = tool({
+      inputSchema: z.object({ n: z.number() }),
+      execute: () => "x".repeat(chars),
+    });
+    const options = planning({ give });
+    await withRuntime(options, async (own) => {
+      const calls = [1, 2, 3].map((n) => ({ _tool: "give", n, _outputPath: `†state.s${n}` }));
+      const id = await approved(own, calls);
+      await runOf(own, id);
+      const read = watchStorage(own.state.storage);
+      await runOf(own, id);
+      const { rowsWritten } = read();
+      console.log(`rows of a run with ${chars} characters for each output: ${rowsWritten}`);
+      expect(rowsWritten).toBeLessThanOrEqual(budget);
     });
   });
 });

@@ -1,0 +1,294 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { tool, type ToolSet } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import * as limits from "../../../src/limits.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { cases, type PlanRun } from "../../support/plans.ts";
+import { specified } from "../../support/plan-runs.ts";
+import {
+  approved,
+  planning,
+  planOf,
+  planTools,
+  runOf,
+  statusesOf,
+  streamed,
+  variable,
+} from "../../support/planning.ts";
+import { finish, text } from "../../support/scripted-model.ts";
+
+const ROOT = "/conversations/c/plans";
+const ROWS: readonly Json[] = Array.from({ length: 5_000 }, (_, id) => ({ id, at: `row ${id}` }));
+
+type Outputs = Readonly<Record<string, unknown>>;
+
+async function proposed(own: OwnRuntime, type: string, body: string): Promise<string> {
+  const init = { body, headers: { "content-type": type } };
+  const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
+  await own.call("POST", `${ROOT}/${id}/approve`);
+  return id;
+}
+
+function outputsIn(calls: readonly { readonly _id: string; readonly output?: unknown }[]): Outputs {
+  const known = calls.filter(({ output }) => output !== undefined);
+  return Object.fromEntries(known.map(({ _id, output }) => [_id, output]));
+}
+
+/** Runs the plan once for each form, and returns its outputs, which must be the same in all of them. */
+async function outputsOf(own: OwnRuntime, id: string, input: Json = {}): Promise<Outputs> {
+  const body = { input, keep: false };
+  const outputs = outputsIn((await runOf(own, id, body)).calls);
+  const run = (accept: string) => own.call("POST", `${ROOT}/${id}/run`, json(body, { accept }));
+  const inText = (await (await run("text/plain")).text())
+    .split("\n")
+    .flatMap((line) => [/^(\S+): done → (.+)$/u.exec(line) ?? []])
+    .flatMap(([, call, output]) => (call === undefined ? [] : [[call, JSON.parse(output ?? "")]]));
+  expect(Object.fromEntries(inText)).toEqual(outputs);
+  const parts = await streamed(await run("text/event-stream"));
+  const inParts = parts.flatMap(({ call, output }) =>
+    output === undefined ? [] : [[call, output]],
+  );
+  expect(Object.fromEntries(inParts)).toEqual(outputs);
+  expect(parts.at(-1)).toMatchObject({ type: "data-run", outputs });
+  const { runs } = await planOf(own, id);
+  for (const { calls } of runs) expect(outputsIn(calls)).toEqual(outputs);
+  return outputs;
+}
+
+/** What the law's tools answer, by the inputs that the calls had. */
+function expectedOf({ state = {} }: PlanRun, call: Readonly<Record<string, Json>>): unknown {
+  const [path = ""] = String(call["_outputPath"]).split(/ (?:\|\||&&) /u);
+  const keys = path.replace("†state.", "").split(".");
+  return keys.reduce<Json | undefined>((at, key) => (at as Record<string, Json>)[key], state);
+}
+
+describe("the outputs of the workflows of the specification", () => {
+  const runnable = cases.filter(({ rejected }) => rejected === undefined);
+
+  it.each(runnable)("plans: $name", ({ calls, runs, ...one }) =>
+    withRuntime(planning(specified), async (own) => {
+      const id = await approved(own, calls);
+      for (const run of runs ?? [one]) {
+        const record = await runOf(own, id, { input: run.input ?? {}, keep: false });
+        const done = record.calls.filter(({ status }) => status === "done");
+        expect(done.length).toBeGreaterThan(0);
+        for (const { _id, output } of record.calls) {
+          const call = calls[record.calls.findIndex((other) => other._id === _id)];
+          const isDone = done.some((other) => other._id === _id);
+          if (!isDone) expect(output).toBeUndefined();
+          else if (call?.["_tool"] === "verify") expect(output).toHaveProperty("id");
+          else expect(output).toEqual(expectedOf(run, call ?? {}));
+        }
+      }
+      if (runs === undefined) await outputsOf(own, id, one.input ?? {});
+    }),
+  );
+
+  it("capability.json: each action answers as its case says", async () => {
+    const file = join(import.meta.dirname, "../../cases/workflows/capability.json");
+    const { cases: all } = JSON.parse(readFileSync(file, "utf8")) as {
+      cases: readonly { name: string; calls: readonly Readonly<Record<string, Json>>[] }[];
+    };
+    for (const { name, calls } of all) {
+      await withRuntime(planning({}), async (own) => {
+        for (const session of new Set(calls.map((call) => call["session"]))) {
+          const mine = calls.filter((call) => call["session"] === session);
+          // A tag's body is text, unless it is one reference.
+          for (const [index, { value }] of mine.entries()) {
+            if (value === undefined) continue;
+            await own.call("PUT", `/conversations/c/variables/v${index}`, json(value));
+          }
+          const id = await proposed(own, "text/xml", mine.map(tagOf).join("\n"));
+          const outputs = Object.values(await outputsOf(own, id));
+          expect(outputs, name).toHaveLength(mine.length);
+          for (const [index, call] of mine.entries()) {
+            const { reply, names, value } = call;
+            const expected = reply ?? names ?? value;
+            if (expected !== undefined) expect(outputs[index], name).toEqual(expected);
+          }
+        }
+      });
+    }
+  });
+
+  it("summary.xml: each tag", async () => {
+    const file = join(import.meta.dirname, "../../cases/workflows/summary.xml");
+    const tools: ToolSet = {
+      memory_recall: tool({
+        inputSchema: z.object({ query: z.string() }),
+        execute: ({ query }) => `my ${query}`,
+      }),
+      web_generate: tool({
+        inputSchema: z.object({ content: z.string() }),
+        execute: ({ content }) => `# ${content}`,
+      }),
+      filesystem_write: tool({
+        inputSchema: z.object({ path: z.string(), content: z.string() }),
+        execute: ({ path }) => ({ path }),
+      }),
+    };
+    await withRuntime(planning(tools), async (own) => {
+      const id = await proposed(own, "application/xml", readFileSync(file, "utf8"));
+      const prompt =
+        "Create a professional summary combining:\nExperience: my professional experience\nSkills: my skills";
+      expect(Object.values(await outputsOf(own, id))).toEqual([
+        "my professional experience",
+        "my skills",
+        prompt,
+        `# ${prompt}`,
+        { path: "/tmp/summary.md" },
+      ]);
+    });
+  });
+});
+
+const escaped = (text: unknown) =>
+  String(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll('"', "&quot;");
+
+function tagOf(call: Readonly<Record<string, Json>>, index: number): string {
+  const { action, key, value, content } = call;
+  const about = key === undefined ? "" : ` key="${escaped(key)}"`;
+  const body = escaped(content ?? (value === undefined ? "" : `{{v${index}}}`));
+  return `<capability name="variable" action="${escaped(action)}"${about}>${body}</capability>`;
+}
+
+const give = (value: Json) => tool({ inputSchema: z.object({}), execute: () => value });
+
+describe("a long output", () => {
+  const tools: ToolSet = { ...planTools(), rows: give(ROWS), note: give("n".repeat(2_000)) };
+  const calls = [
+    { _id: "list", _tool: "rows", _outputPath: "†state.rows" },
+    { _id: "count", _tool: "add", a: 1, b: 2, _outputPath: "†state.three" },
+    { _id: "loose", _tool: "note" },
+  ];
+
+  it("is a handle of a variable <plan>_<call>, readable when the run's variables are gone", () =>
+    withRuntime(planning(tools), async (own) => {
+      const id = await approved(own, calls, { name: "Daily list" });
+      const { calls: ended } = await runOf(own, id, { keep: false });
+      expect(outputsIn(ended)).toEqual({
+        list: expect.objectContaining({ $var: "Daily_list_list", type: "array", count: 5_000 }),
+        count: 3,
+        loose: expect.objectContaining({ $var: "Daily_list_loose", type: "string", count: 2_000 }),
+      });
+      expect(await variable(own, "state")).toBe(404);
+      expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
+      expect(await variable(own, "Daily_list_loose")).toBe("n".repeat(2_000));
+      // A second run does not take it over.
+      const again = outputsIn((await runOf(own, id, { keep: false })).calls);
+      expect(again["list"]).not.toMatchObject({ $var: "Daily_list_list" });
+      expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
+    }));
+
+  it("is not in the stream's state, whether the state is kept or not", () =>
+    withRuntime(planning(tools), async (own) => {
+      const id = await approved(own, calls);
+      for (const keep of [true, false]) {
+        const response = await own.call("POST", `${ROOT}/${id}/run`, json({ keep }));
+        const body = await response.clone().text();
+        expect(body).not.toContain("row 4999");
+        expect(body.length).toBeLessThan(20_000);
+        const last = (await streamed(response)).at(-1);
+        expect(last?.state).toEqual({
+          rows: expect.objectContaining({
+            $var: expect.stringMatching(/^plan_list/u),
+            count: 5_000,
+          }),
+          three: 3,
+        });
+      }
+    }));
+
+  it("lives as long as the run is kept, and no tool's answer deletes anything else", () =>
+    withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
+      const id = await approved(own, [
+        { _id: "list", _tool: "note" },
+        { _id: "taken", _tool: "note" },
+        { _id: "lie", _tool: "lie" },
+      ]);
+      const { id: first } = await runOf(own, id, { keep: false });
+      // Somebody else's from now on.
+      await own.call("PUT", "/conversations/c/variables/plan_taken", json("mine"));
+      for (let run = 1; run < limits.maxPlanRuns; run++) await runOf(own, id, { keep: false });
+      const keeperOf = async (name: string) => {
+        const info = await own.call("GET", `/conversations/c/variables/${name}/info`);
+        return (await info.json<{ toolCallId: string }>()).toolCallId;
+      };
+      expect(await keeperOf("plan_list")).toBe(`${first}/list`);
+      const last = await runOf(own, id, { keep: false });
+      // It was deleted with the first run, and the name was free again.
+      expect(await keeperOf("plan_list")).toBe(`${last.id}/list`);
+      expect(await variable(own, "plan_taken")).toBe("mine");
+      expect(await variable(own, "mine")).toBe("mine");
+    }));
+
+  it("does not fail a call when there is no room to keep it a second time", () =>
+    withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {
+      const id = await approved(own, calls);
+      const run = await runOf(own, id);
+      expect(statusesOf(run)).toEqual({ list: "done", count: "done", loose: "done" });
+      expect(run.state).toMatchObject({ three: 3 });
+      expect(run.calls[0]?.output).toMatchObject({ type: "array", count: 5_000 });
+    }));
+});
+
+describe("the output of a built-in call", () => {
+  it("is its text, and a variable if it is long", () =>
+    withRuntime(planning({}), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/long", json("x".repeat(3_000)));
+      const id = await proposed(
+        own,
+        "text/xml",
+        `<capability name="variable" action="set" key="a">one</capability>
+         <capability name="variable" action="get" key="a" />
+         <capability name="variable" action="interpolate">{{a}} and {{nobody}}</capability>
+         <capability name="variable" action="get" key="nobody" />
+         <capability name="variable" action="get" key="long" />
+         <capability name="variable" action="set" key="b">{{long}}</capability>
+         <capability name="variable" action="list" />`,
+      );
+      const outputs = outputsIn((await runOf(own, id)).calls);
+      const long = expect.objectContaining({ type: "string", count: 3_000 });
+      const [set, get, fill, missing, whole, other, list] = Object.values(outputs);
+      expect([set, get, fill]).toEqual(["one", "one", "one and {{nobody}}"]);
+      expect(missing).toBe("Variable not found: nobody");
+      expect([whole, other]).toEqual([long, long]);
+      expect(list).toEqual(["a", "b"]);
+      for (const name of ["plan_call_5", "plan_call_6"]) {
+        expect(await variable(own, name)).toBe("x".repeat(3_000));
+      }
+    }));
+
+  it("names the variable that a template wrote, also a new one", async () => {
+    const steps = ["First.", "y".repeat(2_000)].map((said) => [text(said), finish()]);
+    await withRuntime(planning({}, { steps }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/report", json("Before."));
+      const id = await proposed(
+        own,
+        "text/markdown",
+        "## A\n@output variable:report\n@write-mode new\nA.\n## B\n@output variable:other\nB.",
+      );
+      const response = await own.call("POST", `${ROOT}/${id}/run`, json({}));
+      const last = (await streamed(response)).at(-1);
+      const { runs } = await planOf(own, id);
+      const outputs = outputsIn(runs[0]?.calls ?? []);
+      expect(last?.outputs).toEqual(outputs);
+      expect(outputs).toEqual({
+        a: { answer: "First.", written: ["variable:report_000"] },
+        b: {
+          answer: expect.objectContaining({ $var: "plan_b", type: "string", count: 2_000 }),
+          written: ["variable:other"],
+        },
+      });
+      expect(await variable(own, "report_000")).toBe("First.");
+      expect(await variable(own, "plan_b")).toBe("y".repeat(2_000));
+      // The stream has a handle of it.
+      expect(last?.state).toMatchObject({ other: { $var: "other", count: 2_000 } });
+    });
+  });
+});
