@@ -210,11 +210,14 @@ function dataIn(record: TransferRecord): Uint8Array {
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
 
-/** The message without waiting calls. */
+/** The message without waiting calls, and without those that were to be prepared after them. */
 function withoutApprovals(message: StoredMessage): StoredMessage {
-  const { waiting: _waiting, agent: _agent, ...kept } = message;
+  const { waiting: _waiting, deferred = {}, agent: _agent, ...kept } = message;
   const parts = message.parts.map((part): StoredMessage["parts"][number] => {
     if (!isToolPart(part)) return part;
+    if (part.state === "input-available" && Object.hasOwn(deferred, part.toolCallId)) {
+      return { ...part, state: "output-error", errorText: `skipped: ${COPIED}` };
+    }
     if (part.state !== "approval-requested" && part.state !== "approval-responded") return part;
     const approval = { ...part.approval, approved: false, reason: COPIED } as const;
     return { ...part, state: "output-denied", approval };

@@ -68,6 +68,7 @@ const message = z.looseObject({
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
   waiting: z.record(text, text).optional(),
+  deferred: z.record(text, z.unknown()).optional(),
   agent: text.optional(),
   finishReason: text.optional(),
   createdAt: time,

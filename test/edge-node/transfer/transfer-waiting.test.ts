@@ -68,6 +68,33 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
+  it("is a call behind it, which is skipped in the copy with the same reason", async () => {
+    const calls = [
+      ...toolCall("pay", { amount: 50 }, { id: "first" }),
+      ...toolCall("pay", { amount: "$pay_1.paid" }, { id: "second" }),
+    ];
+    const { paid, model, options } = paying([
+      [...calls, finish("tool-calls")],
+      [text("Nothing was paid."), finish()],
+    ]);
+    await withTransfers(options, async (own) => {
+      await ask(own);
+      expect(messagesOf(own).at(-1)?.parts.slice(-2)).toMatchObject([
+        { state: "approval-requested" },
+        { state: "input-available" },
+      ]);
+      await moved(own);
+      const copied = messagesOf(own).at(-1);
+      expect(copied?.parts.slice(-2)).toMatchObject([
+        { state: "output-denied" },
+        { state: "output-error", errorText: expect.stringMatching(/^skipped: .*is a copy/u) },
+      ]);
+      await ask(own, "What was paid?");
+      expect(JSON.stringify(model.calls[1]?.prompt)).toContain("skipped: ");
+      expect(paid).toEqual([]);
+    });
+  });
+
   it("is a run that is cancelled in the copy, which says why; the plan may run again there", async () => {
     const calls = [
       { _tool: "echo", _id: "first", value: 1, _outputPath: "†state.first" },
