@@ -3,6 +3,7 @@ import type { Finding, PlanCall } from "./plan.ts";
 import { type Need, needsIn } from "../reference/needs-in.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
+import { schemaFindings } from "./schema-findings.ts";
 import { issuesOf, jsonSchemaOf } from "../tool/tool-input.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 
@@ -19,11 +20,15 @@ export async function parameterFindings(
     const message = "A reference with text around it is a text, which does not fit here.";
     findings.push({ at: one.path.join("."), message });
   }
-  const { validate } = asSchema(tool.inputSchema);
-  const result = await validate?.(parameters);
-  if (result === undefined || result.success) return findings;
   // The value of a reference is unknown until it is resolved.
   const places = new Set(open.map(({ path }) => path.join(".")));
+  const { validate } = asSchema(tool.inputSchema);
+  if (validate === undefined) {
+    const schema = await jsonSchemaOf(tool, name);
+    return [...findings, ...schemaFindings(schema, parameters, places)];
+  }
+  const result = await validate(parameters);
+  if (result.success) return findings;
   for (const { path, message } of issuesOf(result.error)) {
     const isOpen = path.some((_, depth) => places.has(path.slice(0, depth + 1).join(".")));
     if (!isOpen) findings.push({ at: path.join("."), message });

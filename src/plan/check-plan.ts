@@ -11,7 +11,7 @@ import {
   type Plan,
   type PlanCall,
 } from "./plan.ts";
-import { gatesIn, gateFindings } from "./gates.ts";
+import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
@@ -162,6 +162,7 @@ class Check {
         ...gateFindings(text, this.#plan).map((found) => ({ ...found, call: call.id })),
       );
     }
+    this.#findings.add(...afterFindings(call).map((found) => ({ ...found, call: call.id })));
     this.#checkDollars(call);
   }
 

@@ -2,16 +2,41 @@ import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
 import type { Plan, PlanCall, Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
+import { clip } from "../value/characters.ts";
 import { needsIn } from "../reference/needs-in.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */
-export function gatesIn({ parameters }: PlanCall, { syntaxes }: Plan): readonly string[] {
-  return needsIn(parameters, syntaxes).flatMap(({ references }) =>
+export function gatesIn(
+  { parameters, gates = [] }: PlanCall,
+  { syntaxes }: Plan,
+): readonly string[] {
+  const read = needsIn(parameters, syntaxes).flatMap(({ references }) =>
     references.flatMap(({ name, path: [first] }) =>
       name === GATES && first !== undefined && "key" in first ? [first.key] : [],
     ),
   );
+  return [...new Set([...gates.flatMap((text) => gateIn(text) ?? []), ...read])];
 }
+
+/** The name of the gate that the text is; undefined if it is anything else. */
+function gateIn(text: string): string | undefined {
+  const [need, ...others] = needsIn(text, ["dagger"]);
+  if (need?.source !== text || others.length > 0 || need.references.length !== 1) return undefined;
+  const [{ name, path } = { name: "", path: [] }] = need.references;
+  const [first, ...more] = path;
+  const isGate = name === GATES && more.length === 0 && first !== undefined && "key" in first;
+  return isGate ? first.key : undefined;
+}
+
+/** Reports texts in `_after` that are no gates. */
+export function afterFindings({ gates = [] }: PlanCall): readonly Omit<Finding, "call">[] {
+  const wrong = gates.find((text) => gateIn(text) === undefined);
+  if (wrong === undefined) return [];
+  const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. Calls whose results are read need no _after.`;
+  return [{ code: "bad_reference", at: "_after", message }];
+}
+
+const MAX_SHOWN_CHARS = 80;
 
 /** The undecided gates that calls of the run wait for. */
 export function openGates(plan: Plan, record: RunRecord): ReadonlySet<string> {

@@ -4,12 +4,19 @@ import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { anyJson } from "../tool/tool-input.ts";
 import { tooManyCalls, type Finding, type Plan, type PlanCall, type ReadPlan } from "./plan.ts";
+import { nearest } from "../reference/near.ts";
+import { clip } from "../value/characters.ts";
 import type { PlanFormat } from "./plan-format.ts";
 
 const name = z.string().min(1).max(128);
 
 const jsonCall = z
-  .object({ _tool: name, _outputPath: z.string().optional(), _id: name.optional() })
+  .object({
+    _tool: name,
+    _outputPath: z.string().optional(),
+    _id: name.optional(),
+    _after: z.union([z.string(), z.array(z.string())]).optional(),
+  })
   .catchall(anyJson);
 
 /** A JSON plan from a model or a program: calls, with their parameters beside `_tool`. */
@@ -40,6 +47,8 @@ export function readJsonPlan(given: unknown): ReadPlan {
   const read = jsonPlan.safeParse(given);
   if (!read.success) return { findings: read.error.issues.map(findingOf) };
   const { name: title, input, calls } = read.data;
+  const unknown = calls.flatMap(unknownKeys);
+  if (unknown.length > 0) return { findings: unknown };
   const plan: Plan = {
     ...compact({ name: title }),
     format: "json",
@@ -59,21 +68,48 @@ function callsIn(given: unknown): number {
 }
 
 function callOf(
-  { _tool: tool, _outputPath: outputPath, _id: id, ...parameters }: z.infer<typeof jsonCall>,
+  {
+    _tool: tool,
+    _outputPath: outputPath,
+    _id: id,
+    _after: gates,
+    ...parameters
+  }: z.infer<typeof jsonCall>,
   index: number,
 ): PlanCall {
   return {
-    id: id ?? `call_${index + 1}`,
+    id: id ?? idOf(index),
     tool,
     parameters,
     ...compact({ outputPath }),
+    ...(gates === undefined ? {} : { gates: [gates].flat() }),
   };
 }
+
+function idOf(index: number): string {
+  return `call_${index + 1}`;
+}
+
+const KEYS = Object.keys(jsonCall.shape);
+
+/** A misspelled key would be passed to the tool, which may ignore it. */
+function unknownKeys(call: z.infer<typeof jsonCall>, index: number): readonly Finding[] {
+  return Object.keys(call).flatMap((at): Finding[] => {
+    if (!at.startsWith("_") || KEYS.includes(at)) return [];
+    const written = at.toLowerCase();
+    const longer = KEYS.find((key) => written.length > 1 && key.toLowerCase().startsWith(written));
+    const near = longer ?? nearest(at, KEYS)[0] ?? "_after";
+    const message = `There is no key ${clip(at, MAX_KEY_CHARS)}; the nearest is ${near}. A call has ${KEYS.join(", ")}.`;
+    return [{ code: "bad_plan", call: call._id ?? idOf(index), at, message }];
+  });
+}
+
+const MAX_KEY_CHARS = 80;
 
 function findingOf({ path, message }: z.core.$ZodIssue): Finding {
   const [where, index, ...rest] = path;
   const isCall = where === "calls" && typeof index === "number";
   return isCall
-    ? { code: "bad_plan", call: `call_${index + 1}`, at: rest.map(String).join("."), message }
+    ? { code: "bad_plan", call: idOf(index), at: rest.map(String).join("."), message }
     : { code: "bad_plan", at: path.map(String).join("."), message };
 }

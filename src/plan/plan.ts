@@ -37,6 +37,8 @@ export interface PlanCall {
   readonly tool: string;
   /** References in the parameters are resolved when the call starts. */
   readonly parameters: Readonly<Record<string, Json>>;
+  /** Gates that have to be opened before the call starts, e.g. `†approvals.legal`. */
+  readonly gates?: readonly string[];
   /** Where the result is written, e.g. `†state.user`. `a || b` is one of them, `a && b` all of them. */
   readonly outputPath?: string;
 }

@@ -99,6 +99,14 @@ const faults: readonly (readonly [text: string, ...faults: string[]])[] = [
     '<capability name="a" output_var="input"/>',
     `1:1 "input" is the run's own and cannot be written.`,
   ],
+  [
+    '<capability name="variable" action="clear" key="a" scope="conversation"/>',
+    '1:1 The scope "conversation" has no effect here: only calls that write take one.',
+  ],
+  [
+    '<capability name="variable" action="set" key="a" value="1" scope="all"/>',
+    '1:1 The scope is "run" or "conversation".',
+  ],
   ['<capability name="a" _outputPath="$b"/>', "1:1 Write output_var, not _outputPath."],
   [
     '<capability name="a" content="b">c</capability>',

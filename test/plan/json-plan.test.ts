@@ -36,6 +36,22 @@ describe("a plan as JSON", () => {
     ],
     [{ calls: [{ _tool: "a", _outputPath: 1 }] }, [{ call: "call_1", at: "_outputPath" }]],
     [{ calls: [{ _tool: "a" }], more: 1 }, [{ code: "bad_plan" }]],
+    ...[
+      ["_output", "_outputPath"],
+      ["_outputpath", "_outputPath"],
+      ["_when", "_after"],
+      ["_ID", "_id"],
+    ].map(([at = "", near = ""]): [unknown, readonly object[]] => [
+      { calls: [{ _tool: "a", _id: "x", [at]: "†state.a" }] },
+      [
+        {
+          code: "bad_plan",
+          call: "x",
+          at,
+          message: expect.stringContaining(`nearest is ${near}.`),
+        },
+      ],
+    ]),
   ])("is refused with every place that is wrong: %j", (given, findings) => {
     const read = readJsonPlan(given);
     expect(read.plan).toBeUndefined();

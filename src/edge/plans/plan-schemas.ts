@@ -23,6 +23,7 @@ export const runCallView = callView.extend({ output });
 
 const plannedCallView = callView.extend({
   _outputPath: z.string().optional(),
+  _after: z.array(z.string()).optional().describe("Gates that it waits for"),
   after: z.array(z.string()).describe("Ids of the calls that it depends on"),
   input: json.readonly().describe("Parameters; known references are replaced by values"),
 });

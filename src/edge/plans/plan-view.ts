@@ -78,11 +78,12 @@ export function listedOf(record: ListedPlanRecord): ListedPlan {
     ...(tainted === true ? { tainted } : {}),
     createdAt,
     calls: record.calls.map((call) => {
-      const { outputPath } = call;
+      const { outputPath, gates } = call;
       const before = Object.hasOwn(after, call.id) ? after[call.id] : [];
       return {
         ...callViewOf(call, newest),
         ...compact({ _outputPath: outputPath }),
+        ...(gates === undefined ? {} : { _after: [...gates] }),
         after: [...(before ?? [])],
       };
     }),

@@ -31,7 +31,11 @@ export function callOf({ attributes, body }: CapabilityTag): CallReading {
   const { name, action, output_var: output, ...given } = Object.fromEntries(attributes);
   const isSet = name === VARIABLE && action === "set";
   const writes = [...(output === undefined ? [] : [output]), ...(isSet ? [given.key ?? ""] : [])];
-  const fault = faultIn({ name, action }) ?? faultInNames(writes) ?? faultInBody(given, body);
+  const fault =
+    faultIn({ name, action }) ??
+    faultInScope(name, given.scope, writes) ??
+    faultInNames(writes) ??
+    faultInBody(given, body);
   if (fault !== undefined) return { fault };
   // A tool may have its own `scope` parameter. Only the value "conversation" on a call that writes is ours.
   const isKept = given.scope === "conversation" && writes.length > 0;
@@ -57,6 +61,20 @@ function faultIn(tag: {
   if (tag.name !== VARIABLE || VARIABLE_ACTIONS.includes(tag.action ?? "")) return undefined;
   return `The actions of variable are ${VARIABLE_ACTIONS.join(", ")}.`;
 }
+
+/** The capability `variable` would ignore it. */
+function faultInScope(
+  name: string | undefined,
+  scope: string | undefined,
+  writes: readonly string[],
+): string | undefined {
+  if (name !== VARIABLE || scope === undefined || scope === "run") return undefined;
+  if (writes.length === 0)
+    return `The scope "${scope.slice(0, 80)}" has no effect here: only calls that write take one.`;
+  return scope === "conversation" ? undefined : SCOPES;
+}
+
+const SCOPES = 'The scope is "run" or "conversation".';
 
 function faultInNames(names: readonly string[]): string | undefined {
   for (const name of names) {
