@@ -12,11 +12,13 @@ import {
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
 import type { PlanCall } from "./plan.ts";
+import { inputNow } from "./input-now.ts";
 import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
+import { lookupFor } from "../tool/scoped-store.ts";
 import type { SaveTarget } from "../tool/save-target.ts";
 import { shortOutput } from "../tool/shown-result.ts";
 import type { CallOptions, Effects, Ready, WrappedTool } from "../tool/wrapped-tool.ts";
@@ -141,10 +143,9 @@ export class PlanRun {
         if (ready.kind === "skipped") {
           this.#setCall(call, { status: "skipped", reason: ready.reason });
           hasChanged = true;
-        } else if (ready.kind === "waiting" && ready.gate !== undefined) {
-          this.#ask(call, { gate: ready.gate, reason: `Waits for approvals.${ready.gate}.` });
-        } else if (ready.kind === "ready" && this.#running.size < limits.maxParallelCalls) {
-          this.#start(call, index);
+        } else if (this.#running.size < limits.maxParallelCalls) {
+          if (ready.kind === "ready") this.#start(index, this.#call(call));
+          else if (ready.gate !== undefined) this.#start(index, this.#ask(call, ready.gate));
         }
       }
     }
@@ -156,8 +157,8 @@ export class PlanRun {
     return states.every(({ status }) => status !== "waiting" && status !== "running");
   }
 
-  #start(call: CheckedCall, index: number): void {
-    const running = this.#call(call).finally(() => this.#running.delete(index));
+  #start(index: number, work: Promise<void>): void {
+    const running = work.finally(() => this.#running.delete(index));
     this.#running.set(index, running);
   }
 
@@ -169,7 +170,7 @@ export class PlanRun {
       const ready = await tools.get(call.tool)?.prepare(call.parameters, this.#optionsFor(checked));
       if (ready === undefined) throw new ByrefError("unknown_tool", `${call.tool} is gone.`);
       if (ready.kind === "failed") throw new ByrefError(ready.code, ready.message);
-      if (this.#needsApproval(checked, ready)) return;
+      if (await this.#needsApproval(checked, ready)) return;
       // The key belongs to one input. With another input, the effect of the first call is unknown.
       const wasSame = begun.status !== "running" || begun.pin === ready.pin;
       if (!wasSame && this.#options.effectsOf(call) === "idempotent") throw unknownOutcome();
@@ -256,8 +257,19 @@ export class PlanRun {
     }
   }
 
-  #ask(call: CheckedCall, about: Pick<CallState, "gate" | "reason">): void {
-    this.#setCall(call, { status: "waiting", ...about });
+  async #ask(call: CheckedCall, gate: string): Promise<void> {
+    const asked = await this.#inputNow(call);
+    // The gate may have been opened meanwhile.
+    if (this.#progress.decisionOn(gate) !== undefined) return;
+    const reason = `Waits for approvals.${gate}.`;
+    this.#setCall(call, { status: "waiting", gate, reason, asked });
+  }
+
+  #inputNow({ call }: CheckedCall): Promise<string> {
+    const { checked, store } = this.#options;
+    const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
+    const work = new LookupWork(1, { whole: this.#reads });
+    return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
   }
 
   /** True if the call waits for a person's decision. */
@@ -271,15 +283,16 @@ export class PlanRun {
    * the plan and its gates. A call that the policy asks about has an additional gate, which names the run,
    * the call and the input. The input that the person sees and approves is the input that runs.
    */
-  #needsApproval(checked: CheckedCall, { approval, pin }: Ready): boolean {
+  async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
     if (approval === undefined) return false;
+    const { reason } = approval;
+    const asked = await this.#inputNow(checked);
     const gate = `${this.record.id}.${checked.call.id}.${pin.slice(0, PIN_CHARS)}`;
     const decision = this.#progress.decisionOn(gate);
     if (decision?.approved === true) return false;
     if (decision !== undefined) {
       this.#setCall(checked, { status: "skipped", reason: deniedReason(gate, decision) });
     } else {
-      const { reason, input: asked } = approval;
       this.#setCall(checked, { status: "waiting", gate, reason, asked });
     }
     return true;

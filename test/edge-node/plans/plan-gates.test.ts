@@ -10,6 +10,7 @@ import {
   planning,
   planOf,
   planTools,
+  propose,
   runOf,
   statusesOf,
   streamed,
@@ -28,6 +29,67 @@ const gated = [
     _outputPath: "†state.gated",
   },
 ];
+
+describe("_after", () => {
+  const after = (_after: unknown) => [
+    { _tool: "echo", _id: "orders", value: [1, 2], _outputPath: "†state.orders" },
+    { _tool: "exact", _id: "last", value: "†state.orders", _after, _outputPath: "†state.done" },
+  ];
+  const exact = tool({
+    inputSchema: z.strictObject({ value: z.any() }),
+    execute: ({ value }) => value as string,
+  });
+
+  it("makes the call wait for each gate, is not passed to its tool, and shows what would run", async () => {
+    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
+      const gates = ["†approvals.legal", "†approvals.money"];
+      const plan = await propose(own, after(gates));
+      expect(plan.calls.map(({ _after, input }) => [_after, input])).toEqual([
+        [undefined, { value: [1, 2] }],
+        [gates, { value: "†state.orders" }],
+      ]);
+      await own.call("POST", `${ROOT}/${plan.id}/approve`);
+      const run = await runOf(own, plan.id);
+      const asked = '{"value":[1,2]}';
+      expect(run.calls[1]).toMatchObject({ status: "waiting", gate: "legal", asked });
+      const next = await streamed(await decide(own, "legal", { approved: true }));
+      expect(next.at(-1)).toMatchObject({ status: "waiting" });
+      const last = await streamed(await decide(own, "money", { approved: true }));
+      expect(last.at(-1)).toMatchObject({ status: "done", state: { done: [1, 2] } });
+    });
+  });
+
+  it.each([
+    ["legal"],
+    ["†state.orders"],
+    ["†approvals"],
+    ["†approvals.a.b"],
+    ["†approvals.a †approvals.b"],
+    ["†approvals.a || †approvals.b"],
+    [["†approvals.a", ""]],
+  ])("is refused if it is not a gate: %j", async (value) => {
+    await withRuntime(planning({ ...planTools(), exact }), async (own) => {
+      const response = await own.call("POST", ROOT, json({ calls: after(value) }));
+      expect(await response.json()).toMatchObject({
+        findings: [{ code: "bad_reference", call: "last", at: "_after" }],
+      });
+    });
+  });
+
+  it("shows the values of now beside a gate among the parameters, and of a built-in tool", async () => {
+    const agent = { policy: () => ({ ask: "Sure?" }) as const };
+    await withRuntime(planning(planTools(), { agent }), async (own) => {
+      await own.call("PUT", "/conversations/c/variables/orders", json([7]));
+      const id = await approved(own, [
+        { _tool: "echo", _id: "a", value: ["†approvals.go", "†orders[0]"] },
+        { _tool: "set_variable", _id: "b", name: "copy", value: "†orders" },
+      ]);
+      const run = await runOf(own, id);
+      const set = '{"name":"copy","value":[7]}';
+      expect(run.calls.map(({ asked }) => asked)).toEqual(['{"value":[true,7]}', set]);
+    });
+  });
+});
 
 describe("a run that waits for a gate", () => {
   it("says so, holds what it has, through an eviction too, and goes on when it is opened", async () => {
