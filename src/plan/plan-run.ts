@@ -344,10 +344,6 @@ function failedWith(error: unknown): CallState {
   return { status: "failed", reason: `${code}: ${messageOf(error)}` };
 }
 
-function unknownOutcome(): ByrefError {
-  return new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
-}
-
-function tooLarge(tool: string): ByrefError {
-  return new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);
-}
+const unknownOutcome = () => new ByrefError(OUTCOME_UNKNOWN.code, OUTCOME_UNKNOWN.message);
+const tooLarge = (tool: string) =>
+  new ByrefError("limit_exceeded", `The result of ${tool} was too large to be kept.`);
