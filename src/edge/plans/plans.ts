@@ -145,6 +145,13 @@ export class Plans {
     return this.view(id);
   }
 
+  /** Approves the plan unless its run would be refused, and runs it. */
+  async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
+    requireInput(this.#required(id).plan, request.input ?? {});
+    await this.approve(id);
+    return this.run(id, request, headers);
+  }
+
   /** Runs the plan, and streams as a turn does. */
   async run(
     id: string,

@@ -37,18 +37,27 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
       "POST /conversations/:id/plans",
       {
         summary: "Proposes a plan; an error lists all findings",
-        query: { agent: text.optional(), location: locationQuery },
+        query: {
+          agent: text.optional(),
+          location: locationQuery,
+          run: z
+            .enum(["true", "false"])
+            .optional()
+            .describe("`true`: also approves the plan, and runs it without an input"),
+        },
         content: {
           "application/json": jsonPlan,
           "application/xml": text.describe("A capability workflow"),
           "text/markdown": text.describe("A template"),
         },
-        answers: { 201: plan },
+        answers: { 201: plan, 200: runAnswers },
       },
-      async ({ query: { agent }, request, text }, parts) => {
+      async ({ params, query: { agent, run }, request, text }, parts) => {
         const { format } = planFormatOf(request, planFormats);
-        const proposal = { format, text: await text(), agent };
-        return Response.json(await plansToChange(parts).propose(proposal), { status: 201 });
+        const plans = plansToChange(parts);
+        const proposed = await plans.propose({ format, text: await text(), agent });
+        if (run !== "true") return Response.json(proposed, { status: 201 });
+        return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
       },
     ),
     endpoint(
@@ -78,19 +87,19 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
   ];
 }
 
+const runAnswers = {
+  "text/event-stream": text.describe("With data-call and data-run parts"),
+  "text/plain": text.describe("One line for each call"),
+  "application/json": runView,
+};
+
 const runEndpoint: Endpoint<ConversationParts> = endpoint(
   "POST /conversations/:id/plans/:plan/run",
   {
     summary: "Runs an approved plan",
     body: runBody,
     isBodyOptional: true,
-    answers: {
-      200: {
-        "text/event-stream": text.describe("With data-call and data-run parts"),
-        "text/plain": text.describe("One line for each call"),
-        "application/json": runView,
-      },
-    },
+    answers: { 200: runAnswers },
   },
   ({ params: { id, plan }, body, request }, parts) =>
     plansToChange(parts).run(plan, { ...body, conversation: id }, request.headers),
