@@ -33,33 +33,7 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
         200: { "text/event-stream": text, "text/plain": text, "application/json": decided },
       },
     },
-    endpoint(
-      "POST /conversations/:id/plans",
-      {
-        summary: "Proposes a plan; an error lists all findings",
-        query: {
-          agent: text.optional(),
-          location: locationQuery,
-          run: z
-            .enum(["true", "false"])
-            .optional()
-            .describe("`true`: also approves the plan, and runs it without an input"),
-        },
-        content: {
-          "application/json": jsonPlan,
-          "application/xml": text.describe("A capability workflow"),
-          "text/markdown": text.describe("A template"),
-        },
-        answers: { 201: plan, 200: runAnswers },
-      },
-      async ({ params, query: { agent, run }, request, text }, parts) => {
-        const { format } = planFormatOf(request, planFormats);
-        const plans = plansToChange(parts);
-        const proposed = await plans.propose({ format, text: await text(), agent });
-        if (run !== "true") return Response.json(proposed, { status: 201 });
-        return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
-      },
-    ),
+    proposeEndpoint(planFormats),
     endpoint(
       "GET /conversations/:id/plans",
       {
@@ -85,6 +59,36 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
     ),
     runEndpoint,
   ];
+}
+
+function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<ConversationParts> {
+  return endpoint(
+    "POST /conversations/:id/plans",
+    {
+      summary: "Proposes a plan; an error lists all findings",
+      query: {
+        agent: text.optional(),
+        location: locationQuery,
+        run: z
+          .enum(["true", "false"])
+          .optional()
+          .describe("`true`: also approves the plan, and runs it without an input"),
+      },
+      content: {
+        "application/json": jsonPlan,
+        "application/xml": text.describe("A capability workflow"),
+        "text/markdown": text.describe("A template"),
+      },
+      answers: { 201: plan, 200: runAnswers },
+    },
+    async ({ params, query: { agent, run }, request, text }, parts) => {
+      const { format } = planFormatOf(request, planFormats);
+      const plans = plansToChange(parts);
+      const proposed = await plans.propose({ format, text: await text(), agent });
+      if (run !== "true") return Response.json(proposed, { status: 201 });
+      return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
+    },
+  );
 }
 
 const runAnswers = {
