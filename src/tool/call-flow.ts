@@ -18,18 +18,24 @@ interface Read extends Reference {
   readonly isNeeded: boolean;
 }
 
-/** A place, or the base of an automatic name, which the store may number. */
-export type Written = Reference | { readonly base: string };
+/**
+ * A place; the base of an automatic name, which the store may number; or how an automatic name begins, if the
+ * rest depends on values that the input refers to.
+ */
+export type Written = Reference | { readonly base: string } | { readonly prefix: string };
 
 /** The flow of a call whose input tells nothing. */
 export const NO_FLOW: CallFlow = { reads: [], writes: [] };
 
 /** True if the call may write what is read. Places overlap if one is part of the other. */
 export function mayWrite(written: Written, read: Reference, store: VariableStore): boolean {
-  if (!("base" in written)) return written.name === read.name && overlap(written.path, read.path);
-  if (written.base === read.name) return true;
-  const isNew = store.glance(read.name) === undefined;
-  return isNew && splitNumber(read.name)?.base === written.base;
+  if ("path" in written) return written.name === read.name && overlap(written.path, read.path);
+  if ("base" in written && written.base === read.name) return true;
+  const mayBeNew =
+    "prefix" in written
+      ? `${read.name}_`.startsWith(`${written.prefix}_`)
+      : splitNumber(read.name)?.base === written.base;
+  return mayBeNew && store.glance(read.name) === undefined;
 }
 
 function overlap(one: Path, other: Path): boolean {

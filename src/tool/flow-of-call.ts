@@ -2,6 +2,7 @@ import { isJsonObject, type Json } from "../value/json.ts";
 import type { Reference } from "../reference/reference.ts";
 import { needsIn } from "../reference/needs-in.ts";
 import type { CallFlow } from "./call-flow.ts";
+import { toIdentifier } from "../store/names.ts";
 import { saveTargetIn, splitInput } from "./save-target.ts";
 import { nameFor } from "./scoped-store.ts";
 import type { CallableTool } from "./tool-call.ts";
@@ -38,7 +39,11 @@ export function flowOf(
   const writes = places.map(({ name, path }) => ({ name: stored(name), path }));
   const { base } = own;
   const isNamed = wanted !== undefined || base === undefined;
-  return { reads: [...reads, ...named], writes: isNamed ? writes : [...writes, { base }] };
+  const automatic = reads.length === 0 ? [] : [{ prefix: toIdentifier(tool.name) }];
+  return {
+    reads: [...reads, ...named],
+    writes: isNamed ? writes : [...writes, { base }, ...automatic],
+  };
 }
 
 function splitOf(written: Json): { readonly input: Json; readonly target?: string } {

@@ -142,16 +142,20 @@ async function orderOf(
 /** Which calls write a name. */
 class Producers {
   readonly #options: OrderOptions;
-  readonly #byName = new Map<string, Producer[]>();
+  readonly #byName = new Map<string, readonly Producer[]>();
+  readonly #byPrefix: Producer[] = [];
 
   constructor(calls: readonly FlowingCall[], options: OrderOptions) {
     this.#options = options;
     for (const [index, { toolCallId, flow }] of calls.entries()) {
       for (const written of flow.writes) {
+        const producer = { index, toolCallId, written };
+        if ("prefix" in written) {
+          this.#byPrefix.push(producer);
+          continue;
+        }
         const name = "base" in written ? written.base : written.name;
-        const known = this.#byName.get(name) ?? [];
-        known.push({ index, toolCallId, written });
-        this.#byName.set(name, known);
+        this.#byName.set(name, [...(this.#byName.get(name) ?? []), producer]);
       }
     }
   }
@@ -160,9 +164,12 @@ class Producers {
   async of(read: Reference, index: number): Promise<readonly string[]> {
     const { store, isWrittenOrder } = this.#options;
     const names = [read.name, splitNumber(read.name)?.base];
-    const all = names
-      .flatMap((name) => (name === undefined ? [] : (this.#byName.get(name) ?? [])))
-      .filter((producer) => producer.index !== index && mayWrite(producer.written, read, store));
+    const named = names.flatMap((name) =>
+      name === undefined ? [] : (this.#byName.get(name) ?? []),
+    );
+    const all = [...named, ...this.#byPrefix].filter(
+      (producer) => producer.index !== index && mayWrite(producer.written, read, store),
+    );
     const earlier = all.filter((producer) => producer.index < index);
     const isEnough = earlier.length > 0 || all.length === 0 || isWrittenOrder;
     const chosen = isEnough || (await exists(read, store)) ? earlier : all;

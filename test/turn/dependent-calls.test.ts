@@ -132,6 +132,21 @@ describe("a call of a step that reads what another call of it writes", () => {
     expect(await conversation.store.read("c")).toEqual({ said: "start" });
   });
 
+  it("gets it under a default name that depends on a value", async () => {
+    const { seen, errors } = await stepOf(
+      [
+        ["memory_recall", { q: "$topic" }],
+        ["echo", { v: "$memory_recall_skills.about" }],
+      ],
+      { topic: "skills" },
+    );
+    expect(errors).toEqual({});
+    expect(seen).toEqual([
+      ["memory_recall", "skills"],
+      ["echo", "skills"],
+    ]);
+  });
+
   it("is also one of Byref's own tools", async () => {
     const { errors, conversation } = await stepOf([
       ["memory_recall", { q: "x" }],
