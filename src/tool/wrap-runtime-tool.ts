@@ -87,7 +87,7 @@ interface Calling {
 /** Returns the input as written: the tool itself resolves references. */
 async function inputOf(tool: RuntimeTool, written: Json, calling: Calling): Promise<CallInput> {
   const store = new ScopedStore(calling.options.store, calling.call.scope);
-  const conversation = calling.call.scope === undefined ? [] : [calling.options.store];
+  const conversation = calling.call.scope?.inherits === undefined ? [] : [calling.options.store];
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
   const names = await namesIn(written, { ...calling.options, store, conversation });
   // An approval covers the current versions of the variables that the tool will read.

@@ -17,7 +17,7 @@ async function openAnswered({ open, demo, ...options }: Opening) {
   const heading = (name: string) => page.getByRole("heading", { level: 1, name });
   await heading("What are the monthly totals of my orders?").waitFor();
   const choose = async (name: string) => {
-    await page.getByRole("button", { name: "More" }).click();
+    await page.getByRole("button", { name: "More", exact: true }).click();
     await page.getByRole("menuitem", { name }).click();
   };
   const list = page.getByRole("navigation", { name: "Conversations" });

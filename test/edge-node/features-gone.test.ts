@@ -141,7 +141,7 @@ describe("a run that a crash cut off, when there are no plans any more,", () => 
       code: "bad_configuration",
     });
     const stream = await runtime.ask("GET", "/conversations/c/stream?after=0");
-    expect(await stream.text()).toContain("bad_configuration: The run cannot continue");
+    expect(await stream.text()).toContain("bad_configuration: This Worker cannot continue a run");
     runtime.kill();
     runtime.start(before());
     const { status, runs } = await got<PlanView>(runtime, `/plans/${plan}`);

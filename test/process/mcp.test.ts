@@ -115,6 +115,8 @@ describe("a turn with tools of MCP servers", () => {
       "shop_get_weather",
       "send_mail",
       "mail_list",
+      "set_variable",
+      "run_code",
       "propose_plan",
     ]);
   });

@@ -88,6 +88,8 @@ describe("a turn with tool calls by reference", () => {
     expect(tools.map((tool) => [tool.type, tool.function.name])).toEqual([
       ["function", "get_weather"],
       ["function", "compare_weather"],
+      ["function", "set_variable"],
+      ["function", "run_code"],
       ["function", "propose_plan"],
     ]);
     const { parameters } = tools[1]?.function ?? {};

@@ -40,7 +40,7 @@ describe("what a model that calls with tags is told", () => {
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
       Save or change a variable.
-      - name: string // e.g. report.summary
+      - name?: string // Place, e.g. report.summary
       - value: any // References become their values
       - mode?: "replace" | "append" | "merge" | "new"
       - description?: string

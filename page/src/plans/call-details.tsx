@@ -30,7 +30,9 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
       {asked === undefined ? null : (
         <>
           <h4>What would run</h4>
-          <pre className="plans-asked">{asked}</pre>
+          <pre className="plans-asked" tabIndex={0}>
+            {asked}
+          </pre>
         </>
       )}
     </section>

@@ -33,7 +33,9 @@ export function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
           {asked === undefined ? (
             <JsonTree value={calls.find((call) => call._id === _id)?.input ?? null} />
           ) : (
-            <pre className="plans-asked">{asked}</pre>
+            <pre className="plans-asked" tabIndex={0}>
+              {asked}
+            </pre>
           )}
         </div>
       ))}
