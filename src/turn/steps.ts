@@ -47,7 +47,7 @@ export class Steps {
   readonly #state: TurnState;
   readonly #answer: Answer;
   #opened: Opened | undefined;
-  /** Chunks about calls that are not in the journal yet. */
+  /** Chunks about calls, to be shown and written to the journal in the next commit. */
   #unrecorded: UIMessageChunk[] = [];
   /** Calls that have begun and have no outcome yet. */
   readonly #begun = new Map<string, JournalCall>();
@@ -75,10 +75,7 @@ export class Steps {
     const onCall = () => account.spend.add("toolCalls", 1);
     const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox, onCall });
     const past = await toModelMessages(window, tools.all);
-    const write = (chunk: UIMessageChunk) => {
-      this.#unrecorded.push(chunk);
-      void this.#write(chunk);
-    };
+    const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
     this.#opened = { tools, past, calls };
   }
@@ -152,6 +149,7 @@ export class Steps {
    * history. A call that had begun and must not run twice gets an unknown outcome.
    */
   closeCalls(): void {
+    for (const chunk of this.#unrecorded.splice(0)) void this.#write(chunk);
     for (const part of this.#state.parts.openCalls(this.#isOpen)) {
       const { toolCallId } = part;
       const begun = this.#begun.get(toolCallId);
@@ -222,6 +220,7 @@ export class Steps {
     signal.throwIfAborted();
     const calls = planned.map(({ call }) => call);
     log.commit(() => {
+      for (const chunk of this.#unrecorded) void this.#write(chunk);
       this.#note({ ...progress(), calls });
       if (isLast()) this.#closeStep();
     });

@@ -45,9 +45,7 @@ export function manyVariables(at: Testing): void {
       for (const name of all)
         if (at.store.glance(name)?.bytes !== VALUE_BYTES) throw new Error(name);
     };
-    // Each once.
     expect(bytesRead(glances)).toBeLessThan(COUNT * 250);
-    expect(bytesRead(glances)).toBe(0);
     const before = at.ground.sql?.bytesRead ?? 0;
     expect(namesOf(at.store.list())).toEqual(all);
     expect(namesOf(pages(at, 200).flatMap(({ variables }) => variables))).toEqual(all);

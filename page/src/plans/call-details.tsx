@@ -5,7 +5,8 @@ import { Fact } from "../fact.tsx";
 
 /** What one call of a plan is, and what became of it. */
 export function CallDetails({ call }: { readonly call: PlannedCall }) {
-  const { _id, _tool, _outputPath, after, input, reason, gate, asked, output } = call;
+  const { _id, _tool, _outputPath, _after = [], after, input, reason, gate, asked, output } = call;
+  const before = [...after, ..._after];
   return (
     <section className="plans-details" aria-label={`Call ${_id}`} aria-live="polite">
       <header>
@@ -15,7 +16,7 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
       <dl>
         <Fact name="Call">{_id}</Fact>
         <Fact name="Writes">{_outputPath}</Fact>
-        <Fact name="After">{after.length === 0 ? undefined : after.join(", ")}</Fact>
+        <Fact name="After">{before.length === 0 ? undefined : before.join(", ")}</Fact>
         <Fact name="Gate">{gate}</Fact>
         <Fact name="Why">{reason}</Fact>
       </dl>
