@@ -64,8 +64,8 @@ export interface ModelQuestion {
   /** The agent's tools that the model receives, by name, and where each result is saved. */
   readonly tools: ReadonlyMap<string, SaveTarget | undefined>;
   /**
-   * Names of the variables that the prompt shows, as the run calls them. The model is told of these and of
-   * its tools' results. Default: of all variables of the conversation.
+   * Names of the variables that the prompt shows, as the run calls them. The list has these and the results
+   * of its tools. Default: all variables of the conversation.
    */
   readonly variables?: readonly string[];
   /** Texts in the prompt that are not variables: files. */

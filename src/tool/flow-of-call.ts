@@ -3,7 +3,7 @@ import type { Reference } from "../reference/reference.ts";
 import { needsIn } from "../reference/needs-in.ts";
 import type { CallFlow } from "./call-flow.ts";
 import { toIdentifier } from "../store/names.ts";
-import { saveTargetIn, splitInput } from "./save-target.ts";
+import { saveTargetIn, type Split, splitInput } from "./save-target.ts";
 import { nameFor } from "./scoped-store.ts";
 import type { CallableTool } from "./tool-call.ts";
 import type { CallOptions } from "./wrapped-tool.ts";
@@ -17,7 +17,10 @@ export function flowOf(
 ): CallFlow {
   const { options, target } = tool;
   const { store, syntaxes } = options;
-  const { input, target: chosen } = target === true ? splitOf(written) : { input: written };
+  const { input, target: chosen } =
+    target === true
+      ? orElse<Split>(() => splitInput(written), { input: written })
+      : { input: written };
   const wanted = typeof target === "string" ? target : chosen;
   const stored = (name: string) => nameFor(name, store, scope) ?? name;
   const own = tool.names(input);
@@ -35,7 +38,7 @@ export function flowOf(
       ? []
       : [{ ...place, name: stored(place.name), source: `$${place.name}`, isNeeded: true }];
   });
-  const places = [...placesOf(wanted), ...own.written.flatMap((text) => placeIn(text) ?? [])];
+  const places = [...placesIn(wanted), ...own.written.flatMap((text) => placeIn(text) ?? [])];
   const writes = places.map(({ name, path }) => ({ name: stored(name), path }));
   const { base } = own;
   const isNamed = wanted !== undefined || base === undefined;
@@ -46,27 +49,20 @@ export function flowOf(
   };
 }
 
-function splitOf(written: Json): { readonly input: Json; readonly target?: string } {
-  try {
-    return splitInput(written);
-  } catch {
-    return { input: written };
-  }
-}
-
-function placesOf(target: string | undefined): readonly Reference[] {
-  try {
-    return target === undefined ? [] : saveTargetIn(target).places;
-  } catch {
-    return [];
-  }
+function placesIn(target: string | undefined): readonly Reference[] {
+  return target === undefined ? [] : orElse(() => saveTargetIn(target).places, []);
 }
 
 function placeIn(text: string): Reference | undefined {
+  return orElse(() => targetIn(text), undefined);
+}
+
+/** For an input that cannot be used. */
+function orElse<Result>(read: () => Result, otherwise: Result): Result {
   try {
-    return targetIn(text);
+    return read();
   } catch {
-    return undefined;
+    return otherwise;
   }
 }
 

@@ -31,7 +31,7 @@ interface StepsOptions {
   readonly toolbox: ToolboxOptions;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
-  /** Returns the variables that the model is told of. Default: the conversation's. */
+  /** Returns the variables that the prompt lists. Default: the conversation's. */
   readonly variables?: () => readonly VariableInfo[] | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: (name: string) => void;

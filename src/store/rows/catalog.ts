@@ -102,12 +102,11 @@ export class Catalog {
     return this.#totals.ofRuns === 0 ? [] : this.#all(this.#rows.find.ofRuns());
   }
 
-  /** Returns all entries that are due at `nowMs`, and possibly others. */
+  /** Returns all entries that are due at `nowMs`, possibly more than once, and possibly others. */
   dueBy(nowMs: number): readonly Entry[] {
     if (this.nextDueMs(NO_NAMES) > nowMs) return [];
     const due = this.#rows.find.dueBy(nowMs, this.#idleMs);
-    const all = [...this.#all(due), ...this.#accessed.values()];
-    return [...new Map(all.map((entry) => [entry.name, entry])).values()];
+    return [...this.#all(due), ...this.#accessed.values()];
   }
 
   /** Returns when the next entry is due, apart from those held; Infinity if none is. */

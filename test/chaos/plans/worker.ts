@@ -8,6 +8,7 @@ import {
   createRuntime,
   planSupport,
 } from "../../../src/byref.ts";
+import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
 
 // The test binds it, and nobody else.
 const { WORLD_URL, WORKFLOW } = env as unknown as { WORLD_URL: string; WORKFLOW: string };
@@ -43,39 +44,13 @@ const workflowTools = {
   }),
 };
 
-/** Writes the whole workflow in its first answer. */
+/** Writes the whole workflow in its first answer, and another one when it has the results. */
 const model: LanguageModelV4 = {
-  specificationVersion: "v4",
-  provider: "test",
-  modelId: "test",
-  supportedUrls: {},
-  doGenerate: () => Promise.reject(new Error("This model only streams.")),
-  doStream: async ({ prompt }) => {
-    const hasResults = JSON.stringify(prompt).includes('<capability-result call=\\"1');
-    const text = hasResults ? "Done." : WORKFLOW;
-    const { inputTokens, outputTokens } = NO_USAGE;
-    return {
-      stream: new ReadableStream({
-        start(controller) {
-          controller.enqueue({ type: "text-start", id: "t" });
-          controller.enqueue({ type: "text-delta", id: "t", delta: text });
-          controller.enqueue({ type: "text-end", id: "t" });
-          const finishReason = { unified: "stop", raw: "stop" } as const;
-          controller.enqueue({
-            type: "finish",
-            finishReason,
-            usage: { inputTokens, outputTokens },
-          });
-          controller.close();
-        },
-      }),
-    };
+  ...scriptedModel([]),
+  doStream: (options) => {
+    const hasResults = JSON.stringify(options.prompt).includes('<capability-result call=\\"1');
+    return scriptedModel([[text(hasResults ? "Done." : WORKFLOW), finish()]]).doStream(options);
   },
-};
-
-const NO_USAGE = {
-  inputTokens: { total: 0, noCache: 0, cacheRead: 0, cacheWrite: 0 },
-  outputTokens: { total: 0, text: 0, reasoning: 0 },
 };
 
 const runtime = createRuntime({
