@@ -51,6 +51,7 @@ function transportTo(answers: readonly Answer[]) {
       },
     },
     agent: () => undefined,
+    onAcknowledged: () => firsts.push("acknowledged"),
     onFirstPart: (id) => firsts.push(id),
     onJoined: async () => {
       joined.push(`after ${asked.length}`);
@@ -108,7 +109,7 @@ describe("the page's transport", () => {
       ...[3, 3, 3, 4].map((last) => `GET ${PATH}?after=${last}`),
     ]);
     expect(lost).toEqual([true, false, true, false]);
-    expect(firsts).toEqual(["answer"]);
+    expect(firsts).toEqual(["acknowledged", "answer"]);
     expect(joined).toEqual([]);
   });
 
@@ -139,7 +140,7 @@ describe("the page's transport", () => {
   });
 
   it("resumes an answer, of which there may be none", async () => {
-    const { transport, asked, joined } = transportTo([
+    const { transport, asked, firsts, joined } = transportTo([
       () => new Response(null, { status: 204 }),
       () => streamed(0, 0),
       () => streamed(0, 6),
@@ -151,5 +152,6 @@ describe("the page's transport", () => {
     expect(await answer).toEqual(chunks);
     expect(asked).toEqual([`GET ${PATH}`, `GET ${PATH}`, `GET ${PATH}`]);
     expect(joined).toEqual(["after 2"]);
+    expect(firsts).toEqual([]);
   });
 });

@@ -1,8 +1,15 @@
 import { describe, expect } from "vitest";
-import { ask, it } from "../support/page-test.ts";
+import { ask, idIn, it } from "../support/page-test.ts";
 
 const london = { name: "get_weather", input: { location: "London" } };
 const mail = { name: "send_mail", input: { text: "In $get_weather_london.city" } };
+
+/** Runs as soon as the answer is in the document, before anything else of the page does. */
+const KEEPS_ADDRESS_OF_ANSWER = `new MutationObserver((_, observer) => {
+  if (document.querySelector("article.message-answer") === null) return;
+  observer.disconnect();
+  sessionStorage.setItem("address", location.href);
+}).observe(document.body, { childList: true, subtree: true })`;
 
 describe("a call that waits", () => {
   it("shows what would run, after a reload too, and is approved or denied", async ({
@@ -22,10 +29,15 @@ describe("a call that waits", () => {
       { kind: "text", text: "Then not." },
     );
     const page = await open(scripted.url);
+    await page.evaluate(KEEPS_ADDRESS_OF_ANSWER);
     await ask(page, "Send it.");
     const card = page.getByRole("region", { name: "Call of send_mail" });
     const input = card.getByLabel("Input with its values");
     expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
+    // A reload finds it from the moment at which the first part of the answer is shown.
+    const address = await page.evaluate(`sessionStorage.getItem("address")`);
+    expect(address).toBe(page.url());
+    expect(idIn(page)).not.toBe("");
     await page.reload();
     expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
     const sent = () => scripted.mail.calls.map(({ input: { text } }) => text);

@@ -11,6 +11,8 @@ export interface TransportOptions {
   /** Asked when a message is sent. */
   readonly agent: () => string | undefined;
   readonly onFirstPart: (messageId: string, waitedMs: number) => void;
+  /** Called with the first frame of an answer, before anything of it is shown: the server has the question. */
+  readonly onAcknowledged: () => void;
   /**
    * Called when a turn that runs is joined, before any of its stream is read: the question may be one that
    * this page has not seen.
@@ -37,9 +39,10 @@ export function transportFor(options: TransportOptions) {
       if (response.status === 204) return response;
       const isPost = init?.method === "POST";
       if (!isPost) await options.onJoined();
-      const tell = (id: string) => options.onFirstPart(id, performance.now() - sentMs);
+      const onFirstPart = (id: string) => options.onFirstPart(id, performance.now() - sentMs);
+      const { onAcknowledged } = options;
       const frames = wholeStream({ ...options, stream, response, signal: init?.signal });
-      return new Response(bodyOf(frames, isPost ? tell : undefined), response);
+      return new Response(bodyOf(frames, isPost ? { onFirstPart, onAcknowledged } : {}), response);
     },
   });
 }
@@ -104,22 +107,31 @@ function gone(): ClientError {
 const FIRST_PART =
   /^{"type":"(?:text-delta|tool-input-start|tool-input-available|reasoning-delta)"/;
 
-/** As the server sends it; tells once when something to see has come. */
+interface Firsts {
+  readonly onAcknowledged?: () => void;
+  /** Called when something to see has come. */
+  readonly onFirstPart?: (messageId: string) => void;
+}
+
+/** As the server sends it; tells of what comes first, once each. */
 function bodyOf(
   frames: AsyncGenerator<string, void>,
-  tell: ((messageId: string) => void) | undefined,
+  { onAcknowledged, onFirstPart }: Firsts,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   let id: string | undefined;
-  let tells = tell;
+  let acknowledge = onAcknowledged;
+  let tell = onFirstPart;
   return new ReadableStream({
     async pull(controller) {
       const { value: data } = await frames.next();
       if (data === undefined) return controller.close();
+      acknowledge?.();
+      acknowledge = undefined;
       id ??= /"messageId":"([^"]+)"/.exec(data)?.[1];
       if (FIRST_PART.test(data)) {
-        tells?.(id ?? "");
-        tells = undefined;
+        tell?.(id ?? "");
+        tell = undefined;
       }
       controller.enqueue(encoder.encode(`data: ${data}\n\n`));
     },

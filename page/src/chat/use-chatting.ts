@@ -35,6 +35,8 @@ export interface ChattingOptions {
   readonly agent: string | undefined;
   /** Something in the conversation has changed. */
   readonly onChange: () => void;
+  /** The server has a question, and so the conversation. */
+  readonly onBegin: () => void;
 }
 
 type Chat = UseChatHelpers<UIMessage>;
@@ -77,7 +79,7 @@ export function useChatting(options: ChattingOptions): Chatting {
   };
 }
 
-function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
+function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOptions) {
   const agentNow = useRef(agent);
   agentNow.current = agent;
   const [firstParts, setFirstParts] = useState<FirstParts>(new Map());
@@ -89,10 +91,11 @@ function useStockChat({ session, loaded, agent, onChange }: ChattingOptions) {
         session,
         onLost: setReconnecting,
         onJoined: () => onJoined.current(),
+        onAcknowledged: onBegin,
         agent: () => agentNow.current,
         onFirstPart: (id, waitedMs) => setFirstParts((known) => new Map(known).set(id, waitedMs)),
       }),
-    [session],
+    [session, onBegin],
   );
   const chat = useChat<UIMessage>({
     id: session.conversation,

@@ -85,15 +85,13 @@ function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPag
     setRevision((known) => known + 1);
     onChange();
   }, [onChange]);
-  const chatting = useChatting({ session, loaded, agent, onChange: change });
+  const chatting = useChatting({ session, loaded, agent, onChange: change, onBegin });
   const hasAnswer = chatting.messages.some(({ role }) => role === "assistant");
   // A question that is on its way may not have arrived.
   const exists = loaded.exists || hasAnswer;
   useEffect(() => {
-    if (!hasAnswer) return;
-    onBegin();
-    change();
-  }, [hasAnswer, onBegin, change]);
+    if (hasAnswer) change();
+  }, [hasAnswer, change]);
   const events = useEvents(session, exists);
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
