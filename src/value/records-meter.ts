@@ -135,7 +135,7 @@ export class RecordsMeter implements Meter {
 
 /** The start of an incomplete line. */
 class HeldLine {
-  readonly #line = new LineBuffer(limits.maxJsonBytes);
+  readonly #line = new LineBuffer();
   /** Blanks beyond `maxJsonBytes` are counted but not stored: only the end of the line may follow them. */
   #length = 0;
 

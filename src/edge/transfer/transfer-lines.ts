@@ -94,7 +94,7 @@ async function* bytesOf(
  * until the next one is asked for.
  */
 async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-  const line = new LineBuffer(limits.maxTransferLineBytes);
+  const line = new LineBuffer();
   const hold = (bytes: Uint8Array) => {
     requireShort(line.length + bytes.length);
     line.append(bytes);

@@ -2,6 +2,7 @@ import { ByrefError, messageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { ArrayMeter } from "../../value/array-meter.ts";
 import { copyOf, joinBytes, piecesOf } from "../../value/bytes.ts";
+import { HeldBytes } from "../../value/held-bytes.ts";
 import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
@@ -98,21 +99,26 @@ class Incoming {
   }
 }
 
-/** Holds the encoded bytes of a long array; the text of another value is released once the value exists. */
+/**
+ * Of a long array, only encoded elements are held. Other values are held as bytes until they end: V8 copies
+ * strings that it keeps, which takes half as much memory again.
+ */
 async function receiveJson(stream: ReadableStream<Uint8Array>): Promise<Content> {
-  const text = new Text();
+  const text = new HeldText();
   let array: ArrayMeter | undefined;
   let bytes = 0;
-  let longChars = LONG_CHARS;
+  let longBytes = LONG_BYTES;
   for await (const chunk of stream) {
     bytes += chunk.length;
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
     for (const piece of piecesOf(chunk, PIECE_BYTES)) {
-      text.add(piece);
-      if (text.chars < longChars) continue;
-      array ??= text.removeStart(ARRAY_START) ? new ArrayMeter() : undefined;
-      if (array === undefined) longChars = Infinity;
-      else array.write(text.take());
+      text.append(piece);
+      if (text.bytes < longBytes) continue;
+      if (array !== undefined) array.write(text.take());
+      else if (ARRAY_START.test(text.start())) {
+        array = new ArrayMeter();
+        array.write(text.take().replace(ARRAY_START, ""));
+      } else longBytes = Infinity;
     }
   }
   if (array === undefined) return jsonContent(parseBody(text.end()));
@@ -121,61 +127,43 @@ async function receiveJson(stream: ReadableStream<Uint8Array>): Promise<Content>
 }
 
 /** An array is read in pieces of this length. A shorter text is read as a whole. */
-const LONG_CHARS = 1_048_576;
+const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
 
-/** Pieces up to this size are decoded together, because each string takes memory of its own. */
-const SMALL_BYTES = 4_096;
-
-/** Decodes UTF-8 text as it arrives, so that its bytes are not held in memory too. */
-class Text {
+/** Holds UTF-8 text as it arrives. */
+class HeldText {
   readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-  readonly #small = new Uint8Array(SMALL_BYTES);
-  #smallBytes = 0;
-  #text = "";
+  readonly #held = new HeldBytes();
 
-  add(bytes: Uint8Array): void {
-    if (this.#smallBytes + bytes.length > SMALL_BYTES) this.#decodeSmall();
-    if (bytes.length > SMALL_BYTES) return this.#decode(bytes);
-    this.#small.set(bytes, this.#smallBytes);
-    this.#smallBytes += bytes.length;
+  append(bytes: Uint8Array): void {
+    this.#held.append(bytes);
   }
 
-  /** The length of the text, without the last small pieces. */
-  get chars(): number {
-    return this.#text.length;
+  get bytes(): number {
+    return this.#held.length;
   }
 
-  /** Removes what matches. False if nothing does. */
-  removeStart(start: RegExp): boolean {
-    const isFound = start.test(this.#text);
-    if (isFound) this.#text = this.#text.replace(start, "");
-    return isFound;
+  /** The first characters. */
+  start(): string {
+    return new TextDecoder().decode(this.#held.start());
   }
 
-  /** Returns the text of `chars`, and forgets it. */
+  /** Returns the text and forgets it. Bytes of a character that is not complete are part of the next text. */
   take(): string {
-    const text = this.#text;
-    this.#text = "";
+    let text = "";
+    for (const block of this.#held.take()) text += this.#decode(block);
     return text;
   }
 
-  /** Returns the text that was not taken. Throws `bad_json` if it is not UTF-8. */
+  /** Returns the rest of the text. Throws `bad_json` if it is not UTF-8. */
   end(): string {
-    this.#decodeSmall();
-    this.#decode();
-    return this.take();
+    return this.take() + this.#decode();
   }
 
-  #decodeSmall(): void {
-    this.#decode(this.#small.subarray(0, this.#smallBytes));
-    this.#smallBytes = 0;
-  }
-
-  /** Decodes bytes. Without an argument, flushes the decoder. */
-  #decode(bytes?: Uint8Array): void {
+  /** Without an argument, flushes the decoder. */
+  #decode(bytes?: Uint8Array): string {
     try {
-      this.#text += this.#utf8.decode(bytes, { stream: bytes !== undefined });
+      return this.#utf8.decode(bytes, { stream: bytes !== undefined });
     } catch {
       throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
     }

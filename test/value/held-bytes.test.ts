@@ -1,0 +1,44 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { joinBytes } from "../../src/value/bytes.ts";
+import { HeldBytes } from "../../src/value/held-bytes.ts";
+
+const pieces = fc.array(
+  fc.oneof(
+    fc.uint8Array({ maxLength: 50 }),
+    fc
+      .integer({ min: 4_000, max: 150_000 })
+      .map((length) => new Uint8Array(length).fill(length % 251)),
+  ),
+  { maxLength: 8 },
+);
+
+describe("held bytes", () => {
+  it("are what was appended, however it was cut, and nothing is held afterwards", () => {
+    fc.assert(
+      fc.property(pieces, pieces, (first, second) => {
+        const held = new HeldBytes();
+        for (const all of [first, second]) {
+          for (const piece of all) held.append(piece);
+          const whole = joinBytes(all);
+          expect(held.length).toBe(whole.length);
+          const start = held.start();
+          expect(start.length).toBeLessThanOrEqual(65_536);
+          expect(start.length > 0).toBe(whole.length > 0);
+          expect(Buffer.compare(start, whole.subarray(0, start.length))).toBe(0);
+          expect(Buffer.compare(joinBytes([...held.take()]), whole)).toBe(0);
+          expect(held.length).toBe(0);
+        }
+      }),
+    );
+  });
+
+  it("do not change when the appended buffer is used again", () => {
+    const held = new HeldBytes();
+    const buffer = new Uint8Array([1, 2, 3]);
+    held.append(buffer);
+    buffer.fill(9);
+    held.append(buffer);
+    expect([...joinBytes([...held.take()])]).toEqual([1, 2, 3, 9, 9, 9]);
+  });
+});
