@@ -8,6 +8,20 @@ import type { Prepare } from "./prepared-save.ts";
 import type { CallOptions, Effects, Saved } from "./wrapped-tool.ts";
 
 /**
+ * The stages of a conversation's prompt, which only go forward. `start`: all values are in the messages, in
+ * full. `variable`: the first that is not. `text`: the first text of over `maxShownResultChars`, or
+ * compaction.
+ */
+export const promptStages = ["start", "variable", "text"] as const;
+
+export type PromptStage = (typeof promptStages)[number];
+
+/** True if `stage` is `other`, or comes after it. */
+export function isFrom(stage: PromptStage, other: PromptStage): boolean {
+  return promptStages.indexOf(stage) >= promptStages.indexOf(other);
+}
+
+/**
  * A built-in tool, such as `read_variable`. It works on the variables themselves. Its result is shown to the
  * model and is not saved as a variable.
  */
@@ -19,8 +33,8 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly effects?: Effects;
   /** The parameters that name variables which the tool writes. Default: none. */
   readonly writes?: readonly string[];
-  /** True if the tool is offered although there are no variables yet. Default: false. */
-  readonly isAlwaysOffered?: boolean;
+  /** Default: `variable`. A tool that is not offered yet works all the same when it is called. */
+  readonly offeredFrom?: PromptStage;
   /** True if the model may choose with `_outputPath` where the result is saved. Default: false. */
   readonly takesOutputPath?: boolean;
   /** Time limit of one call in milliseconds. Default: the limit of any tool. */

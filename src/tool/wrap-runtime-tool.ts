@@ -1,11 +1,13 @@
 import { compact, type Json } from "../value/json.ts";
 import { jsonSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { flowOf, textsIn } from "./flow-of-call.ts";
+import { mapSubschemas } from "./json-schema.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
@@ -45,7 +47,7 @@ export async function wrapRuntimeTool(
   // of a tool depends on the type of its input, which this schema does not have.
   const shown = {
     description,
-    inputSchema: jsonSchema(extended ?? schema),
+    inputSchema: jsonSchema(withoutBounds(extended ?? schema)),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
   const callable: CallableTool = {
@@ -70,6 +72,23 @@ export async function wrapRuntimeTool(
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
   return { name, shown, flow, prepare: preparing(callable) };
 }
+
+/**
+ * The schema without what the tool checks itself. All of it is sent with each call, and a refused input tells
+ * the model its bounds.
+ */
+function withoutBounds(schema: JSONSchema7): JSONSchema7 {
+  const kept = Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword));
+  return mapSubschemas(Object.fromEntries(kept), (inner) =>
+    typeof inner === "boolean" ? inner : withoutBounds(inner),
+  );
+}
+
+const BOUNDS: ReadonlySet<string> = new Set(
+  "additionalProperties default definitions exclusiveMinimum maxItems maxLength maximum minItems minLength minimum".split(
+    " ",
+  ),
+);
 
 /** Parameters of built-in tools that name variables. */
 const NAMING = ["name", "key", "variables"];

@@ -46,7 +46,7 @@ interface DelegateOptions {
   readonly wrap: WrapOptions;
 }
 
-const DESCRIPTION = `Gives a task to another agent and keeps what it finds as a variable. The agent sees the variables and nothing else of this conversation: the task has to say all that it needs. A reference in the task stays a reference, which the agent reads for itself.
+const DESCRIPTION = `Give another agent a task, and save its answer. It sees the variables and nothing else of this conversation, so say all that it needs.
 Agents:`;
 
 /**
@@ -60,6 +60,7 @@ export function delegateTool({ calledAgents, ask, wrap }: DelegateOptions): Runt
     name: DELEGATE,
     description: [DESCRIPTION, ...described].join("\n"),
     inputSchema,
+    offeredFrom: "start",
     // It is unknown what the other agent's tools would do a second time.
     effects: "once",
     timeMs: limits.turnMs,

@@ -8,6 +8,7 @@ import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/history.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import {
+  hasListedVariables,
   instructionsFor,
   toModelMessages,
   toTurnMessages,
@@ -180,7 +181,8 @@ export class Steps {
       model: tools.modelFor(model, newId),
       instructions: variables?.length === 0 ? agent.instructions : instructionsFor(agent),
       messages: withVariables(messages, listing),
-      tools: tools.shown,
+      tools: tools.offeredAt(hasListedVariables(store) ? "text" : "start"),
+      callable: tools.all,
     };
     return callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),

@@ -209,7 +209,7 @@ export class ToolCalls {
   }
 
   #unknownTool(toolName: string): Failed {
-    const message = noSuchTool(toolName, Object.keys(this.#options.tools.shown));
+    const message = noSuchTool(toolName, Object.keys(this.#options.tools.all));
     return { kind: "failed", code: "unknown_tool", message };
   }
 

@@ -1,8 +1,7 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
-import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { CapabilityTags } from "../plan/capability/capability-model.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
@@ -12,7 +11,6 @@ import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
-import { hasListedVariables } from "./history/prompt.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
 
 /** The platform's services for the runtime's own tools. */
@@ -37,14 +35,11 @@ export interface ToolboxOptions {
   readonly adapt?: (tool: WrappedTool) => WrappedTool;
   /** Called and awaited before code calls a tool. If it throws, the call fails. */
   readonly onCall?: () => Promise<void>;
-  /** Shows the runtime's own tools even if there are no variables. */
+  /** Offers the runtime's own tools at every stage. */
   readonly showsAll?: boolean;
 }
 
-/**
- * The tools of a turn: the agent's tools, the tool to call other agents, and the runtime's own tools while
- * there are variables for them.
- */
+/** The tools of a turn: the agent's tools, the tool to call other agents, and the runtime's own tools. */
 export class Toolbox {
   /** The unwrapped tools, with the schemas that resolved inputs are checked against. */
   readonly plain: ToolSet;
@@ -69,16 +64,14 @@ export class Toolbox {
     const runtime = [...chosen, ...asking, ...proposing, ...tagged];
     const effects = new Map(runtime.map(({ name, effects = "none" }) => [name, effects] as const));
     for (const name of given.keys()) effects.set(name, effectsOf(name, agent));
-    const first = chosen.filter(({ isAlwaysOffered }) => isAlwaysOffered === true);
-    const others = chosen.filter(({ isAlwaysOffered }) => isAlwaysOffered !== true);
-    const always = new Map([
-      ...given,
-      ...(await wrapRuntimeTools([...first, ...asking, ...proposing, ...tagged], options)),
-    ]);
+    const inOrder = promptStages.flatMap((stage) =>
+      runtime.filter(({ offeredFrom = "variable" }) => offeredFrom === stage),
+    );
     return new Toolbox({
-      store: options.store,
-      always: adapted(always, adapt),
-      withVariables: adapted(await wrapRuntimeTools(others, options), adapt),
+      wrapped: adapted(new Map([...given, ...(await wrapRuntimeTools(inOrder, options))]), adapt),
+      offeredFrom: new Map(
+        inOrder.map(({ name, offeredFrom = "variable" }) => [name, offeredFrom] as const),
+      ),
       effects,
       showsAll,
       tags,
@@ -98,8 +91,7 @@ export class Toolbox {
   }
 
   get(name: string): WrappedTool | undefined {
-    const { always, withVariables } = this.#tools;
-    return always.get(name) ?? withVariables.get(name);
+    return this.#tools.wrapped.get(name);
   }
 
   /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
@@ -110,26 +102,28 @@ export class Toolbox {
       : tags.model(resolvedModel(model), { tools: plain, newId, syntaxes });
   }
 
-  /** The tools that the model sees now. */
-  get shown(): ToolSet {
-    const { always, showsAll, store } = this.#tools;
-    return showsAll || hasListedVariables(store) ? this.all : setOf(always);
+  /**
+   * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
+   * of their stages, so that tools are only added at the end.
+   */
+  offeredAt(stage: PromptStage): ToolSet {
+    const { wrapped, offeredFrom, showsAll } = this.#tools;
+    if (showsAll) return this.all;
+    const isOfferedAt = (name: string) => isFrom(stage, offeredFrom.get(name) ?? "start");
+    return setOf(new Map([...wrapped].filter(([name]) => isOfferedAt(name))));
   }
 
-  /** All tools that a message may name. */
+  /** All tools that a call or a message may name. */
   get all(): ToolSet {
-    const { always, withVariables } = this.#tools;
-    return { ...setOf(always), ...setOf(withVariables) };
+    return setOf(this.#tools.wrapped);
   }
 }
 
 interface Tools {
   readonly plain: ToolSet;
-  readonly store: VariableStore;
-  /** Tools shown in every step. */
-  readonly always: ReadonlyMap<string, WrappedTool>;
-  /** Tools shown while there are variables. */
-  readonly withVariables: ReadonlyMap<string, WrappedTool>;
+  readonly wrapped: ReadonlyMap<string, WrappedTool>;
+  /** By the name of each of the runtime's own tools. */
+  readonly offeredFrom: ReadonlyMap<string, PromptStage>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;
   readonly tags: CapabilityTags | undefined;

@@ -39,12 +39,12 @@ describe("what a model that calls with tags is told", () => {
       - rows: {n: number}[]
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
-      Save or change a variable.
-      - name?: string // Place, e.g. report.summary
-      - value: any // References become their values
+      Save a variable or a part, e.g. report.total. ttl: seconds.
+      - name?: string
+      - value: any
       - mode?: "replace" | "append" | "merge" | "new"
       - description?: string
-      - ttl?: number // Seconds
+      - ttl?: number
 
       <capability name="variable_set" key="…" value="…" output_var="…">…</capability>
       Save a value under a key.

@@ -35,6 +35,7 @@ const key = z.string();
 
 const set = runtimeTool({
   name: "variable_set",
+  offeredFrom: "start",
   description: "Save a value under a key.",
   inputSchema: z
     .object({ key, value: z.unknown().optional(), content: z.string().optional() })
@@ -54,6 +55,7 @@ const set = runtimeTool({
 
 const get = runtimeTool({
   name: "variable_get",
+  offeredFrom: "start",
   description: "Read what is saved under a key.",
   inputSchema: z.object({ key }),
   async execute({ key }, { store, labels, call }) {
@@ -74,6 +76,7 @@ const get = runtimeTool({
 
 const list = runtimeTool({
   name: "variable_list",
+  offeredFrom: "start",
   description: "List the keys, oldest first.",
   inputSchema: z.object({}),
   execute: (_, context) => {
@@ -84,6 +87,7 @@ const list = runtimeTool({
 
 const fill = runtimeTool({
   name: "variable_interpolate",
+  offeredFrom: "start",
   description: "Put values in place of {{key}} in a text.",
   inputSchema: z.object({ content: z.string() }),
   async execute({ content }, { store, labels, call }) {
@@ -105,6 +109,7 @@ const fill = runtimeTool({
 
 const clear = runtimeTool({
   name: "variable_clear",
+  offeredFrom: "start",
   description: "Delete what is saved under a key.",
   inputSchema: z.object({ key }),
   writes: ["key"],
@@ -121,6 +126,7 @@ const clear = runtimeTool({
 
 const clearAll = runtimeTool({
   name: "variable_clear_all",
+  offeredFrom: "start",
   description: "Delete all keys.",
   inputSchema: z.object({}),
   execute: (_, context) => ({

@@ -40,11 +40,10 @@ const NAME = "run_code";
 /** Time for reading variables and saving results, in addition to the time of the run. */
 const SAVING_MS = 5_000;
 
-const DESCRIPTION = `Runs JavaScript on variables, apart and without network: for what is computed, filtered, joined or sorted, without reading it.
-"code" is the body of an async function: it may await, and return JSON. "variables" names those that it uses; it has each under its name, as its plain value. One of more than 4 MiB is instead {type, count, bytes, read(path), slice(from, to)}: await rows.slice(0, 1000), await rows.read("[0].total").
-What it returns is kept as a variable, and so is what it assigns: vars.totals = …. You see their handles, and the console (console.log, 2,000 characters).
-Tools are functions: await tools.name({…}) gives the result's value; not if a variable is sealed. $name means nothing in code.
-With a sealed variable you see no console and no error, and "outputs" must list the names in vars that are to be kept.`;
+const DESCRIPTION =
+  "Run JavaScript, an async function's body, on `variables`: each is in scope by its name. Saves what it " +
+  "returns, and vars.x = … as x. tools.name({…}) calls a tool. Over 4 MiB: {count, read(path), " +
+  "slice(from, to)}.";
 
 const inputSchema = z.object({
   code: z.string().min(1).max(limits.maxCodeChars),
@@ -61,7 +60,7 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
-    isAlwaysOffered: true,
+    offeredFrom: "start",
     writes: ["outputs"],
     // The sandbox's time limit ends first. With sealed values, the tool's own time-out would be a failure
     // that the model must not see.

@@ -24,7 +24,7 @@ const NAME = "export_variable";
 const inputSchema = z.object({
   name: z.string(),
   path: z.string().optional(),
-  file: z.string().describe("e.g. file:orders.csv"),
+  file: z.string(),
   format: z.enum(fileFormats).optional(),
 });
 
@@ -33,7 +33,8 @@ export function exportVariable(files: FileWriter) {
     name: NAME,
     // A repeated call writes the same file.
     effects: "idempotent",
-    description: "Write a variable to a file.",
+    description: "Write a variable to a file, e.g. file:orders.csv.",
+    offeredFrom: "text",
     inputSchema,
     async execute({ name, path, file, format }, { store, labels, call }) {
       const target = targetIn(name, path);

@@ -33,14 +33,14 @@ const MAX_ENTRY_CHARS = 80;
 
 const inputSchema = z.object({
   name: z.string(),
-  path: z.string().optional().describe("e.g. [0].items"),
-  offset: z.int().min(0).max(MAX_COUNT).optional().describe("Elements or characters to skip"),
+  path: z.string().optional(),
+  offset: z.int().min(0).max(MAX_COUNT).optional(),
   limit: z.int().min(1).max(MAX_COUNT).optional(),
 });
 
 export const readVariable = runtimeTool({
   name: "read_variable",
-  description: "Read a variable or a part of it. `next` is the input that reads on.",
+  description: "Read a variable, or its part at path, e.g. [0].items. `next` reads on.",
   inputSchema,
   async execute({ name, path, offset = 0, limit }, { store }) {
     const target = targetIn(name, path);

@@ -28,8 +28,8 @@ const DEFAULT_HITS = 10;
 const inputSchema = z.object({
   name: z.string(),
   query: z.string(),
-  path: z.string().optional().describe("e.g. [*].name"),
-  pattern: z.boolean().optional().describe("Simple regex"),
+  path: z.string().optional(),
+  pattern: z.boolean().optional(),
   match_case: z.boolean().optional(),
   top_k: z.int().min(1).max(limits.maxSearchHits).optional(),
   offset: z.int().min(0).max(MAX_COUNT).optional(),
@@ -38,7 +38,8 @@ const inputSchema = z.object({
 export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
-    description: "Find text in a variable; gives references. `next` is the input that searches on.",
+    description: "Find text, or a regex (pattern: true), in a variable. `next` searches on.",
+    offeredFrom: "text",
     inputSchema,
     async execute(input, { store }) {
       const target = targetIn(input.name, input.path);

@@ -20,19 +20,19 @@ const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
 const inputSchema = z.object({
-  name: z.string().optional().describe("Place, e.g. report.summary"),
-  value: z.unknown().describe("References become their values"),
+  name: z.string().optional(),
+  value: z.unknown(),
   mode: z.enum(["replace", "append", "merge", "new"]).optional(),
   description: z.string().optional(),
-  ttl: z.number().positive().optional().describe("Seconds"),
+  ttl: z.number().positive().optional(),
 });
 
 /** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
   name: NAME,
-  description: "Save or change a variable.",
+  description: "Save a variable or a part, e.g. report.total. ttl: seconds.",
   inputSchema,
-  isAlwaysOffered: true,
+  offeredFrom: "start",
   writes: ["name"],
   async execute(input, context) {
     // A model's input is JSON.

@@ -40,7 +40,7 @@ export async function callModel(
     const observed = observer?.begin({ kind: "model", name: named.model, ...named });
     const mustReset = hasWritten;
     const attempt = new ModelTry({
-      tools: request.tools,
+      tools: request.callable ?? request.tools,
       signal,
       write: output.write,
       onFirst: () => {

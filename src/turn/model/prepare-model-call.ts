@@ -17,6 +17,8 @@ export interface ModelRequest {
   readonly instructions: string;
   readonly messages: readonly ModelMessage[];
   readonly tools: ToolSet;
+  /** The tools that a call may name, offered or not. Default: those that are offered. */
+  readonly callable?: ToolSet;
   readonly signal: AbortSignal;
 }
 

@@ -105,9 +105,9 @@ export interface PlanProposals {
 }
 
 const DESCRIPTION =
-  "Write a plan that a person approves before it runs: calls of your tools. A call's `_outputPath`, e.g. " +
-  "†state.user, names its result, and other calls read it: †state.user.id. †input.x is given when it runs, " +
-  "†name is a variable, †approvals.x waits for a person.";
+  "Propose a plan of tool calls, which runs once a person approves it. `_outputPath` †state.user names a " +
+  "result, †state.user.id reads it; †name is a variable, †input.x given at the run, †approvals.x waits for a " +
+  "person.";
 
 const inputSchema = z.object({
   name: z.string().optional(),
@@ -119,6 +119,7 @@ export function proposePlanTool(agent: Agent, proposals: PlanProposals) {
   return runtimeTool({
     name: PROPOSE_PLAN,
     description: DESCRIPTION,
+    offeredFrom: "start",
     inputSchema,
     async execute(input, { labels }) {
       const text = JSON.stringify(input);
