@@ -1,11 +1,12 @@
 import { type ChatCompletions, type ChatStep, startChatCompletions } from "./chat-completions.ts";
 import { type RunningMcpServer, startMcpServer, textResult } from "./mcp-server.ts";
 import { startServer } from "./server.ts";
+import { offeredTools } from "./workflow-cases.ts";
 
 /** A server whose model says what each test wants, by the question it is asked. */
 export interface ScriptedPage {
   readonly url: string;
-  /** Has a tool that waits for a person: `send_mail(text)`. */
+  /** Has a tool that waits for a person, `send_mail(text)`, and those of the specification's workflows. */
   readonly mail: RunningMcpServer;
   /** What the model says, request by request, to this question. No two tests ask the same. */
   answer(question: string, ...steps: readonly ChatStep[]): void;
@@ -19,6 +20,7 @@ export async function startScriptedPage(): Promise<ScriptedPage> {
   const endpoint = await startChatCompletions((body) => script.next(body));
   const mail = await startMcpServer([
     { name: "send_mail", answer: ({ text }) => textResult(`sent ${String(text)}`) },
+    ...(await offeredTools()),
   ]);
   const tools = { send_mail: { approval: true } };
   const server = await startServer({
