@@ -3,11 +3,11 @@ import { CONVERSATIONS, exhaust, exhaustStops } from "./exhaustive.ts";
 import { simulateSeeds } from "./seeds.ts";
 import { storm } from "./storm.ts";
 
-const SEEDS = 60;
+const SEEDS = 25;
 
 test(`${SEEDS} conversations come to the same with crashes as without`, async () => {
   const { crashes } = await simulateSeeds(1, SEEDS);
-  expect(crashes).toBeGreaterThan(2 * SEEDS);
+  expect(crashes).toBeGreaterThan(SEEDS);
 });
 
 test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", async ([, plan]) => {

@@ -70,7 +70,7 @@ describe("a records meter", () => {
       expect(about).toEqual(expectAbout(texts, values));
       expect(parseRecords(stored.toString())).toEqual(values);
     });
-    fc.assert(property, { numRuns: 400 });
+    fc.assert(property, { numRuns: 150 });
   });
 
   it.each([
@@ -131,7 +131,7 @@ describe("a records meter", () => {
       const expected = texts.slice(from, to).map((text): Json => JSON.parse(text));
       expect(JSON.stringify(slice) === JSON.stringify(expected)).toBe(true);
     });
-    fc.assert(property, { numRuns: 15 });
+    fc.assert(property, { numRuns: 8 });
   });
 
   it("marks the same records wherever the stream is cut", () => {
@@ -237,7 +237,7 @@ describe("a records meter", () => {
         expect(whole).toBeInstanceOf(Error);
         expect(said(lengths)).toEqual(whole);
       });
-      fc.assert(property, { numRuns: 200 });
+      fc.assert(property, { numRuns: 80 });
     });
 
     it("numbers that no number can hold, and what is too deep", () => {
