@@ -162,7 +162,9 @@ class Check {
         ...gateFindings(text, this.#plan).map((found) => ({ ...found, call: call.id })),
       );
     }
-    this.#findings.add(...afterFindings(call).map((found) => ({ ...found, call: call.id })));
+    this.#findings.add(
+      ...afterFindings(call, this.#plan).map((found) => ({ ...found, call: call.id })),
+    );
     this.#checkDollars(call);
   }
 

@@ -4,6 +4,7 @@ import type { Plan, PlanCall, Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
 import { clip } from "../value/characters.ts";
 import { needsIn } from "../reference/needs-in.ts";
+import type { SyntaxName } from "../reference/syntaxes.ts";
 
 /** The gates that a call reads. They have to be opened before it starts. */
 export function gatesIn(
@@ -15,12 +16,15 @@ export function gatesIn(
       name === GATES && first !== undefined && "key" in first ? [first.key] : [],
     ),
   );
-  return [...new Set([...gates.flatMap((text) => gateIn(text) ?? []), ...read])];
+  return [...new Set([...gates.flatMap((text) => gateIn(text, syntaxes) ?? []), ...read])];
 }
 
-/** The name of the gate that the text is; undefined if it is anything else. */
-function gateIn(text: string): string | undefined {
-  const [need, ...others] = needsIn(text, ["dagger"]);
+/**
+ * The name of the gate that the text is, written with a dagger or as the plan's references are; undefined if
+ * it is anything else.
+ */
+function gateIn(text: string, syntaxes: Plan["syntaxes"]): string | undefined {
+  const [need, ...others] = needsIn(text, [...new Set<SyntaxName>(["dagger", ...syntaxes])]);
   if (need?.source !== text || others.length > 0 || need.references.length !== 1) return undefined;
   const [{ name, path } = { name: "", path: [] }] = need.references;
   const [first, ...more] = path;
@@ -29,8 +33,11 @@ function gateIn(text: string): string | undefined {
 }
 
 /** Reports texts in `_after` that are no gates. */
-export function afterFindings({ gates = [] }: PlanCall): readonly Omit<Finding, "call">[] {
-  const wrong = gates.find((text) => gateIn(text) === undefined);
+export function afterFindings(
+  { gates = [] }: PlanCall,
+  { syntaxes }: Plan,
+): readonly Omit<Finding, "call">[] {
+  const wrong = gates.find((text) => gateIn(text, syntaxes) === undefined);
   if (wrong === undefined) return [];
   const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. Calls whose results are read need no _after.`;
   return [{ code: "bad_reference", at: "_after", message }];

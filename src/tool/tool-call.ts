@@ -24,6 +24,7 @@ import {
 } from "./save-target.ts";
 import { targetFor } from "./scoped-store.ts";
 import { digestOf } from "./tool-input.ts";
+import { requireKnown } from "./unknown-parameters.ts";
 import type { CallOptions, Prepared, ToolRun, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /**
@@ -38,6 +39,8 @@ export interface CallableTool {
    * may choose.
    */
   readonly target: string | boolean;
+  /** The parameters of its schema; undefined if it may have others. */
+  readonly parameters?: ReadonlySet<string> | undefined;
   /** Returns what the input says about variables. */
   names(input: Json): CallNames;
   /** The variables for the labels, under the names that the tool adds. */
@@ -127,6 +130,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
   try {
     // The model's input is part of the history: the tool must not change it.
     const written = deepFreeze(structuredClone(given));
+    requireKnown(written, tool.parameters);
     const { split, places } = placed(tool, written, call);
     const references = { authoredChars: 0, resolvedChars: 0 };
     const input = await tool.input(split.input, { labels, references, call });

@@ -14,6 +14,7 @@ import { withTarget } from "./save-target.ts";
 import { lookupFor, ScopedStore, storedNames } from "./scoped-store.ts";
 import { type CallableTool, type CallInput, type PreparedCall, preparing } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
+import { declaredIn } from "./unknown-parameters.ts";
 import { nameIn } from "./variables/variable-target.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
@@ -54,6 +55,7 @@ export async function wrapRuntimeTool(
     name,
     options,
     target: extended !== undefined,
+    parameters: declaredIn(extended ?? schema),
     names: (input) => ({
       read: textsIn(
         input,

@@ -21,6 +21,7 @@ import {
   preparing,
 } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
+import { declaredIn } from "./unknown-parameters.ts";
 import { widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
@@ -64,6 +65,7 @@ export async function wrapTool(
     options,
     // Without room for the parameter, the model cannot choose a place.
     target: wanted === true ? extended !== undefined : wanted,
+    parameters: declaredIn(extended ?? schema),
     names: (input) => namesIn(name, input, options),
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),

@@ -17,7 +17,9 @@ const NOT_NAME = "use letters, digits and underscores, the first not a digit.";
 const UNCLOSED = "1:1 The tag is not closed: end it with /> or </capability>.";
 const STRAY = "Only capability tags and comments are read";
 
-const faults: readonly (readonly [text: string, ...faults: string[]])[] = [
+type Faults = readonly [text: string, ...faults: string[]];
+
+const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
   [" \n<!-- a -->", "1:1 There is no capability tag in the text."],
   // Tags that do not end.
@@ -107,7 +109,21 @@ const faults: readonly (readonly [text: string, ...faults: string[]])[] = [
     '<capability name="variable" action="set" key="a" value="1" scope="all"/>',
     '1:1 The scope is "run" or "conversation".',
   ],
-  ['<capability name="a" _outputPath="$b"/>', "1:1 Write output_var, not _outputPath."],
+  [
+    '<capability name="a" _outputPath="$b"/>',
+    "1:1 There is no attribute _outputPath; the nearest is output_var. Of those that begin with _, a tag has only _after.",
+  ],
+  ...[
+    ["_output", "output_var"] as const,
+    ["_output_var", "output_var"],
+    ["_aftr", "_after"],
+    ["_when", "_after"],
+    ["_id", "_after"],
+  ].map(([written, near]): Faults => [
+    `<capability name="a" ${written}="b"/>`,
+    `1:1 There is no attribute ${written}; the nearest is ${near}. Of those that begin with _, a tag has only _after.`,
+  ]),
+  ['<capability name="a" _after=" "/>', '1:1 _after names gates: _after="†approvals.name".'],
   [
     '<capability name="a" content="b">c</capability>',
     "1:1 The content is either an attribute or the body, not both.",

@@ -46,11 +46,11 @@ const xmlText = fc
 
 const OURS = new Set(["name", "action", "output_var", "scope", "content", "input", "state"]);
 
-/** `__proto__` is refused by no one; it is a key like any other. */
+/** Keys that objects inherit are keys like any other; those that begin with `_` are refused. */
 const attributeName = fc
   .oneof(
     fc.stringMatching(/^[A-Za-zé][A-Za-z0-9_.-]{0,9}$/),
-    fc.constantFrom("__proto__", "toString"),
+    fc.constantFrom("constructor", "toString"),
   )
   .filter((name) => !OURS.has(name));
 

@@ -2,6 +2,8 @@ import { compact, type Json } from "../../value/json.ts";
 import { isValidName } from "../../store/names.ts";
 import { RESERVED_NAMES } from "../run-names.ts";
 import * as limits from "../../limits.ts";
+import { nearest } from "../../reference/near.ts";
+import { clip } from "../../value/characters.ts";
 import { parseXml, XmlCdata, type XmlElement, XmlError, XmlText } from "@rgrove/parse-xml";
 
 /** A capability tag, read as a tool call. */
@@ -87,10 +89,44 @@ function faultInNames(names: readonly string[]): string | undefined {
 }
 
 function faultInBody(given: Readonly<Record<string, string>>, body: string): string | undefined {
-  if (Object.hasOwn(given, "_outputPath")) return "Write output_var, not _outputPath.";
   const isTwice = body !== "" && Object.hasOwn(given, "content");
   return isTwice ? "The content is either an attribute or the body, not both." : undefined;
 }
+
+type OwnAttributes =
+  | {
+      readonly parameters: CapabilityCall["parameters"];
+      readonly gates?: readonly string[];
+      readonly fault?: undefined;
+    }
+  | { readonly fault: string };
+
+/**
+ * Separates the gates that a workflow's tag names in `_after` from its parameters. Any other attribute that
+ * begins with `_` is a fault, because a tool may ignore it.
+ */
+export function ownAttributes({
+  _after: after,
+  ...parameters
+}: CapabilityCall["parameters"]): OwnAttributes {
+  const unknown = Object.keys(parameters).find((name) => name.startsWith("_"));
+  if (unknown !== undefined) {
+    const near = nearest(unknown, OWN_ATTRIBUTES)[0] ?? (unknown.startsWith("_o") ? OUTPUT : AFTER);
+    return {
+      fault: `There is no attribute ${clip(unknown, MAX_SHOWN_CHARS)}; the nearest is ${near}. Of those that begin with _, a tag has only ${AFTER}.`,
+    };
+  }
+  if (after === undefined) return { parameters };
+  // Gates are separated by blanks or commas.
+  const gates = String(after).match(/\{\{[^{}]*\}\}|[^\s,]+/gu);
+  if (gates !== null) return { parameters, gates };
+  return { fault: `${AFTER} names gates: ${AFTER}="†approvals.name".` };
+}
+
+const AFTER = "_after";
+const OUTPUT = "output_var";
+const OWN_ATTRIBUTES = [AFTER, OUTPUT];
+const MAX_SHOWN_CHARS = 80;
 
 export interface CapabilityTag {
   readonly attributes: ReadonlyMap<string, string>;

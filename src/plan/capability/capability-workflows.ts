@@ -9,6 +9,7 @@ import { codePointCount } from "../../value/characters.ts";
 import {
   type CapabilityCall,
   callOf,
+  ownAttributes,
   readTag,
   type TagReading,
   withLineFeeds,
@@ -195,12 +196,14 @@ class WorkflowReader {
         `${name} is kept in one call and not in another: write the scope in both.`,
       );
     }
-    const { tool, parameters, outputVariable } = call;
+    const { tool, outputVariable } = call;
+    const own = ownAttributes(call.parameters);
+    if (own.fault !== undefined) return this.#refuse(offset, own.fault);
     const planned: NamedCall = {
       id: `call_${this.#calls.length + 1}`,
       tool,
       ...(tool === capability ? {} : { capability }),
-      parameters,
+      ...own,
       ...(outputVariable === undefined ? {} : { outputPath: `variable:${outputVariable}` }),
     };
     this.#calls.push(planned);

@@ -59,6 +59,36 @@ describe("_after", () => {
     });
   });
 
+  it.each(["†approvals.legal, †approvals.money", "{{approvals.legal}} {{ approvals.money }}"])(
+    "makes a tag wait, and those that are written behind it: %s",
+    async (gates) => {
+      await withRuntime(planning(planTools()), async (own) => {
+        const body = `<capability name="variable" action="set" key="a" value="one" />
+          <capability name="echo" value="{{a}}" output_var="b" _after="${gates}" />
+          <capability name="variable" action="get" key="b" />`;
+        const init = { body, headers: { "content-type": "application/xml" } };
+        const { id } = await (await own.call("POST", ROOT, init)).json<{ id: string }>();
+        await own.call("POST", `${ROOT}/${id}/approve`);
+        const run = await runOf(own, id);
+        expect(Object.values(statusesOf(run))).toEqual(["done", "waiting", "waiting"]);
+        expect(run.calls[1]).toMatchObject({ gate: "legal", asked: '{"value":"one"}' });
+        await streamed(await decide(own, "legal", { approved: true }));
+        const last = await streamed(await decide(own, "money", { approved: true }));
+        expect(last.at(-1)).toMatchObject({ status: "done", outputs: { call_3: "one" } });
+      });
+    },
+  );
+
+  it("of a tag is refused if it is not a gate", async () => {
+    await withRuntime(planning(planTools()), async (own) => {
+      const body = `<capability name="echo" value="a" _after="legal" />`;
+      const init = { body, headers: { "content-type": "application/xml" } };
+      expect(await (await own.call("POST", ROOT, init)).json()).toMatchObject({
+        findings: [{ code: "bad_reference", call: "call_1", at: "_after" }],
+      });
+    });
+  });
+
   it.each([
     ["legal"],
     ["†state.orders"],
