@@ -10,6 +10,7 @@ export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
 export { transfers } from "./edge/routes/transfer.ts";
 export { planSupport, type PlanSupport } from "./edge/routes/plans.ts";
+export { csvRecords } from "./store/bytes/csv-records.ts";
 export { capabilityWorkflows } from "./plan/capability/capability-workflows.ts";
 export type { PlanFormat } from "./plan/plan-format.ts";
 export { templates } from "./plan/template/templates.ts";

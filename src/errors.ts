@@ -2,6 +2,7 @@
 export const errorCodes = {
   bad_request: { status: 400, title: "The request is malformed" },
   bad_json: { status: 400, title: "The body is not JSON" },
+  bad_csv: { status: 400, title: "The body is not CSV" },
   bad_id: { status: 400, title: "The id is not valid" },
   bad_name: { status: 400, title: "The variable name is not valid" },
   bad_path: { status: 400, title: "The path is not valid" },

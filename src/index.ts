@@ -5,6 +5,7 @@ import {
   anthropicModels,
   capabilityWorkflows,
   createRuntime,
+  csvRecords,
   fileEndpoints,
   jwtAuthenticator,
   mcpTools,
@@ -32,6 +33,7 @@ const runtime = createRuntime({
   plans: planSupport(capabilityWorkflows, templates),
   transfer: transfers,
   files: fileEndpoints,
+  csv: csvRecords,
   jwt: jwtAuthenticator,
 });
 

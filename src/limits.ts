@@ -101,6 +101,8 @@ export const maxJsonBytes = 16_777_216;
 export const maxInputBytes = 1_048_576;
 /** The same in lists of variables. A longer input is omitted. */
 export const maxListedInputBytes = 4_096;
+/** Columns of a CSV. Each row repeats their names as keys. */
+export const maxCsvColumns = 10_000;
 export const maxTombstones = 1_000;
 /** Idle time after which a variable is evicted, unless it is pinned. */
 export const variableIdleMs = 86_400_000;
@@ -132,10 +134,7 @@ export const maxTurnTries = 10;
 export const maxTurnDeaths = 3;
 /** Depth of agents that call one another, below the first one. */
 export const maxDelegateDepth = 3;
-/**
- * Interval or amount of text after which a turn's output is written to its log. Steps and results are
- * written at once.
- */
+/** Interval or amount of text after which a turn's output is logged. Steps and results are logged at once. */
 export const turnLogMs = 2_000;
 export const turnLogChars = 16_384;
 /** Size of one row of a turn's log. Above it, the next row begins. */

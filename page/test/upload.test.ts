@@ -38,11 +38,11 @@ describe("what a file is sent as", () => {
     expect(kindOfFile({ name, type })).toBe(kind);
   });
 
-  it("is records for a CSV, also for one that is no UTF-8", async () => {
+  it("is UTF-8 for a CSV, also for one that is not", async () => {
     const bytes = new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]);
     const upload = await uploadOf(new File([bytes], "old.csv"));
-    expect([upload.name, upload.contentType]).toEqual(["old", "application/x-ndjson"]);
-    expect(await upload.body.text()).toBe('{"a":"é"}\n');
+    expect(upload).toMatchObject({ name: "old", contentType: "text/csv", delimiter: "auto" });
+    expect(await upload.body.text()).toBe("a\né\n");
   });
 
   it("is the bytes with their type for what is neither text nor JSON", async () => {

@@ -1,4 +1,5 @@
 import type { VariableInfo, Visibility } from "../store/variable.ts";
+import type { CsvDelimiter } from "../store/bytes/receive.ts";
 import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import { type Connection, withNetworkErrors } from "./connection.ts";
@@ -58,6 +59,10 @@ export interface PutOptions extends Guards {
   readonly description?: string;
   /** Content type of bytes. Default: a Blob's own, else `application/octet-stream`. */
   readonly contentType?: string;
+  /** How to read a CSV, `text/csv`: the character between its cells. */
+  readonly delimiter?: CsvDelimiter;
+  /** `off`: all cells of a CSV are texts. */
+  readonly types?: "off";
 }
 
 /** Changes to a variable's metadata. Other fields, and the value, stay the same. */

@@ -17,6 +17,7 @@ import { ConversationData, type Retention } from "./conversation-data.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
+import type { RecordsFormat } from "../store/bytes/receive.ts";
 import { AlarmClock } from "./platform/alarm-clock.ts";
 import { DurableSql } from "./platform/durable-sql.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
@@ -30,6 +31,8 @@ import { type QueuedTurn, TurnQueue } from "./turns/turn-queue.ts";
 export interface ConversationSetup extends AgentSetup {
   readonly retention: Retention;
   readonly spendLimits: SpendLimits;
+  /** Absent: CSV is stored as bytes. */
+  readonly csv?: RecordsFormat | undefined;
   /** Absent: no `run_code`. */
   readonly code?: MakeCodeTool | undefined;
   /** Absent: no plans. */
@@ -150,7 +153,8 @@ export class ConversationContext {
   newData(): ConversationData {
     const { sql, bucket, setup } = this;
     const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
-    const data = new ConversationData(sql, { bucket, retention, onAccess: this.#flushAccessSoon });
+    const onAccess = this.#flushAccessSoon;
+    const data = new ConversationData(sql, { bucket, retention, csv: setup.csv, onAccess });
     data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
       setup.plans?.endRuns(data);

@@ -1,6 +1,7 @@
 import { compact } from "../value/json.ts";
 import * as limits from "../limits.ts";
 import type { Bucket } from "../store/bytes/bodies.ts";
+import type { RecordsFormat } from "../store/bytes/receive.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
@@ -24,6 +25,7 @@ export interface Retention {
 export interface DataOptions {
   readonly bucket: Bucket | undefined;
   readonly retention: Retention;
+  readonly csv?: RecordsFormat | undefined;
   /** Called when a variable's time of last access changes. */
   readonly onAccess: () => void;
 }
@@ -65,7 +67,7 @@ export class ConversationData {
   #known: Meta | undefined;
 
   /** Creates the tables if there are none. */
-  constructor(sql: Sql, { bucket, retention, onAccess }: DataOptions) {
+  constructor(sql: Sql, { bucket, retention, csv, onAccess }: DataOptions) {
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
     const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
@@ -76,7 +78,7 @@ export class ConversationData {
     this.store = new SqlStore(sql, {
       isNew,
       onAccess,
-      ...compact({ bucket, quotaBytes, idleMs: variableIdleMs }),
+      ...compact({ bucket, csv, quotaBytes, idleMs: variableIdleMs }),
     });
     this.history = new History(sql, { isNew });
     this.journal = new Journal(sql, { isNew });

@@ -1,5 +1,6 @@
 import type { LanguageModel } from "ai";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { RecordsFormat } from "../store/bytes/receive.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
@@ -34,6 +35,8 @@ export interface RuntimeOptions {
   readonly transfer?: Transfers;
   /** `fileEndpoints`, which serve and save the files of conversations. Default: not supported. */
   readonly files?: FileEndpoints;
+  /** `csvRecords`, which reads CSV as an array of records. Default: CSV is stored as bytes. */
+  readonly csv?: RecordsFormat;
   /** Size limit of variables, and retention times. Default: `limits.ts`. */
   readonly retention?: Retention;
   /**
@@ -72,6 +75,7 @@ export function createRuntime({
   plans,
   transfer,
   files,
+  csv,
   retention = {},
   spend = {},
   jwt,
@@ -89,6 +93,7 @@ export function createRuntime({
     code: code?.(env),
     plans,
     transfer,
+    csv,
     retention,
     spendLimits: spend,
     routes,

@@ -2,6 +2,7 @@ import type { Json } from "../value/json.ts";
 import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
+import type { ReadingOptions } from "./bytes/receive.ts";
 import type { Holds } from "./eviction.ts";
 import type {
   Change,
@@ -153,6 +154,15 @@ export interface Variables {
 export interface VariableStore extends Variables {
   /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
+  /**
+   * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
+   * media type as records. Rejects with `bad_csv`, `limit_exceeded` or `unsupported_media_type`.
+   */
+  receiveRecords(
+    stream: ReadableStream<Uint8Array>,
+    mediaType: string,
+    reading?: ReadingOptions,
+  ): Promise<Content | undefined>;
   /** Returns the variables of `list` in pages. */
   page(options: PageOptions): Page;
   /** The size of all values together. */

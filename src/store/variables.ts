@@ -10,7 +10,12 @@ import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
 import { selectsPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
-import { receive } from "./bytes/receive.ts";
+import {
+  receive,
+  receiveRecords,
+  type ReadingOptions,
+  type RecordsFormat,
+} from "./bytes/receive.ts";
 import { StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
 import type {
@@ -32,6 +37,8 @@ export interface StoreOptions {
   readonly newId?: () => string;
   /** Default: none; large values stay in chunk rows. */
   readonly bucket?: Bucket;
+  /** Formats that are read as records. Default: they are stored as bytes. */
+  readonly csv?: RecordsFormat;
   /** Size of all values together. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
   /** Time after which an unused variable is evicted. Default: `variableIdleMs`. */
@@ -47,12 +54,14 @@ export class Variables implements VariableStore {
   readonly #state: StoreState;
   readonly #bodies: Bodies;
   readonly #writer: Writer;
+  readonly #csv: RecordsFormat | undefined;
   readonly #idleMs: number;
   readonly #onAccess: () => void;
   readonly #observers = new Set<(change: Change) => void>();
 
   constructor(rows: Rows, options: StoreOptions) {
     const { now = Date.now, newId = () => crypto.randomUUID(), bucket } = options;
+    this.#csv = options.csv;
     this.#idleMs = options.idleMs ?? limits.variableIdleMs;
     this.#onAccess = options.onAccess ?? (() => undefined);
     this.#bodies = new Bodies(rows, bucket, newId);
@@ -91,6 +100,15 @@ export class Variables implements VariableStore {
 
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content> {
     return receive(stream, mediaType, this.#bodies);
+  }
+
+  async receiveRecords(
+    stream: ReadableStream<Uint8Array>,
+    mediaType: string,
+    reading: ReadingOptions = {},
+  ): Promise<Content | undefined> {
+    const conversion = this.#csv?.begin(mediaType, reading);
+    return conversion && receiveRecords(stream, conversion, this.#bodies);
   }
 
   update(name: string, changes: Changes): VariableInfo | undefined {

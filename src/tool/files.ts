@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
 import { ByrefError } from "../errors.ts";
+import { csvLine } from "../value/csv-text.ts";
 import { isJsonArray, isScalar, type Json } from "../value/json.ts";
 import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
 import type { ValueLabels } from "../store/labels.ts";
@@ -96,13 +97,7 @@ function csv(value: Json): string {
     throw new ByrefError("bad_value", message);
   }
   const columns = columnsOf(value);
-  return [columns, ...value.map((row) => cellsOf(row, columns))]
-    .map((cells) => `${cells.map(csvCell).join(",")}\r\n`)
-    .join("");
-}
-
-function csvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return [columns, ...value.map((row) => cellsOf(row, columns))].map(csvLine).join("");
 }
 
 /** Formats all rows and columns, unlike the shortened table in an answer (`renderBlock`). */

@@ -6,7 +6,7 @@ import { Deadline } from "../value/deadline.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
 import type { ModelMessage } from "ai";
-import { ByrefError } from "../errors.ts";
+import { ByrefError, codeOf } from "../errors.ts";
 import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
 
 export interface Execution<Result> {
@@ -143,8 +143,22 @@ async function toolResultOf(returned: unknown, store: VariableStore): Promise<To
   if (typeof returned === "string") return { value: returned, notes: [] };
   if (returned instanceof Response) return responseResult(returned, store);
   const bytes = await bytesIn(returned);
-  if (bytes !== undefined) return { value: bytesContent(bytes.bytes, bytes.mediaType), notes: [] };
+  if (bytes !== undefined) return { value: await bytesOrRecords(bytes, store), notes: [] };
   return toJson(returned);
+}
+
+/** Returns the content to save: records if the store reads the media type as such, and they are not broken. */
+export async function bytesOrRecords(
+  { bytes, mediaType }: BytesResult,
+  store: VariableStore,
+): Promise<Content> {
+  try {
+    const records = await store.receiveRecords(new Blob([copyOf(bytes)]).stream(), mediaType);
+    if (records !== undefined) return records;
+  } catch (error) {
+    if (codeOf(error) === "internal") throw error;
+  }
+  return bytesContent(bytes, mediaType);
 }
 
 async function responseResult(response: Response, store: VariableStore): Promise<ToolResult> {
@@ -155,7 +169,8 @@ async function responseResult(response: Response, store: VariableStore): Promise
   const [mediaType = ""] = (response.headers.get("content-type") ?? "").split(";");
   const type = mediaType.trim().toLowerCase() || OCTETS;
   if (response.body === null) return { value: null, notes: [] };
-  return { value: await store.receive(response.body, type), notes: [] };
+  const records = await store.receiveRecords(response.body, type);
+  return { value: records ?? (await store.receive(response.body, type)), notes: [] };
 }
 
 const OCTETS = "application/octet-stream";

@@ -3,6 +3,7 @@ export interface Upload {
   readonly name: string;
   readonly contentType: string;
   readonly body: Blob;
+  readonly delimiter?: "auto";
 }
 
 export type FileKind = "csv" | "json" | "records" | "text" | "bytes";
@@ -61,10 +62,7 @@ export async function uploadOf(file: File): Promise<Upload> {
   }
   const text = decoded(await file.arrayBuffer());
   if (kind === "text") return { name, contentType: "text/plain", body: new Blob([text]) };
-  // Most of who upload something have no CSV.
-  const { csvRecords, recordLines } = await import("./csv-records.ts");
-  const body = new Blob([recordLines(csvRecords(text))]);
-  return { name, contentType: "application/x-ndjson", body };
+  return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
 }
 
 /** What is no UTF-8 comes from an old spreadsheet. */

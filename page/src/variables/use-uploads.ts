@@ -37,10 +37,10 @@ export function useUploads(session: Session, onKept: () => void): Uploads {
     setUploads((all) => all.map((one) => (one.id === id ? { ...one, ...change } : one)));
 
   const send = async (id: number, upload: Upload, options: PutOptions) => {
-    const { name, contentType, body } = upload;
+    const { name, body, ...type } = upload;
     tell(id, { stage: "busy", words: `Sending ${bytesInWords(body.size)}…`, upload });
     try {
-      const info = await variables.put(name, body, { contentType, ...options });
+      const info = await variables.put(name, body, { ...type, ...options });
       tell(id, { stage: "kept", words: `Kept as $${info.name}` });
       setTimeout(() => dismiss(id), KEPT_SHOWN_MS);
       onKept();

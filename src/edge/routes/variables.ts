@@ -1,6 +1,6 @@
 import { compact } from "../../value/json.ts";
 import * as z from "zod";
-import { type Bound, ByrefError, requireAtMost } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { parsePath } from "../../reference/grammar.ts";
 import { interpolate } from "../../reference/resolve.ts";
@@ -33,6 +33,7 @@ import {
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
+import { pageOf } from "../variables/list-variables.ts";
 import { serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
@@ -57,6 +58,7 @@ const value: Content = {
   "application/json": schemas.json,
   "application/x-ndjson": text.describe("An array, one element per line"),
   "text/plain": text,
+  "text/csv": text.describe("Records, with the keys in the first line"),
   "*/*": text.meta({ format: "binary" }),
 };
 const info = { "application/json": schemas.variable };
@@ -79,6 +81,10 @@ const settings = {
   visibility: visibilityQuery,
   description: description.optional(),
   location: locationQuery,
+  types: oneOf("types", ["off"]).optional().describe("For CSV: off keeps all cells as text"),
+  delimiter: oneOf("delimiter", ["comma", "semicolon", "tab", "pipe", "auto"])
+    .optional()
+    .describe("For CSV. auto: the most frequent one of the first line"),
 };
 
 const lists: readonly Endpoint<ConversationParts>[] = [
@@ -160,7 +166,8 @@ const values: readonly Endpoint<ConversationParts>[] = [
       if (found.visibility === "secret") {
         throw new ByrefError("variable_secret", `${name} is secret: its value cannot be read.`);
       }
-      return serveValue(store, found, { part: query, headers: request.headers });
+      const { csv } = context.setup;
+      return serveValue({ store, csv }, found, { part: query, headers: request.headers });
     },
   ),
   endpoint(
@@ -264,44 +271,17 @@ interface Saving {
 /** Saves the body, and names the variable in `Location` if the store has chosen its name. */
 async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
   const { id, name, request } = saving;
-  const { mode, ttl, pin, visibility, description } = saving.settings;
+  const { mode, ttl, pin, visibility, description, types, delimiter } = saving.settings;
   const options = {
     ...compact({ mode, visibility, description }),
     ...(ttl === undefined ? {} : { ttlMs: ttl * 1_000 }),
     ...(pin === undefined ? {} : { pinned: pin === "true" }),
   };
-  const { info, isNew } = await putValue(context, { name, request, options });
+  const reading = compact({ types, delimiter });
+  const { info, isNew } = await putValue(context, { name, request, options, reading });
   const headers = new Headers({ etag: etagOf(info) });
   if (info.name !== name) headers.set("location", `/conversations/${id}/variables/${info.name}`);
   return Response.json(info, { status: isNew ? 201 : 200, headers });
-}
-
-interface PageQuery {
-  readonly names?: string | undefined;
-  readonly last?: number | undefined;
-  readonly after?: number | undefined;
-  readonly limit: number;
-}
-
-function pageOf(store: VariableStore, { names, last, after = 0, limit }: PageQuery) {
-  const newest = last === undefined ? undefined : Math.min(last, limits.maxVariablePageSize);
-  if (names !== undefined) return namedVariables(store, names, newest);
-  return newest === undefined
-    ? store.page({ after, limit })
-    : { variables: store.list({ last: newest }) };
-}
-
-/** The newest `last` of the named variables, and the names that no variable has. */
-function namedVariables(store: VariableStore, list: string, last = Infinity) {
-  const names = [...new Set(list.split(",").filter((name) => name !== ""))];
-  const bound: Bound = ["maxVariablePageSize", limits.maxVariablePageSize];
-  requireAtMost(bound, names.length, "Ask for fewer names at once.");
-  const found = store.list({ names });
-  const known = new Set(found.map(({ name }) => name));
-  return {
-    variables: found.slice(Math.max(found.length - last, 0)),
-    missing: names.filter((name) => !known.has(name)),
-  };
 }
 
 function infoOf(store: VariableStore, name: string): VariableInfo {

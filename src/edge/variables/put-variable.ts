@@ -2,6 +2,7 @@ import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
+import type { ReadingOptions } from "../../store/bytes/receive.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isExtension } from "../../store/write-mode.ts";
@@ -18,6 +19,8 @@ export interface PutRequest {
   /** Its body is the value. */
   readonly request: Request;
   readonly options: Omit<Write, "value" | "name">;
+  /** How to read it if it is a CSV. */
+  readonly reading?: ReadingOptions;
 }
 
 /** The result of a put. */
@@ -55,7 +58,7 @@ export async function writing<Result>(
  */
 async function putVariable(
   store: VariableStore,
-  { name, request, options }: PutRequest,
+  { name, request, options, reading = {} }: PutRequest,
   signal: AbortSignal,
 ): Promise<Put> {
   const conditions = guardsIn(conditionsIn(request.headers));
@@ -72,7 +75,7 @@ async function putVariable(
   const type = storedType(request);
   const body = untilEnd(request, signal);
   const isSecret = [options.visibility, store.glance(name)?.visibility].includes("secret");
-  const content = await store.receive(body, type).catch((error: unknown) => {
+  const content = await received(store, { body, type, reading }).catch((error: unknown) => {
     throw refusal(error, isSecret);
   });
   const write: Write = {
@@ -88,6 +91,16 @@ async function putVariable(
     store.discard(content);
     throw error;
   }
+}
+
+interface ReceivedBody {
+  readonly body: ReadableStream<Uint8Array>;
+  readonly type: string;
+  readonly reading: ReadingOptions;
+}
+
+async function received(store: VariableStore, { body, type, reading }: ReceivedBody) {
+  return (await store.receiveRecords(body, type, reading)) ?? store.receive(body, type);
 }
 
 /**
@@ -125,7 +138,7 @@ function committed(store: VariableStore, write: Write, check: () => boolean): Pr
   return retryConflicts(store, attempt, { queuesAtOnce: isExtension(write) });
 }
 
-/** The media type of a body as it is stored. Three types are parsed as values; all others are stored as bytes with their type. */
+/** The media type of a body as it is stored. Others than JSON, text and records are read by the store, or stored as bytes. */
 export function storedType(request: Request): string {
   const type = mediaTypeOf(request);
   if (type === undefined || type.text.length > limits.maxMediaTypeChars) {

@@ -11,7 +11,8 @@ import {
 } from "../../store/bytes/content.ts";
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
-import { isJsonArray, type Json } from "../../value/json.ts";
+import type { RecordsFormat } from "../../store/bytes/receive.ts";
+import { isJsonArray, type Json, type JsonArray } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
 import {
@@ -26,6 +27,7 @@ import {
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
+import { csvBody, elementsOf, storedRecords } from "./serve-csv.ts";
 
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
@@ -45,7 +47,7 @@ interface Part {
  * selects. Large values are read in parts, while the response is read.
  */
 export async function serveValue(
-  store: VariableStore,
+  { store, csv }: Source,
   info: VariableInfo,
   { part, headers }: ValueRequest,
 ): Promise<Response> {
@@ -57,18 +59,28 @@ export async function serveValue(
   }
   if (isPart && !isBytes) {
     const value = await readPart(store, info.name, part);
-    const served = chosen(headers, info, offersOf(value, info.type));
-    return notModified(headers, served) ?? respond(written(value, served.mediaType), served);
+    const served = chosen(headers, info, withCsv(offersOf(value, info.type), csv));
+    const unchanged = notModified(headers, served);
+    if (unchanged !== undefined) return unchanged;
+    const isCsv = served.mediaType === csv?.mediaType && isJsonArray(value);
+    const body = isCsv ? csvBody(csv, elementsOf(value)) : written(value, served.mediaType);
+    return respond(body, served);
   }
-  const served = chosen(headers, info, wholeOffersOf(info));
+  const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
   const [stored, requested] = [formatOf(info.mediaType), formatOf(served.mediaType)];
-  if (stored === "json" && requested === "records") {
-    return respond(written((await store.read(info.name)) ?? null, served.mediaType), served);
+  const isCsv = info.type === "array" && served.mediaType === csv?.mediaType;
+  if (stored === "json" && (isCsv || requested === "records")) {
+    const value = (await store.read(info.name)) ?? null;
+    const body = isCsv
+      ? csvBody(csv, elementsOf(value as JsonArray))
+      : written(value, RECORDS_TYPE);
+    return respond(body, served);
   }
   const open = store.open(info.name);
   if (open === undefined) throw missing(info.name);
+  if (isCsv) return respond(csvBody(csv, storedRecords(open)), served);
   try {
     if (stored !== requested) return respond(await jsonBodyOf(open, stored), served);
     return await serveBytes(
@@ -80,6 +92,12 @@ export async function serveValue(
     open.close();
     throw error;
   }
+}
+
+/** What values are read from, and the format that records can be served as. */
+interface Source {
+  readonly store: Pick<VariableStore, "open" | "read" | "readPath">;
+  readonly csv: RecordsFormat | undefined;
 }
 
 /** Stored bytes, read in parts. */
@@ -113,10 +131,17 @@ function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
   return whole === "string" ? [TEXT_TYPE, JSON_TYPE] : [JSON_TYPE, TEXT_TYPE];
 }
 
+/** An array can be served as CSV, too. */
+function withCsv(offers: Offers, csv: RecordsFormat | undefined): Offers {
+  return csv === undefined || !offers.includes(RECORDS_TYPE) ? offers : [...offers, csv.mediaType];
+}
+
 /** The representation that `Accept` selects. Each has its own ETag. */
 function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
   const mediaType = preferred(headers.get("accept"), offers);
-  const suffix = mediaType === offers[0] ? "" : `.${formatOf(mediaType)}`;
+  const format = formatOf(mediaType);
+  // The format of CSV is that of any bytes.
+  const suffix = mediaType === offers[0] ? "" : `.${format === "bytes" ? "csv" : format}`;
   return { mediaType, etag: etagOf(info, suffix) };
 }
 
@@ -128,7 +153,7 @@ function notModified(headers: Headers, { etag }: Served): Response | undefined {
   return new Response(null, { status: 304, headers: { ...CACHING, etag } });
 }
 
-async function readPart(store: VariableStore, name: string, part: Part): Promise<Json> {
+async function readPart(store: Source["store"], name: string, part: Part): Promise<Json> {
   const { path = [], offset = 0, limit } = part;
   const isSlice = offset > 0 || limit !== undefined;
   const slice = { from: offset, ...(limit === undefined ? {} : { to: offset + limit }) };

@@ -6,7 +6,7 @@ import { HeldBytes } from "../../value/held-bytes.ts";
 import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
-import { type Json, parsedJson } from "../../value/json.ts";
+import { type Json, type JsonArray, parsedJson } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
@@ -15,9 +15,62 @@ import {
   Content,
   type Format,
   formatOf,
+  isStored,
   jsonContent,
   JSON_ADVICE,
+  RECORDS_TYPE,
 } from "./content.ts";
+
+/** The character between the cells of a CSV; `auto`: the most frequent one of the first line. */
+export type CsvDelimiter = "comma" | "semicolon" | "tab" | "pipe" | "auto";
+
+/** How to read a CSV. */
+export interface ReadingOptions {
+  /** Default: `comma`, or `tab` for tab-separated values. */
+  readonly delimiter?: CsvDelimiter;
+  /** `off`: all cells are texts. Default: numbers, booleans and null where a whole column has them. */
+  readonly types?: "off";
+}
+
+/** A format that is read as records, and that records can be written as. */
+export interface RecordsFormat {
+  readonly mediaType: string;
+  /** Returns undefined for a media type that it does not read. Throws `unsupported_media_type`. */
+  begin(mediaType: string, options: ReadingOptions): RecordsConversion | undefined;
+  /** Writes records. Calls `records`, which returns them in parts, twice: the first line has all keys. */
+  write(records: () => AsyncIterable<JsonArray>): AsyncGenerator<Uint8Array>;
+}
+
+/** The conversion of one stream to NDJSON. Holds a bounded part of it. */
+export interface RecordsConversion {
+  /** Throws `bad_csv` or `limit_exceeded`. */
+  convert(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+  /** True after `convert` if its output has to be revised, because later rows differ from earlier ones. */
+  readonly isOutdated: boolean;
+  /** Revises what `convert` has returned. */
+  revise(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+}
+
+/** Receives a stream as records. What has to be revised is stored twice for a moment. Throws as `receive` does. */
+export async function receiveRecords(
+  stream: ReadableStream<Uint8Array>,
+  conversion: RecordsConversion,
+  bodies: Bodies,
+): Promise<Content> {
+  const content = await receive(conversion.convert(stream), RECORDS_TYPE, bodies);
+  if (!conversion.isOutdated) return content;
+  try {
+    return await receive(conversion.revise(partsOf(content, bodies)), RECORDS_TYPE, bodies);
+  } finally {
+    if (isStored(content.body)) bodies.drop(content.body);
+  }
+}
+
+async function* partsOf({ about, body }: Content, bodies: Bodies): AsyncGenerator<Uint8Array> {
+  for (let from = 0; from < about.bytes; from += limits.maxChunkBytes) {
+    yield await bodies.read(body, from, Math.min(from + limits.maxChunkBytes, about.bytes));
+  }
+}
 
 /**
  * Receives a value from a stream. Up to 8 MiB are held in memory; a longer value is written to its storage
@@ -26,7 +79,7 @@ import {
  * cancelled, and only garbage remains.
  */
 export async function receive(
-  stream: ReadableStream<Uint8Array>,
+  stream: AsyncIterable<Uint8Array>,
   mediaType: string,
   bodies: Bodies,
 ): Promise<Content> {
@@ -103,7 +156,7 @@ class Incoming {
  * Of a long array, only encoded elements are held. Other values are held as bytes until they end: V8 copies
  * strings that it keeps, which takes half as much memory again.
  */
-async function receiveJson(stream: ReadableStream<Uint8Array>): Promise<Content> {
+async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
   const text = new HeldText();
   let array: ArrayMeter | undefined;
   let bytes = 0;

@@ -1,5 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { bytesOrRecords } from "../../tool/run-tool.ts";
 import { bytesContent, formatOf } from "../../store/bytes/content.ts";
 import { toIdentifier } from "../../store/names.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";
@@ -76,7 +77,7 @@ async function keptFile(
 ): Promise<MessagePart> {
   const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
   const info = await store.save({
-    value: valueOf(bytesIn(url), mediaType),
+    value: await valueOf(bytesIn(url), mediaType, store),
     name: { base: base === "" ? "file" : base, numbered: false, inputDigest: "" },
     description: `A file of the person's${filename === undefined ? "" : `: ${filename}`}`,
     sources: ["user"],
@@ -93,13 +94,17 @@ async function keptFile(
 }
 
 /**
- * Parses text and JSON as over HTTP. All other content stays bytes, including content that does not match its
- * media type.
+ * Parses text, JSON and CSV as over HTTP. All other content stays bytes, including content that does not match
+ * its media type.
  */
-function valueOf(bytes: Uint8Array, mediaType: string): Write["value"] {
+async function valueOf(
+  bytes: Uint8Array,
+  mediaType: string,
+  store: VariableStore,
+): Promise<Write["value"]> {
   const [type = ""] = mediaType.toLowerCase().split(";");
   const format = formatOf(type.trim());
-  if (format === "bytes") return bytesContent(bytes, mediaType);
+  if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);
   try {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
     if (format === "text") return text;

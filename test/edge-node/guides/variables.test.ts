@@ -1,4 +1,4 @@
-import { type Agent, createRuntime, limits } from "byref";
+import { type Agent, createRuntime, csvRecords, limits } from "byref";
 import { type ClientError, createClient } from "byref/client";
 import { expect, it } from "vitest";
 import { failureOf, sendTo } from "../../support/client.ts";
@@ -97,6 +97,26 @@ it("holds records, of which parts are read", () =>
     // ---
     expect([last, some]).toEqual([999, [{ n: 10 }, { n: 11 }]]);
     expect(await variables.info("rows")).toMatchObject({ type: "array", count: 1_000 });
+  }));
+
+it("holds the records of a CSV", () =>
+  withWorker(createRuntime({ agents, model: scriptedModel([]), csv: csvRecords }), async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
+    // --- csv
+    const csv = new Blob(["id,zip,total\n1,00150,9.5\n2,,\n"], { type: "text/csv" });
+    await variables.put("sales", csv);
+    const sales = await variables.get("sales");
+    // [{ id: 1, zip: "00150", total: 9.5 }, { id: 2, zip: "", total: null }]
+    // ---
+    expect(sales).toEqual([
+      { id: 1, zip: "00150", total: 9.5 },
+      { id: 2, zip: "", total: null },
+    ]);
+  }));
+
+it("holds a CSV as bytes without the option", () =>
+  withVariables(async (own) => {
+    const { variables } = createClient(url, optionsFor(own)).conversation("guide");
     const csv = await variables.put("sales", new Blob(["a,b\n1,2\n"], { type: "text/csv" }));
     expect(csv).toMatchObject({ type: "bytes", mediaType: "text/csv" });
   }));

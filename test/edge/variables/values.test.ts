@@ -17,7 +17,7 @@ describe("bytes", () => {
     ["text/html", "attachment"],
     ["text/html; charset=iso-8859-1", "attachment"],
     ["application/xhtml+xml", "attachment"],
-    ["text/csv; charset=utf-8; header=present", "attachment"],
+    ["text/calendar; charset=utf-8; method=request", "attachment"],
     ["application/pdf", "attachment"],
     ["text/javascript", "attachment"],
     ["application/octet-stream", "attachment"],

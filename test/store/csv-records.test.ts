@@ -1,0 +1,260 @@
+import fc from "fast-check";
+import Papa from "papaparse";
+import { describe, expect, it } from "vitest";
+import { csvRecords } from "../../src/store/bytes/csv-records.ts";
+import type { ReadingOptions } from "../../src/store/bytes/receive.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import * as limits from "../../src/limits.ts";
+import { cutAt } from "../contract/store-content.ts";
+import { streamed } from "../contract/store-content.ts";
+
+const encode = (text: string) => new TextEncoder().encode(text);
+
+async function read(
+  csv: string | Uint8Array,
+  {
+    mediaType = "text/csv",
+    cuts = [],
+    ...reading
+  }: ReadingOptions & { mediaType?: string; cuts?: readonly number[] } = {},
+) {
+  const store = new MemoryStore({ csv: csvRecords });
+  const bytes = typeof csv === "string" ? encode(csv) : csv;
+  const { stream } = streamed(cutAt(bytes, [...cuts]));
+  const value = await store.receiveRecords(stream, mediaType, reading);
+  if (value === undefined) return undefined;
+  const info = await store.save({ name: "v", value });
+  expect(info.mediaType).toBe("application/x-ndjson");
+  return store.read("v");
+}
+
+const written = async (records: readonly object[]) => {
+  const parts: Uint8Array[] = [];
+  for await (const part of csvRecords.write(async function* () {
+    yield records as never;
+  })) {
+    parts.push(part);
+  }
+  return Buffer.concat(parts).toString();
+};
+
+const refused = (line: number) =>
+  expect.objectContaining({ code: "bad_csv", details: { line }, message: expect.any(String) });
+
+describe("a CSV", () => {
+  it("is records with the cells of its first line as keys", async () => {
+    expect(await read("id,name\r\n1,Ann\r\n2,Bob\r\n")).toEqual([
+      { id: 1, name: "Ann" },
+      { id: 2, name: "Bob" },
+    ]);
+  });
+
+  it("may have quotes, line breaks in cells, a byte order mark and any line ends", async () => {
+    const rows = [
+      ["a", "b"],
+      ['x, "y"', "1\r\n2\n3"],
+      ["", "z"],
+    ];
+    const quoted = rows.map((row) =>
+      row.map((cell) => `"${cell.replaceAll('"', '""')}"`).join(","),
+    );
+    for (const end of ["\n", "\r\n", "\r"]) {
+      expect(await read(`\uFEFF${quoted.join(end)}`)).toEqual([
+        { a: 'x, "y"', b: "1\r\n2\n3" },
+        { a: "", b: "z" },
+      ]);
+    }
+  });
+
+  it("has numbers, booleans and null only in columns where every cell is one and nothing is lost", async () => {
+    const csv = [
+      "number,zip,big,boolean,mixed,none,note,price,minus",
+      "1,007,9007199254740993,true,1,,,1.50,-0",
+      ",01,1,,x,,text,2.25,1",
+    ].join("\n");
+    expect(await read(csv)).toEqual([
+      {
+        number: 1,
+        zip: "007",
+        big: "9007199254740993",
+        boolean: true,
+        mixed: "1",
+        none: null,
+        note: "",
+        price: 1.5,
+        minus: "-0",
+      },
+      {
+        number: null,
+        zip: "01",
+        big: "1",
+        boolean: null,
+        mixed: "x",
+        none: null,
+        note: "text",
+        price: 2.25,
+        minus: "1",
+      },
+    ]);
+  });
+
+  it.each([
+    "1e5",
+    "+1",
+    " 1",
+    "1,5",
+    ".5",
+    "1.",
+    "0x10",
+    "Infinity",
+    "NaN",
+    "TRUE",
+    "null",
+    "1_000",
+  ])("keeps %j as text", async (cell) => {
+    expect(await read(`a;b\n${cell};1`, { delimiter: "semicolon" })).toEqual([{ a: cell, b: 1 }]);
+  });
+
+  it("reads each number exactly as it is written", async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(fc.double({ noNaN: true }), fc.integer()), async (number) => {
+        const [record] = (await read(`a\n${number}`)) as [{ a: unknown }];
+        if (typeof record.a === "number") expect(record.a).toBe(Object.is(number, -0) ? 0 : number);
+        else expect(record.a).toBe(String(number));
+      }),
+    );
+  });
+
+  it("keeps all cells as text with types=off", async () => {
+    expect(await read("a,b\n1,\ntrue,2", { types: "off" })).toEqual([
+      { a: "1", b: "" },
+      { a: "true", b: "2" },
+    ]);
+  });
+
+  it("corrects the types of earlier records if a later row has a text", async () => {
+    const count = 20_000;
+    const rows = Array.from({ length: count }, (_, row) => `${row},,1.50,é\\"${row}`);
+    const csv = `n,empty,price,q\n${rows.join("\n").replaceAll('\\"', "\\")}\nx,y,z,1\n`;
+    const records = (await read(csv, { cuts: [70_000, 300_000] })) as readonly object[];
+    expect(records.length).toBe(count + 1);
+    expect(records[0]).toEqual({ n: "0", empty: "", price: "1.50", q: "é\\0" });
+    expect(records[count - 1]).toEqual({
+      n: String(count - 1),
+      empty: "",
+      price: "1.50",
+      q: `é\\${count - 1}`,
+    });
+  });
+
+  it("is separated by commas unless the request says otherwise", async () => {
+    expect(await read("a;b\n1;2")).toEqual([{ "a;b": "1;2" }]);
+    expect(await read("a;b\n1;2", { delimiter: "semicolon" })).toEqual([{ a: 1, b: 2 }]);
+    for (const one of [",", ";", "\t", "|"]) {
+      const csv = `"a, b; c"${one}d\n1${one}2`;
+      expect(await read(csv, { delimiter: "auto" })).toEqual([{ "a, b; c": 1, d: 2 }]);
+    }
+    const tsv = { mediaType: "text/tab-separated-values" };
+    expect(await read("a\tb\n1,5\t2", tsv)).toEqual([{ a: "1,5", b: 2 }]);
+  });
+
+  it("names columns without a name, and none twice", async () => {
+    expect(await read("a,,a,a_2,__proto__\n1,2,3,4,5")).toEqual([
+      JSON.parse('{"a":1,"column_2":2,"a_3":3,"a_2":4,"__proto__":5}'),
+    ]);
+  });
+
+  it("may have short rows and blank lines, and no rows", async () => {
+    expect(await read("\n\na,b\n1\n\n2,x\n")).toEqual([
+      { a: 1, b: "" },
+      { a: 2, b: "x" },
+    ]);
+    expect(await read("a,b")).toEqual([]);
+    expect(await read("")).toEqual([]);
+  });
+
+  it("is refused with the line that is broken", async () => {
+    const many = "1,2\n".repeat(30_000);
+    await expect(read(`a,b\n1,2\n1,2,3\n`)).rejects.toEqual(refused(3));
+    await expect(read(`a,b\n"1\n2",2\n1,2,3\n`)).rejects.toEqual(refused(4));
+    await expect(read(`a,b\n${many}1,"2"x\n`)).rejects.toEqual(refused(30_002));
+    await expect(read(`a,b\n${many}1,2"\n`)).rejects.toEqual(refused(30_002));
+    await expect(read(`a,b\n${many}1,"2\n1,2\n`)).rejects.toEqual(refused(30_002));
+    await expect(read(Uint8Array.of(97, 10, 0xff, 10))).rejects.toMatchObject({ code: "bad_csv" });
+  });
+
+  it("is refused if it is not UTF-8, or has too many columns", async () => {
+    const latin = { mediaType: "text/csv; charset=iso-8859-1" };
+    await expect(read("a", latin)).rejects.toMatchObject({ code: "unsupported_media_type" });
+    const names = Array.from({ length: limits.maxCsvColumns + 1 }, () => "a").join(",");
+    await expect(read(names)).rejects.toMatchObject({ code: "limit_exceeded" });
+    expect(Object.keys(((await read(`${names.slice(2)}\n1`)) as [object])[0]).length).toBe(
+      limits.maxCsvColumns,
+    );
+  });
+
+  it("is not read from another media type, or by a store without the format", async () => {
+    expect(await read("a\n1", { mediaType: "text/plain" })).toBeUndefined();
+    const { stream } = streamed([encode("a\n1")]);
+    expect(await new MemoryStore().receiveRecords(stream, "text/csv")).toBeUndefined();
+  });
+
+  const cell = fc.string({
+    unit: fc.constantFrom("a", "1", ",", '"', "\n", "\r\n", " ", "é", "😀", "\\", "0"),
+    maxLength: 6,
+  });
+  const table = fc
+    .tuple(fc.integer({ min: 1, max: 4 }), fc.integer({ min: 0, max: 12 }))
+    .chain(([columns, rows]) =>
+      fc.record({
+        names: fc.uniqueArray(
+          cell.map((name) => name.trim() || "x"),
+          {
+            minLength: columns,
+            maxLength: columns,
+          },
+        ),
+        rows: fc.array(fc.array(cell, { minLength: columns, maxLength: columns }), {
+          minLength: rows,
+          maxLength: rows,
+        }),
+        cuts: fc.array(fc.nat(), { maxLength: 6 }),
+        end: fc.constantFrom("\n", "\r\n"),
+      }),
+    );
+
+  it("reads as Papa Parse reads it, wherever it is cut", async () => {
+    await fc.assert(
+      fc.asyncProperty(table, async ({ names, rows, cuts, end }) => {
+        const csv = Papa.unparse([names, ...rows], { newline: end });
+        const theirs = Papa.parse<string[]>(csv, { newline: end, delimiter: "," })
+          .data.slice(1)
+          .filter((row) => row.length > 1 || row[0] !== "")
+          .map((row) => Object.fromEntries(names.map((name, at) => [name, row[at] ?? ""])));
+        const mine = await read(csv, { cuts, types: "off" });
+        expect(mine).toEqual(theirs);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it("that was written from records reads as these records", async () => {
+    const value = fc.oneof(cell, fc.integer(), fc.boolean(), fc.constant(null));
+    const records = fc.array(fc.record({ a: fc.integer(), b: value, "c,d": cell }));
+    await fc.assert(
+      fc.asyncProperty(records, async (given) => {
+        const text = await written(given);
+        const expected = given.map((record) => ({
+          a: String(record.a),
+          b: record.b === null ? "" : String(record.b),
+          "c,d": record["c,d"],
+        }));
+        expect(await read(text, { types: "off" })).toEqual(expected);
+      }),
+    );
+    expect(await written([{ a: 1 }, { b: [1, "x"], a: null }, {}])).toBe(
+      'a,b\r\n1,\r\n,"[1,""x""]"\r\n,\r\n',
+    );
+    expect(await read(await written([{ a: "" }, { a: "x" }]))).toEqual([{ a: "" }, { a: "x" }]);
+  });
+});
