@@ -1,6 +1,8 @@
 import * as limits from "../limits.ts";
 import type { Json } from "../value/json.ts";
 import type * as z from "zod";
+import type { Lookup } from "../reference/lookup.ts";
+import type { Reference } from "../reference/reference.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Labels } from "../store/labels.ts";
@@ -68,6 +70,12 @@ export interface RuntimeToolContext {
   readonly call: CallOptions;
   /** True if untrusted values are described no further than sealed ones. */
   readonly hidesUntrusted: boolean;
+  /** Returns the variables that a reference reads: in a run, the conversation's for state that it inherits. */
+  storeOf(reference: Reference): Variables;
+  /** Looks a reference up in them, and notes its labels. */
+  readonly lookup: Lookup;
+  /** After lookups for a text: the labels must not reveal how far they got (`Labels.completeFrom`). */
+  complete(written: Json): void;
   /** Resolves the references in a part of the input. Throws the errors of `resolveReferences`. */
   resolve(value: Json): Promise<{ value: Json; unresolved: readonly Unresolved[] }>;
 }

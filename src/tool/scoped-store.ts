@@ -1,4 +1,5 @@
 import type { Lookup } from "../reference/lookup.ts";
+import type { Reference } from "../reference/reference.ts";
 import type {
   Changes,
   ListOptions,
@@ -135,6 +136,11 @@ function withName<Found extends { readonly name: string }>(
   return found === undefined ? undefined : { ...found, name };
 }
 
+/** The scope in which a reference is read: none for a place that the run inherits from the conversation. */
+export function scopeFor(reference: Reference, scope?: RunScope): RunScope | undefined {
+  return scope?.inherits?.(reference) === true ? undefined : scope;
+}
+
 /** Resolves references in a `ScopedStore`. `onUsed` receives the names in the underlying store. */
 export function lookupFor(
   scope: RunScope | undefined,
@@ -142,7 +148,7 @@ export function lookupFor(
   { secrets = [], onUsed, ...options }: LookupOptions,
 ): Lookup {
   return (reference, work) => {
-    const from = scope?.inherits?.(reference) === true ? undefined : scope;
+    const from = scopeFor(reference, scope);
     const stored = (name: string) => nameFor(name, store, from);
     const lookup = lookupInStore(new ScopedStore(store, from), {
       ...options,

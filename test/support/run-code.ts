@@ -2,13 +2,13 @@ import { codeOf, messageOf } from "../../src/errors.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { codeTool, type CodeToolOptions } from "../../src/tool/code/code-tool.ts";
-import { Labels } from "../../src/store/labels.ts";
 import type { RuntimeResult } from "../../src/tool/runtime-tool.ts";
 import type { Sandbox } from "../../src/tool/code/sandbox.ts";
 import type { CallOptions, WrappedTool } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { ApprovalRequest } from "../../src/tool/policy.ts";
 import { mapped, saved } from "../../src/tool/prepared-save.ts";
+import { contextOn } from "./runtime-tool-context.ts";
 
 export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly store?: VariableStore;
@@ -38,9 +38,7 @@ export async function runCode(
   const input = { code, variables, ...(outputs === undefined ? {} : { outputs }) };
   try {
     const result = await tool.execute(tool.inputSchema.parse(input), {
-      store,
-      labels: new Labels(store),
-      call: { toolCallId: "call_1", messages: [], signal },
+      ...contextOn(store, signal),
       hidesUntrusted,
       resolve: async (value) => ({ value, unresolved: [] }),
     });

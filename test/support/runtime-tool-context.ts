@@ -4,7 +4,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { Labels } from "../../src/store/labels.ts";
-import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
+import type { RuntimeTool, RuntimeToolContext } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import {
   variableTools,
@@ -32,6 +32,22 @@ interface ToolsOptions extends VariableToolsOptions {
   readonly hidesUntrusted?: boolean;
 }
 
+/** What the runtime gives a tool outside of runs. */
+export function contextOn(store: VariableStore, signal: AbortSignal): RuntimeToolContext {
+  const labels = new Labels(store);
+  const lookup = lookupInStore(store, { onUsed: (used) => labels.add(used) });
+  return {
+    store,
+    labels,
+    hidesUntrusted: false,
+    call: { toolCallId: "call_1", messages: [], signal },
+    storeOf: () => store,
+    lookup,
+    complete: (written) => labels.completeFrom(written),
+    resolve: (value) => resolveReferences(value, lookup),
+  };
+}
+
 /** Calls the tools by name, as the runtime does. */
 export class Tools {
   readonly store: VariableStore;
@@ -48,15 +64,10 @@ export class Tools {
   async prepare(name: string, input: Json) {
     const tool = this.#tools.find((tool) => tool.name === name);
     if (tool === undefined) throw new Error(`There is no ${name}.`);
-    const labels = new Labels(this.store);
-    const lookup = lookupInStore(this.store, { onUsed: (used) => labels.add(used) });
-    return tool.execute(z.parse(tool.inputSchema, input), {
-      store: this.store,
-      labels,
-      hidesUntrusted: this.#hidesUntrusted,
-      call: { toolCallId: "call_1", messages: [], signal: new AbortController().signal },
-      resolve: (value) => resolveReferences(value, lookup),
-    });
+    const { signal } = new AbortController();
+    const context = contextOn(this.store, signal);
+    const hidesUntrusted = this.#hidesUntrusted;
+    return tool.execute(z.parse(tool.inputSchema, input), { ...context, hidesUntrusted });
   }
 
   async call(name: string, input: Json): Promise<Shown> {

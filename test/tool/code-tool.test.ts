@@ -3,12 +3,12 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
-import { Labels } from "../../src/store/labels.ts";
 import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/code/sandbox.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
+import { contextOn } from "../support/runtime-tool-context.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { storeWith } from "../support/wrapped.ts";
 
@@ -119,11 +119,9 @@ describe("what is kept", () => {
   it("is kept when the output is asked for, and not before", async () => {
     const store = new MemoryStore();
     const tool = codeTool({ sandbox: giving([1], { total: 2 }), tools: () => new Map() });
-    const call = { toolCallId: "call_1", messages: [], signal: new AbortController().signal };
-    const resolve = async (value: never) => ({ value, unresolved: [] });
-    const context = { store, labels: new Labels(store), call, hidesUntrusted: false };
+    const context = contextOn(store, new AbortController().signal);
     const input = { code: "1", variables: [] };
-    const { output } = await tool.execute(input, { ...context, resolve });
+    const { output } = await tool.execute(input, context);
     expect(store.count()).toBe(0);
     const save = typeof output === "function" ? await output() : undefined;
     expect(store.count()).toBe(0);

@@ -15,7 +15,6 @@ import {
 } from "../../tool/runtime-tool.ts";
 import { deleteVariable } from "../../tool/variables/variable-tools.ts";
 import { keptInput, settingOf } from "../../tool/variables/set-variable.ts";
-import { lookupInStore } from "../../tool/store-lookup.ts";
 import { outputJson, partInfo, toolOutput } from "../../tool/tool-output.ts";
 import {
   readable,
@@ -58,15 +57,16 @@ const get = runtimeTool({
   offeredFrom: "start",
   description: "Read what is saved under a key.",
   inputSchema: z.object({ key }),
-  async execute({ key }, { store, labels, call }) {
+  async execute({ key }, { storeOf, lookup, call }) {
     const target = targetOf(key);
-    const info = store.info(target?.name ?? "");
-    if (target === undefined || info === undefined) return notFound(key);
+    if (target === undefined) return notFound(key);
+    const store = storeOf(target);
+    const info = store.info(target.name);
+    if (info === undefined) return notFound(key);
     // A copy has the same guard as its value, which may come from values that the model must not see.
     if (call.saveTo === undefined) readable(store, info.name);
     else usable(store, info.name);
-    labels.add(info.name);
-    const answer = await lookupInStore(store)(target);
+    const answer = await lookup(target);
     if (!answer.found && answer.reason !== "unreadable") return notFound(key);
     if (!answer.found) throw problemFrom(referenceTo(target), answer);
     const { value } = answer;
@@ -90,8 +90,7 @@ const fill = runtimeTool({
   offeredFrom: "start",
   description: "Put values in place of {{key}} in a text.",
   inputSchema: z.object({ content: z.string() }),
-  async execute({ content }, { store, labels, call }) {
-    const lookup = lookupInStore(store, { onUsed: (name) => labels.add(name) });
+  async execute({ content }, { lookup, complete, labels, call }) {
     const filled = interpolate(content, lookup, { onComposed: () => labels.compose() });
     const result = await filled.then(
       ({ text }) => ({ output: shownText(text), value: text, untrusted: labels.hasUntrusted }),
@@ -100,7 +99,7 @@ const fill = runtimeTool({
         return { output: null, value: failureReport(error), isFailure: true };
       },
     );
-    labels.completeFrom(content);
+    complete(content);
     if (call.saveTo !== undefined || !labels.isGuarded) return result;
     const message = "A sealed value is in the text: give output_var, it is not shown.";
     throw new ByrefError("variable_sealed", message);
