@@ -4,6 +4,7 @@ import type { Lookup, LookupWork } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import { approvalRequest } from "../tool/policy.ts";
+import { digestOf } from "../tool/tool-input.ts";
 
 interface InputNowOptions {
   readonly syntaxes: readonly SyntaxName[];
@@ -12,11 +13,18 @@ interface InputNowOptions {
   readonly work: LookupWork;
 }
 
-/** Returns the input with which a call would run now, as text for approval, shortened. */
+/** The input with which a call would run now. */
+export interface InputNow {
+  /** As text for approval, shortened. */
+  readonly text: string;
+  /** A digest of all of it. */
+  readonly digest: string;
+}
+
 export async function inputNow(
   { tool, parameters }: PlanCall,
   { syntaxes, lookup: values, work }: InputNowOptions,
-): Promise<string> {
+): Promise<InputNow> {
   // The call runs only after its gates have been opened.
   const lookup: Lookup = (reference, sharedWork) =>
     reference.name === GATES ? { found: true, value: true } : values(reference, sharedWork);
@@ -25,5 +33,6 @@ export async function inputNow(
     // Errors in references are reported when the call runs.
     () => parameters,
   );
-  return approvalRequest({ tool, input: parameters, resolved, references: [] }).input;
+  const about = { tool, input: parameters, resolved, references: [] };
+  return { text: approvalRequest(about).input, digest: await digestOf(resolved) };
 }

@@ -49,6 +49,8 @@ export interface CallState {
   readonly gate?: string;
   /** The input that would run, as shortened text. Set if the policy requires a person's review. */
   readonly asked?: string;
+  /** A digest of the input that a person was shown. If it changes, the call needs another approval. */
+  readonly shown?: string;
   /** The places that the result was written to, as in the output path. */
   readonly places?: readonly string[];
   /** A digest of the input with which the call was started. */

@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { approvalOf } from "./call-approval.ts";
 import type { CheckedCall, CheckedPlan } from "./check-plan.ts";
 import { waitsFor } from "./gates.ts";
 import {
@@ -12,8 +13,8 @@ import {
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
 import type { PlanCall } from "./plan.ts";
-import { inputNow } from "./input-now.ts";
-import { deniedReason, type Progress, readinessOf } from "./readiness.ts";
+import { type InputNow, inputNow } from "./input-now.ts";
+import { type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -177,9 +178,8 @@ export class PlanRun {
       // A cancelled run does not wait for it.
       await this.#options.onStart?.().catch((error: unknown) => this.#unlessStopped(error));
       if (this.#signal.aborted) return;
-      const { gate } = stateIn(this.record, call.id);
-      const gateOfCall = gate === undefined ? {} : { gate };
-      this.#setCall(checked, { status: "running", pin: ready.pin, ...gateOfCall });
+      const { gate, shown } = stateIn(this.record, call.id);
+      this.#setCall(checked, { status: "running", pin: ready.pin, ...compact({ gate, shown }) });
       const run = await ready.run();
       if (run.kind === "failed") throw new ByrefError(run.code, run.message);
       // No event interleaves between the awaited save and the following lines.
@@ -258,14 +258,16 @@ export class PlanRun {
   }
 
   async #ask(call: CheckedCall, gate: string): Promise<void> {
-    const asked = await this.#inputNow(call);
+    const { text: asked, digest } = await this.#inputNow(call);
     // The gate may have been opened meanwhile.
     if (this.#progress.decisionOn(gate) !== undefined) return;
     const reason = `Waits for approvals.${gate}.`;
-    this.#setCall(call, { status: "waiting", gate, reason, asked });
+    // Whoever opened an earlier gate saw the input of that time.
+    const { shown = digest } = stateIn(this.record, call.call.id);
+    this.#setCall(call, { status: "waiting", gate, reason, asked, shown });
   }
 
-  #inputNow({ call }: CheckedCall): Promise<string> {
+  #inputNow({ call }: CheckedCall): Promise<InputNow> {
     const { checked, store } = this.#options;
     const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
     const work = new LookupWork(1, { whole: this.#reads });
@@ -278,24 +280,18 @@ export class PlanRun {
     return gate !== undefined && this.#progress.decisionOn(gate) === undefined;
   }
 
-  /**
-   * Checks whether a call needs its own approval, and makes it wait or skips it. Approving the plan covers
-   * the plan and its gates. A call that the policy asks about has an additional gate, which names the run,
-   * the call and the input. The input that the person sees and approves is the input that runs.
-   */
-  async #needsApproval(checked: CheckedCall, { approval, pin }: Ready): Promise<boolean> {
-    if (approval === undefined) return false;
-    const { reason } = approval;
-    const asked = await this.#inputNow(checked);
-    const gate = `${this.record.id}.${checked.call.id}.${pin.slice(0, PIN_CHARS)}`;
-    const decision = this.#progress.decisionOn(gate);
-    if (decision?.approved === true) return false;
-    if (decision !== undefined) {
-      this.#setCall(checked, { status: "skipped", reason: deniedReason(gate, decision) });
-    } else {
-      this.#setCall(checked, { status: "waiting", gate, reason, asked });
-    }
-    return true;
+  /** Makes the call wait, or skips it, if it needs an approval of its own. */
+  async #needsApproval(checked: CheckedCall, ready: Ready): Promise<boolean> {
+    const { id } = checked.call;
+    const state = await approvalOf({
+      id: `${this.record.id}.${id}`,
+      ready,
+      state: stateIn(this.record, id),
+      decisionOn: this.#progress.decisionOn,
+      inputNow: () => this.#inputNow(checked),
+    });
+    if (state !== undefined) this.#setCall(checked, state);
+    return state !== undefined;
   }
 
   #statusAtEnd(): RunStatus {
@@ -333,9 +329,6 @@ export class PlanRun {
     });
   }
 }
-
-/** Enough digits to tell the inputs of a call apart. */
-const PIN_CHARS = 12;
 
 /** A step without a required input is skipped, not failed. */
 function failedWith(error: unknown): CallState {

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { json } from "../../support/edge.ts";
-import { withRuntime } from "../../support/own-runtime.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import {
   approved,
   decide,
@@ -11,6 +11,7 @@ import {
   planOf,
   planTools,
   runOf,
+  streamed,
 } from "../../support/planning.ts";
 import { finish, text, toolCall } from "../../support/scripted-model.ts";
 import { readUntil } from "../../support/turn-client.ts";
@@ -118,5 +119,74 @@ describe("what a person decides of a run", () => {
       const { runs } = await planOf(own, id);
       expect([response.status, runs[0]?.status]).toEqual([200, "done"]);
     });
+  });
+
+  describe("a gate is opened for the input that was shown there", () => {
+    const calls = (gates: readonly string[]) => [
+      { _tool: "pay", _id: "payment", amount: "†sum", _after: gates, _outputPath: "†state.paid" },
+    ];
+    const put = (own: OwnRuntime, sum: number) =>
+      own.call("PUT", "/conversations/c/variables/sum", json(sum));
+    const paying = async (
+      gates: readonly string[],
+      work: (own: OwnRuntime, paid: readonly number[]) => Promise<void>,
+    ) => {
+      const { paid, tools } = payingPlanner();
+      await withRuntime(planning(tools), async (own) => {
+        await put(own, 50);
+        const run = await runOf(own, await approved(own, calls(gates)));
+        expect(run.calls[0]).toMatchObject({ gate: "legal", asked: '{"amount":50}' });
+        await work(own, paid);
+      });
+    };
+
+    it("one that has changed is asked about once more, and runs as it was shown then", () =>
+      paying(["†approvals.legal"], async (own, paid) => {
+        await put(own, 9_000);
+        const asked = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
+        expect(asked).toMatchObject({
+          status: "waiting",
+          asked: '{"amount":9000}',
+          reason: "Its input has changed since it was shown for approval.",
+        });
+        await put(own, 10_000);
+        own.wakeAgain();
+        const again = await streamed(await decide(own, asked?.gate ?? "", { approved: true }));
+        expect([again.at(-2)?.asked, paid]).toEqual(['{"amount":10000}', []]);
+        const gate = again.at(-2)?.gate ?? "";
+        const done = await streamed(await decide(own, gate, { approved: true }));
+        expect([done.at(-1)?.status, paid]).toEqual(["done", [10_000]]);
+      }));
+
+    it("is skipped when the change is denied, even if it is taken back", () =>
+      paying(["†approvals.legal"], async (own, paid) => {
+        await put(own, 9_000);
+        const asked = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
+        await put(own, 50);
+        const denied = { approved: false, reason: "No" };
+        const ended = await streamed(await decide(own, asked?.gate ?? "", denied));
+        const reason = `approvals.${asked?.gate} was denied: No`;
+        expect(ended.at(-2)).toMatchObject({ status: "skipped", reason });
+        expect([ended.at(-1)?.status, paid]).toEqual(["done", []]);
+      }));
+
+    it("is not asked about twice if it is the same", () =>
+      paying(["†approvals.legal"], async (own, paid) => {
+        await put(own, 9_000);
+        await put(own, 50);
+        const done = await streamed(await decide(own, "legal", { approved: true }));
+        expect([done.at(-1)?.status, paid]).toEqual(["done", [50]]);
+      }));
+
+    it("of several gates, the first one's input counts", () =>
+      paying(["†approvals.legal", "†approvals.money"], async (own, paid) => {
+        await put(own, 9_000);
+        const next = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
+        expect(next).toMatchObject({ gate: "money", asked: '{"amount":9000}' });
+        const last = (await streamed(await decide(own, "money", { approved: true }))).at(-2);
+        expect([last?.asked, paid]).toEqual(['{"amount":9000}', []]);
+        await streamed(await decide(own, last?.gate ?? "", { approved: true }));
+        expect(paid).toEqual([9_000]);
+      }));
   });
 });
