@@ -12,6 +12,14 @@ export {
 } from "./agent/with-tool-variables.ts";
 export { wrapToolApproval } from "./agent/approvals.ts";
 export { type VariableOutput, type WithVariables, wrapTools } from "./agent/wrap-tools.ts";
+export { createExpander, type PushExpander } from "./reference/create-expander.ts";
+export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";
+export { summaryOf, type SummaryOptions } from "./agent/summary-of.ts";
+export {
+  type VariableToolName,
+  variableTools,
+  type VariableToolsOptions,
+} from "./agent/variable-tools.ts";
 export * as limits from "./limits.ts";
 export { MemoryStore } from "./store/memory-store.ts";
 export type { VariableStore } from "./store/variable-store.ts";

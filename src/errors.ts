@@ -36,6 +36,7 @@ export const errorCodes = {
   reference_in_url: { status: 422, title: "The reference is part of a URL" },
   path_not_found: { status: 404, title: "The path does not exist in the value" },
   range_not_satisfiable: { status: 416, title: "The range is outside the value" },
+  store_in_use: { status: 409, title: "Another process uses the store" },
   conflict: { status: 409, title: "A concurrent change conflicts with this one" },
   limit_exceeded: { status: 422, title: "A limit is exceeded" },
   invalid_tool_input: { status: 422, title: "The tool's input is not valid" },

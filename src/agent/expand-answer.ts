@@ -1,5 +1,6 @@
 import type { ModelMessage, TextStreamPart, ToolSet } from "ai";
-import { Expander, type ExpandOptions } from "../reference/expand.ts";
+import { createExpander } from "../reference/create-expander.ts";
+import type { ExpandOptions } from "../reference/expand.ts";
 import { TextsExpander } from "../reference/expand-texts.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { knownNamesOf, lookupInStore } from "../tool/store-lookup.ts";
@@ -125,14 +126,8 @@ type ExpandIn = <Value>(value: Value) => Promise<Value>;
 
 function expanding(store: VariableStore, options: ExpandingOptions): ExpandIn {
   const expandedText = async (text: string) => {
-    const expander = new Expander(lookupOf(store), { ...options, ...knownNamesOf(store) });
-    let shown = "";
-    const emit = (slice: string) => {
-      shown += slice;
-    };
-    await expander.write(text, emit);
-    await expander.flush(emit);
-    return shown;
+    const expander = createExpander(lookupOf(store), { ...options, ...knownNamesOf(store) });
+    return (await expander.push(text)) + (await expander.end());
   };
   const expanded = async (value: unknown): Promise<unknown> => {
     if (typeof value === "string") return expandedText(value);

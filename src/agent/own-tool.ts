@@ -1,7 +1,7 @@
 import { compact, type Json } from "../value/json.ts";
-import type { ToolExecutionOptions } from "ai";
-import { digestOf } from "../tool/tool-input.ts";
-import { wrapTool } from "../tool/wrap-tool.ts";
+import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
+import { digestOf, jsonSchemaNow } from "../tool/tool-input.ts";
+import { shownSchema, wrapTool } from "../tool/wrap-tool.ts";
 import type {
   AnyTool,
   CallOptions,
@@ -43,10 +43,27 @@ export class OwnTool {
 
   /** The wrapped tool. A provider-defined tool that the application executes is wrapped like any other. */
   get wrapped(): Promise<WrappedTool> {
-    // The same tool without its type.
-    const tool = { ...this.tool, type: undefined } as AnyTool;
-    this.#wrapped ??= wrapTool(this.name, tool, this.options);
+    this.#wrapped ??= this.wrap();
     return this.#wrapped;
+  }
+
+  protected wrap(): Promise<WrappedTool> {
+    // The same tool without its type.
+    return wrapTool(this.name, { ...this.tool, type: undefined } as AnyTool, this.options);
+  }
+
+  /**
+   * The schema that the model is shown, a promise only if the tool's own is one. A provider-defined tool has
+   * its schema at the provider, which receives no other schema.
+   */
+  get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
+    if (this.tool.type === "provider") return asSchema(this.tool.inputSchema).jsonSchema;
+    const schema = jsonSchemaNow(this.tool);
+    return schema === undefined ? this.#schemaLater() : shownSchema(this, schema).schema;
+  }
+
+  async #schemaLater(): Promise<JSONSchema7> {
+    return asSchema((await this.wrapped).shown.inputSchema).jsonSchema;
   }
 
   /**

@@ -1,4 +1,4 @@
-import { asSchema, jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
+import { jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
@@ -64,7 +64,8 @@ export function wrapDecidedTools<Tools extends ToolSet>(
   return Object.fromEntries(entries) as WithVariables<Tools>;
 }
 
-function wrap(own: OwnTool, isDecided: boolean): AnyTool {
+/** Returns the tool for the SDK. `isDecided`: `toolApproval` decides about its calls. */
+export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
   const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
@@ -73,14 +74,11 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,
-    // Has no validator, because the resolved input is validated, not the references. A provider-defined tool
-    // has its schema at the provider, which receives no other schema.
-    inputSchema: jsonSchema(async () => {
-      const { inputSchema } = tool.type === "provider" ? tool : (await own.wrapped).shown;
-      return asSchema(inputSchema).jsonSchema;
-    }),
+    // Has no validator, because the resolved input is validated, not the references.
+    inputSchema: jsonSchema(() => own.shownSchema),
     ...(own.mayRequireApproval ? { needsApproval } : {}),
-    execute: async (input: unknown, call: Call) => {
+    execute: async (input: unknown, given?: Partial<Call>) => {
+      const call = callOf(given);
       const decision = decisions.take(call);
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const skipApproval = decision?.isOverride === true ? async () => false : undefined;
@@ -89,6 +87,16 @@ function wrap(own: OwnTool, isDecided: boolean): AnyTool {
     },
     toModelOutput: modelOutput(tool),
   } as unknown as AnyTool;
+}
+
+/** Completes the options of a call from a loop other than the SDK's. */
+function callOf({ toolCallId, messages, ...given }: Partial<Call> = {}): Call {
+  // The rest of the SDK's options is optional at run time.
+  return {
+    ...given,
+    toolCallId: toolCallId ?? crypto.randomUUID(),
+    messages: messages ?? [],
+  } as Call;
 }
 
 /** Runs the call. Throws the message for the model if it failed. */

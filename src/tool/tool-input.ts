@@ -162,6 +162,22 @@ export async function jsonSchemaOf(
   return made;
 }
 
+/** Like `jsonSchemaOf`; undefined if the schema is known only later, or cannot be converted. */
+export function jsonSchemaNow({
+  inputSchema,
+}: Pick<ToolSet[string], "inputSchema">): JSONSchema7 | undefined {
+  const made = known.get(inputSchema);
+  if (made !== undefined) return made;
+  try {
+    const converted = asSchema(inputSchema).jsonSchema;
+    if ("then" in converted) return undefined;
+    known.set(inputSchema, converted);
+    return converted;
+  } catch {
+    return undefined;
+  }
+}
+
 async function converted(schema: ToolSet[string]["inputSchema"], tool: string) {
   try {
     return await asSchema(schema).jsonSchema;

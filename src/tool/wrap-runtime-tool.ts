@@ -36,7 +36,7 @@ export async function wrapRuntimeTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const { name, description, takesOutputPath = false, writes = [] } = tool;
-  const { $schema: _, ...schema } = await jsonSchemaOf(tool, name);
+  const schema = runtimeToolSchema(await jsonSchemaOf(tool, name));
   const extended = takesOutputPath ? withTarget(schema, false) : undefined;
   // The stores of calls in plan runs, so that outputs use the names of the run.
   const runStores = new Map<string, Variables>();
@@ -48,7 +48,7 @@ export async function wrapRuntimeTool(
   // of a tool depends on the type of its input, which this schema does not have.
   const shown = {
     description,
-    inputSchema: jsonSchema(withoutBounds(extended ?? schema)),
+    inputSchema: jsonSchema(extended ?? schema),
     ...(tool.toModelOutput === undefined ? {} : { toModelOutput }),
   } as unknown as AnyTool;
   const callable: CallableTool = {
@@ -73,6 +73,12 @@ export async function wrapRuntimeTool(
   };
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
   return { name, shown, flow, prepare: preparing(callable) };
+}
+
+/** Returns the schema that the model is shown, without a place for the result. */
+export function runtimeToolSchema(own: JSONSchema7): JSONSchema7 {
+  const { $schema: _, ...schema } = own;
+  return withoutBounds(schema);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { compact, type Json } from "../value/json.ts";
 import { jsonSchema } from "@ai-sdk/provider-utils";
-import type { ToolSet } from "ai";
+import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { resolveReferences } from "../reference/resolve.ts";
@@ -52,20 +52,18 @@ export async function wrapTool(
       prepare: async () => failed(notExecutable(name)),
     };
   }
-  const schema = await jsonSchemaOf(tool, name);
-  const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
-  const widened = widenSchema(schema, options);
-  const wanted = targetOf(name, options.outputPath);
-  const extended = wanted === true ? withTarget(widened, tool.strict === true) : undefined;
-  // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const shown = { ...rest, inputSchema: jsonSchema(extended ?? widened) } as AnyTool;
   const named: NamedTool = { name, tool, options };
+  const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
+  const ownSchema = await jsonSchemaOf(tool, name);
+  const { schema, hasTarget } = shownSchema(named, ownSchema);
+  // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
+  const shown = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
+  const wanted = targetOf(name, options.outputPath);
   const callable: CallableTool = {
     name,
     options,
-    // Without room for the parameter, the model cannot choose a place.
-    target: wanted === true ? extended !== undefined : wanted,
-    parameters: declaredIn(extended ?? schema),
+    target: wanted === true ? hasTarget : wanted,
+    parameters: declaredIn(hasTarget ? schema : ownSchema),
     names: (input) => namesIn(name, input, options),
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),
@@ -76,13 +74,21 @@ export async function wrapTool(
   return { name, shown, flow, prepare: preparing(callable) };
 }
 
+/** Returns the schema that the model is shown. Without room for `_outputPath`, it has no such parameter. */
+export function shownSchema({ name, tool, options }: NamedTool, schema: JSONSchema7) {
+  const widened = widenSchema(schema, options);
+  const isChosen = targetOf(name, options.outputPath) === true;
+  const extended = isChosen ? withTarget(widened, tool.strict === true) : undefined;
+  return { schema: extended ?? widened, hasTarget: extended !== undefined };
+}
+
 /** An application's own naming may depend on the output. */
 function namesIn(tool: string, input: Json, { naming }: WrapOptions): CallNames {
   const none = { read: [], written: [] };
   return naming === undefined ? { ...none, base: nameForCall(tool, input).base } : none;
 }
 
-interface NamedTool {
+export interface NamedTool {
   readonly name: string;
   readonly tool: AnyTool;
   readonly options: WrapOptions;

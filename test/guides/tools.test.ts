@@ -1,5 +1,15 @@
-import { tool, ToolLoopAgent } from "ai";
-import { MemoryStore, withToolVariables } from "byref/agent";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateText, isStepCount, tool, ToolLoopAgent } from "ai";
+import {
+  MemoryStore,
+  sqliteStore,
+  summaryOf,
+  variableTools,
+  withToolVariables,
+  wrapTools,
+} from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { agentModel } from "../support/agent-model.ts";
@@ -39,6 +49,32 @@ it("runs the SDK's own agent by reference", async () => {
     tools.map(({ name }) => name);
   // None of those that look into variables.
   expect(model.prompts.map(namesOf)).toEqual(model.prompts.map(() => ["list_orders", "sum"]));
+});
+
+it("keeps a conversation on disk, and lets its model look into the variables", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "guide-"));
+  const file = join(folder, "conversation.sqlite");
+  const before = sqliteStore(file);
+  await before.save({ name: "orders", value: orders });
+  before.close();
+  const model = agentModel([
+    [{ tool: "read_variable", input: { name: "orders", path: "[199]" } }],
+    "199.",
+  ]);
+  // --- a store on disk
+  const store = sqliteStore(file); // Node 22.13 or newer; one file for each conversation
+  const { text } = await generateText({
+    model,
+    tools: { ...wrapTools(tools, { store }), ...variableTools({ store, only: ["read_variable"] }) },
+    stopWhen: isStepCount(5),
+    prompt: `${summaryOf(store)}\n\nWhat is the last one?`,
+  });
+  store.close();
+  // ---
+  expect(text).toBe("199.");
+  expect(JSON.stringify(model.prompts[0]?.prompt)).toContain("## orders");
+  expect(JSON.stringify(model.prompts[1]?.prompt)).toContain('"id":199');
+  rmSync(folder, { recursive: true, force: true });
 });
 
 it("asks a tool's own toModelOutput where the value is small", async () => {

@@ -1,7 +1,8 @@
-import { DatabaseSync, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
+import { NodeSql as AnyNodeSql } from "../../src/agent/node-sql.ts";
 import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
-import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../src/store/rows/sql.ts";
+import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 
 /** Cloudflare's bounds for one statement. */
 const MAX_BINDINGS = 100;
@@ -11,53 +12,29 @@ const MAX_STATEMENT_BYTES = 100_000;
  * SQLite in this process, as strict as a Durable Object's in production: what is refused there throws a
  * RangeError here. Not covered: the size of a whole row.
  */
-export class NodeSql implements Sql {
+export class NodeSql extends AnyNodeSql {
   /** How many statements were run, those that begin and end transactions excluded. */
   statements = 0;
   readonly #database: DatabaseSync;
-  readonly #prepared = new Map<string, StatementSync>();
-  #depth = 0;
 
   constructor(path = ":memory:") {
-    this.#database = new DatabaseSync(path);
+    const database = new DatabaseSync(path);
+    super(database);
+    this.#database = database;
   }
 
-  run(statement: string, ...bindings: readonly SqlValue[]): void {
-    const prepared = this.#prepare(statement, bindings);
-    try {
-      prepared.run(...bindings.map(toBinding));
-    } catch (error) {
-      throw sqlError(error);
+  override run(statement: string, ...bindings: readonly SqlValue[]): void {
+    this.#check(statement, bindings);
+    super.run(statement, ...bindings);
+  }
+
+  override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    this.#check(statement, bindings);
+    const rows = super.all(statement, ...bindings);
+    for (const value of rows.flatMap((row) => Object.values(row))) {
+      requireAtMost(limits.maxSqlValueBytes, bytesOf(value), "Bytes of a returned value");
     }
-  }
-
-  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
-    const rows = this.#prepare(statement, bindings).all(...bindings.map(toBinding));
-    return rows.map((row) => {
-      const values = Object.entries(row).map(([column, value]) => [column, fromColumn(value)]);
-      return Object.fromEntries(values);
-    });
-  }
-
-  /** One inside another is a savepoint: if its work throws and the outer catches, only it is undone. */
-  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
-    const point = `point_${this.#depth}`;
-    this.#database.exec(`SAVEPOINT ${point}`);
-    this.#depth++;
-    try {
-      const result = work();
-      release(this.#database, point);
-      return result;
-    } catch (error) {
-      // Where there is no room left SQLite has undone all of it.
-      if (this.#database.isTransaction) {
-        this.#database.exec(`ROLLBACK TO ${point}`);
-        this.#database.exec(`RELEASE ${point}`);
-      }
-      throw error;
-    } finally {
-      this.#depth--;
-    }
+    return rows;
   }
 
   /** How many pages of 4 KiB it may have from now on; fewer than there are: as many as there are. */
@@ -65,42 +42,14 @@ export class NodeSql implements Sql {
     this.#database.exec(`PRAGMA max_page_count = ${pages}`);
   }
 
-  close(): void {
-    this.#prepared.clear();
-    this.#database.close();
-  }
-
-  #prepare(statement: string, bindings: readonly SqlValue[]): StatementSync {
+  #check(statement: string, bindings: readonly SqlValue[]): void {
     this.statements++;
     requireAtMost(MAX_STATEMENT_BYTES, Buffer.byteLength(statement), "Bytes of a statement");
     requireAtMost(MAX_BINDINGS, bindings.length, "Bindings of a statement");
-    const known = this.#prepared.get(statement);
-    if (known !== undefined) return known;
-    const prepared = this.#database.prepare(statement);
-    this.#prepared.set(statement, prepared);
-    return prepared;
+    for (const value of bindings) {
+      requireAtMost(limits.maxSqlValueBytes, bytesOf(value), "Bytes of a bound value");
+    }
   }
-}
-
-/** The outermost one writes what waits in memory. */
-function release(database: DatabaseSync, point: string): void {
-  try {
-    database.exec(`RELEASE ${point}`);
-  } catch (error) {
-    throw sqlError(error);
-  }
-}
-
-function toBinding(value: SqlValue) {
-  requireAtMost(limits.maxSqlValueBytes, bytesOf(value), "Bytes of a bound value");
-  return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
-}
-
-function fromColumn(value: SQLOutputValue): SqlValue {
-  if (typeof value === "bigint") throw new RangeError("An integer is too large for a number.");
-  const column = value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
-  requireAtMost(limits.maxSqlValueBytes, bytesOf(column), "Bytes of a returned value");
-  return column;
 }
 
 function bytesOf(value: SqlValue): number {

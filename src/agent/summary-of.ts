@@ -1,0 +1,35 @@
+import { compact } from "../value/json.ts";
+import { type Summarized, summaryOf as summaryOfVariables } from "../store/summary.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { guardedView } from "../tool/tool-output.ts";
+
+/** Which variables a summary is about. Default: all. */
+export interface SummaryOptions {
+  /** Only so many, the newest. */
+  readonly last?: number;
+  /** Only those of these names. */
+  readonly names?: readonly string[];
+}
+
+/**
+ * Summarizes variables as Markdown for a prompt: type, items, description, time and preview of each, oldest
+ * first. Of a sealed variable it shows what a handle shows. An agent with `policies` needs `listingVariables`
+ * instead, which also notes that untrusted data was shown.
+ */
+export function summaryOf(store: VariableStore, { last, names }: SummaryOptions = {}): string {
+  const listed = store
+    .list()
+    .filter(({ name }) => names?.includes(name) ?? true)
+    .map(shownOf);
+  if (last === undefined) return summaryOfVariables(listed);
+  return summaryOfVariables(last > 0 ? listed.slice(-last) : [], last);
+}
+
+function shownOf(info: VariableInfo): Summarized {
+  const guarded = guardedView(info);
+  if (guarded === undefined) return info;
+  const { name, tool, createdAt } = info;
+  const { type, count } = guarded;
+  return { name, createdAt, ...compact({ tool, type, count }) };
+}

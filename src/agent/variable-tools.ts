@@ -1,0 +1,68 @@
+import type { JSONSchema7, Tool } from "ai";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import { variableTools as runtimeTools } from "../tool/variables/variable-tools.ts";
+import { jsonSchemaNow } from "../tool/tool-input.ts";
+import { runtimeToolSchema, wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
+import type { AnyTool, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
+import { OwnTool } from "./own-tool.ts";
+import { wrap } from "./wrap-tools.ts";
+
+/** Names of the tools of `variableTools`. */
+export type VariableToolName =
+  | "list_variables"
+  | "read_variable"
+  | "search_variable"
+  | "filter_variable"
+  | "set_variable"
+  | "delete_variable";
+
+/** The store and policy of the calls, as `wrapTools` takes them, and the tools to return. */
+export interface VariableToolsOptions<Name extends VariableToolName> extends WrapOptions {
+  /** Default: all. */
+  readonly only?: readonly Name[];
+}
+
+/**
+ * Returns the tools with which a model looks into its variables and changes them, beside the tools of
+ * `wrapTools`. Sealed values are refused.
+ */
+export function variableTools<Name extends VariableToolName = VariableToolName>(
+  options: VariableToolsOptions<Name>,
+): Record<Name, Tool<Json, Json>> {
+  const { only } = options;
+  const isChosen = ({ name }: RuntimeTool) =>
+    only === undefined || only.some((one) => one === name);
+  const tools = runtimeTools().filter(isChosen);
+  const entries = tools.map((tool) => [tool.name, toolOf(tool, options)]);
+  // `runtimeTools` has a tool of each name.
+  return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
+}
+
+function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
+  const own = new VariableTool(tool, options);
+  if (tool.toModelOutput === undefined) return wrap(own, false);
+  const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
+    (await own.wrapped).shown.toModelOutput?.(given) ?? { type: "json", value: given.output };
+  return { ...wrap(own, false), toModelOutput } as AnyTool;
+}
+
+/** A tool of the runtime, as a tool of the AI SDK. */
+class VariableTool extends OwnTool {
+  readonly #runtime: RuntimeTool;
+
+  constructor(tool: RuntimeTool, options: WrapOptions) {
+    const { name, description, inputSchema } = tool;
+    super(name, { description, inputSchema } as AnyTool, options);
+    this.#runtime = tool;
+  }
+
+  override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
+    const schema = jsonSchemaNow(this.tool);
+    return schema === undefined ? super.shownSchema : runtimeToolSchema(schema);
+  }
+
+  protected override wrap(): Promise<WrappedTool> {
+    return wrapRuntimeTool(this.#runtime, this.options);
+  }
+}

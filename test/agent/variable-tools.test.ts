@@ -1,0 +1,128 @@
+import { asSchema, tool, ToolLoopAgent } from "ai";
+import { MockLanguageModelV4 } from "ai/test";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore, summaryOf, variableTools, wrapTools } from "../../src/agent.ts";
+
+const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
+
+async function storeWith(): Promise<MemoryStore> {
+  const store = new MemoryStore();
+  await store.save({ name: "orders", value: orders, tool: "list_orders" });
+  await store.save({ name: "note", value: "Call Ada." });
+  await store.save({ name: "key", value: "s3cret", visibility: "sealed" });
+  return store;
+}
+
+/** What a call of one of the tools answers, made as a loop without messages makes it. */
+async function called(store: MemoryStore, name: string, input: object): Promise<unknown> {
+  const tools: Record<string, { execute?: (...given: never[]) => unknown }> = variableTools({
+    store,
+  });
+  const { execute } = tools[name] ?? {};
+  if (execute === undefined) throw new Error(`There is no ${name}.`);
+  return (execute as (input: object) => unknown)(input);
+}
+
+describe("variableTools", () => {
+  it("are all of them, or only those that are named", async () => {
+    const store = new MemoryStore();
+    expect(Object.keys(variableTools({ store }))).toContain("read_variable");
+    const { read_variable, ...others } = variableTools({ store, only: ["read_variable"] });
+    expect(others).toEqual({});
+    expect(read_variable.description).toContain("variable");
+  });
+
+  it("read, list, set and delete without messages", async () => {
+    const store = await storeWith();
+    const read = await called(store, "read_variable", { name: "orders", path: "[7].total" });
+    expect(JSON.stringify(read)).toContain("7");
+    expect(JSON.stringify(await called(store, "list_variables", {}))).toContain("orders");
+    await called(store, "set_variable", { name: "first", value: "$orders[0].id" });
+    expect(store.info("first")?.preview).toContain("ord_0");
+    await called(store, "delete_variable", { name: "first" });
+    expect(store.info("first")).toBeUndefined();
+  });
+
+  it("refuse a sealed value", async () => {
+    const store = await storeWith();
+    await expect(called(store, "read_variable", { name: "key" })).rejects.toMatchObject({
+      code: "variable_sealed",
+    });
+  });
+
+  it("have synchronous schemas, as other tools with synchronous schemas", () => {
+    const store = new MemoryStore();
+    const weather = tool({ inputSchema: z.object({ city: z.string() }), execute: () => "warm" });
+    for (const one of [
+      ...Object.values(variableTools({ store })),
+      ...Object.values(wrapTools({ weather }, { store })),
+    ]) {
+      expect(asSchema(one.inputSchema).jsonSchema).toMatchObject({ type: "object" });
+    }
+  });
+
+  it("work beside wrapped tools in the SDK's own loop", async () => {
+    const store = new MemoryStore();
+    const prompts: unknown[] = [];
+    const calls = [
+      { toolName: "list_orders", input: {} },
+      { toolName: "read_variable", input: { name: "list_orders_1", path: "[499]" } },
+    ];
+    const usage = {
+      inputTokens: { total: 1, noCache: 1, cacheRead: 0, cacheWrite: 0 },
+      outputTokens: { total: 1, text: 1, reasoning: 0 },
+    };
+    const model = new MockLanguageModelV4({
+      doGenerate: async ({ prompt }) => {
+        prompts.push(prompt);
+        const call = calls[prompts.length - 1];
+        const content =
+          call === undefined
+            ? [{ type: "text" as const, text: "Done." }]
+            : [
+                {
+                  type: "tool-call" as const,
+                  toolCallId: `call_${prompts.length}`,
+                  toolName: call.toolName,
+                  input: JSON.stringify(call.input),
+                },
+              ];
+        const unified = call === undefined ? ("stop" as const) : ("tool-calls" as const);
+        return { content, finishReason: { unified, raw: undefined }, usage, warnings: [] };
+      },
+    });
+    const list_orders = tool({ inputSchema: z.object({}), execute: () => orders });
+    const agent = new ToolLoopAgent({
+      model,
+      tools: { ...wrapTools({ list_orders }, { store }), ...variableTools({ store }) },
+    });
+    const { text } = await agent.generate({ prompt: "Read the last order." });
+    expect(text).toBe("Done.");
+    expect(JSON.stringify(prompts.at(-1))).toContain("ord_499");
+    expect(JSON.stringify(prompts.at(-1))).not.toContain("ord_250");
+  });
+});
+
+describe("summaryOf", () => {
+  it("describes variables in Markdown, without values", async () => {
+    const store = await storeWith();
+    const summary = summaryOf(store);
+    expect(summary).toMatch(/^# Variables Summary/u);
+    expect([...summary.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name)).toEqual([
+      "orders",
+      "note",
+      "key",
+    ]);
+    expect(summary).not.toContain("s3cret");
+    expect(summary).not.toContain("ord_250");
+  });
+
+  it("may be of the newest, or of those that are named", async () => {
+    const store = await storeWith();
+    const names = (text: string) => [...text.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name);
+    expect(names(summaryOf(store, { last: 1 }))).toEqual(["key"]);
+    expect(names(summaryOf(store, { names: ["orders", "none"] }))).toEqual(["orders"]);
+    expect(summaryOf(store, { last: 0 })).toContain("No variables.");
+  });
+});
