@@ -32,6 +32,7 @@ export const errorCodes = {
   variable_evicted: { status: 410, title: "The variable has been evicted" },
   variable_secret: { status: 403, title: "The variable is secret" },
   variable_sealed: { status: 403, title: "The variable is sealed" },
+  variable_read_only: { status: 403, title: "The variable is read-only" },
   precondition_failed: { status: 412, title: "The precondition failed" },
   reference_in_url: { status: 422, title: "The reference is part of a URL" },
   path_not_found: { status: 404, title: "The path does not exist in the value" },

@@ -59,7 +59,9 @@ export const maxShownImageBytes = 1_048_576;
 export const maxShownImages = 4;
 /** A longer text in a user message is saved as a variable. */
 export const maxMessageTextChars = 20_000;
-/** Earlier messages in a prompt, newest first. */
+/** Earlier messages in a prompt. Above it, the oldest turns are in outline only. Agents may change it. */
+export const historyChars = 24_000;
+/** The last two turns of a prompt, which are not in outline although they exceed `historyChars`. */
 export const maxHistoryChars = 120_000;
 /** Length of a shape in the list of variables. */
 export const maxListedShapeChars = 100;
@@ -73,8 +75,6 @@ export const maxVariableOutputChars = 8_000;
 export const maxAskedVariables = 100;
 /** Hits of one search. */
 export const maxSearchHits = 50;
-/** Messages in a prompt, regardless of their length. */
-export const maxHistoryMessages = 1_000;
 /** Length of a provider's error message. */
 export const maxModelErrorChars = 500;
 

@@ -3,7 +3,7 @@ import type { ConversationInfo } from "../edge/conversation-data.ts";
 import type { RunView } from "../edge/plans/plan-view.ts";
 import type { Interpolation } from "../reference/resolve.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
-import type { MessageForm } from "../turn/history/history.ts";
+import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json } from "../value/json.ts";
 import type { Connection } from "./connection.ts";
 import { follow } from "./follow.ts";

@@ -7,8 +7,10 @@ import { type Sql, textIn } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { EventLog } from "../turn/log/event-log.ts";
-import { History, type StoredMessage } from "../turn/history/history.ts";
+import { History } from "../turn/history/history.ts";
+import type { StoredMessage } from "../turn/history/stored-message.ts";
 import { Journal } from "../turn/log/journal.ts";
+import { HistoryVariable } from "../turn/history/history-variable.ts";
 import { PostKeys } from "../turn/history/post.ts";
 import { clip } from "../value/characters.ts";
 
@@ -65,6 +67,7 @@ export class ConversationData {
   readonly #variableIdleMs: number;
   /** Cached after the first read. */
   #known: Meta | undefined;
+  #variable: HistoryVariable | undefined;
 
   /** Creates the tables if there are none. */
   constructor(sql: Sql, { bucket, retention, csv, onAccess }: DataOptions) {
@@ -75,12 +78,13 @@ export class ConversationData {
     this.isNew = isNew;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
     this.#variableIdleMs = variableIdleMs ?? limits.variableIdleMs;
+    this.history = new History(sql, { isNew });
     this.store = new SqlStore(sql, {
       isNew,
       onAccess,
+      computed: () => this.#historyVariable(),
       ...compact({ bucket, csv, quotaBytes, idleMs: variableIdleMs }),
     });
-    this.history = new History(sql, { isNew });
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);
     this.events = new EventLog(sql, { isNew });
@@ -162,6 +166,15 @@ export class ConversationData {
     const head = this.journal.head();
     const { id = "", needs = [] } = head?.paused ?? head ?? {};
     for (const name of needs) this.store.holds.hold(id, name);
+  }
+
+  /** The variable with the compacted turns. Undefined if there are none. */
+  #historyVariable(): HistoryVariable | undefined {
+    const { compacted } = this.history.compaction;
+    if (this.#variable?.compacted !== compacted) {
+      this.#variable = compacted && new HistoryVariable(this.history, compacted);
+    }
+    return this.#variable;
   }
 
   #firstWords(): string | undefined {

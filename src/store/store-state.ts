@@ -1,5 +1,6 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
+import type { ComputedVariable } from "./computed.ts";
 import { Catalog } from "./rows/catalog.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
 import { dueMsOf, type Holds } from "./eviction.ts";
@@ -17,6 +18,7 @@ export interface StateOptions {
   readonly now: () => number;
   readonly idleMs: number;
   readonly onChange: (change: Change) => void;
+  readonly computed: (() => ComputedVariable | undefined) | undefined;
 }
 
 /**
@@ -76,6 +78,12 @@ export class StoreState {
       this.catalog.highestNumber(base),
     );
     return this.#numbers;
+  }
+
+  /** Returns the computed variable, if there is one. With a name, only if that is its name. */
+  computed(name?: string): ComputedVariable | undefined {
+    const computed = this.#options.computed?.();
+    return name === undefined || computed?.info.name === name ? computed : undefined;
   }
 
   /** Returns the variable, unless it has expired. */

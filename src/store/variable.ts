@@ -16,8 +16,8 @@ export type Flag = "composed" | "derived" | "failed";
 /** `run`: the variable is evicted when its run ends. */
 type Scope = "conversation" | "run";
 
-/** Where the value is stored: in its row, in chunk rows, or in the bucket. */
-export type Location = "row" | "chunks" | "r2";
+/** Where the value is stored: in its row, in chunk rows, in the bucket, or in the conversation's messages. */
+export type Location = "row" | "chunks" | "r2" | "messages";
 
 /** A variable's metadata. Times are ISO 8601. */
 export interface VariableInfo {
@@ -62,6 +62,8 @@ export interface VariableInfo {
   /** Absent if there are none. */
   readonly flags?: readonly Flag[];
   readonly location: Location;
+  /** Set if the variable cannot be written. */
+  readonly readOnly?: true;
 }
 
 /** How a metadata field is stored, validated and documented. */
@@ -150,7 +152,8 @@ export const variableFields = {
     isOptional: true,
     isMoved: true,
   },
-  location: { is: { oneOf: ["row", "chunks", "r2"] } },
+  location: { is: { oneOf: ["row", "chunks", "r2", "messages"] } },
+  readOnly: { is: "boolean", hasColumn: false, isOptional: true, about: "It cannot be written" },
 } as const satisfies { readonly [Name in keyof Required<VariableInfo>]: Field };
 
 type Fields = typeof variableFields;
@@ -182,7 +185,7 @@ export interface Tombstone {
 /** Metadata that is needed often. */
 export interface Glance extends Pick<
   VariableInfo,
-  "version" | "type" | "bytes" | "chars" | "visibility" | "flags"
+  "version" | "type" | "bytes" | "chars" | "visibility" | "flags" | "readOnly"
 > {
   /** The run at whose end the variable is evicted. */
   readonly run?: string | undefined;

@@ -1,15 +1,15 @@
 import { compact, type Json } from "../value/json.ts";
 import * as limits from "../limits.ts";
-import { type Path, type Reading, readPath } from "../value/path.ts";
+import type { Path, Reading } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { type Content, isStored } from "./bytes/content.ts";
-import type { Entry, Rows, Stored } from "./rows/rows.ts";
+import { type ComputedVariable, readOnly } from "./computed.ts";
+import type { Entry, Rows } from "./rows/rows.ts";
 import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
-import { selectsPart, readPart, readWhole, type Source } from "./bytes/read-part.ts";
 import {
   receive,
   receiveRecords,
@@ -29,6 +29,7 @@ import type {
   Write,
 } from "./variable-store.ts";
 import type { OpenValue, Change, Glance, Tombstone, VariableInfo } from "./variable.ts";
+import { ValueReader } from "./value-reader.ts";
 import { Writer } from "./writer.ts";
 
 export interface StoreOptions {
@@ -45,6 +46,8 @@ export interface StoreOptions {
   readonly idleMs?: number;
   /** Called when access times are waiting for `flushAccess`. */
   readonly onAccess?: () => void;
+  /** Returns the variable that is computed, at once. Its name must be free. Default: there is none. */
+  readonly computed?: () => ComputedVariable | undefined;
 }
 
 /** The variables of one conversation, stored in any kind of rows. Subclasses: `MemoryStore`, `SqlStore`. */
@@ -54,6 +57,7 @@ export class Variables implements VariableStore {
   readonly #state: StoreState;
   readonly #bodies: Bodies;
   readonly #writer: Writer;
+  readonly #reader: ValueReader;
   readonly #csv: RecordsFormat | undefined;
   readonly #idleMs: number;
   readonly #onAccess: () => void;
@@ -71,11 +75,13 @@ export class Variables implements VariableStore {
       holds: this.holds,
       now,
       idleMs: this.#idleMs,
+      computed: options.computed,
       onChange: (change) => {
         for (const observer of this.#observers) observer(change);
       },
     });
     this.#writer = new Writer(this.#state, options.quotaBytes ?? limits.maxConversationBytes);
+    this.#reader = new ValueReader(this.#state);
     this.transfer = new StoreTransfer(this.#state, this.#writer);
   }
 
@@ -114,6 +120,7 @@ export class Variables implements VariableStore {
   update(name: string, changes: Changes): VariableInfo | undefined {
     const before = this.info(name);
     if (before === undefined) return undefined;
+    if (before.readOnly === true) throw readOnly(name);
     const info = changedInfo(before, changes, this.#state.now());
     this.#state.atomically(() => this.#state.change(info));
     return info;
@@ -124,13 +131,17 @@ export class Variables implements VariableStore {
   }
 
   async readPath(name: string, path: Path, work?: Work): Promise<Reading | undefined> {
+    const computed = this.#state.computed(name);
+    if (computed !== undefined) return computed.readPath(path, work ?? new Work());
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     this.#access(entry);
-    return this.#readPath(entry, path, work);
+    return this.#reader.readPath(entry, path, work);
   }
 
   open(name: string): OpenValue | undefined {
+    const computed = this.#state.computed(name);
+    if (computed !== undefined) return computed.open();
     const entry = this.#state.alive(name);
     if (entry === undefined) return undefined;
     this.#access(entry);
@@ -138,11 +149,12 @@ export class Variables implements VariableStore {
   }
 
   glance(name: string): Glance | undefined {
-    return this.#state.alive(name);
+    return this.#state.computed(name)?.info ?? this.#state.alive(name);
   }
 
   info(name: string): VariableInfo | undefined {
-    return this.#state.alive(name) === undefined ? undefined : this.#state.info(name);
+    const entry = this.#state.alive(name);
+    return entry === undefined ? this.#state.computed(name)?.info : this.#state.info(name);
   }
 
   tombstone(name: string): Tombstone | undefined {
@@ -155,19 +167,25 @@ export class Variables implements VariableStore {
     const count = wholeCount(last);
     const entries = names === undefined ? this.#state.newest(count) : this.#named(names);
     const listed = entries.slice(Math.max(entries.length - count, 0));
-    return this.#state.listed(listed);
+    const { info } = this.#state.computed() ?? {};
+    const isFirst = info && listed.length < count && names?.includes(info.name) !== false;
+    return [...(isFirst ? [info] : []), ...this.#state.listed(listed)];
   }
 
   page({ after = 0, limit }: PageOptions): Page {
-    const count = wholeCount(limit);
+    const { info } = (after === 0 ? this.#state.computed() : undefined) ?? {};
+    const first = info === undefined ? [] : [info];
+    const count = Math.max(wholeCount(limit) - first.length, 0);
     const entries = this.#state.following(after, count + 1);
     const shown = entries.slice(0, count);
-    const next = entries.length > count ? shown.at(-1)?.seq : undefined;
-    return { variables: this.#state.listed(shown), ...compact({ next }) };
+    // A page of the computed variable alone ends before the first entry.
+    const last = shown.at(-1)?.seq ?? (info && (entries[0]?.seq ?? 1) - 1);
+    const next = entries.length > count ? last : undefined;
+    return { variables: [...first, ...this.#state.listed(shown)], ...compact({ next }) };
   }
 
   count(): number {
-    return this.#state.count();
+    return this.#state.count() + (this.#state.computed() === undefined ? 0 : 1);
   }
 
   bytes(): number {
@@ -175,12 +193,14 @@ export class Variables implements VariableStore {
   }
 
   couldBegin(prefix: string): boolean {
-    if (this.#state.catalog.couldBegin(prefix)) return true;
+    const computed = this.#state.computed()?.info.name.startsWith(prefix);
+    if (computed === true || this.#state.catalog.couldBegin(prefix)) return true;
     for (const name of this.#state.tombstones.keys()) if (name.startsWith(prefix)) return true;
     return false;
   }
 
   delete(name: string): boolean {
+    if (this.#state.computed(name) !== undefined) throw readOnly(name);
     const existed = this.#state.alive(name) !== undefined;
     this.#state.atomically(() => {
       this.#state.removeTombstone(name);
@@ -264,51 +284,13 @@ export class Variables implements VariableStore {
     return this.#state.unexpired(entries).toSorted((one, other) => one.seq - other.seq);
   }
 
-  async #readPath(entry: Entry, path: Path, work = new Work()): Promise<Reading | undefined> {
-    const cached = this.#state.cache.get(entry.name);
-    if (cached !== undefined) return readPath(cached, path, work);
-    const stored = this.#state.rows.stored(entry.name);
-    if (stored === undefined) return undefined;
-    if (selectsPart(stored, path)) {
-      return this.#holding({ stored, work }, (source) => readPart(source, path));
-    }
-    return readPath(await this.#load(entry, stored, work), path, work);
-  }
-
   #batch(writes: readonly Write[]): Batch {
     return new Batch(writes, {
       state: this.#state,
       writer: this.#writer,
       // Does not count as an access: a rejected write leaves no trace.
-      read: async (entry) => valueIn(await this.#readPath(entry, [])),
+      read: async (entry) => valueIn(await this.#reader.readPath(entry, [])),
     });
-  }
-
-  /** Loads the whole value and caches it. */
-  async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
-    this.#state.cache.makeRoom(stored.bytes);
-    const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
-    // A new version may have been written meanwhile.
-    const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
-    if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
-    return value;
-  }
-
-  /** Reads a body and protects it from the sweep until it is read. */
-  async #holding<Result>(
-    { stored, work }: Pick<Source, "stored" | "work">,
-    use: (source: Source) => Promise<Result>,
-  ): Promise<Result> {
-    const release = this.#bodies.hold(stored.body);
-    try {
-      const read = async (from: number, to: number) => {
-        work.spend(to - from);
-        return this.#bodies.read(stored.body, from, to);
-      };
-      return await use({ stored, work, read });
-    } finally {
-      release();
-    }
   }
 
   /** Records an access in memory. The row is updated only when its time is older by a small part of the idle time. */

@@ -2,6 +2,7 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
+import { readOnly } from "./computed.ts";
 import type { Entry, Row, Stored } from "./rows/rows.ts";
 import { dueAt, entriesToEvict } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
@@ -28,6 +29,7 @@ export class Writer {
     const nowMs = this.#state.now();
     const write = this.#completed(given, nowMs);
     const name = chooseName(write, this.#taken);
+    if (this.#state.computed(name) !== undefined) throw readOnly(name);
     this.#makeRoom(name, content.about.bytes, kept);
     const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
     if (before !== undefined) bodies.release(before.body);
@@ -191,7 +193,10 @@ export class Writer {
   get #taken(): TakenNames {
     const { catalog, tombstones, numbers } = this.#state;
     return {
-      has: (name) => catalog.get(name) !== undefined || tombstones.has(name),
+      has: (name) =>
+        catalog.get(name) !== undefined ||
+        tombstones.has(name) ||
+        this.#state.computed(name) !== undefined,
       ofCall: (base, { tool, inputDigest }) => {
         const evicted = [...tombstones.values()].filter(
           (tombstone) => tombstone.tool === tool && tombstone.inputDigest === inputDigest,

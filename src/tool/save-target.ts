@@ -6,6 +6,7 @@ import { dagger } from "../reference/dagger.ts";
 import { dollar } from "../reference/dollar.ts";
 import { type Reference, type Syntax, wholeView } from "../reference/reference.ts";
 import { target } from "../reference/target.ts";
+import { readOnly } from "../store/computed.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { formatPath, type Segment } from "../value/path.ts";
 
@@ -29,10 +30,14 @@ const syntaxes: readonly Syntax[] = [dollar, dagger, target];
 
 const MAX_SHOWN_CHARS = 80;
 
-/** Throws `variable_secret` if a place is secret, `bad_name` if it belongs to a run other than `own`. */
+/**
+ * Throws `variable_secret` or `variable_read_only` if a place cannot be written, `bad_name` if it belongs to
+ * a run other than `own`.
+ */
 export function requireOpen({ places }: SaveTarget, store: Variables, own?: string): void {
   for (const { name } of places) {
-    const { visibility, run } = store.glance(name) ?? {};
+    const { visibility, run, readOnly: isReadOnly } = store.glance(name) ?? {};
+    if (isReadOnly === true) throw readOnly(name);
     if (run !== undefined && run !== own) throw takenName(name);
     // A run may add to its own secret variable, which stays secret.
     if (visibility !== "secret" || run !== undefined) continue;

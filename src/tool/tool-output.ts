@@ -126,6 +126,11 @@ export function guardedView({
   return isDerived ? { visibility } : { visibility, type, count };
 }
 
+/** True if the metadata of a variable may have untrusted text in it. That of a computed one has none. */
+export function describesUntrusted(info: VariableInfo): boolean {
+  return info.visibility === "model" && !info.trusted && info.readOnly !== true;
+}
+
 /** The same output, typed as JSON. */
 export function outputJson(output: ToolOutput): Json {
   // The output consists of JSON only. An interface cannot declare that its further keys are JSON, too.

@@ -74,6 +74,11 @@ export interface Agent {
    * or stops that turn.
    */
   readonly whenBusy?: "wait" | "reject" | "interrupt";
+  /**
+   * Characters of earlier messages in a prompt, as JSON. Above it, the oldest turns are replaced by an outline,
+   * and their messages are in the variable `$history`. Default: `historyChars`.
+   */
+  readonly historyChars?: number;
   /** Names the variables in which results are saved. Default: the tool and its most descriptive argument. */
   readonly naming?: Naming;
 }

@@ -5,7 +5,8 @@ import type { VariableInfo } from "../store/variable.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { referencesOf, wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
-import type { StoredMessage } from "./history/history.ts";
+import type { StoredMessage } from "./history/stored-message.ts";
+import { type Outline, outlineMessage } from "./history/outline.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import {
   hasListedVariables,
@@ -27,6 +28,8 @@ interface StepsOptions {
   readonly state: TurnState;
   /** The past messages that fit into the prompt. */
   readonly window: readonly StoredMessage[];
+  /** The outline of the turns before them. Default: there are none. */
+  readonly outline?: Outline | undefined;
   /** Distinguishes the text ids of an attempt from those of the previous one. Empty for the first attempt. */
   readonly idSuffix: string;
   readonly toolbox: ToolboxOptions;
@@ -70,12 +73,15 @@ export class Steps {
   /** Prepares the tools and the past messages. */
   async open(): Promise<void> {
     const { agent, store, services, account } = this.#context;
-    const { window, toolbox } = this.#options;
+    const { window, outline, toolbox } = this.#options;
     const { id, taint } = this.#state;
     const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
     const onCall = () => account.spend.add("toolCalls", 1);
     const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox, onCall });
-    const past = await toModelMessages(window, tools.all);
+    const past = [
+      ...(outline === undefined ? [] : [outlineMessage(outline, agent)]),
+      ...(await toModelMessages(window, tools.all)),
+    ];
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
     this.#opened = { tools, past, calls };

@@ -1,8 +1,9 @@
 import type { FinishReason, UIMessage } from "ai";
 import { type PublicError, publicErrorOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
-import { type StoredMessage, toUIMessage } from "./history/history.ts";
+import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
 import type { TurnHead } from "./log/journal.ts";
 import type { RecoveredLog } from "./log/log-lines.ts";
@@ -49,7 +50,7 @@ export async function runTurn(
   options: TurnOptions,
   { id = options.newId(), message, replace }: Question = {},
 ): Promise<TurnResult> {
-  const { history, journal, store, post } = options;
+  const { agent, history, journal, store, post, now } = options;
   const last = journal.head();
   const attempt = new Attempt(options, compact({ ...headFor(options, id), post }));
   const turn = attempt.begin(() => {
@@ -58,6 +59,11 @@ export async function runTurn(
     const waited = last?.paused ?? last;
     if (waited?.needs !== undefined) store.holds.release(waited.id);
     if (message !== undefined) history.add(message);
+    history.compact({
+      maxChars: agent.historyChars ?? limits.historyChars,
+      isTaken: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
+      nowMs: now(),
+    });
     const turn = new Turn(options, attempt);
     turn.start();
     turn.startStep();
@@ -140,6 +146,7 @@ class Turn {
     const { head, context } = attempt;
     const { id, counts } = head;
     const window = options.history.window(id);
+    const { compacted } = options.history.compaction;
     this.#options = options;
     this.#attempt = attempt;
     this.#isResumed = resumed !== undefined;
@@ -148,12 +155,15 @@ class Turn {
       key: `${options.keyPrefix}/${id}`,
       resumed,
       // The message that continues may be too long for the window, but it is always in the prompt.
-      isTainted: [resumed, ...window].some((message) => message?.tainted === true),
+      isTainted:
+        [resumed, ...window].some((message) => message?.tainted === true) ||
+        compacted?.lines.some((line) => line.isTainted === true) === true,
       counts,
     });
     this.#steps = new Steps(context, {
       state: this.#state,
       window,
+      outline: compacted,
       toolbox: { ask: askAgentFor(context) },
       // Frame ids differ between attempts, so text ids must differ too.
       idSuffix: head.sitting === undefined ? "" : `~${head.attempt}`,

@@ -1,6 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
-import type { StoredMessage } from "./history/history.ts";
+import type { StoredMessage } from "./history/stored-message.ts";
 import { isToolPart, toolNameOf } from "./history/tool-part.ts";
 import type { ToolCall } from "./model/model-try.ts";
 

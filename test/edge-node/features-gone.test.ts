@@ -5,7 +5,7 @@ import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import type { PlanView } from "../../src/edge/plans/plan-view.ts";
-import type { StoredMessage } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { StoredMessage } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { titleOf } from "../../src/edge/conversation-data.ts";
 
 const message = (...texts: readonly string[]): StoredMessage => ({

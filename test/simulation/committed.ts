@@ -1,6 +1,7 @@
 import { isToolUIPart } from "ai";
 import type { Sql } from "../../src/store/rows/sql.ts";
-import { History, type StoredMessage } from "../../src/turn/history/history.ts";
+import { History } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { Journal, type JournalEntry } from "../../src/turn/log/journal.ts";
 
 type ToolPart = Extract<StoredMessage["parts"][number], { readonly toolCallId: string }>;

@@ -4,7 +4,8 @@ import { hasSchema, migrate } from "../../src/store/rows/migrations.ts";
 import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Tombstone } from "../../src/store/variable.ts";
-import { History, toUIMessage } from "../../src/turn/history/history.ts";
+import { History } from "../../src/turn/history/history.ts";
+import { toUIMessage } from "../../src/turn/history/stored-message.ts";
 import type { Json } from "../../src/value/json.ts";
 import { infoOf, type OldMessage, type OldVariable, storedText, Version1 } from "./version-1.ts";
 import {

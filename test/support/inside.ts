@@ -1,6 +1,6 @@
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { statusOf } from "../../src/edge/conversation-parts.ts";
-import { type MessageForm, toUIMessage } from "../../src/turn/history/history.ts";
+import { type MessageForm, toUIMessage } from "../../src/turn/history/stored-message.ts";
 
 /** A conversation's object with what a test in its process reads and does without HTTP. */
 export type InsideConversation = ReturnType<typeof inside>;

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlValue } from "../../src/store/rows/sql.ts";
-import { History, type StoredMessage, toUIMessage } from "../../src/turn/history/history.ts";
+import { History } from "../../src/turn/history/history.ts";
+import { type StoredMessage, toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { NodeSql } from "../support/node-sql.ts";
 import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
 

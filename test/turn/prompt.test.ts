@@ -1,7 +1,7 @@
 import { convertToModelMessages, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import type { StoredMessage } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { toModelMessages } from "../../src/turn/history/prompt.ts";
 
 const createdAt = "2026-11-01T00:00:00.000Z";

@@ -1,7 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
-import type { StoredMessage } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import type { TurnCounts } from "../../src/turn/log/journal.ts";
 import { TurnState, type TurnStateOptions } from "../../src/turn/log/turn-state.ts";
 import { Account, NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";

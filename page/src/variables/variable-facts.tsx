@@ -34,7 +34,12 @@ function written(time: string, now: number): string {
   return age === "now" ? "just now" : `${age} ago`;
 }
 
-const LOCATIONS = { row: "its row", chunks: "rows of its own", r2: "the bucket" } as const;
+const LOCATIONS = {
+  row: "its row",
+  chunks: "rows of its own",
+  r2: "the bucket",
+  messages: "the messages",
+} as const;
 
 interface OriginProps {
   readonly info: VariableInfo;

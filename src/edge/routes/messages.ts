@@ -2,7 +2,7 @@ import { compact } from "../../value/json.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { toUIMessage } from "../../turn/history/history.ts";
+import { toUIMessage } from "../../turn/history/stored-message.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";

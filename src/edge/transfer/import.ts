@@ -4,7 +4,7 @@ import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord } from "../../store/variable-store.ts";
 import type { Tombstone } from "../../store/variable.ts";
-import type { StoredMessage } from "../../turn/history/history.ts";
+import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { isToolPart } from "../../turn/history/tool-part.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";

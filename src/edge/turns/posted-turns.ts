@@ -2,7 +2,7 @@ import { compact, isObject, type Json } from "../../value/json.ts";
 import type { UIMessageChunk } from "ai";
 import { codeOf, errorCodes } from "../../errors.ts";
 import { chunksOf } from "../../turn/history/message-chunks.ts";
-import { type StoredMessage, toUIMessage } from "../../turn/history/history.ts";
+import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
 import { isSameKey, isSameQuestion, type Post } from "../../turn/history/post.ts";
 import { digestOf } from "../../tool/tool-input.ts";
 import type { TurnMetadata, TurnResult } from "../../turn/turn.ts";

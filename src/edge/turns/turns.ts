@@ -24,7 +24,7 @@ import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-a
 import { PostedTurns, postOf, type RequestedTurn } from "./posted-turns.ts";
 import type { TurnRequest, UserMessage } from "./turn-request.ts";
 import { respond, turnResponse } from "./turn-response.ts";
-import type { StoredMessage } from "../../turn/history/history.ts";
+import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
 
 /** Facts about the request. */

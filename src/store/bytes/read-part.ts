@@ -58,23 +58,47 @@ export async function readWhole(
  * than `maxJsonBytes`.
  */
 export async function readPart(source: Source, path: Path): Promise<Reading> {
+  const { stored, work } = source;
+  const { count, mediaType } = stored;
+  if (formatOf(mediaType) !== "text") {
+    const spans = () => spansOf(source);
+    return readElements({ count, work, slice: (bounds) => elements(source, bounds), spans }, path);
+  }
   const [first, ...rest] = path;
-  const { count, mediaType } = source.stored;
-  const isText = formatOf(mediaType) === "text";
+  const isSlice = first !== undefined && !("key" in first || "each" in first || "index" in first);
+  if (!isSlice) return { found: false, nearest: [], length: count };
+  const bounds = sliceBounds(first, count);
+  const value = bounds.from === bounds.to ? "" : await text(source, bounds);
+  return below(readPath(value, rest, work), [first]);
+}
+
+/** An array whose elements are loaded on request, frozen. */
+export interface Elements {
+  readonly count: number;
+  /** Counts the elements that paths visit. */
+  readonly work: Work;
+  /** Bounds are never empty. */
+  slice(bounds: Bounds): Promise<readonly Json[]>;
+  /** Yields all elements, a span at a time. */
+  spans(): AsyncIterable<readonly Json[]>;
+}
+
+/** Returns the result of `readPath` on the array, but loads only what the path's first step needs. */
+export async function readElements(array: Elements, path: Path): Promise<Reading> {
+  const [first, ...rest] = path;
+  const { count, work } = array;
   const isMissing: Reading = { found: false, nearest: [], length: count };
   if (first === undefined || "key" in first) return isMissing;
-  if ("each" in first) return isText ? isMissing : readEach(source, rest);
+  if ("each" in first) return readEach(array, rest);
   if ("index" in first) {
     const index = first.index < 0 ? count + first.index : first.index;
-    if (isText || index < 0 || index >= count) return isMissing;
-    const [element] = await elements(source, { from: index, to: index + 1 });
-    return element === undefined ? isMissing : below(readPath(element, rest, source.work), [first]);
+    if (index < 0 || index >= count) return isMissing;
+    const [element] = await array.slice({ from: index, to: index + 1 });
+    return element === undefined ? isMissing : below(readPath(element, rest, work), [first]);
   }
   const bounds = sliceBounds(first, count);
-  if (bounds.from === bounds.to)
-    return below(readPath(isText ? "" : [], rest, source.work), [first]);
-  const value = isText ? await text(source, bounds) : await elements(source, bounds);
-  return below(readPath(value, rest, source.work), [first]);
+  const found = bounds.from === bounds.to ? [] : await array.slice(bounds);
+  return below(readPath(found, rest, work), [first]);
 }
 
 async function elements(source: Source, bounds: Bounds): Promise<readonly Json[]> {
@@ -130,14 +154,19 @@ async function readSpan({ read }: Source, from: number, to: number): Promise<Uin
 /** Bytes around the part: at most one mark's distance on each side, or more where elements are large. */
 const MAX_AROUND_BYTES = 4 * limits.markBytes;
 
-async function readEach(source: Source, rest: Path): Promise<Reading> {
-  const each = new EachReading(rest, source.work);
-  let chars = 0;
+async function* spansOf(source: Source): AsyncGenerator<readonly Json[]> {
   const { stored } = source;
-  // One span at a time, so that memory holds only one.
   for (const [index, [fromByte]] of stored.marks.entries()) {
     const toByte = stored.marks[index + 1]?.[0] ?? stored.bytes;
-    const span = parseSpan(stored, await readSpan(source, fromByte, toByte));
+    yield parseSpan(stored, await readSpan(source, fromByte, toByte));
+  }
+}
+
+async function readEach({ spans, work }: Elements, rest: Path): Promise<Reading> {
+  const each = new EachReading(rest, work);
+  let chars = 0;
+  // One span at a time, so that memory holds only one.
+  for await (const span of spans()) {
     const found = span.map((element) => each.add(element)).filter((value) => value !== undefined);
     chars += JSON.stringify(found).length;
     requireReadable(chars);
@@ -148,7 +177,7 @@ async function readEach(source: Source, rest: Path): Promise<Reading> {
 }
 
 /** Throws `limit_exceeded` if the size is too large to be in memory at once. */
-function requireReadable(actual: number): void {
+export function requireReadable(actual: number): void {
   const advice = "Ask for a slice of it, such as [0:100].";
   requireAtMost(["maxJsonBytes", limits.maxJsonBytes], actual, advice);
 }

@@ -13,7 +13,7 @@ import * as limits from "../../limits.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
-import { guardedView } from "../tool-output.ts";
+import { describesUntrusted, guardedView } from "../tool-output.ts";
 
 export interface VariableToolsOptions {
   /** Required for `export_variable`; without it the tool is not in the list. */
@@ -93,7 +93,7 @@ const listVariables = runtimeTool({
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
     const listed = store.list({ last: last_n });
     const { infos, output } = withinBounds(listed, { total: store.count(), hidesUntrusted });
-    const isUntrusted = infos.some((info) => info.visibility === "model" && !info.trusted);
+    const isUntrusted = infos.some(describesUntrusted);
     return { output, untrusted: isUntrusted && !hidesUntrusted };
   },
 });

@@ -1,7 +1,5 @@
-import type { FinishReason, UIMessage } from "ai";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
-import { compact } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
 import {
   firstRow,
@@ -11,33 +9,18 @@ import {
   type SqlRow,
   textIn,
 } from "../../store/rows/sql.ts";
-import type { Deferred, MessagePart } from "./message-parts.ts";
+import {
+  Compaction,
+  type CompactionOptions,
+  KEPT_TURNS,
+  lastToCompact,
+  type SizedMessage,
+} from "./compaction.ts";
+import { RecentMessages } from "./recent-messages.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
-/** A stored message. Its texts keep references as they were written. */
-export interface StoredMessage {
-  readonly id: string;
-  readonly role: "user" | "assistant";
-  readonly parts: readonly MessagePart[];
-  /** The texts as the person saw them, one per text part. Absent if they equal the stored texts. */
-  readonly display?: readonly string[];
-  readonly metadata?: unknown;
-  /** True if the model had seen untrusted content when it wrote this. */
-  readonly tainted?: boolean;
-  /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
-  readonly waiting?: Readonly<Record<string, string>>;
-  readonly deferred?: Readonly<Record<string, Deferred>>;
-  /** The agent that continues the message. */
-  readonly agent?: string;
-  /** Why the model stopped. Absent if it finished normally. */
-  readonly finishReason?: FinishReason;
-  readonly createdAt: string;
-}
-
-/** The form in which a message's texts are read. */
-export type MessageForm = "display" | "reference";
-
-/** Number of messages whose sizes are read in one query. */
-const SIZES_AT_ONCE = 50;
+/** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
+const READ_AT_ONCE = 8;
 
 interface HistoryOptions {
   /** Maximum characters of the parts, as JSON, that `window` returns together. */
@@ -50,18 +33,18 @@ interface HistoryOptions {
 export class History {
   readonly #sql: Sql;
   readonly #chunks: SqlChunks;
-  readonly #maxPromptChars: number;
-  /** The newest messages, cached for the next turn. Empty if the conversation has no messages. */
-  #recent: Recent | undefined;
+  readonly #compaction: Compaction;
+  readonly #recent: RecentMessages;
 
   constructor(
     sql: Sql,
     { maxPromptChars = limits.maxHistoryChars, isNew = false }: HistoryOptions = {},
   ) {
     this.#sql = sql;
-    this.#maxPromptChars = maxPromptChars;
     this.#chunks = new SqlChunks(sql);
-    if (isNew) this.#recent = [];
+    this.#compaction = new Compaction(sql, isNew);
+    const read = (row: SqlRow) => this.#sizedFrom(row);
+    this.#recent = new RecentMessages(sql, { maxChars: maxPromptChars, read, isNew });
   }
 
   /** Adds a message. Cost: one row written; a message of over a megabyte adds one row per chunk. */
@@ -93,16 +76,58 @@ export class History {
     // A single statement needs no transaction of its own.
     if (isLarge) this.#atomically(write);
     else write();
-    if (this.#recent === undefined) return;
-    const recent = [...this.#recent, { chars, message: forPrompt({ ...message, id }) }];
-    const fitting = newestThatFit(recent.map((one) => one.chars).reverse(), this.#maxPromptChars);
-    this.#recent = recent.slice(-fitting);
+    if (this.#recent.cached === undefined) return;
+    // Messages are removed from the end only, so their numbers have no gaps.
+    const seq = 1 + (this.#recent.cached.at(-1)?.seq ?? this.#lastCompacted);
+    this.#recent.add({ seq, chars, message: { ...message, id } });
   }
 
   /** Clears the cache after a transaction around these calls was rolled back. */
   forget(): void {
-    this.#recent = undefined;
+    this.#recent.forget();
     this.#chunks.forget();
+    this.#compaction.forget();
+  }
+
+  /** The turns that are not in `window` any more. */
+  get compaction(): Pick<Compaction, "compacted" | "summarize"> {
+    return this.#compaction;
+  }
+
+  /**
+   * Compacts the oldest turns if the messages of a prompt exceed the budget. The newest question and the two
+   * turns before it stay. Writes one row, or none.
+   */
+  compact(options: CompactionOptions): void {
+    const { compacted } = this.#compaction;
+    const recent = this.#recent.after(this.#lastCompacted);
+    const last = lastToCompact(recent, { ...options, compacted });
+    if (last === undefined) return;
+    this.#compaction.add(this.between(this.#lastCompacted, last), options);
+    this.#recent.drop(last);
+  }
+
+  /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
+  *between(seq: number, last: number): Generator<SizedMessage> {
+    for (let from = seq; from < last; from += READ_AT_ONCE) {
+      const rows = this.#sql.all(
+        `SELECT * FROM message WHERE seq > ? AND seq <= ? ORDER BY seq`,
+        from,
+        Math.min(from + READ_AT_ONCE, last),
+      );
+      for (const row of rows) yield this.#sizedFrom(row);
+    }
+  }
+
+  /** Number of questions after `seq` up to `last`. */
+  questionsBetween(seq: number, last: number): number {
+    const row = firstRow(
+      this.#sql,
+      `SELECT count(*) AS total FROM message WHERE role = 'user' AND seq > ? AND seq <= ?`,
+      seq,
+      last,
+    );
+    return row === undefined ? 0 : numberIn(row, "total");
   }
 
   /** Replaces the newest message, which has the same id. */
@@ -120,45 +145,18 @@ export class History {
   }
 
   /**
-   * Returns the newest messages that fit into a prompt together, oldest first, none cut. Leaves out the
-   * newest message if its id is `answer`: that turn continues, and its question is in the window however long
-   * the answer is.
+   * Returns the newest messages that are not compacted and fit into a prompt together, oldest first, none
+   * cut. Leaves out the newest message if its id is `answer`: that turn continues, and its question is in the
+   * window however long the answer is.
    */
   window(answer?: string): readonly StoredMessage[] {
-    this.#recent ??= this.#readRecent();
-    const newest = this.#recent.at(-1)?.message.id;
-    const isContinued = newest !== undefined && newest === answer;
-    const recent = isContinued ? this.#readRecent(this.#seqOf(newest)) : this.#recent;
-    const messages = recent.map(({ message }) => message);
+    const recent = this.#recent.after(this.#lastCompacted);
+    const newest = recent.at(-1);
+    const isContinued = newest !== undefined && newest.message.id === answer;
+    const shown = isContinued ? this.#recent.between(this.#lastCompacted, newest.seq) : recent;
+    const messages = shown.map(({ message }) => message);
     const firstQuestion = messages.findIndex((message) => message.role === "user");
     return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
-  }
-
-  #readRecent(end = Number.MAX_SAFE_INTEGER): Recent {
-    const sizes: { readonly seq: number; readonly chars: number }[] = [];
-    let fitting = 0;
-    // Sizes are read in batches, so that messages older than those that fit are not read.
-    for (let hasMore = true; hasMore && fitting === sizes.length;) {
-      const rows = this.#sql.all(
-        `SELECT seq, chars FROM message WHERE seq < ? ORDER BY seq DESC LIMIT ${SIZES_AT_ONCE}`,
-        sizes.at(-1)?.seq ?? end,
-      );
-      hasMore = rows.length === SIZES_AT_ONCE && sizes.length < limits.maxHistoryMessages;
-      for (const row of rows)
-        sizes.push({ seq: numberIn(row, "seq"), chars: numberIn(row, "chars") });
-      fitting = newestThatFit(
-        sizes.map(({ chars }) => chars),
-        this.#maxPromptChars,
-      );
-    }
-    const oldest = sizes[fitting - 1];
-    if (oldest === undefined) return [];
-    return this.#sql
-      .all(`SELECT * FROM message WHERE seq >= ? AND seq < ? ORDER BY seq`, oldest.seq, end)
-      .map((row) => ({
-        chars: numberIn(row, "chars"),
-        message: forPrompt(this.#messageFrom(row)),
-      }));
   }
 
   /**
@@ -257,7 +255,7 @@ export class History {
 
   /** When the newest message was written, in milliseconds since 1970. */
   lastMs(): number | undefined {
-    const newest = this.#recent?.at(-1)?.message;
+    const newest = this.#recent.cached?.at(-1)?.message;
     if (newest !== undefined) return Date.parse(newest.createdAt);
     const row = firstRow(this.#sql, `SELECT created_at FROM message ORDER BY seq DESC LIMIT 1`);
     return row === undefined ? undefined : numberIn(row, "created_at");
@@ -273,8 +271,10 @@ export class History {
   }
 
   #removeAfter(seq: number): void {
-    this.#recent = undefined;
+    this.#recent.forget();
+    const last = this.#lastCompacted;
     this.#atomically(() => {
+      if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) this.#compaction.reset();
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
       }
@@ -293,13 +293,22 @@ export class History {
 
   /** The sequence number of a message. 0 for an unknown id. */
   #seqOf(id: string): number {
-    if (this.#recent?.length === 0) return 0;
+    if (this.#recent.cached?.length === 0 && this.#lastCompacted === 0) return 0;
     const row = firstRow(
       this.#sql,
       `SELECT seq FROM message WHERE id = ? ORDER BY seq DESC LIMIT 1`,
       id,
     );
     return row === undefined ? 0 : numberIn(row, "seq");
+  }
+
+  get #lastCompacted(): number {
+    return this.#compaction.compacted?.seq ?? 0;
+  }
+
+  #sizedFrom(row: SqlRow): SizedMessage {
+    const [seq, chars] = [numberIn(row, "seq"), numberIn(row, "chars")];
+    return { seq, chars, message: this.#messageFrom(row) };
   }
 
   #messageFrom(row: SqlRow): StoredMessage {
@@ -317,34 +326,4 @@ export class History {
 
 function bodyOf(message: StoredMessage): string {
   return JSON.stringify({ ...message, id: undefined, role: undefined, createdAt: undefined });
-}
-
-/** Messages, oldest first, each with its size in characters. */
-type Recent = readonly { readonly chars: number; readonly message: StoredMessage }[];
-
-/** Counts the newest messages that fit into a prompt together, at least one. `sizes` are newest first. */
-function newestThatFit(sizes: readonly number[], maxChars: number): number {
-  let used = 0;
-  const above = sizes.findIndex((chars, index) => {
-    used += chars;
-    return used > maxChars && index > 0;
-  });
-  return Math.min(above < 0 ? sizes.length : above, limits.maxHistoryMessages);
-}
-
-/** Drops fields that only people see. They may be megabytes long. */
-function forPrompt({ id, role, parts, tainted, createdAt }: StoredMessage): StoredMessage {
-  return compact({ id, role, parts, tainted, createdAt });
-}
-
-/** Converts a message to the form of AI SDK clients. */
-export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessage {
-  const { id, role, parts, display, metadata } = message;
-  let texts = 0;
-  const shown = parts.map((part) => {
-    if (part.type !== "text") return part;
-    const text = display?.[texts++];
-    return form === "display" && text !== undefined ? { ...part, text } : part;
-  });
-  return compact({ id, role, parts: shown, metadata });
 }

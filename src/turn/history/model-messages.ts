@@ -9,7 +9,7 @@ import type {
   ToolSet,
 } from "ai";
 import { compact } from "../../value/json.ts";
-import type { StoredMessage } from "./history.ts";
+import type { StoredMessage } from "./stored-message.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { isToolPart, type ToolPart, toolNameOf } from "./tool-part.ts";
 

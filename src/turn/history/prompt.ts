@@ -3,12 +3,12 @@ import * as limits from "../../limits.ts";
 import type { Taint } from "../../store/labels.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { guardedView } from "../../tool/tool-output.ts";
+import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
 import { isImage, withoutImage } from "../../tool/variables/read-variable.ts";
 import { clip } from "../../value/characters.ts";
 import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
 import { type Agent, referencesOf } from "../agent.ts";
-import { type StoredMessage, toUIMessage } from "./history.ts";
+import { type StoredMessage, toUIMessage } from "./stored-message.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { modelMessages } from "./model-messages.ts";
 import { isToolPart, type ToolPart } from "./tool-part.ts";
@@ -162,7 +162,7 @@ export function withVariables(
   const { shown, total } = variables === undefined ? listedVariables(store) : newest(variables);
   if (total === 0) return [...messages];
   // The keys of a shape can also be untrusted text.
-  const isUntrusted = shown.some(({ trusted, visibility }) => !trusted && visibility === "model");
+  const isUntrusted = shown.some(describesUntrusted);
   if (isUntrusted && !hidesUntrusted) taint.add();
   const more = total - shown.length;
   const write = writerIn(syntaxes) ?? String;

@@ -1,6 +1,6 @@
 import { Taint } from "../../store/labels.ts";
 import { variableIn } from "../../tool/tool-output.ts";
-import type { StoredMessage } from "../history/history.ts";
+import type { StoredMessage } from "../history/stored-message.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { type Deferred, MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";

@@ -1,0 +1,38 @@
+import type { FinishReason, UIMessage } from "ai";
+import { compact } from "../../value/json.ts";
+import type { Deferred, MessagePart } from "./message-parts.ts";
+
+/** A stored message. Its texts keep references as they were written. */
+export interface StoredMessage {
+  readonly id: string;
+  readonly role: "user" | "assistant";
+  readonly parts: readonly MessagePart[];
+  /** The texts as the person saw them, one per text part. Absent if they equal the stored texts. */
+  readonly display?: readonly string[];
+  readonly metadata?: unknown;
+  /** True if the model had seen untrusted content when it wrote this. */
+  readonly tainted?: boolean;
+  /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
+  readonly waiting?: Readonly<Record<string, string>>;
+  readonly deferred?: Readonly<Record<string, Deferred>>;
+  /** The agent that continues the message. */
+  readonly agent?: string;
+  /** Why the model stopped. Absent if it finished normally. */
+  readonly finishReason?: FinishReason;
+  readonly createdAt: string;
+}
+
+/** The form in which a message's texts are read. */
+export type MessageForm = "display" | "reference";
+
+/** Converts a message to the form of AI SDK clients. */
+export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessage {
+  const { id, role, parts, display, metadata } = message;
+  let texts = 0;
+  const shown = parts.map((part) => {
+    if (part.type !== "text") return part;
+    const text = display?.[texts++];
+    return form === "display" && text !== undefined ? { ...part, text } : part;
+  });
+  return compact({ id, role, parts: shown, metadata });
+}

@@ -1,0 +1,177 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { dataIn } from "../support/compacted.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
+
+const BUDGET = 4_000;
+
+/** A conversation with a tool whose results are numbers, and the budget of these tests. */
+function talking(more: object = {}) {
+  const data = dataIn();
+  const execute = ({ at }: { at: number }) => ({ total: at * 1_001 });
+  const look = tool({ inputSchema: z.object({ at: z.number() }), execute });
+  const { store, history } = data;
+  const agent = { name: "t", description: "", instructions: "Help.", tools: { look } };
+  const conversation = new Conversation({
+    agent: { ...agent, historyChars: BUDGET, ...more },
+    store,
+    history,
+  });
+  return { conversation, data };
+}
+
+function turnSteps(turn: number): readonly Step[] {
+  return [
+    [toolCall("look", { at: turn }, { id: `c${turn}` }), finish("tool-calls")],
+    [text(`Total of ${turn}: $look_${turn}.total. ${"x".repeat(300)}`), finish("stop")],
+  ];
+}
+
+function contentOf(turn: Turn, call: number, role: string): readonly string[] {
+  const messages = promptOf(turn, call).filter((message) => message.role === role);
+  return messages.flatMap(({ content }) =>
+    Array.isArray(content)
+      ? content.flatMap((part) => (part.type === "text" ? [part.text] : []))
+      : [content as string],
+  );
+}
+
+/** The lines of the outline. Empty if there is none. */
+function outlineOf(turn: Turn): readonly string[] {
+  const [first = ""] = contentOf(turn, 0, "user");
+  return first.startsWith("<history>") ? first.split("\n").slice(1, -1) : [];
+}
+
+describe("a conversation that was compacted", () => {
+  it("opens its prompts with the outline, which grows at its end until lines are left out", async () => {
+    const { conversation } = talking({ historyChars: 16_000 });
+    let before: readonly string[] = [];
+    let grown = 0;
+    for (let turn = 1; turn <= 60; turn++) {
+      const call = toolCall("look", { at: turn, why: "x".repeat(500) }, { id: `c${turn}` });
+      const answer = [text(`It is $look_${turn}.total.`), finish("stop")];
+      const steps = [[call, finish("tool-calls")], answer];
+      const lines = outlineOf(await conversation.say({ question: `Question ${turn}?`, steps }));
+      if (lines[1]?.endsWith("only.") === true) break;
+      expect(lines.slice(0, before.length)).toEqual(before);
+      if (lines.length > before.length) grown++;
+      before = lines;
+    }
+    expect(grown).toBeGreaterThanOrEqual(2);
+    expect(before[0]).toContain("All of it is in $history");
+    expect(before[1]).toBe(
+      `1. 2026-01-01 00:00 user: "Question 1?" calls: look (look_1) assistant: "It is $look_1.total."`,
+    );
+  });
+
+  it("finds in one call what was said in a turn that is in no prompt", async () => {
+    const { conversation } = talking();
+    for (let turn = 1; turn <= 50; turn++) {
+      await conversation.say({
+        question: `The word of ${turn} is w${turn}w.`,
+        steps: turnSteps(turn),
+      });
+    }
+    const search = { name: "$history", query: "w3w" };
+    const found = await conversation.say({
+      steps: [
+        [toolCall("search_variable", search, { id: "s" }), finish("tool-calls")],
+        [
+          text("It was $history[4].text and $history[5].tools[0].output.value.total."),
+          finish("stop"),
+        ],
+      ],
+    });
+    expect(JSON.stringify(promptOf(found, 0))).not.toContain("w3w");
+    expect(JSON.stringify(resultShown(found, 1, "s"))).toContain("$history[4].text");
+    expect(found.result.message.parts.at(-1)).toMatchObject({
+      text: "It was The word of 3 is w3w. and 3003.",
+    });
+    expect(Object.keys(found.calls[0]?.tools ?? {}).length).toBeGreaterThan(0);
+  });
+
+  it("refuses a model that writes to $history or deletes it", async () => {
+    const { conversation, data } = talking();
+    for (let turn = 1; turn <= 20; turn++) await conversation.say({ steps: turnSteps(turn) });
+    const refused = await conversation.say({
+      steps: [
+        [
+          toolCall("set_variable", { name: "history", value: "gone" }, { id: "a" }),
+          toolCall("delete_variable", { name: "history" }, { id: "b" }),
+          finish("tool-calls"),
+        ],
+        [text("No."), finish("stop")],
+      ],
+    });
+    for (const id of ["a", "b"]) {
+      expect(resultShown(refused, 1, id)).toContain("variable_read_only: $history is read-only");
+    }
+    expect(data.store.info("history")?.type).toBe("array");
+  });
+
+  it("stays tainted while the outline repeats what was said under taint, and marks $history as untrusted", async () => {
+    const { conversation, data } = talking({ policies: { look: { trusted: false } } });
+    await conversation.say({ question: "Look.", steps: turnSteps(1) });
+    const taints: boolean[] = [];
+    const allOf = () => data.history.page({ limit: 1_000 }).messages;
+    data.store.delete("look_1");
+    for (let turn = 2; turn <= 60; turn++) {
+      await conversation.say({ steps: [[text(`${turn} ${"x".repeat(300)}`), finish("stop")]] });
+      taints.push(allOf().at(-1)?.tainted === true);
+    }
+    const { lines = [], turns } = data.history.compaction.compacted ?? {};
+    expect(turns).toBeGreaterThan(50);
+    expect(taints[0]).toBe(true);
+    // What was written while tainted is in the outline, so that it lasts: each turn taints the next.
+    expect(taints.every((isTainted) => isTainted)).toBe(true);
+    expect(lines.every(({ isTainted }) => isTainted === true)).toBe(true);
+    expect(data.store.info("history")?.trusted).toBe(false);
+  });
+
+  it("shows no sealed value, in outline or $history, whatever the model asks for", async () => {
+    const SECRET = "sk-canary-4711";
+    const execute = () => ({ key: SECRET, rows: [SECRET] });
+    const vault = tool({ inputSchema: z.object({}), execute });
+    const { conversation, data } = talking({
+      tools: { vault },
+      policies: { vault: { sealed: true } },
+    });
+    await conversation.say({
+      question: "Get the key, and say it.",
+      steps: [
+        [toolCall("vault", {}, { id: "v" }), finish("tool-calls")],
+        [text("The key is $vault_1.key."), finish("stop")],
+      ],
+    });
+    for (let turn = 2; turn <= 30; turn++) {
+      await conversation.say({ steps: [[text("x".repeat(400)), finish("stop")]] });
+    }
+    expect(JSON.stringify(data.history.page({ limit: 100 }).messages)).toContain(SECRET);
+    const calls = [
+      ["read_variable", { name: "$history" }],
+      ["read_variable", { name: "$history[1].tools[0]" }],
+      ["search_variable", { name: "$history", query: "canary" }],
+      ["search_variable", { name: "$history", query: "sk-.*", pattern: true }],
+      ["filter_variable", { name: "$history", where: { text: { contains: "canary" } } }],
+      ["set_variable", { name: "copy", value: "$history" }],
+    ] as const;
+    const asked = await conversation.say({
+      steps: [
+        [
+          ...calls.map(([name, input], at) => toolCall(name, input, { id: `c${at}` })),
+          finish("tool-calls"),
+        ],
+        [toolCall("read_variable", { name: "copy" }, { id: "copied" }), finish("tool-calls")],
+        [text("$history[1].text"), finish("stop")],
+      ],
+    });
+    expect(resultShown(asked, 2, "copied")).toBeDefined();
+    expect(JSON.stringify(asked.calls)).not.toContain(SECRET);
+    expect(JSON.stringify(await data.store.read("history"))).not.toContain(SECRET);
+    // A reference in a value is not resolved again.
+    const shown = "The key is $vault_1\\.key.";
+    expect(asked.result.message.parts.at(-1)).toMatchObject({ text: shown });
+  });
+});

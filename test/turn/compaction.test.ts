@@ -1,0 +1,301 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { ConversationData } from "../../src/edge/conversation-data.ts";
+import * as limits from "../../src/limits.ts";
+import type { History } from "../../src/turn/history/history.ts";
+import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
+import type { Json } from "../../src/value/json.ts";
+import { type Path, readPath } from "../../src/value/path.ts";
+import { afterTurns, BUDGET, dataIn, messagesOf, optionsFor } from "../support/compacted.ts";
+import { NodeSql } from "../support/node-sql.ts";
+
+function charsIn(messages: readonly StoredMessage[]): number {
+  return messages.reduce((sum, { parts }) => sum + JSON.stringify(parts).length, 0);
+}
+
+function promptChars({ history }: ConversationData): number {
+  const lines = history.compaction.compacted?.lines ?? [];
+  return charsIn(history.window()) + lines.reduce((sum, { text }) => sum + text.length, 0);
+}
+
+function rowsIn(history: History): readonly unknown[] {
+  return history.page({ limit: 10_000 }).messages;
+}
+
+describe("the messages of a prompt", () => {
+  it("are whole while they fit", () => {
+    const { history } = afterTurns(5);
+    expect(history.compaction.compacted).toBeUndefined();
+    expect(history.window()).toHaveLength(11);
+  });
+
+  it("never exceed the budget, and always have the last two turns", () => {
+    const data = dataIn();
+    for (let turn = 1; turn <= 200; turn++) {
+      const [question, answer] = messagesOf(turn);
+      data.history.add(question);
+      data.history.compact(optionsFor(data));
+      expect(promptChars(data)).toBeLessThanOrEqual(BUDGET);
+      const questions = data.history.window().filter(({ role }) => role === "user");
+      expect(questions.length).toBeGreaterThanOrEqual(Math.min(turn, 3));
+      expect(questions.at(-1)?.id).toBe(`q${turn}`);
+      data.history.add(answer);
+    }
+  });
+
+  it("are at most half of the budget after a compaction, which is seldom then", () => {
+    const data = dataIn();
+    let before = data.history.compaction.compacted;
+    let compactions = 0;
+    for (let turn = 1; turn <= 100; turn++) {
+      const [question, answer] = messagesOf(turn);
+      data.history.add(question);
+      data.history.compact(optionsFor(data));
+      const { compacted } = data.history.compaction;
+      if (compacted !== before) {
+        compactions++;
+        expect(promptChars(data)).toBeLessThanOrEqual(BUDGET / 2 + charsIn([question]));
+      }
+      before = compacted;
+      data.history.add(answer);
+    }
+    expect(compactions).toBeLessThan(40);
+  });
+
+  it("continue the outline: each turn is in one of them, and what is compacted stays compacted", () => {
+    const data = dataIn();
+    let last = 0;
+    for (let turn = 1; turn <= 60; turn++) {
+      const [question, answer] = messagesOf(turn);
+      data.history.add(question);
+      data.history.compact(optionsFor(data));
+      const { turns = 0, lines = [] } = data.history.compaction.compacted ?? {};
+      expect(turns).toBeGreaterThanOrEqual(last);
+      expect(data.history.window()[0]?.id).toBe(`q${turns + 1}`);
+      expect(lines.map(({ to }) => to)).toEqual(
+        lines.map((_, at) => turns - lines.length + at + 1),
+      );
+      last = turns;
+      data.history.add(answer);
+    }
+    expect(last).toBeGreaterThan(40);
+  });
+
+  it("and their outline are the same for who reads them anew", () => {
+    const sql = new NodeSql();
+    const { history } = afterTurns(40, dataIn(sql));
+    const again = dataIn(sql);
+    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+    expect(again.history.window()).toEqual(history.window());
+    again.history.compact(optionsFor(again));
+    expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
+  });
+
+  it("of a history that was never compacted are compacted at once, with the same lines", () => {
+    const grown = afterTurns(40);
+    const imported = dataIn();
+    for (let turn = 1; turn <= 40; turn++) {
+      for (const message of messagesOf(turn)) imported.history.add(message);
+    }
+    imported.history.add(messagesOf(41)[0]);
+    imported.history.compact(optionsFor(imported));
+    const lines = new Map(
+      grown.history.compaction.compacted?.lines.map(({ from, text }) => [from, text]),
+    );
+    const { turns = 0, lines: others = [] } = imported.history.compaction.compacted ?? {};
+    expect(turns).toBeGreaterThan(30);
+    for (const { from, text } of others) expect(lines.get(from) ?? text).toBe(text);
+    expect(promptChars(imported)).toBeLessThanOrEqual(BUDGET);
+  });
+
+  it("keep turns that are larger than the budget, up to 120,000 characters", () => {
+    for (const [chars, kept] of [
+      [50_000, ["q18", "a18", "q19", "a19", "q20"]],
+      [70_000, ["q19", "a19", "q20"]],
+      [130_000, ["q20"]],
+    ] as const) {
+      const data = afterTurns(17);
+      for (const turn of [18, 19]) {
+        const [question, answer] = messagesOf(turn, chars);
+        if (turn > 18) data.history.add(question);
+        data.history.add(answer);
+      }
+      data.history.add(messagesOf(20)[0]);
+      data.history.compact(optionsFor(data));
+      expect(data.history.window().map(({ id }) => id)).toEqual(kept);
+    }
+    expect(limits.maxHistoryChars).toBe(120_000);
+  });
+
+  it("are compacted anew when so much is removed that two turns do not stay", () => {
+    const data = afterTurns(40);
+    const { turns = 0 } = data.history.compaction.compacted ?? {};
+    data.history.removeFrom(`q${turns + 1}`);
+    expect(data.history.compaction.compacted).toBeUndefined();
+    data.history.add(messagesOf(41)[0]);
+    data.history.compact(optionsFor(data));
+    expect(data.history.compaction.compacted?.turns).toBeLessThanOrEqual(turns - 2);
+    expect(data.history.window().length).toBeGreaterThanOrEqual(5);
+    data.history.removeFrom("q3");
+    expect(data.history.window().map(({ id }) => id)).toEqual(["q1", "a1", "q2", "a2"]);
+    expect(data.store.list()).toEqual([]);
+  });
+
+  it("stay compacted when the newest question is asked or answered again", () => {
+    const data = afterTurns(40);
+    const { compacted } = data.history.compaction;
+    data.history.add(messagesOf(41)[1]);
+    data.history.removeAnswers(undefined);
+    data.history.removeFrom("q41");
+    data.history.add(messagesOf(41)[0]);
+    expect(data.history.compaction.compacted).toBe(compacted);
+    expect(rowsIn(data.history)).toHaveLength(81);
+  });
+
+  it("cost one row at most", () => {
+    const sql = new NodeSql();
+    const data = dataIn(sql);
+    const written: string[] = [];
+    const run = sql.run.bind(sql);
+    sql.run = (statement, ...bindings) => {
+      written.push(statement.trim().split(/\s+/u).slice(0, 3).join(" "));
+      run(statement, ...bindings);
+    };
+    afterTurns(40, data);
+    expect(new Set(written)).toEqual(new Set(["INSERT INTO message", "INSERT INTO meta"]));
+    expect(written.filter((one) => one === "INSERT INTO meta").length).toBeLessThan(20);
+  });
+});
+
+/** The value of `$history`, computed in another way. */
+function recordsOf({ history }: ConversationData): readonly Json[] {
+  const count = history.compaction.compacted?.seq ?? 0;
+  return history
+    .page({ limit: 10_000 })
+    .messages.slice(0, count)
+    .map(({ role, createdAt: at, parts }, index) => {
+      const turn = Math.floor(index / 2) + 1;
+      const text = parts.flatMap((part) => (part.type === "text" ? part.text : [])).join("\n\n");
+      if (role === "user") return { turn, at, role, text, tools: [], variables: [] };
+      const output = { $var: `look_${turn}`, value: { total: turn * 1_001 } };
+      const tools = [{ name: "look", input: { at: turn }, output }];
+      return { turn, at, role, text, tools, variables: [`look_${turn}`] };
+    });
+}
+
+describe("$history", () => {
+  it("is not there before a turn is compacted", () => {
+    const { store } = afterTurns(5);
+    expect([store.count(), store.list(), store.info("history")]).toEqual([0, [], undefined]);
+  });
+
+  it("is the list of all compacted messages", async () => {
+    const data = afterTurns(60);
+    const records = recordsOf(data);
+    expect(await data.store.read("history")).toEqual(records);
+    const text = JSON.stringify(records);
+    expect(data.store.info("history")).toMatchObject({
+      type: "array",
+      count: records.length,
+      chars: text.length,
+      bytes: Buffer.byteLength(text),
+      readOnly: true,
+      visibility: "model",
+    });
+  });
+
+  it("has every path that the same value has, read in parts", async () => {
+    const data = afterTurns(40);
+    const records = recordsOf(data);
+    const segment = fc.oneof(
+      fc.record({ index: fc.integer({ min: -80, max: 80 }) }),
+      fc.constant({ each: true as const }),
+      fc.record({ from: fc.integer({ min: -80, max: 80 }), to: fc.integer({ min: -80, max: 80 }) }),
+      fc.record({ from: fc.integer({ min: -80, max: 80 }) }),
+      fc.record({ key: fc.constantFrom("text", "turn", "tools", "name", "output", "no") }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(segment, { maxLength: 4 }), async (path: Path) => {
+        expect(await data.store.readPath("history", path)).toEqual(readPath(records, path));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("is served as bytes, in any order", async () => {
+    const data = afterTurns(40);
+    const bytes = Buffer.from(JSON.stringify(recordsOf(data)));
+    const open = data.store.open("history");
+    if (open === undefined) throw new Error("not there");
+    await fc.assert(
+      fc.asyncProperty(fc.nat(bytes.length), fc.nat(bytes.length), async (from, length) => {
+        const read = await open.read(from, from + length);
+        expect(Buffer.from(read).equals(bytes.subarray(from, from + length))).toBe(true);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  it("cannot be written, changed or deleted, and gives its name to no other variable", async () => {
+    const { store } = afterTurns(20);
+    const code = { code: "variable_read_only" };
+    await expect(store.save({ name: "history", value: 1 })).rejects.toMatchObject(code);
+    await expect(store.save({ name: "history", value: [], mode: "append" })).rejects.toMatchObject(
+      code,
+    );
+    expect(() => store.delete("history")).toThrow(expect.objectContaining(code));
+    expect(() => store.update("history", { pinned: true })).toThrow(expect.objectContaining(code));
+    const named = await store.save({
+      name: { base: "history", numbered: false, inputDigest: "" },
+      value: 1,
+    });
+    expect(named.name).toBe("history_2");
+    expect(store.reset(0)).toEqual(["history_2"]);
+    expect(store.info("history")?.type).toBe("array");
+  });
+
+  it("has another name if the application has a variable of this one", async () => {
+    const data = dataIn();
+    await data.store.save({ name: "history", value: "mine" });
+    afterTurns(20, data);
+    expect(await data.store.read("history")).toBe("mine");
+    expect(data.store.info("history_1")?.readOnly).toBe(true);
+    data.store.delete("history");
+    expect(await data.store.readPath("history_1", [{ index: 0 }, { key: "text" }])).toEqual({
+      found: true,
+      value: "Question 1?",
+    });
+  });
+
+  it("is the first of the list, in pages too, and not exported", async () => {
+    const data = afterTurns(20);
+    for (const name of ["a", "b", "c"]) await data.store.save({ name, value: 1 });
+    const { store } = data;
+    expect(store.list().map(({ name }) => name)).toEqual(["history", "a", "b", "c"]);
+    expect(store.list({ last: 3 }).map(({ name }) => name)).toEqual(["a", "b", "c"]);
+    expect(store.list({ names: ["c", "history"] }).map(({ name }) => name)).toEqual([
+      "history",
+      "c",
+    ]);
+    expect(store.count()).toBe(4);
+    for (const limit of [1, 2, 3, 4, 5]) {
+      const names: string[] = [];
+      for (let after: number | undefined = 0; after !== undefined;) {
+        const { variables, next } = store.page({ after, limit });
+        expect(variables.length).toBeLessThanOrEqual(limit);
+        names.push(...variables.map(({ name }) => name));
+        after = next;
+      }
+      expect(names).toEqual(["history", "a", "b", "c"]);
+    }
+    expect(store.transfer.names()).toEqual(["a", "b", "c"]);
+  });
+
+  it("says so when it changes while it is read", async () => {
+    const data = afterTurns(40);
+    const open = data.store.open("history");
+    await open?.read(0, 10);
+    data.history.removeFrom("q2");
+    await expect(open?.read(0, open.info.bytes)).rejects.toMatchObject({ code: "conflict" });
+  });
+});
