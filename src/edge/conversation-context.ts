@@ -208,7 +208,9 @@ export class ConversationContext {
 function servicesOf(context: ConversationContext): PlatformServices {
   const { env, prefix, setup } = context;
   const { code, plans } = setup;
-  const files = filesIn(env, prefix);
+  const files = filesIn(env, prefix, (file) =>
+    context.data?.events.add({ type: "file.saved", file }),
+  );
   return {
     code,
     ...(plans && {

@@ -1,7 +1,7 @@
-import { ByrefError, requireAtMost } from "../../errors.ts";
-import * as limits from "../../limits.ts";
+import { ByrefError } from "../../errors.ts";
 import type { Visibility } from "../../store/variable.ts";
 import { filePathIn } from "../../tool/files.ts";
+import { requireRoom } from "../platform/files-room.ts";
 import { R2Upload } from "../platform/r2-blobs.ts";
 import { infoOf, metadataOf } from "../platform/r2-files.ts";
 import type { FilePage, FileSummary } from "./file-page.ts";
@@ -69,22 +69,8 @@ export class ConversationFiles {
   }
 
   /** Throws `limit_exceeded` if a file of this size does not fit beside the others. */
-  async requireRoom(path: string, bytes: number): Promise<void> {
-    const key = this.#keyOf(path);
-    let [files, sum] = [1, bytes];
-    let cursor: string | undefined;
-    do {
-      const page = await this.#bucket.list({
-        prefix: this.#folder,
-        ...(cursor === undefined ? {} : { cursor }),
-      });
-      const others = page.objects.filter((object) => object.key !== key);
-      files += others.length;
-      for (const { size } of others) sum += size;
-      requireAtMost(["maxListedFiles", limits.maxListedFiles], files, ADVICE);
-      requireAtMost(["maxFilesBytes", limits.maxFilesBytes], sum, ADVICE);
-      cursor = page.truncated ? page.cursor : undefined;
-    } while (cursor !== undefined);
+  requireRoom(path: string, bytes: number): Promise<void> {
+    return requireRoom(this.#bucket, this.#folder, { key: this.#keyOf(path), bytes });
   }
 
   #summaryOf(object: R2Object): FileSummary {
@@ -104,5 +90,3 @@ export class ConversationFiles {
     return `${this.#folder}${filePathIn(path)}`;
   }
 }
-
-const ADVICE = "Delete some of the conversation's files.";

@@ -11,21 +11,55 @@ import {
   type StoredFile,
 } from "../../tool/files.ts";
 import type { Bindings } from "../app-env.ts";
+import { failureReport } from "../../tool/policy.ts";
+import { requireRoom } from "./files-room.ts";
 import { keysIn } from "./r2-blobs.ts";
 
 /** A conversation's files in the bucket. A file's metadata has the labels of its content. */
 export class R2Files implements Files {
   readonly #bucket: R2Bucket;
   readonly #folder: string;
+  readonly #onWrite: OnWrite | undefined;
 
-  /** `prefix`: the start of all keys of the conversation. */
-  constructor(bucket: R2Bucket, prefix: string) {
+  /**
+   * `prefix`: the start of all keys of the conversation. With `onWrite`, which is called for each file that was
+   * written, the limits of a conversation's files hold.
+   */
+  constructor(bucket: R2Bucket, prefix: string, onWrite?: OnWrite) {
     this.#bucket = bucket;
     this.#folder = `${prefix}files/`;
+    this.#onWrite = onWrite;
   }
 
-  async write(path: string, { mediaType, ...content }: FileContent, write: FileWrite) {
-    const body = "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
+  async write(path: string, content: FileContent, write: FileWrite) {
+    if (this.#onWrite === undefined) return this.#write(path, content, write);
+    const written = await this.#write(path, await this.#withinLimits(path, content, write), write);
+    this.#onWrite(written);
+    return written;
+  }
+
+  /**
+   * Throws `limit_exceeded`. Whether a guarded file fits must not be told to a model, nor what guarded files
+   * leave of the room: a report replaces the former, and the latter do not count for others.
+   */
+  async #withinLimits(path: string, content: FileContent, write: FileWrite): Promise<FileContent> {
+    const isGuarded = (write.visibility ?? "model") !== "model";
+    const { byteLength: bytes } = bytesOf(content);
+    const file = { key: this.#keyOf(path), bytes };
+    const counts = (other: R2Object) => infoOf(other).labels.visibility === "model";
+    try {
+      await requireRoom(this.#bucket, this.#folder, isGuarded ? file : { ...file, counts });
+      return content;
+    } catch (error) {
+      // What is appended to a file comes from a template's step, and no model reads its error.
+      if (!isGuarded || write.expected !== undefined) throw error;
+      return { text: JSON.stringify(failureReport(error)), mediaType: "application/json" };
+    }
+  }
+
+  async #write(path: string, content: FileContent, write: FileWrite): Promise<WrittenFile> {
+    const { mediaType } = content;
+    const body = bytesOf(content);
     const { expected } = write;
     const put = await this.#bucket.put(this.#keyOf(path), body, {
       httpMetadata: { contentType: mediaType },
@@ -64,6 +98,17 @@ export class R2Files implements Files {
   #keyOf(path: string): string {
     return `${this.#folder}${filePathIn(path)}`;
   }
+}
+
+type OnWrite = (file: WrittenFile) => void;
+
+interface WrittenFile {
+  readonly path: string;
+  readonly bytes: number;
+}
+
+function bytesOf(content: FileContent): Uint8Array {
+  return "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
 }
 
 function writeConflict(path: string): ByrefError {
@@ -134,7 +179,7 @@ function textOf(path: string, bytes: ArrayBuffer): string {
 }
 
 /** The conversation's files; undefined without a bucket binding. */
-export function filesIn(env: Cloudflare.Env, prefix: string): Files | undefined {
+export function filesIn(env: Cloudflare.Env, prefix: string, onWrite?: OnWrite): Files | undefined {
   const { BLOBS }: Partial<Bindings> = env;
-  return BLOBS && new R2Files(BLOBS, prefix);
+  return BLOBS && new R2Files(BLOBS, prefix, onWrite);
 }
