@@ -21,7 +21,7 @@ const bundles = [
 ];
 
 /** The client code that a page loads. */
-const MAX_CLIENT_BYTES = 3_072;
+const MAX_CLIENT_BYTES = 3_232;
 
 /** All files that a browser loads for the page, including lazy ones. */
 const MAX_PAGE_KIB = 200;

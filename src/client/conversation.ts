@@ -6,6 +6,7 @@ import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json } from "../value/json.ts";
 import type { Connection } from "./connection.ts";
+import { ClientFiles } from "./files.ts";
 import { follow } from "./follow.ts";
 import { ClientPlans, type RunData } from "./plans.ts";
 import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
@@ -74,12 +75,14 @@ export interface AboutConversation extends ConversationInfo {
 /** One conversation. Responses have the types of the server's interface. */
 export class ClientConversation {
   readonly variables: ClientVariables;
+  readonly files: ClientFiles;
   readonly plans: ClientPlans;
   readonly #connection: Connection;
 
   constructor(connection: Connection) {
     this.#connection = connection;
     this.variables = new ClientVariables(connection);
+    this.files = new ClientFiles(connection);
     this.plans = new ClientPlans(connection);
   }
 

@@ -151,6 +151,6 @@ function pathOf(name: string): string {
   return `/variables/${encodeURIComponent(name)}`;
 }
 
-function headersOf({ ifMatch, ifNoneMatch }: Guards = {}) {
+export function headersOf({ ifMatch, ifNoneMatch }: Guards = {}) {
   return { "if-match": ifMatch, "if-none-match": ifNoneMatch };
 }

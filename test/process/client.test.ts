@@ -42,6 +42,34 @@ describe("the client, with what npm start runs", () => {
     expect(messages.map(textOf)).toEqual(["Tell me.", text]);
   });
 
+  it("puts, lists, reads and deletes files", async () => {
+    const { files } = createClient(scripted.server.url).conversation("files");
+    const path = "reports 2026/what?#ü.csv";
+    const first = await files.put(path, "id\r\n1\r\n", { contentType: "text/csv" });
+    expect(first).toMatchObject({ path, bytes: 7, mediaType: "text/csv" });
+    await files.put("notes.txt", "alpha", { visibility: "sealed" });
+    await files.put("raw", new Uint8Array([0, 255]));
+    await files.put("untyped", new Blob(["x"]));
+    await files.put("page", new Blob(["<p>"], { type: "text/html" }));
+    const { files: all, next } = await files.list();
+    expect(all.map(({ path: at, mediaType, visibility }) => [at, mediaType, visibility])).toEqual([
+      ["notes.txt", "text/plain", "sealed"],
+      ["page", "text/html", "model"],
+      ["raw", "application/octet-stream", "model"],
+      [path, "text/csv", "model"],
+      ["untyped", "application/octet-stream", "model"],
+    ]);
+    expect(next).toBeUndefined();
+    expect((await files.list({ limit: 1 })).next).toBe("notes.txt");
+    const part = await files.open(path, { range: "bytes=4-4" });
+    expect([part.status, await part.text()]).toEqual([206, "1"]);
+    const stale = files.put(path, "id", { ifNoneMatch: "*" });
+    await expect(stale).rejects.toMatchObject({ code: "precondition_failed" });
+    await expect(files.delete(path, { ifMatch: '"other"' })).rejects.toMatchObject({ status: 412 });
+    await files.delete(path, { ifMatch: first.etag });
+    await expect(files.open(path)).rejects.toMatchObject({ code: "file_not_found" });
+  });
+
   it("stops reading when it is told to, and the turn goes on", async () => {
     const gate = Promise.withResolvers<void>();
     scripted.endpoint.play([{ kind: "text", text: "Still here.", hold: gate.promise }]);
