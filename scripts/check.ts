@@ -15,9 +15,9 @@ const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "scripts/bundle/wrangler.toml",
-    maxKiB: 189,
+    maxKiB: 197,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 392 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 400 },
 ];
 
 /** The client code that a page loads. */

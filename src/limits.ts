@@ -23,9 +23,8 @@ export const maxStepInputChars = 67_108_864;
 /** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
 /**
- * Work of reading references: characters read from storage, plus the elements, keys and characters that
- * paths visit and a response renders. Applies to one response, one interpolation, or the tool calls of one
- * step in equal shares. About the size of the largest value.
+ * Work of reading references: characters read, plus elements, keys and characters that paths visit and a
+ * response renders. For one response, one interpolation, or the tool calls of one step in equal shares.
  */
 export const maxReadWork = 134_217_728;
 /** The same for all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
@@ -73,6 +72,10 @@ export const maxSchemaTextChars = 300;
 export const maxVariableOutputChars = 8_000;
 /** Variables that one call of `list_variables` returns. */
 export const maxAskedVariables = 100;
+/** Edits of one call, characters that they read together, and lines of a diff. */
+export const maxEdits = 100;
+export const maxEditWork = 536_870_912;
+export const maxDiffLines = 60;
 /** Hits of one search. */
 export const maxSearchHits = 50;
 /** Length of a provider's error message. */
@@ -146,10 +149,7 @@ export const toolMs = 60_000;
 export const maxFetchedBytes = 16_777_216;
 export const fetchMs = 30_000;
 
-/**
- * Lease of a turn on its tenant's quota, in addition to what it needs at once. It covers several steps, so
- * that most steps need no request to the quota service. Tokens: about what one call uses.
- */
+/** Lease of a turn on its tenant's quota, beside what it needs at once. Most steps then need no request for one. */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
 /** Time without a response after which a request to the directory is repeated or skipped. */
 export const directoryMs = 5_000;
@@ -320,9 +320,8 @@ export const maxReasonChars = 1_000;
 /** Sockets of one conversation. Unread output is held for each of them. */
 export const maxSockets = 16;
 /**
- * Characters sent over one socket in its lifetime. The platform buffers output until the client reads it
- * and does not report how much is buffered. An idle socket is closed at half of this limit; the stock
- * client reconnects unnoticed. One response is smaller, unless references add megabytes.
+ * Characters sent over one socket in its lifetime: the platform buffers what a client does not read. An idle
+ * socket is closed at half of it; the stock client reconnects unnoticed.
  */
 export const maxSocketChars = 33_554_432;
 /** Invalid frames after which a socket is closed. */

@@ -119,6 +119,8 @@ export interface Variables {
   prepare(write: Write): Promise<PreparedWrite>;
   /** The same for several writes that commit together. Each extends the values that the writes before it wrote. */
   prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
+  /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
+  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
   /**
    * Changes metadata and increments `metadataVersion`; version and order do not change. Returns undefined
    * if the variable does not exist.
@@ -152,8 +154,6 @@ export interface Variables {
 
 /** All variables of one conversation, with operations on the whole set. */
 export interface VariableStore extends Variables {
-  /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
-  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
   /**
    * Receives a CSV as records. Returns undefined, without reading the stream, if the store does not read the
    * media type as records. Rejects with `bad_csv`, `limit_exceeded` or `unsupported_media_type`.

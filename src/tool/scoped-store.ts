@@ -1,3 +1,4 @@
+import type { Content } from "../store/bytes/content.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import type {
@@ -84,6 +85,10 @@ export class ScopedStore implements Variables {
 
   update(name: string, changes: Changes): VariableInfo | undefined {
     return this.#find(name, (stored) => withName(this.#store.update(stored, changes), name));
+  }
+
+  receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content> {
+    return this.#store.receive(stream, mediaType);
   }
 
   async save(write: Write): Promise<VariableInfo> {

@@ -18,7 +18,7 @@ export function finderOf(piece: string): (text: string) => boolean {
 }
 
 /** For each prefix of the piece, the length of its longest suffix that is also a prefix (Knuth, Morris, Pratt). */
-function bordersOf(piece: string): Int32Array {
+export function bordersOf(piece: string): Int32Array {
   const borders = new Int32Array(piece.length + 1);
   for (let at = 1; at < piece.length; at++) {
     const step = { matched: borders[at] ?? 0, code: piece.charCodeAt(at) };
@@ -32,7 +32,7 @@ interface Step {
   readonly code: number;
 }
 
-function nextMatched(piece: string, borders: Int32Array, { matched, code }: Step): number {
+export function nextMatched(piece: string, borders: Int32Array, { matched, code }: Step): number {
   let left = matched;
   while (left > 0 && piece.charCodeAt(left) !== code) left = borders[left] ?? 0;
   return piece.charCodeAt(left) === code ? left + 1 : 0;

@@ -1,5 +1,6 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { streamOf } from "../../value/bytes.ts";
 import { LineBuffer } from "../../value/line-buffer.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { requireJson } from "../../value/require-json.ts";
@@ -40,23 +41,6 @@ export function transferLines(
   publicError: (error: unknown) => TransferOf<"error">,
 ): ReadableStream<Uint8Array> {
   return streamOf(bytesOf(records, publicError));
-}
-
-/** A stream that pulls its parts on demand. */
-export function streamOf(parts: AsyncGenerator<Uint8Array>): ReadableStream<Uint8Array> {
-  return new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await parts.next();
-        if (done === true) controller.close();
-        else controller.enqueue(value);
-      },
-      async cancel() {
-        await parts.return(undefined);
-      },
-    },
-    { highWaterMark: 0 },
-  );
 }
 
 async function* bytesOf(

@@ -1,3 +1,4 @@
+import { streamOf } from "../../value/bytes.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
@@ -8,7 +9,7 @@ import { putValue } from "../variables/put-variable.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
-import { badImport, streamOf, TransferReader } from "./transfer-lines.ts";
+import { badImport, TransferReader } from "./transfer-lines.ts";
 
 /** Exports the conversation. Throws `conversation_not_found`. */
 export function exportTo(context: ConversationContext, id: string): Response {

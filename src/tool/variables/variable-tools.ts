@@ -1,3 +1,4 @@
+import { editVariable } from "../edit/edit-variable.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
 import { filterVariable } from "./filter-variable.ts";
@@ -30,6 +31,7 @@ export const runtimeToolNames: readonly string[] = [
   "filter_variable",
   "set_variable",
   "delete_variable",
+  "edit_variable",
   "export_variable",
   "run_code",
   "propose_plan",
@@ -47,6 +49,7 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
     filterVariable,
     setVariable,
     deleteVariable,
+    editVariable,
     ...(files === undefined ? [] : [exportVariable(files)]),
   ];
 }

@@ -1,0 +1,137 @@
+import * as z from "zod";
+import { ByrefError, codeOf, type ErrorCode } from "../../errors.ts";
+import type { Write } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { compact, type Json } from "../../value/json.ts";
+import type { Diff } from "../../value/line-diff.ts";
+import { failureFlags, failureReport, hidesFailure } from "../policy.ts";
+import type { Prepare } from "../prepared-save.ts";
+import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { guardedView } from "../tool-output.ts";
+import { keptInput, requireWritable, savingGuarded } from "../variables/set-variable.ts";
+import { readable, type Target, targetIn } from "../variables/variable-target.ts";
+import { editedValue } from "./edited-value.ts";
+import { editsIn, resolvedEdits } from "./resolved-edits.ts";
+
+const NAME = "edit_variable";
+
+const inputSchema = z.object({
+  name: z.string(),
+  edits: z
+    .unknown()
+    .describe(
+      'Text: [{find, replace, all?}], find exact and once unless all. JSON: a JSON Patch. Or "undo"',
+    ),
+  saveAs: z.string().optional(),
+});
+
+type Input = z.infer<typeof inputSchema>;
+
+/** Changes a variable in place, or saves the changed value under another name. */
+export const editVariable = runtimeTool({
+  name: NAME,
+  description: "Change parts of a variable; shows a diff.",
+  inputSchema,
+  offeredFrom: "text",
+  writes: ["name", "saveAs"],
+  async execute(input, context) {
+    const { store, labels, hidesUntrusted, call } = context;
+    const from = targetIn(input.name);
+    const info = readable(store, from.name);
+    const place = input.saveAs === undefined ? from : targetIn(input.saveAs);
+    requireWritable(context, place);
+    labels.add(from.name);
+    const { value, diff, flags = {} } = await made(from, input, context);
+    const isHidden = labels.isGuarded || (hidesUntrusted && !info.trusted);
+    const shownDiff = isHidden ? undefined : diff;
+    const isInPlace = input.saveAs === undefined;
+    const write = {
+      ...place,
+      value,
+      toolCallId: call.toolCallId,
+      keepsMetadata: isInPlace,
+      // Repeating an edit in place does not restore the variable.
+      ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
+      ...labels.ofResult(NAME),
+      ...flags,
+    };
+    const save = savingGuarded(context, write, (saved) => shown(saved, shownDiff));
+    return {
+      output: isInPlace ? unlessChanged(save, info, context) : save,
+      untrusted: !info.trusted && shownDiff !== undefined,
+    };
+  },
+});
+
+interface Made {
+  readonly value: Write["value"];
+  readonly diff?: Diff;
+  /** Set if the value reports a failure. */
+  readonly flags?: ReturnType<typeof failureFlags>;
+}
+
+async function made(from: Target, input: Input, context: Context): Promise<Made> {
+  const { store, labels, call } = context;
+  const { saveAs } = input;
+  const edits = editsIn(input.edits);
+  if (edits === "undo") throw new ByrefError("edit_conflict", "There is no earlier version.");
+  try {
+    const resolved = await resolvedEdits(edits, context).catch((error: unknown) => {
+      requireSaveAs(context, saveAs);
+      throw error;
+    });
+    requireSaveAs(context, saveAs);
+    const isPart = (saveAs === undefined ? from : targetIn(saveAs)).path.length > 0;
+    const edited = await editedValue(from, { store, edits: resolved, isPart });
+    if (resolved.failure !== undefined) throw resolved.failure;
+    if (edited.isComposed) labels.compose();
+    return edited;
+  } catch (error) {
+    // These errors would reveal the size of a guarded value, or whether a part of it exists.
+    const isOpen = OPEN_CODES.has(codeOf(error));
+    if (isOpen || !hidesFailure(labels, call)) throw error;
+    return { value: failureReport(error), flags: failureFlags(labels.ofResult(NAME).flags) };
+  }
+}
+
+/** Errors that do not depend on the guarded values that edits put in. */
+const OPEN_CODES: ReadonlySet<ErrorCode> = new Set([
+  "edit_not_found",
+  "edit_ambiguous",
+  "edit_conflict",
+  "invalid_tool_input",
+  "variable_sealed",
+]);
+
+/** A variable that the model can read would become guarded, or be replaced by a report of a failure. */
+function requireSaveAs({ labels }: Context, saveAs: string | undefined): void {
+  if (!labels.isGuarded || saveAs !== undefined) return;
+  const message = "The edits contain a guarded value: give saveAs, the name for the result.";
+  throw new ByrefError("variable_sealed", message);
+}
+
+type Context = RuntimeToolContext;
+
+/** Fails if the variable was written since it was edited. */
+function unlessChanged(save: Prepare<Json>, { name, version }: VariableInfo, { store }: Context) {
+  const prepare: Prepare<Json> = async () => {
+    const { commit, discard } = await save();
+    return {
+      commit: () => {
+        if (store.glance(name)?.version === version) return commit();
+        discard();
+        throw new ByrefError("edit_conflict", `$${name} has changed meanwhile; edit it again.`);
+      },
+      discard,
+    };
+  };
+  return prepare;
+}
+
+/** Describes the variable for the model, with what has changed. */
+function shown(info: VariableInfo, diff: Diff | undefined): Json {
+  const { name, type, count, version } = info;
+  const guarded = guardedView(info);
+  const about = guarded ?? { type, count, version, ...(diff === undefined ? {} : { ...diff }) };
+  return compact({ $var: name, ...about });
+}

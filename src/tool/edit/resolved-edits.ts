@@ -1,0 +1,146 @@
+import * as z from "zod";
+import { ByrefError, requireAtMost } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import type { Json } from "../../value/json.ts";
+import type { PatchOperation } from "../../value/json-patch.ts";
+import { renderText } from "../../value/render.ts";
+import type { Replacement } from "../../value/text-edit.ts";
+import { hidesFailure } from "../policy.ts";
+import type { RuntimeToolContext } from "../runtime-tool.ts";
+import { anyJson, issuesOf } from "../tool-input.ts";
+import { OpaqueValues } from "./opaque-values.ts";
+
+const edit = z.strictObject({
+  find: z.string().optional(),
+  replace: z.string().optional(),
+  all: z.boolean().optional(),
+  op: z.enum(["add", "remove", "replace", "move", "copy", "test"]).optional(),
+  path: z.string().optional(),
+  from: z.string().optional(),
+  value: anyJson.optional(),
+});
+
+/** An edit as a model writes it: of text, or an operation of a JSON Patch. */
+type Edit = z.infer<typeof edit>;
+
+/** Parses edits. Models may write one without its list. Throws `invalid_tool_input`. */
+export function editsIn(written: unknown): "undo" | readonly Edit[] {
+  if (written === "undo") return written;
+  const { data, error } = z.array(edit).safeParse(Array.isArray(written) ? written : [written]);
+  if (data !== undefined) return data;
+  const issues = issuesOf(error).map(({ path, message }) => `edits.${path.join(".")}: ${message}`);
+  throw new ByrefError("invalid_tool_input", `${issues.join("; ")}. ${FORMS}`);
+}
+
+const FORMS =
+  "All edits of a call are {find, replace, all?}, or all are operations of a JSON Patch.";
+
+/** Edits with values in place of their references. */
+export type ResolvedEdits = Hidden &
+  (
+    | { readonly kind: "text"; readonly replacements: readonly Replacement[] }
+    | {
+        readonly kind: "json";
+        readonly operations: readonly PatchOperation[];
+        readonly opaque: OpaqueValues;
+      }
+  );
+
+interface Hidden {
+  /**
+   * Why a reference to a guarded value could not be resolved. The model must not learn that, so the edits are
+   * complete without it: whether they apply is the same.
+   */
+  readonly failure?: unknown;
+}
+
+type Resolving = Pick<RuntimeToolContext, "resolve" | "labels" | "call">;
+
+/**
+ * Resolves the references in edits. Whether an edit applies must not depend on a guarded value: what is
+ * searched or tested cannot be one, and no edit finds one that was put in. Throws `invalid_tool_input`,
+ * `variable_sealed`, `limit_exceeded` and the errors of `resolveReferences`.
+ */
+export function resolvedEdits(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+  requireAtMost(["maxEdits", limits.maxEdits], edits.length, "Make several calls.");
+  const [first] = edits;
+  if (first === undefined) throw new ByrefError("invalid_tool_input", "edits is empty.");
+  return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, context);
+}
+
+async function replacementsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+  const found: string[] = [];
+  for (const [index, { find, replace }] of edits.entries()) {
+    if (find === undefined || replace === undefined) throw incomplete(index, "find and replace");
+    const text = renderText(await searched(find, context));
+    if (text === "") throw incomplete(index, "a text to find");
+    found.push(text);
+  }
+  const replacements: Replacement[] = [];
+  let failure: unknown;
+  for (const [index, { replace = "", all = false }] of edits.entries()) {
+    const value = await put(replace, context, (error) => (failure ??= error));
+    const isOpaque = context.labels.isGuarded;
+    replacements.push({ find: found[index] ?? "", replace: renderText(value), all, isOpaque });
+  }
+  return { kind: "text", replacements, failure };
+}
+
+async function operationsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+  const tested: Json[] = [];
+  for (const { op, value = null } of edits) {
+    tested.push(op === "test" ? await searched(value, context) : null);
+  }
+  const opaque = new OpaqueValues();
+  const operations: PatchOperation[] = [];
+  let failure: unknown;
+  for (const [index, edit] of edits.entries()) {
+    const { op, path, from, value: written } = edit;
+    if (op === undefined || path === undefined) throw incomplete(index, "op and path");
+    if (op === "remove") operations.push({ op, path });
+    else if (op === "move" || op === "copy") {
+      if (from === undefined) throw incomplete(index, "from");
+      operations.push({ op, path, from });
+    } else {
+      if (written === undefined) throw incomplete(index, "a value");
+      if (op === "test") operations.push({ op, path, value: tested[index] ?? null });
+      else {
+        const value = await put(written, context, (error) => (failure ??= error));
+        operations.push({ op, path, value: context.labels.isGuarded ? opaque.hide(value) : value });
+      }
+    }
+  }
+  return { kind: "json", operations, opaque, failure };
+}
+
+/** Resolves what is put into the variable. */
+async function put(
+  written: Json,
+  { resolve, labels, call }: Resolving,
+  onHidden: (error: unknown) => void,
+): Promise<Json> {
+  try {
+    return (await resolve(written)).value;
+  } catch (error) {
+    if (!hidesFailure(labels, call)) throw error;
+    onHidden(error);
+    return "";
+  }
+}
+
+/** Resolves what is compared with the variable. */
+async function searched(written: Json, { resolve, labels }: Resolving): Promise<Json> {
+  try {
+    const { value } = await resolve(written);
+    if (!labels.isGuarded) return value;
+  } catch (error) {
+    if (!labels.isGuarded) throw error;
+  }
+  const message = "A guarded value cannot be searched for, or tested: the result would reveal it.";
+  throw new ByrefError("variable_sealed", message);
+}
+
+function incomplete(index: number, missing: string): ByrefError {
+  const message = `Edit ${index + 1} needs ${missing}. ${FORMS}`;
+  return new ByrefError("invalid_tool_input", message);
+}

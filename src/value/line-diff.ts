@@ -1,0 +1,232 @@
+import type { Segment } from "./segments.ts";
+import { LineExcerpt } from "./line-excerpt.ts";
+
+/** A unified diff. */
+export interface Diff {
+  /** The first lines, with `@@` lines and a final line break. Long lines are shortened. Empty if nothing changed. */
+  readonly diff: string;
+  /** The number of further lines; absent if there are none. */
+  readonly more?: number;
+}
+
+const CONTEXT = 3;
+
+/**
+ * Makes a unified diff from the segments of an edited text, without comparing the texts. Holds the lines
+ * that are shown. Cost: linear.
+ */
+export class LineDiff {
+  readonly #maxLines: number;
+  readonly #lines: (string | Hunk)[] = [];
+  #more = 0;
+  #hunk: Hunk | undefined;
+  /** The last unchanged lines: at most `CONTEXT` before a change, or up to twice as many after one. */
+  #context: string[] = [];
+  /** Lines since the last line break that is in both texts. */
+  #old = new Group();
+  #new = new Group();
+  /** Changed lines since the last unchanged one. */
+  #removed = new Changed();
+  #added = new Changed();
+  /** Complete lines of each text, without those. */
+  #oldCount = 0;
+  #newCount = 0;
+
+  constructor(maxLines: number) {
+    this.#maxLines = maxLines;
+  }
+
+  add({ kind, text }: Segment): void {
+    if (kind !== "same" && text !== "") for (const group of [this.#old, this.#new]) group.mark();
+    for (let from = 0; from < text.length;) {
+      const end = text.indexOf("\n", from);
+      const piece = text.slice(from, end < 0 ? text.length : end);
+      if (kind !== "added") this.#old.append(piece);
+      if (kind !== "removed") this.#new.append(piece);
+      if (end < 0) return;
+      from = end + 1;
+      if (kind === "same") this.#endBoth();
+      else if (kind === "removed") this.#old.endLine();
+      else this.#new.endLine();
+      // What follows in these lines belongs to the change.
+      if (kind !== "same") (kind === "removed" ? this.#old : this.#new).mark();
+    }
+  }
+
+  end(): Diff {
+    this.#endLast();
+    this.#showChange();
+    this.#closeHunk();
+    const lines = this.#lines.map((line) => (typeof line === "string" ? line : headerOf(line)));
+    const diff = lines.map((line) => `${line}\n`).join("");
+    return { diff, ...(this.#more === 0 ? {} : { more: this.#more }) };
+  }
+
+  /** Ends the current line of both texts. */
+  #endBoth(): void {
+    this.#old.endLine();
+    this.#new.endLine();
+    this.#endGroup();
+  }
+
+  /** Ends lines without a line break at the end. */
+  #endLast(): void {
+    for (const group of [this.#old, this.#new]) if (group.line.length > 0) group.endLine();
+    this.#endGroup();
+  }
+
+  #endGroup(): void {
+    const [old, added] = [this.#old, this.#new];
+    this.#old = new Group();
+    this.#new = new Group();
+    if (old.isChanged) return this.#addChange(old, added);
+    for (const { text } of old.lines) this.#keep(text);
+  }
+
+  /** An unchanged line. */
+  #keep(text: string): void {
+    this.#showChange();
+    this.#oldCount++;
+    this.#newCount++;
+    this.#context.push(text);
+    if (this.#hunk === undefined) {
+      if (this.#context.length > CONTEXT) this.#context.shift();
+    } else if (this.#context.length > 2 * CONTEXT) {
+      this.#closeHunk();
+    }
+  }
+
+  #addChange(old: Group, added: Group): void {
+    const start = commonLines(old.lines, added.lines);
+    const most = Math.min(old.count, added.count) - start;
+    const isWhole = old.count === old.lines.length && added.count === added.lines.length;
+    const end = isWhole
+      ? Math.min(commonLines(old.lines.toReversed(), added.lines.toReversed()), most)
+      : 0;
+    for (const line of old.lines.slice(0, start)) this.#keep(line.text);
+    this.#removed.add(old.lines.slice(start, old.lines.length - end), old.count - start - end);
+    this.#added.add(added.lines.slice(start, added.lines.length - end), added.count - start - end);
+    for (const line of old.lines.slice(old.lines.length - end)) this.#keep(line.text);
+  }
+
+  #showChange(): void {
+    const [removed, added] = [this.#removed, this.#added];
+    if (removed.count + added.count === 0) return;
+    this.#removed = new Changed();
+    this.#added = new Changed();
+    this.#openHunk();
+    this.#show("-", removed);
+    this.#show("+", added);
+    this.#oldCount += removed.count;
+    this.#newCount += added.count;
+  }
+
+  #openHunk(): void {
+    const context = this.#context;
+    this.#context = [];
+    if (this.#hunk === undefined) {
+      const before = context.length;
+      this.#hunk = {
+        oldStart: this.#oldCount - before,
+        newStart: this.#newCount - before,
+        oldLines: 0,
+        newLines: 0,
+      };
+      this.#push(this.#hunk);
+    }
+    this.#showContext(context);
+  }
+
+  #closeHunk(): void {
+    const after = this.#context;
+    if (this.#hunk !== undefined) this.#showContext(after.slice(0, CONTEXT));
+    this.#context = after.slice(-CONTEXT);
+    this.#hunk = undefined;
+  }
+
+  #showContext(lines: readonly string[]): void {
+    if (this.#hunk === undefined) return;
+    this.#hunk.oldLines += lines.length;
+    this.#hunk.newLines += lines.length;
+    for (const line of lines) this.#push(` ${line}`);
+  }
+
+  #show(sign: "-" | "+", { lines, count }: Changed): void {
+    if (this.#hunk === undefined) return;
+    if (sign === "-") this.#hunk.oldLines += count;
+    else this.#hunk.newLines += count;
+    for (const line of lines) this.#push(sign + line.text);
+    this.#more += count - lines.length;
+  }
+
+  #push(line: string | Hunk): void {
+    if (this.#more === 0 && this.#lines.length < this.#maxLines) this.#lines.push(line);
+    else this.#more++;
+  }
+}
+
+/** Lines that are removed, or added, one after the other. */
+class Changed {
+  readonly lines: LineExcerpt[] = [];
+  /** All of them. */
+  count = 0;
+
+  add(lines: readonly LineExcerpt[], count: number): void {
+    this.count += count;
+    this.lines.push(...lines.slice(0, MAX_GROUP_LINES - this.lines.length));
+  }
+}
+
+interface Hunk {
+  /** Lines before the hunk. */
+  readonly oldStart: number;
+  readonly newStart: number;
+  oldLines: number;
+  newLines: number;
+}
+
+function headerOf({ oldStart, oldLines, newStart, newLines }: Hunk): string {
+  // A range without lines is after the line with its number.
+  const range = (start: number, lines: number) =>
+    `${start + (lines === 0 ? 0 : 1)}${lines === 1 ? "" : `,${lines}`}`;
+  return `@@ -${range(oldStart, oldLines)} +${range(newStart, newLines)} @@`;
+}
+
+function commonLines(some: readonly LineExcerpt[], others: readonly LineExcerpt[]): number {
+  let count = 0;
+  for (const line of some) {
+    const other = others[count];
+    if (other === undefined || line.isClipped || other.isClipped) break;
+    if (line.text !== other.text) break;
+    count++;
+  }
+  return count;
+}
+
+/** Lines of a group that are remembered. */
+const MAX_GROUP_LINES = 70;
+
+/** The lines of one text between two line breaks that are in both. */
+class Group {
+  readonly lines: LineExcerpt[] = [];
+  line = new LineExcerpt();
+  /** All complete lines. */
+  count = 0;
+  isChanged = false;
+
+  append(text: string): void {
+    this.line.append(text);
+  }
+
+  /** The text changes here. */
+  mark(): void {
+    this.isChanged = true;
+    this.line.mark();
+  }
+
+  endLine(): void {
+    this.count++;
+    if (this.lines.length < MAX_GROUP_LINES) this.lines.push(this.line);
+    this.line = new LineExcerpt();
+  }
+}

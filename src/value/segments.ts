@@ -1,0 +1,58 @@
+/**
+ * A piece of a text that is edited: text that stays, text that is removed, or text that is added. The pieces
+ * that are not added, in order, are the text before; those that are not removed are the text after.
+ */
+export interface Segment {
+  readonly kind: "same" | "removed" | "added";
+  readonly text: string;
+  /** No edit may find this text, or a text that it is a part of. */
+  readonly isOpaque?: true;
+}
+
+/** Takes segments from the front of a queue by the characters of the text after. */
+export class SegmentQueue {
+  readonly #segments: Segment[] = [];
+  /** Index of the first segment that was not taken. */
+  #head = 0;
+  /** Characters of the text after. */
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  add(segment: Segment): void {
+    this.#segments.push(segment);
+    if (segment.kind !== "removed") this.#length += segment.text.length;
+  }
+
+  /** Takes segments of `count` characters, with removed ones before and between them. */
+  *take(count: number): Generator<Segment> {
+    let left = count;
+    while (this.#head < this.#segments.length) {
+      const segment = this.#segments[this.#head];
+      if (segment === undefined) break;
+      if (segment.kind !== "removed") {
+        if (left === 0) break;
+        this.#length -= Math.min(left, segment.text.length);
+        if (segment.text.length > left) {
+          this.#segments[this.#head] = { ...segment, text: segment.text.slice(left) };
+          yield { ...segment, text: segment.text.slice(0, left) };
+          break;
+        }
+        left -= segment.text.length;
+      }
+      this.#head++;
+      yield segment;
+    }
+    this.#compact();
+  }
+
+  #compact(): void {
+    if (this.#head < MAX_TAKEN && this.#head < this.#segments.length) return;
+    this.#segments.splice(0, this.#head);
+    this.#head = 0;
+  }
+}
+
+const MAX_TAKEN = 1_000;

@@ -1,0 +1,123 @@
+import { bordersOf, nextMatched } from "./find-text.ts";
+import { type Segment, SegmentQueue } from "./segments.ts";
+
+/** Replaces an exact text. */
+export interface Replacement {
+  /** Not empty. */
+  readonly find: string;
+  readonly replace: string;
+  /** Replaces every occurrence. Default: there must be exactly one. */
+  readonly all?: boolean;
+  /** Edits after this one must not find what it adds. */
+  readonly isOpaque?: boolean;
+}
+
+/** Lines of occurrences that are remembered. */
+const MAX_LINES = 6;
+
+/**
+ * Applies one replacement to a text in pieces. Occurrences do not overlap; the first one counts. Holds no
+ * more than the start of one occurrence. Cost: linear in the text, for any `find`.
+ */
+export class TextEdit {
+  readonly #replacement: Replacement;
+  readonly #borders: Int32Array;
+  readonly #queue = new SegmentQueue();
+  /** Characters of `find` that the end of the queue matches. */
+  #matched = 0;
+  #count = 0;
+  #line = 1;
+  readonly #lines: number[] = [];
+
+  constructor(replacement: Replacement) {
+    this.#replacement = replacement;
+    this.#borders = bordersOf(replacement.find);
+  }
+
+  /** Occurrences so far. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** The numbers of the lines in which the first occurrences end, from 1. */
+  get lines(): readonly number[] {
+    return this.#lines;
+  }
+
+  /** Returns the segments that can no longer change. */
+  *write(segment: Segment): Generator<Segment> {
+    if (segment.kind === "removed") return this.#queue.add(segment);
+    if (segment.isOpaque === true) {
+      yield* this.end();
+      this.#line += lineBreaksIn(segment.text);
+      yield segment;
+      return;
+    }
+    this.#queue.add(segment);
+    // Where occurrences end, in the queue.
+    const before = this.#queue.length - segment.text.length;
+    let taken = 0;
+    for (const end of this.#endsIn(segment.text)) {
+      const { find, replace, isOpaque = false } = this.#replacement;
+      yield* this.#queue.take(before + end - find.length - taken);
+      for (const found of this.#queue.take(find.length)) {
+        // Text that an earlier edit has added disappears.
+        if (found.kind !== "added") yield { kind: "removed", text: found.text };
+      }
+      taken = before + end;
+      yield { kind: "added", text: replace, ...(isOpaque ? { isOpaque } : {}) };
+    }
+    yield* this.#queue.take(this.#queue.length - this.#matched);
+  }
+
+  /** Returns the rest. */
+  *end(): Generator<Segment> {
+    this.#matched = 0;
+    yield* this.#queue.take(this.#queue.length);
+  }
+
+  /** Searches the text, and returns where occurrences end in it. */
+  *#endsIn(text: string): Generator<number> {
+    const { find } = this.#replacement;
+    const first = find.charAt(0);
+    let counted = 0;
+    for (let at = 0; at < text.length; at++) {
+      if (this.#matched === 0) {
+        at = text.indexOf(first, at);
+        if (at < 0) break;
+      }
+      const step = { matched: this.#matched, code: text.charCodeAt(at) };
+      this.#matched = nextMatched(find, this.#borders, step);
+      if (this.#matched < find.length) continue;
+      this.#matched = 0;
+      this.#count++;
+      if (this.#lines.length < MAX_LINES) {
+        this.#line += lineBreaksIn(text.slice(counted, at));
+        counted = at;
+        this.#lines.push(this.#line);
+      }
+      yield at + 1;
+    }
+    if (this.#lines.length < MAX_LINES) this.#line += lineBreaksIn(text.slice(counted));
+  }
+}
+
+/** Passes a segment through edits, one after the other. */
+export function* throughEdits(edits: readonly TextEdit[], segment: Segment): Generator<Segment> {
+  const [first, ...others] = edits;
+  if (first === undefined) return yield segment;
+  for (const next of first.write(segment)) yield* throughEdits(others, next);
+}
+
+/** Ends edits, one after the other, and returns the rest. */
+export function* endOfEdits(edits: readonly TextEdit[]): Generator<Segment> {
+  for (const [index, edit] of edits.entries()) {
+    for (const segment of edit.end()) yield* throughEdits(edits.slice(index + 1), segment);
+  }
+}
+
+function lineBreaksIn(text: string): number {
+  let count = 0;
+  for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) count++;
+  return count;
+}

@@ -1,0 +1,134 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { EditedText } from "../../src/tool/edit/edit-text.ts";
+import type { Replacement } from "../../src/value/text-edit.ts";
+import { edited, editScripts, naive } from "../support/edit-scripts.ts";
+
+async function* once(text: string) {
+  yield text;
+}
+
+async function diffOf(text: string, edits: readonly Replacement[]) {
+  const run = new EditedText(() => once(text), edits);
+  for await (const _ of run.text());
+  return run.diff();
+}
+
+const failureOf = async (text: string, edits: readonly Replacement[]) => {
+  const run = new EditedText(() => once(text), edits);
+  try {
+    for await (const _ of run.text());
+  } catch (error) {
+    return error as { code: string; message: string; details: object };
+  }
+  throw new Error("It did not fail.");
+};
+
+describe("edits of a text", () => {
+  it("are those of a naive implementation, wherever the text is cut, with a diff that others apply", async () => {
+    await fc.assert(
+      fc.asyncProperty(editScripts, async ({ text, cuts, edits }) => {
+        const { outcome, applied, after } = await edited(text, cuts, edits);
+        expect(outcome).toEqual(naive(text, edits));
+        expect(applied).toBe(after);
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it("find a long text in linear time", async () => {
+    const text = "a".repeat(1_000_000);
+    const find = `b${"a".repeat(60_000)}`;
+    expect(await failureOf(text, [{ find, replace: "" }])).toMatchObject({
+      code: "edit_not_found",
+    });
+    const other = `${"a".repeat(60_000)}b`;
+    expect(await failureOf(text, [{ find: other, replace: "" }])).toMatchObject({
+      code: "edit_not_found",
+    });
+  });
+
+  it("show a diff with three lines around each change", async () => {
+    const lines = Array.from({ length: 30 }, (_, line) => `line ${line + 1}`);
+    const diff = await diffOf(lines.join("\n"), [
+      { find: "line 5\n", replace: "five\nand more\n" },
+      { find: "line 20\n", replace: "" },
+      { find: "line 30", replace: "the end" },
+    ]);
+    expect(diff).toEqual({
+      diff: `@@ -2,7 +2,8 @@
+ line 2
+ line 3
+ line 4
+-line 5
++five
++and more
+ line 6
+ line 7
+ line 8
+@@ -17,7 +18,6 @@
+ line 17
+ line 18
+ line 19
+-line 20
+ line 21
+ line 22
+ line 23
+@@ -27,4 +27,4 @@
+ line 27
+ line 28
+ line 29
+-line 30
++the end
+`,
+    });
+  });
+
+  it("show at most 60 lines, and count the rest", async () => {
+    const text = Array.from({ length: 100 }, (_, line) => `${line} x`).join("\n");
+    const { diff, more } = await diffOf(text, [{ find: " x", replace: " y", all: true }]);
+    expect(diff.split("\n").length).toBe(61);
+    expect(more).toBe(201 - 60);
+    const one = await diffOf("x\n".repeat(500), [{ find: "x\n".repeat(500), replace: "y" }]);
+    expect(one.diff.split("\n").length).toBe(61);
+    expect(one.more).toBe(502 - 60);
+  });
+
+  it("show the changed part of a long line", async () => {
+    const text = `${"a".repeat(5_000)}OLD${"b".repeat(5_000)}`;
+    const { diff } = await diffOf(text, [{ find: "OLD", replace: "NEW" }]);
+    expect(diff).toBe(
+      `@@ -1 +1 @@\n-…${"a".repeat(60)}OLD${"b".repeat(137)}…\n+…${"a".repeat(60)}NEW${"b".repeat(137)}…\n`,
+    );
+  });
+
+  it("that find nothing say which line is nearest", async () => {
+    const text = "<head>\n  <title>Our prices</title>\n</head>\n<body>";
+    const failure = await failureOf(text, [{ find: "<title>Our  Prices</title>", replace: "" }]);
+    expect(failure).toMatchObject({
+      code: "edit_not_found",
+      details: { edit: 0, near: { line: 2, text: "<title>Our prices</title>" } },
+    });
+    const none = await failureOf(text, [{ find: "zzzzzzzz", replace: "" }]);
+    expect(none.details).toEqual({ edit: 0, near: undefined });
+  });
+
+  it("that find a text more than once say in which lines", async () => {
+    const failure = await failureOf("a\nb a\n\na\n", [{ find: "a", replace: "" }]);
+    expect(failure).toMatchObject({ code: "edit_ambiguous", details: { lines: [1, 2, 4] } });
+  });
+
+  it("do not find text that must not be found, nor beside it", async () => {
+    const run = (find: string) =>
+      failureOf("x [] y", [
+        { find: "[]", replace: "sealed", isOpaque: true },
+        { find, replace: "" },
+      ]);
+    for (const find of ["sealed", "x s", "d y", "e", "xy", "  "]) {
+      const failure = await run(find);
+      expect(failure).toMatchObject({ code: "edit_not_found" });
+      expect(JSON.stringify(failure)).not.toContain('near":{');
+      expect(failure.message.replace(/Edit .*? It/, "")).not.toContain("sealed");
+    }
+  });
+});

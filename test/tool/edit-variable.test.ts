@@ -1,0 +1,291 @@
+import { describe, expect, it } from "vitest";
+import { Taint } from "../../src/store/labels.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import type { Json } from "../../src/value/json.ts";
+import { callTool, outputOf } from "../support/runtime-tool-calls.ts";
+import { failureOf } from "../support/wrapped.ts";
+
+const edit = (store: MemoryStore, input: object, options: object = {}) =>
+  outputOf("edit_variable", input as Json, { store, inRun: false, ...options });
+
+const refused = async (store: MemoryStore, input: object, options: object = {}) => {
+  const calling = { store, inRun: false, ...options };
+  try {
+    const { ran } = await callTool("edit_variable", input as Json, calling);
+    return failureOf(ran);
+  } catch (error) {
+    return error as { code: string; message: string };
+  }
+};
+
+describe("edit_variable", () => {
+  it("replaces exact texts in place, and shows what has changed", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "<h1>Old</h1>\n<p>9</p>\n", description: "The page" });
+    const edits = [
+      { find: "Old", replace: "New" },
+      { find: "9", replace: "10" },
+    ];
+    expect(await edit(store, { name: "$page", edits })).toEqual({
+      $var: "page",
+      type: "string",
+      count: 23,
+      version: 2,
+      diff: "@@ -1,2 +1,2 @@\n-<h1>Old</h1>\n-<p>9</p>\n+<h1>New</h1>\n+<p>10</p>\n",
+    });
+    expect(await store.read("page")).toBe("<h1>New</h1>\n<p>10</p>\n");
+    expect(store.info("page")).toMatchObject({
+      description: "The page",
+      sources: ["tool:edit_variable", "caller"],
+    });
+  });
+
+  it("saves the result under another name, and leaves the variable", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "a b" });
+    const input = { name: "page", edits: [{ find: "a", replace: "c" }], saveAs: "page_2" };
+    expect(await edit(store, input)).toMatchObject({ $var: "page_2", version: 1 });
+    expect([await store.read("page"), await store.read("page_2")]).toEqual(["a b", "c b"]);
+    expect(store.info("page_2")).toMatchObject({ tool: "edit_variable", input });
+  });
+
+  it("resolves references in all values, and joins their labels", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "Dear NAME, TABLE" });
+    await store.save({ name: "who", value: { name: "Ann" }, sources: ["mcp:crm"], trusted: false });
+    await store.save({ name: "word", value: "NAME" });
+    const edits = [
+      { find: "$word", replace: "${who.name} B." },
+      { find: "TABLE", replace: "$who" },
+    ];
+    await edit(store, { name: "page", edits });
+    expect(await store.read("page")).toBe('Dear Ann B., {"name":"Ann"}');
+    expect(store.info("page")).toMatchObject({
+      sources: ["tool:edit_variable", "caller", "mcp:crm"],
+      trusted: false,
+    });
+  });
+
+  it("applies a JSON Patch, to a part also", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "doc", value: { list: [1, 2], text: "a" } });
+    await store.save({ name: "n", value: [7] });
+    const edits = [
+      { op: "test", path: "/text", value: "a" },
+      { op: "add", path: "/list/-", value: "$n[0]" },
+      { op: "remove", path: "/text" },
+    ];
+    expect(await edit(store, { name: "doc", edits })).toEqual({
+      $var: "doc",
+      type: "object",
+      count: 1,
+      version: 2,
+      diff: '@@ -1,7 +1,7 @@\n {\n   "list": [\n     1,\n-    2\n-  ],\n-  "text": "a"\n+    2,\n+    7\n+  ]\n }\n',
+    });
+    await edit(store, { name: "doc.list", edits: [{ op: "replace", path: "/0", value: null }] });
+    expect(await store.read("doc")).toEqual({ list: [null, 2, 7] });
+    await store.save({ name: "doc", value: { text: "a b" } });
+    await edit(store, { name: "doc.text", edits: [{ find: "a", replace: "c" }] });
+    expect(await store.read("doc")).toEqual({ text: "c b" });
+  });
+
+  it("makes all edits or none", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "a b" });
+    await store.save({ name: "doc", value: { a: 1 } });
+    const text = [
+      { find: "a", replace: "c" },
+      { find: "a", replace: "d" },
+    ];
+    expect(await refused(store, { name: "page", edits: text })).toMatchObject({
+      code: "edit_not_found",
+    });
+    const patch = [
+      { op: "add", path: "/b", value: 2 },
+      { op: "test", path: "/a", value: 2 },
+    ];
+    expect(await refused(store, { name: "doc", edits: patch })).toMatchObject({
+      code: "edit_conflict",
+    });
+    expect([await store.read("page"), await store.read("doc")]).toEqual(["a b", { a: 1 }]);
+    expect([store.info("page")?.version, store.info("doc")?.version]).toEqual([1, 1]);
+  });
+
+  it.each([
+    [{ edits: [] }, "invalid_tool_input"],
+    [{ edits: [{ find: "a" }] }, "invalid_tool_input"],
+    [
+      {
+        edits: [
+          { find: "a", replace: "b" },
+          { op: "remove", path: "/a" },
+        ],
+      },
+      "invalid_tool_input",
+    ],
+    [{ edits: [{ op: "remove", path: "a" }] }, "invalid_tool_input"],
+    [{ edits: [{ op: "remove", path: "/a" }] }, "edit_not_found"],
+    [{ name: "doc", edits: [{ find: "a", replace: "b" }] }, "bad_value"],
+    [{ name: "none", edits: [{ find: "a", replace: "b" }] }, "variable_unknown"],
+    [{ edits: [{ find: "a", replace: "b" }], saveAs: "input" }, "bad_name"],
+    [{ edits: Array.from({ length: 101 }, () => ({ find: "a", replace: "a" })) }, "limit_exceeded"],
+  ])("refuses %j", async (input, code) => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "a b" });
+    await store.save({ name: "doc", value: { a: 1 } });
+    expect(await refused(store, { name: "page", ...input })).toMatchObject({ code });
+  });
+
+  it("fails if the variable has changed before the result is saved", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "a b" });
+    const input = { name: "page", edits: [{ find: "a", replace: "c" }] };
+    const { ran } = await callPrepared(store, input);
+    await store.save({ name: "page", value: "new" });
+    await expect(ran()).rejects.toMatchObject({ code: "edit_conflict" });
+    expect(await store.read("page")).toBe("new");
+  });
+
+  describe("with guarded values", () => {
+    async function sealedStore() {
+      const store = new MemoryStore();
+      await store.save({ name: "page", value: "name: X, mail: Y" });
+      await store.save({ name: "sealed", value: { name: "Ann Secret" }, visibility: "sealed" });
+      await store.save({ name: "key", value: "k-123", visibility: "secret" });
+      return store;
+    }
+
+    it("does not edit a guarded variable, whatever it contains", async () => {
+      const store = await sealedStore();
+      await store.save({ name: "text", value: "Ann Secret", visibility: "sealed" });
+      const failures = [];
+      for (const find of ["Ann", "Bob"]) {
+        const edits = [{ find, replace: "" }];
+        failures.push(await refused(store, { name: "text", edits }));
+        failures.push(await refused(store, { name: "text", edits, saveAs: "other" }));
+      }
+      for (const path of ["/name", "/none"]) {
+        const edits = [{ op: "remove", path }];
+        failures.push(await refused(store, { name: "sealed", edits }));
+      }
+      const [first] = failures;
+      expect(first).toMatchObject({ code: "variable_sealed" });
+      for (const failure of failures) {
+        expect(failure?.message.replace("$sealed", "$text")).toBe(first?.message);
+      }
+    });
+
+    it("does not search or test for them", async () => {
+      const store = await sealedStore();
+      const messages = new Set<unknown>();
+      for (const reference of ["$sealed.name", "$sealed.none", "x $sealed[0]"]) {
+        const edits = [{ find: reference, replace: "" }];
+        messages.add((await refused(store, { name: "page", edits, saveAs: "p2" }))?.message);
+      }
+      await store.save({ name: "doc", value: { a: 1 } });
+      for (const value of ["$sealed.name", "$sealed.none"]) {
+        const edits = [{ op: "test", path: "/a", value }];
+        messages.add((await refused(store, { name: "doc", edits, saveAs: "p2" }))?.message);
+      }
+      expect([...messages]).toHaveLength(1);
+      expect(store.info("p2")).toBeUndefined();
+    });
+
+    it("puts them into another variable only, which is sealed and shown without a diff", async () => {
+      const store = await sealedStore();
+      const edits = [{ find: "X", replace: "$sealed.name" }];
+      expect(await refused(store, { name: "page", edits })).toMatchObject({
+        code: "variable_sealed",
+      });
+      const output = await edit(store, { name: "page", edits, saveAs: "filled" });
+      expect(output).toEqual({ $var: "filled", visibility: "sealed" });
+      expect(await store.read("filled")).toBe("name: Ann Secret, mail: Y");
+      expect(store.info("filled")).toMatchObject({ visibility: "sealed", flags: ["derived"] });
+      expect(await store.read("page")).toBe("name: X, mail: Y");
+    });
+
+    it("shows the same whatever they are", async () => {
+      const seen = new Set<string>();
+      for (const name of ["Ann", "X, mail: Y", "", "Y"]) {
+        for (const reference of ["$sealed.name", "$sealed.none"]) {
+          const store = await sealedStore();
+          await store.save({ name: "sealed", value: { name }, visibility: "sealed" });
+          for (const find of ["Y", "Ann", "Ann, mail", "e: Y"]) {
+            const edits = [
+              { find: "X", replace: reference },
+              { find, replace: "!" },
+            ];
+            const input = { name: "page", edits, saveAs: `out_${find.length}` };
+            const { ran, saved } = await callTool("edit_variable", input, { store, inRun: false });
+            const failure = ran.kind === "failed" ? failureOf(ran) : undefined;
+            const kind = find === "Y" ? "found" : "missing";
+            seen.add(JSON.stringify([kind, saved?.output, failure?.code, failure?.message]));
+          }
+          await store.save({ name: "doc", value: { a: 1 } });
+          for (const path of ["/x", "/x/name", "/x/0"]) {
+            const edits = [
+              { op: "add", path: "/x", value: reference },
+              { op: "copy", from: path, path: "/y" },
+            ];
+            const input = { name: "doc", edits, saveAs: `doc_${path.length}` };
+            const { ran, saved } = await callTool("edit_variable", input, { store, inRun: false });
+            const failure = ran.kind === "failed" ? failureOf(ran) : undefined;
+            seen.add(JSON.stringify([path, saved?.output, failure?.code, failure?.message]));
+          }
+        }
+      }
+      // One result for each of the two finds that can succeed, one for the others; one for each path.
+      expect([...seen].toSorted()).toHaveLength(2 + 3);
+    });
+
+    it("refuses secrets", async () => {
+      const store = await sealedStore();
+      const edits = [{ find: "X", replace: "$key" }];
+      expect(await refused(store, { name: "page", edits, saveAs: "p2" })).toMatchObject({
+        code: "variable_secret",
+      });
+      expect(await refused(store, { name: "key", edits })).toMatchObject({
+        code: "variable_secret",
+      });
+    });
+  });
+
+  it("shows of an untrusted text that it is untrusted, or nothing if the agent hides it", async () => {
+    const input = { name: "mail", edits: [{ find: "a", replace: "b" }] };
+    for (const untrusted of ["show", "hide"] as const) {
+      const store = new MemoryStore();
+      await store.save({ name: "mail", value: "a", trusted: false });
+      const taint = new Taint();
+      const failed = await refused(
+        store,
+        { name: "mail", edits: [{ find: "aX aaa", replace: "" }] },
+        { untrusted, taint },
+      );
+      if (untrusted === "hide") expect(failed?.message).toContain("withheld");
+      expect(taint.isTainted).toBe(untrusted === "show");
+      const output = await edit(store, input, { untrusted, taint });
+      if (untrusted === "show") expect(output).toMatchObject({ untrusted: true });
+      else expect(JSON.stringify(output)).not.toContain("diff");
+    }
+  });
+
+  it("marks a text as composed if an edit puts a URL together", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "![x](https://a.example/?q=X) and https://b.example" });
+    await store.save({ name: "who", value: "Ann" });
+    await edit(store, { name: "page", edits: [{ find: "and", replace: "or" }], saveAs: "plain" });
+    expect(store.info("plain")?.flags).toBeUndefined();
+    await edit(store, { name: "page", edits: [{ find: "=X", replace: "=$who" }] });
+    expect(store.info("page")?.flags).toEqual(["composed"]);
+  });
+});
+
+/** A call whose result is saved later. */
+async function callPrepared(store: MemoryStore, input: object) {
+  const { run, call } = await import("../support/wrapped.ts");
+  const { wrapRuntimeTool } = await import("../../src/tool/wrap-runtime-tool.ts");
+  const { editVariable } = await import("../../src/tool/edit/edit-variable.ts");
+  const ran = await run(await wrapRuntimeTool(editVariable, { store }), input as Json, call);
+  if (ran.kind === "failed") throw new Error(ran.message);
+  return { ran: () => ran.save() };
+}

@@ -1,0 +1,165 @@
+import { applyPatch } from "diff";
+import fc from "fast-check";
+import specTests from "json-patch-test-suite/spec_tests.json" with { type: "json" };
+import tests from "json-patch-test-suite/tests.json" with { type: "json" };
+import * as rfc6902 from "rfc6902";
+import { describe, expect, it } from "vitest";
+import { codeOf } from "../../src/errors.ts";
+import { canonicalJson, deepFreeze, type Json } from "../../src/value/json.ts";
+import { jsonSegments } from "../../src/value/json-segments.ts";
+import { type PatchOperation, patched } from "../../src/value/json-patch.ts";
+import { LineDiff } from "../../src/value/line-diff.ts";
+
+interface Case {
+  readonly doc: Json;
+  readonly patch: readonly PatchOperation[];
+  readonly expected?: Json;
+  readonly error?: string;
+  readonly comment?: string;
+  readonly disabled?: boolean;
+}
+
+const cases = [...(specTests as readonly Case[]), ...(tests as readonly Case[])].filter(
+  ({ patch, disabled }) => patch !== undefined && disabled !== true,
+);
+
+const run = (doc: Json, patch: readonly PatchOperation[]) =>
+  patch.reduce((value, operation) => patched(value, operation), doc);
+
+/** What the schema of the tool refuses before. */
+const isComplete = ({ op, path, ...rest }: PatchOperation & { from?: string; value?: Json }) =>
+  ["add", "remove", "replace", "move", "copy", "test"].includes(op) &&
+  typeof path === "string" &&
+  (!["move", "copy"].includes(op) || rest.from !== undefined) &&
+  (!["add", "replace", "test"].includes(op) || rest.value !== undefined);
+
+describe("a JSON Patch", () => {
+  it.each(cases.map((one, index) => [index, one.comment ?? "", one] as const))(
+    "does as the published test %i says: %s",
+    (_index, _comment, { doc, patch, expected, error }) => {
+      const given = deepFreeze(structuredClone(doc));
+      if (!patch.every(isComplete)) return;
+      if (error === undefined) {
+        expect(canonicalJson(run(given, patch))).toBe(canonicalJson(expected ?? doc));
+      } else {
+        expect(() => run(given, patch)).toThrow(
+          expect.objectContaining({ code: expect.any(String) }),
+        );
+      }
+      expect(given).toEqual(doc);
+    },
+  );
+
+  const key = fc.constantFrom("a", "b", "0", "1", "~0", "/", "__proto__");
+  const value = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
+  const { doc } = fc.letrec<{ doc: Json }>((tie) => ({
+    doc: fc.oneof(
+      { maxDepth: 3 },
+      fc.integer(),
+      fc.array(tie("doc"), { maxLength: 4 }),
+      fc.array(fc.tuple(key, tie("doc")), { maxLength: 4 }).map((all) => Object.fromEntries(all)),
+    ),
+  }));
+  const pointer = fc
+    .array(fc.constantFrom("a", "b", "0", "1", "-", "~00", "~1"), { maxLength: 3 })
+    .map((steps) => steps.map((step) => `/${step}`).join(""));
+  const operation = fc.oneof(
+    fc.record({ op: fc.constantFrom("add", "replace", "test"), path: pointer, value }),
+    fc.record({ op: fc.constant("remove"), path: pointer }),
+    fc.record({ op: fc.constantFrom("move", "copy"), path: pointer, from: pointer }),
+  ) as fc.Arbitrary<PatchOperation>;
+
+  it("gives what another implementation gives", () => {
+    fc.assert(
+      fc.property(doc, operation, (given, one) => {
+        const theirs = { doc: structuredClone(given) };
+        const at = (path: string) => `/doc${path}`;
+        const moved =
+          "from" in one
+            ? { ...one, path: at(one.path), from: at(one.from) }
+            : { ...one, path: at(one.path) };
+        // They remove and move a whole value, or into itself, which makes a value that is none.
+        const isWhole = one.op === "remove" && one.path === "";
+        const isInside =
+          one.op === "move" &&
+          (one.path === one.from || `${one.path}/`.startsWith(`${one.from}/`) || one.from === "");
+        fc.pre(!isWhole && !isInside && !/__proto__/.test(JSON.stringify(given)));
+        let failure: Error | null = null;
+        try {
+          [failure = null] = rfc6902.applyPatch(theirs, [moved as rfc6902.Operation]);
+        } catch (error) {
+          failure = error as Error;
+        }
+        let mine: Json | undefined;
+        try {
+          mine = patched(deepFreeze(structuredClone(given)), one);
+        } catch (error) {
+          expect(["edit_not_found", "edit_conflict"]).toContain(codeOf(error));
+        }
+        if (mine !== undefined) expect([failure, theirs.doc]).toEqual([null, mine]);
+        // They accept a key as an index.
+        else if (failure === null)
+          expect(one.path + ("from" in one ? one.from : "")).toMatch(/\/\D/);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("keeps a key named __proto__, and shares what stays", () => {
+    const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
+    const made = patched(given, { op: "add", path: "/__proto__/d", value: 3 });
+    expect(JSON.stringify(made)).toBe('{"a":{"b":1},"__proto__":{"c":2,"d":3}}');
+    expect((made as { a: Json }).a).toBe((given as { a: Json }).a);
+  });
+
+  it("says what is there if a path leads nowhere", () => {
+    const at = (path: string) => () => patched({ a: [1], b: 2 }, { op: "remove", path });
+    expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
+    expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
+    expect(at("/b/x/y")).toThrow("/b/x leads nowhere. /b is neither an object nor an array.");
+    expect(at("a")).toThrow('"a" is no JSON Pointer; write e.g. /orders/0/total.');
+  });
+});
+
+describe("the difference of JSON", () => {
+  const member = fc.constantFrom("a", "b", "c", "d");
+  const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
+    tree: fc.oneof(
+      { maxDepth: 3 },
+      fc.integer({ min: 0, max: 3 }),
+      fc.array(tie("tree"), { maxLength: 5 }),
+      fc.dictionary(member, tie("tree"), { maxKeys: 4, noNullPrototype: true }),
+    ),
+  }));
+
+  it("is a diff of the indented texts, which others apply", () => {
+    fc.assert(
+      fc.property(tree, tree, (before, after) => {
+        const diff = new LineDiff(10_000);
+        for (const segment of jsonSegments(before, after)) diff.add(segment);
+        const [old, made] = [before, after].map((one) => `${JSON.stringify(one, null, 2)}\n`);
+        expect(applyPatch(old ?? "", `--- a\n+++ b\n${diff.end().diff}`)).toBe(made);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("of a long array is short", () => {
+    const before = Array.from({ length: 100_000 }, (_, id) => ({ id }));
+    const after = before.with(5_000, { id: -1 });
+    const diff = new LineDiff(60);
+    for (const segment of jsonSegments(before, after)) diff.add(segment);
+    expect(diff.end()).toEqual({
+      diff: `@@ -15000,7 +15000,7 @@
+     "id": 4999
+   },
+   {
+-    "id": 5000
++    "id": -1
+   },
+   {
+     "id": 5001
+`.replace("@@ -15000,7 +15000,7 @@", "@@ -15000,7 +15000,7 @@"),
+    });
+  });
+});
