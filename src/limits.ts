@@ -60,6 +60,7 @@ export const maxShownImages = 4;
 export const maxMessageTextChars = 20_000;
 /** Earlier messages in a prompt. Above it, the oldest turns are in outline only. Agents may change it. */
 export const historyChars = 24_000;
+export const summarizeMs = 60_000;
 /** The last two turns of a prompt, which are not in outline although they exceed `historyChars`. */
 export const maxHistoryChars = 120_000;
 /** Length of a shape in the list of variables. */

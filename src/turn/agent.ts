@@ -6,6 +6,7 @@ import type { Plan } from "../plan/plan.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
+import type { HistoryRecord } from "./history/history-record.ts";
 
 /** An agent: instructions and tools. The runtime supplies the model and the variables. */
 export interface Agent {
@@ -79,6 +80,15 @@ export interface Agent {
    * and their messages are in the variable `$history`. Default: `historyChars`.
    */
   readonly historyChars?: number;
+  /**
+   * Returns a summary of turns, each with its messages, which replaces their lines in the outline if it is not
+   * longer; it is cut there. Called after a turn, not awaited by any, and within `summarizeMs`. What it spends
+   * is not counted. If it fails, the lines stay. Default: the lines stay.
+   */
+  readonly summarize?: (
+    turns: readonly (readonly HistoryRecord[])[],
+    options: { readonly signal: AbortSignal },
+  ) => Promise<string>;
   /** Names the variables in which results are saved. Default: the tool and its most descriptive argument. */
   readonly naming?: Naming;
 }

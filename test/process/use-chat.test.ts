@@ -301,3 +301,18 @@ describe("an offer to upgrade to something else", () => {
     expect(body).toContain("New York");
   });
 });
+
+describe("old turns that are compacted", () => {
+  it("change nothing that a stock client receives, or reads again", async () => {
+    const { chat, data, conversation } = openChat("compacted", "weather");
+    for (let turn = 1; turn <= 6; turn++) {
+      await chat.sendMessage({ text: `What's the weather in NYC? ${turn} ${"x".repeat(9_000)}` });
+      expect(chat.status).toBe("ready");
+    }
+    expect((await fetch(`${conversation}/variables/history/info`)).status).toBe(200);
+    const messages = await messagesOf(conversation);
+    expect(messages).toHaveLength(12);
+    expect(comparable(chat.messages)).toEqual(comparable(messages));
+    expect(JSON.stringify([chat.messages, data])).not.toMatch(/<history>|"history"/u);
+  });
+});

@@ -124,6 +124,8 @@ export function agentOf(world: World): Agent {
     policies: Object.fromEntries(names.map((name) => [name, { approval: TOOLS[name].asks }])),
     outputPath: true,
     variableTools: OWN_TOOLS,
+    // Conversations are short: most turns compact.
+    historyChars: 500,
   };
 }
 

@@ -152,6 +152,19 @@ describe("the messages of a prompt", () => {
     expect(rowsIn(data.history)).toHaveLength(81);
   });
 
+  it("are compacted with their ids: a question that has one of them gets another", () => {
+    const sql = new NodeSql();
+    const { history } = afterTurns(40, dataIn(sql));
+    const again = dataIn(sql).history;
+    for (const known of [history, again]) {
+      for (const id of ["q1", "a1", "q20", "q41"]) expect(known.has(id)).toBe(true);
+      for (const id of ["q42", "a41", ""]) expect(known.has(id)).toBe(false);
+    }
+    again.add({ ...messagesOf(2)[0], id: "a1" });
+    expect(again.newest()?.id).not.toBe("a1");
+    expect(again.get("a1")?.role).toBe("assistant");
+  });
+
   it("cost one row at most", () => {
     const sql = new NodeSql();
     const data = dataIn(sql);

@@ -83,6 +83,7 @@ describe("an outline above its share", () => {
   const lines = Array.from({ length: 10 }, (_, index) => ({
     from: index + 1,
     to: index + 1,
+    seq: 2 * index + 1,
     text: "x".repeat(99),
   }));
 

@@ -1,6 +1,7 @@
 import type { UIMessageChunk } from "ai";
 import { codeIn, codeOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
+import { summarizeOutline } from "../../turn/history/summarize.ts";
 import {
   type EventLog,
   eventVariable,
@@ -77,6 +78,10 @@ export async function attempt<Result>(
       },
     });
     data.events.add(ended(result));
+    const isCurrent = () => context.data === data;
+    const summary = summarizeOutline(data.history, equipped.agent, { isCurrent });
+    // No turn waits for it; if it fails, the outline stays.
+    context.state.waitUntil(summary.catch((error: unknown) => console.error(error)));
     return result;
   } catch (error) {
     const code = codeOf(error);

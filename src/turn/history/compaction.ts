@@ -3,7 +3,14 @@ import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
-import { charsOf, folded, type Outline, outlineLine, type OutlineLine } from "./outline.ts";
+import {
+  charsOf,
+  folded,
+  type Outline,
+  outlineLine,
+  type OutlineLine,
+  summaryLine,
+} from "./outline.ts";
 
 /** The turns that prompts have in outline only. */
 export interface Compacted extends Outline {
@@ -19,6 +26,8 @@ export interface Compacted extends Outline {
   readonly bytes: number;
   /** True if a model had seen untrusted content when it wrote one of the messages. */
   readonly isTainted: boolean;
+  /** Digests of the messages' ids, one after the other. Absent if there are more than `MAX_IDS`. */
+  readonly ids?: string | undefined;
 }
 
 /** A stored message with its size as JSON and its place in the history. */
@@ -45,6 +54,8 @@ export class Compaction {
   readonly #sql: Sql;
   /** Null if nothing is compacted. */
   #compacted: Compacted | null | undefined;
+  /** The compaction whose lines were taken to be summarized. */
+  #taken = 0;
 
   constructor(sql: Sql, isNew: boolean) {
     this.#sql = sql;
@@ -58,6 +69,19 @@ export class Compaction {
       this.#compacted = row === undefined ? null : (JSON.parse(textIn(row, "value")) as Compacted);
     }
     return this.#compacted ?? undefined;
+  }
+
+  /** False if no compacted message has this id. Saves a scan of all messages. */
+  mayHave(id: string): boolean {
+    const { compacted } = this;
+    if (compacted === undefined) return false;
+    const { ids } = compacted;
+    if (ids === undefined) return true;
+    const digest = idDigest(id);
+    for (let at = ids.indexOf(digest); at >= 0; at = ids.indexOf(digest, at + 1)) {
+      if (at % ID_CHARS === 0) return true;
+    }
+    return false;
   }
 
   /** Compacts further messages, oldest first. Writes one row. */
@@ -75,16 +99,22 @@ export class Compaction {
     });
   }
 
+  /** Returns the newest lines, which no summary has replaced. Once for each compaction. */
+  takeLines(): readonly OutlineLine[] {
+    const { version = 0, lines = [] } = this.compacted ?? {};
+    if (version === this.#taken) return [];
+    this.#taken = version;
+    return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
+  }
+
   /** Replaces lines by a summary of their turns, unless they have changed meanwhile. Writes one row. */
   summarize(lines: readonly OutlineLine[], text: string): void {
     const { compacted } = this;
     const at = compacted?.lines.findIndex(({ from }) => from === lines[0]?.from) ?? -1;
-    const [first, last] = [lines[0], lines.at(-1)];
-    if (compacted === undefined || at < 0 || first === undefined || last === undefined) return;
+    const summary = summaryLine(lines, text);
+    if (compacted === undefined || at < 0 || summary === undefined) return;
     const current = compacted.lines.slice(at, at + lines.length);
     if (JSON.stringify(current) !== JSON.stringify(lines)) return;
-    const isTainted = lines.some((line) => line.isTainted === true);
-    const summary = { from: first.from, to: last.to, text, ...(isTainted && { isTainted }) };
     this.#write({ ...compacted, lines: compacted.lines.toSpliced(at, lines.length, summary) });
   }
 
@@ -93,6 +123,7 @@ export class Compaction {
     if (this.compacted === undefined) return;
     this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
     this.#compacted = null;
+    this.#taken = 0;
   }
 
   /** Discards the state in memory after a rollback. */
@@ -112,32 +143,48 @@ export class Compaction {
 
 const KEY = "outline";
 
+const MAX_IDS = 10_000;
+const ID_CHARS = 4;
+
+/** One of 1,679,616 texts of `ID_CHARS` characters, by FNV-1a. */
+function idDigest(id: string): string {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
+  return (hash >>> 0).toString(36).padStart(ID_CHARS, "0").slice(-ID_CHARS);
+}
+
 /** Adds messages to what is compacted. Holds the lines of the outline, and one turn. */
 class Added {
   readonly #maxChars: number;
   #lines: readonly OutlineLine[];
   #turn: HistoryRecord[] = [];
+  /** The first message of the turn. */
+  #first = 0;
   #isTaintedTurn = false;
-  #sums: Pick<Compacted, "seq" | "turns" | "chars" | "bytes" | "isTainted">;
+  #sums: Pick<Compacted, "seq" | "turns" | "chars" | "bytes" | "isTainted" | "ids">;
 
   constructor(before: Compacted | undefined, maxChars: number) {
     const { seq = 0, turns = 0, chars = 1, bytes = 1, isTainted = false } = before ?? {};
     this.#maxChars = maxChars;
     this.#lines = before?.lines ?? [];
-    this.#sums = { seq, turns, chars, bytes, isTainted };
+    const ids = before === undefined ? "" : before.ids;
+    this.#sums = { seq, turns, chars, bytes, isTainted, ids };
   }
 
   add({ seq, message }: SizedMessage): void {
     if (message.role === "user") this.#endTurn();
     const turns = this.#sums.turns + (message.role === "user" ? 1 : 0);
     const record = historyRecord(message, turns);
+    if (this.#turn.length === 0) this.#first = seq;
     this.#turn.push(record);
     this.#isTaintedTurn ||= message.tainted === true;
     const json = JSON.stringify(record);
-    const { chars, bytes, isTainted } = this.#sums;
+    const { chars, bytes, isTainted, ids } = this.#sums;
     // Each record takes a comma or the closing bracket too.
     const sizes = { chars: chars + json.length + 1, bytes: bytes + byteLength(json) + 1 };
-    this.#sums = { seq, turns, ...sizes, isTainted: isTainted || message.tainted === true };
+    const known = seq > MAX_IDS || ids === undefined ? undefined : `${ids}${idDigest(message.id)}`;
+    const tainted = isTainted || message.tainted === true;
+    this.#sums = { seq, turns, ...sizes, isTainted: tainted, ids: known };
   }
 
   end() {
@@ -148,8 +195,10 @@ class Added {
   #endTurn(): void {
     const [first] = this.#turn;
     if (first === undefined) return;
+    const { turn } = first;
     const isTainted = this.#isTaintedTurn && { isTainted: true as const };
-    const line = { from: first.turn, to: first.turn, text: outlineLine(this.#turn), ...isTainted };
+    const text = outlineLine(this.#turn);
+    const line = { from: turn, to: turn, seq: this.#first, text, ...isTainted };
     this.#lines = folded([...this.#lines, line], this.#maxChars);
     this.#turn = [];
     this.#isTaintedTurn = false;

@@ -90,7 +90,7 @@ export class History {
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "summarize"> {
+  get compaction(): Pick<Compaction, "compacted" | "takeLines" | "summarize"> {
     return this.#compaction;
   }
 
@@ -194,8 +194,12 @@ export class History {
     return { messages, ...(hasMore && first !== undefined ? { next: first.id } : {}) };
   }
 
+  /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
   has(id: string): boolean {
-    return this.#seqOf(id) > 0;
+    const recent = this.#recent.after(this.#lastCompacted);
+    if (recent.some(({ message }) => message.id === id)) return true;
+    const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
+    return (hasRest || this.#compaction.mayHave(id)) && this.#seqOf(id) > 0;
   }
 
   get(id: string): StoredMessage | undefined {

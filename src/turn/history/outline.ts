@@ -13,7 +13,10 @@ export interface OutlineLine {
   /** The first and the last turn that it stands for. */
   readonly from: number;
   readonly to: number;
+  /** The first message of them. */
+  readonly seq: number;
   readonly text: string;
+  readonly isSummary?: true;
   /** True if a model had seen untrusted content when it wrote what the line repeats. */
   readonly isTainted?: true;
 }
@@ -68,6 +71,17 @@ function listed(calls: readonly RecordedCall[], room: number): string {
     if (text.length <= room) return text;
   }
   return "";
+}
+
+/** A summary in place of lines, at most as long as they are. */
+export function summaryLine(lines: readonly OutlineLine[], text: string): OutlineLine | undefined {
+  const [first, last] = [lines[0], lines.at(-1)];
+  if (first === undefined || last === undefined) return undefined;
+  const { from, seq } = first;
+  const head = `${from} to ${last.to}, summary: `;
+  const isTainted = lines.some((line) => line.isTainted === true) && { isTainted: true as const };
+  const summary = startOf(text, Math.max(charsOf(lines) - head.length - 1, 0));
+  return { from, to: last.to, seq, text: `${head}${summary}`, isSummary: true, ...isTainted };
 }
 
 /** Leaves out the oldest lines of an outline of more than `maxChars`, so that half of it is left. */
