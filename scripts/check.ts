@@ -15,7 +15,7 @@ const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "scripts/bundle/wrangler.toml",
-    maxKiB: 196,
+    maxKiB: 197,
   },
   { name: "deployable Worker", config: "wrangler.toml", maxKiB: 399 },
 ];
