@@ -17,11 +17,11 @@ const bundles = [
     config: "scripts/bundle/wrangler.toml",
     maxKiB: 197,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 399 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 409 },
 ];
 
 /** The client code that a page loads. */
-const MAX_CLIENT_BYTES = 3_232;
+const MAX_CLIENT_BYTES = 3_248;
 
 /** All files that a browser loads for the page, including lazy ones. */
 const MAX_PAGE_KIB = 200;

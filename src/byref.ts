@@ -8,6 +8,8 @@ export { anthropicModels, openaiCompatibleModels, openaiModels } from "./edge/mo
 export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
+export { queries, type QuerySupport } from "./edge/routes/queries.ts";
+export { TablesObject as Tables } from "./edge/tables/tables.ts";
 export { transfers } from "./edge/routes/transfer.ts";
 export { planSupport, type PlanSupport } from "./edge/routes/plans.ts";
 export { csvRecords } from "./store/bytes/csv-records.ts";

@@ -13,6 +13,7 @@ import {
   openaiCompatibleModels,
   openaiModels,
   planSupport,
+  queries,
   runCode,
   templates,
   transfers,
@@ -34,6 +35,7 @@ const runtime = createRuntime({
   transfer: transfers,
   files: fileEndpoints,
   csv: csvRecords,
+  queries,
   jwt: jwtAuthenticator,
 });
 
@@ -42,5 +44,8 @@ export class Conversation extends runtime.Conversation {}
 
 /** The conversations of one tenant, bound as `DIRECTORY`. */
 export class Directory extends runtime.Directory {}
+
+/** The tables of one conversation's queries, bound as `TABLES`. */
+export { Tables } from "./byref.ts";
 
 export default runtime.worker;

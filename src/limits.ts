@@ -237,19 +237,20 @@ export const maxTransferFiles = 5_000;
 export const maxTargetPathChars = 1_200;
 /** Length of a search query. */
 export const maxQueryChars = 200;
-/** Size of a compiled pattern, before and after its counts are expanded. */
-export const maxPatternSteps = 400;
-export const maxPatternParts = 4_000;
-/** A count in a pattern, `{1,50}`. */
-export const maxPatternCount = 50;
-/** Characters that one search reads, multiplied by the cost of its pattern per character. */
+/** Characters that one search reads. */
 export const maxSearchWork = 67_108_864;
-/** Characters that one call may read. Reading them blocks the conversation. */
-export const maxFilteredChars = 33_554_432;
-/** Fields that one filter compares. */
-export const maxFilterConditions = 50;
-/** Length of a text that a filter searches for with `contains`. */
-export const maxPieceChars = 65_536;
+/** A query: length of its SQL, records, rows that it may visit (20 million take a second), steps of a recursion. */
+export const maxStatementChars = 16_384;
+export const maxQueryRecords = 100_000;
+export const maxQueryVisits = 50_000_000;
+export const maxRecursionSteps = 100_000;
+/** A table: keys of records that are columns, a row as JSON, rows that are stored in one row of SQLite. */
+export const maxQueryColumns = 500;
+export const maxQueryRowBytes = 1_899_000;
+export const maxQueryChunkBytes = 1_900_000;
+/** Rows up to which a table that is queried again is stored row by row; idle time until tables are dropped. */
+export const maxIndexedRows = 20_000;
+export const queryIdleMs = 3_600_000;
 /** Length of a file path in a conversation. */
 export const maxFilePathChars = 200;
 /** Redirects that `publicFetch` follows. */

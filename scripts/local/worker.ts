@@ -16,4 +16,4 @@ export class Conversation extends Deployed {
   }
 }
 
-export { default, Directory } from "../../src/index.ts";
+export { default, Directory, Tables } from "../../src/index.ts";

@@ -2,6 +2,10 @@ import type * as sqlite from "node:sqlite";
 import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../store/rows/sql.ts";
 
+export function hasNodeSqlite(): boolean {
+  return globalThis.process?.getBuiltinModule?.("node:sqlite") !== undefined;
+}
+
 /** Node's SQLite. Throws in Workers and in Node before 22.13, which do not have it. */
 export function nodeSqlite(): typeof sqlite {
   // Not imported, because bundlers for other platforms do not know the module.

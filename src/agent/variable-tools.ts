@@ -5,6 +5,11 @@ import { jsonSchemaNow } from "../tool/tool-input.ts";
 import { runtimeToolSchema, wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import type { AnyTool, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { QueryEngine } from "../tool/query/query-engine.ts";
+import { queryTool } from "../tool/query/query-tool.ts";
+import { nodeQueryEngine } from "./node-query-engine.ts";
+import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";
 import { wrap } from "./wrap-tools.ts";
 
@@ -13,7 +18,7 @@ export type VariableToolName =
   | "list_variables"
   | "read_variable"
   | "search_variable"
-  | "filter_variable"
+  | "query_variables"
   | "set_variable"
   | "delete_variable";
 
@@ -25,7 +30,7 @@ export interface VariableToolsOptions<Name extends VariableToolName> extends Wra
 
 /**
  * Returns the tools with which a model looks into its variables and changes them, beside the tools of
- * `wrapTools`. Sealed values are refused.
+ * `wrapTools`. Sealed values are refused. `query_variables` needs `node:sqlite`: Node 22.13 or newer.
  */
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
@@ -33,10 +38,21 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   const { only } = options;
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
-  const tools = runtimeTools().filter(isChosen);
+  const tools = [...runtimeTools(), ...queryTools(options)].filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, options)]);
-  // `runtimeTools` has a tool of each name.
+  // There is a tool of each name, apart from `query_variables` in older Nodes.
   return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
+}
+
+/** One engine for each store, because tables are known by the names of variables. */
+const engines = new WeakMap<VariableStore, QueryEngine>();
+
+/** None without `node:sqlite`. */
+function queryTools(wrap: WrapOptions): readonly RuntimeTool[] {
+  if (!hasNodeSqlite()) return [];
+  const engine = engines.get(wrap.store) ?? nodeQueryEngine();
+  engines.set(wrap.store, engine);
+  return [queryTool({ engine, wrap })];
 }
 
 function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {

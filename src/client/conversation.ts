@@ -4,7 +4,7 @@ import type { RunView } from "../edge/plans/plan-view.ts";
 import type { Interpolation } from "../reference/resolve.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
-import type { Json } from "../value/json.ts";
+import type { Json, JsonObject } from "../value/json.ts";
 import type { Connection } from "./connection.ts";
 import { ClientFiles } from "./files.ts";
 import { follow } from "./follow.ts";
@@ -133,6 +133,11 @@ export class ClientConversation {
   /** `syntax` defaults to mustache. */
   interpolate(text: string, syntax?: "dollar" | "mustache" | "dagger"): Promise<Interpolation> {
     return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
+  }
+
+  /** Runs one SQL SELECT over variables, which are its tables. */
+  query(sql: string): Promise<readonly JsonObject[]> {
+    return this.#connection.ask("POST", "/query", { json: { sql } });
   }
 
   /** Yields the events after the event `after`, then new events until the reader stops. */

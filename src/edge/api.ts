@@ -6,6 +6,7 @@ import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { PlanSupport } from "./routes/plans.ts";
 import type { FileEndpoints } from "./routes/files.ts";
+import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
 import { directoryEndpoint, ticketBody, ticketEndpoint } from "./routes/worker.ts";
@@ -16,11 +17,12 @@ export interface ApiOptions {
   readonly plans?: PlanSupport | undefined;
   readonly transfer?: Transfers | undefined;
   readonly files?: FileEndpoints | undefined;
+  readonly queries?: QuerySupport | undefined;
 }
 
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
-export function apiOf({ plans, transfer, files }: ApiOptions): Required<Api> {
-  return mergedApi([transfer?.api, coreApi, files?.api, plans?.api ?? WITHOUT_PLANS]);
+export function apiOf({ plans, transfer, files, queries }: ApiOptions): Required<Api> {
+  return mergedApi([transfer?.api, coreApi, files?.api, queries?.api, plans?.api ?? WITHOUT_PLANS]);
 }
 
 /** The endpoints of every application. */

@@ -19,6 +19,8 @@ export interface Bindings {
   readonly DIRECTORY?: DurableObjectNamespace;
   /** Stores files, and values too large for rows. Without it values stay in the object, up to its quota. */
   readonly BLOBS?: R2Bucket;
+  /** Runs queries, one object for each conversation. Without it variables cannot be queried. */
+  readonly TABLES?: DurableObjectNamespace;
   /** Rate limit, checked for each request by tenant. Without it requests are not limited. */
   readonly RATE_LIMIT?: RateLimit;
   /** Runs code written by models. Without it there is no `run_code`. */

@@ -6,7 +6,10 @@ import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { QueryEngine } from "../tool/query/query-engine.ts";
+import type { RanQuery } from "../tool/query/query-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
@@ -38,6 +41,25 @@ export interface ConversationSetup extends AgentSetup {
   /** Absent: no plans. */
   readonly plans?: PlanParts | undefined;
   readonly transfer?: TransferParts | undefined;
+  /** Absent: no queries. */
+  readonly queries?: QueryParts | undefined;
+}
+
+/** The part of queries that every conversation uses. */
+export interface QueryParts {
+  readonly open: (context: ConversationContext) => ConversationQueries;
+}
+
+/** A conversation's queries. */
+export interface ConversationQueries {
+  /** Undefined if there is no place for tables. */
+  readonly engine: QueryEngine | undefined;
+  /** Undefined without an engine. */
+  toolFor(wrap: WrapOptions): RuntimeTool | undefined;
+  /** Adds a query to the audit log. */
+  log(query: RanQuery): void;
+  /** Drops the tables of variables that must not be tables any more. */
+  watch(data: ConversationData): void;
 }
 
 /** The parts of plan support that every conversation uses. */
@@ -86,6 +108,8 @@ export class ConversationContext {
   readonly telemetry: Telemetry;
   /** Undefined if the tenant's spend is not limited. */
   readonly leases: QuotaService | undefined;
+  /** Undefined in an application without queries. */
+  readonly queries: ConversationQueries | undefined;
   /** Services for the runtime's own tools. */
   readonly services: PlatformServices;
   #data: ConversationData | undefined;
@@ -108,6 +132,7 @@ export class ConversationContext {
     this.index = new ConversationIndex(this);
     this.telemetry = new Telemetry(this);
     this.leases = leasesOf(this, setup.spendLimits);
+    this.queries = setup.queries?.open(this);
     this.services = servicesOf(this);
     this.deletion.onMarked(() => {
       this.#data = undefined;
@@ -155,6 +180,7 @@ export class ConversationContext {
     const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
     const onAccess = this.#flushAccessSoon;
     const data = new ConversationData(sql, { bucket, retention, csv: setup.csv, onAccess });
+    this.queries?.watch(data);
     data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
       setup.plans?.endRuns(data);
@@ -206,7 +232,7 @@ export class ConversationContext {
 }
 
 function servicesOf(context: ConversationContext): PlatformServices {
-  const { env, prefix, setup } = context;
+  const { env, prefix, setup, queries } = context;
   const { code, plans } = setup;
   const files = filesIn(env, prefix, (file) =>
     context.data?.events.add({ type: "file.saved", file }),
@@ -219,6 +245,7 @@ function servicesOf(context: ConversationContext): PlatformServices {
     }),
     findAgent: (name) => chooseAgent(setup, context.settings, name),
     ...(files && { files }),
+    ...(queries && { queryTool: (wrap) => queries.toolFor(wrap) }),
   };
 }
 

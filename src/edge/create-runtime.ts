@@ -14,6 +14,7 @@ import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { Settings } from "./settings.ts";
 import type { FileEndpoints } from "./routes/files.ts";
+import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 
 /**
@@ -37,6 +38,11 @@ export interface RuntimeOptions {
   readonly files?: FileEndpoints;
   /** `csvRecords`, which reads CSV as an array of records. Default: CSV is stored as bytes. */
   readonly csv?: RecordsFormat;
+  /**
+   * `queries`, for SQL over variables, by models and over HTTP, where `TABLES` is bound to the class `Tables`.
+   * Default: not supported.
+   */
+  readonly queries?: QuerySupport;
   /** Size limit of variables, and retention times. Default: `limits.ts`. */
   readonly retention?: Retention;
   /**
@@ -76,12 +82,13 @@ export function createRuntime({
   transfer,
   files,
   csv,
+  queries,
   retention = {},
   spend = {},
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
-  const routes = conversationRoutes(apiOf({ plans, transfer, files }));
+  const routes = conversationRoutes(apiOf({ plans, transfer, files, queries }));
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
@@ -94,6 +101,7 @@ export function createRuntime({
     plans,
     transfer,
     csv,
+    queries,
     retention,
     spendLimits: spend,
     routes,
@@ -103,6 +111,6 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  const worker = createApp({ agents, authenticator, plans, transfer, files });
+  const worker = createApp({ agents, authenticator, plans, transfer, files, queries });
   return { worker, Conversation, Directory: DirectoryObject };
 }

@@ -4,6 +4,7 @@ import type * as z from "zod";
 import type { Lookup } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import type { Unresolved } from "../reference/expand.ts";
+import type { Syntax } from "../reference/reference.ts";
 import type { Variables } from "../store/variable-store.ts";
 import type { Labels } from "../store/labels.ts";
 import type { Prepare } from "./prepared-save.ts";
@@ -35,6 +36,8 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly effects?: Effects;
   /** The parameters that name variables which the tool writes. Default: none. */
   readonly writes?: readonly string[];
+  /** Returns the texts in an input that name variables which the tool reads, beside those of `name`. Default: none. */
+  reads?(input: Readonly<Record<string, Json>>, syntaxes: readonly Syntax[]): readonly string[];
   /** Default: `variable`. A tool that is not offered yet works all the same when it is called. */
   readonly offeredFrom?: PromptStage;
   /** True if the model may choose with `_outputPath` where the result is saved. Default: false. */

@@ -1,9 +1,10 @@
-import { compact, type Json } from "../value/json.ts";
+import { compact, isJsonObject, type Json } from "../value/json.ts";
 import { jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
 import type { Lookup } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";
+import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { flowOf, textsIn } from "./flow-of-call.ts";
@@ -57,10 +58,13 @@ export async function wrapRuntimeTool(
     target: extended !== undefined,
     parameters: declaredIn(extended ?? schema),
     names: (input) => ({
-      read: textsIn(
-        input,
-        NAMING.filter((parameter) => !writes.includes(parameter)),
-      ),
+      read: [
+        ...textsIn(
+          input,
+          NAMING.filter((parameter) => !writes.includes(parameter)),
+        ),
+        ...readBy(tool, input, options),
+      ],
       written: textsIn(input, writes),
     }),
     variables({ scope, toolCallId }) {
@@ -98,6 +102,10 @@ const BOUNDS: ReadonlySet<string> = new Set(
   ),
 );
 
+function readBy(tool: RuntimeTool, input: Json, { syntaxes }: WrapOptions): readonly string[] {
+  return isJsonObject(input) ? (tool.reads?.(input, pickSyntaxes(syntaxes)) ?? []) : [];
+}
+
 /** Parameters of built-in tools that name variables. */
 const NAMING = ["name", "key", "variables"];
 
@@ -116,7 +124,8 @@ async function inputOf(tool: RuntimeTool, written: Json, calling: Calling): Prom
   const store = new ScopedStore(calling.options.store, calling.call.scope);
   const conversation = calling.call.scope?.inherits === undefined ? [] : [calling.options.store];
   const checked = await checkInput(tool, written, { unresolved: [], readonly: false });
-  const names = await namesIn(written, { ...calling.options, store, conversation });
+  const read = readBy(tool, written, calling.options);
+  const names = await namesIn(written, { ...calling.options, store, conversation, read });
   // An approval covers the current versions of the variables that the tool will read.
   const versions = names.map((name) => [
     name,
@@ -129,18 +138,20 @@ interface Naming extends Pick<WrapOptions, "syntaxes"> {
   readonly store: Variables;
   /** In a run: the conversation's variables, whose places the run may inherit. */
   readonly conversation: readonly Variables[];
+  /** Names that the tool finds in its input. */
+  readonly read: readonly string[];
 }
 
 /** Returns the variables that a call names, and those that it refers to. */
 async function namesIn(
   given: Json,
-  { store, conversation, syntaxes }: Naming,
+  { store, conversation, syntaxes, read }: Naming,
 ): Promise<readonly string[]> {
   const names = new Set<string>();
   const add = (name: string) => {
     if ([store, ...conversation].some((from) => from.glance(name) !== undefined)) names.add(name);
   };
-  for (const text of textsIn(given, NAMING)) add(nameIn(text));
+  for (const text of [...textsIn(given, NAMING), ...read]) add(nameIn(text));
   const recordName: Lookup = ({ name }) => {
     add(name);
     return { found: true, value: "" };

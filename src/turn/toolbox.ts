@@ -19,6 +19,8 @@ export interface PlatformServices {
   readonly code?: MakeCodeTool | undefined;
   /** The bucket of `export_variable`. Without it, there is no such tool. */
   readonly files?: Files;
+  /** Creates `query_variables`. Without it, there is no such tool. */
+  readonly queryTool?: (wrap: WrapOptions) => RuntimeTool | undefined;
   /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
   /** Formats of plans that may run here. */
@@ -53,7 +55,7 @@ export class Toolbox {
   ): Promise<Toolbox> {
     const { adapt, showsAll = false } = services;
     const given = await wrapTools(agent.tools, options);
-    const own = ownTools(options, { ...services, callable: given });
+    const own = await ownTools(options, { ...services, agent, callable: given });
     const chosen = own.filter(({ name }) => isOffered(name, agent) && !given.has(name));
     const asking = delegateTools(agent, options, services);
     const tags = tagsOf(agent);
@@ -151,17 +153,22 @@ function proposingTools(agent: Agent, { planTool }: PlatformServices): readonly 
 }
 
 interface Callable extends Pick<ToolboxOptions, "onCall"> {
+  readonly agent: Agent;
   readonly callable: ReadonlyMap<string, WrappedTool>;
 }
 
-function ownTools(
-  { toolMs }: WrapOptions,
-  { code, files, callable, onCall }: PlatformServices & Callable,
-): readonly RuntimeTool[] {
-  const tools = variableTools(files === undefined ? {} : { files });
+async function ownTools(
+  options: WrapOptions,
+  { code, files, callable, onCall, queryTool, agent }: PlatformServices & Callable,
+): Promise<readonly RuntimeTool[]> {
+  const { toolMs } = options;
+  const query = queryTool?.(options);
+  const queries = query === undefined || !isOffered(query.name, agent) ? [] : [query];
+  const tools = [...variableTools(files === undefined ? {} : { files }), ...queries];
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
-  const runCode = code({ tools: () => callable, onCall, ...time });
+  const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...callable]);
+  const runCode = code({ tools: () => inCode, onCall, ...time });
   // Code that crashed the process would crash it again in each attempt.
   return [...tools, { ...runCode, effects: "once" }];
 }

@@ -77,6 +77,19 @@ const value: fc.Arbitrary<Json> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(reference, reference).map(([a, b]): Json => ({ a, b: [b] })) },
   { weight: 1, arbitrary: leaf },
 );
+/** What a model may ask of a table that may be sealed: all of it must fail alike. */
+const queries = [
+  "SELECT count(*) AS n FROM TABLE",
+  "SELECT * FROM TABLE LIMIT 1",
+  "SELECT * FROM PART",
+  "SELECT name FROM orders, TABLE WHERE age > 0",
+  "SELECT 1 AS n WHERE 'Ada' IN TABLE",
+  "SELECT no_such_column FROM PART",
+  "SELECT * FROM orders WHERE id = VALUE",
+  "SELECT * FROM orders LIMIT VALUE",
+  "SELECT VALUE AS v",
+  "WITH t AS (SELECT * FROM PART) SELECT count(*) AS n FROM t, t AS u",
+];
 /** Conditions on sealed data, and what code can do with the answer. */
 const condition = fc.constantFrom(
   "patients[0].name > 'B'",
@@ -156,12 +169,21 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
     input: fc.record({ place: value, _outputPath: fc.constant("$note || $kept") }),
   }),
   fc.record({
-    tool: fc.constant("filter_variable"),
-    input: fc.record({
-      name: fc.tuple(name, path).map(([one, rest]) => one + rest),
-      where: fc.record({ name: fc.oneof(value, fc.record({ gt: value })) }),
-      saveAs: fc.constantFrom("kept", "list"),
-    }),
+    tool: fc.constant("query_variables"),
+    input: fc.record(
+      {
+        sql: fc
+          .tuple(fc.constantFrom(...queries), name, path, reference)
+          .map(([sql, one, rest, other]) =>
+            sql
+              .replaceAll("TABLE", one)
+              .replaceAll("PART", `$${one}${rest}`)
+              .replaceAll("VALUE", other),
+          ),
+        saveAs: fc.constantFrom("kept", "list"),
+      },
+      { requiredKeys: ["sql"] },
+    ),
   }),
   fc.record({
     tool: fc.constantFrom("read_variable"),

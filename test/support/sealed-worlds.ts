@@ -2,7 +2,9 @@ import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool } from "ai";
 import fc from "fast-check";
 import * as z from "zod";
+import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
+import { queryTool } from "../../src/tool/query/query-tool.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -61,11 +63,13 @@ async function sentIn(
   { made, isTagged = false, asked: call = ECHO, kept }: Said,
 ): Promise<readonly string[]> {
   const files = new MemoryFiles();
+  const engine = nodeQueryEngine();
   const asked: string[] = [];
   const chat = new Conversation({
     agent: isTagged ? { ...agent, toolCalls: capabilityTags } : agent,
     services: {
       files,
+      queryTool: (wrap) => queryTool({ engine, wrap }),
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
       findAgent: () => {
         const model = scriptedModel([

@@ -8,7 +8,6 @@ import { interpolate } from "../../src/reference/resolve.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { RuntimeTool } from "../../src/tool/runtime-tool.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-import { filterVariable } from "../../src/tool/variables/filter-variable.ts";
 import { readVariable } from "../../src/tool/variables/read-variable.ts";
 import { searchVariable } from "../../src/tool/variables/search-variable.ts";
 import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
@@ -195,29 +194,6 @@ const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
   [
     "tool calls of a step: 100 projections",
     () => calledWith(list(100, (n) => `$rows[${n}:][*].t[*][*]`).map((a) => ({ a }))),
-  ],
-  [
-    "filter: fifty deep comparisons for each row",
-    () =>
-      runtime(filterVariable, {
-        name: "rows",
-        saveAs: "kept",
-        where: Object.fromEntries(
-          list(50, (n) => `["t"]${n === 0 ? "" : `[${n - 50}:]`}`).map((key) => [
-            key,
-            { ne: [[1]] },
-          ]),
-        ),
-      }),
-  ],
-  [
-    "filter: slices of slices for each row",
-    () =>
-      runtime(filterVariable, {
-        name: "rows",
-        saveAs: "kept",
-        where: { [`t${slices}`]: { ne: null } },
-      }),
   ],
   [
     "search: slices of slices below each row",

@@ -24,7 +24,6 @@ describe("what a run has of its own, to a model outside of it", () => {
   it.each([
     ["read_variable", { name: "state_r1" }],
     ["search_variable", { name: "state_r1", query: "run" }],
-    ["filter_variable", { name: "state_r1", where: { x: "run" }, saveAs: "found" }],
     ["delete_variable", { name: "state_r1" }],
   ])("is unknown to %s", async (name, input) => {
     const store = await conversation();

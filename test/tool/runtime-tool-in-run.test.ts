@@ -75,8 +75,6 @@ describe("a name in a run", () => {
     await outputOf("set_variable", { name: "kept", value: 1 }, { store });
     expect(await store.read("mine_r1")).toEqual({ a: [7] });
     expect(store.info("mine_r1")?.scope).toBe("run");
-    const filtered = { name: "mine", path: ".a", where: { $: { gt: 6 } }, saveAs: "state" };
-    await outputOf("filter_variable", filtered, { store });
     store.endRun("r1");
     expect(store.list().map(({ name }) => name)).toEqual(["state", "rows", "kept"]);
     expect(await store.read("state")).toEqual({ x: "the conversation's" });

@@ -11,37 +11,17 @@ async function search(text: string, input: Readonly<Record<string, Json>>): Prom
 }
 
 describe("a query", () => {
-  it.each([
-    ["a(?=b)", "(? … )"],
-    ["(?<name>a)", "(? … )"],
-    ["a\\1", "\\1"],
-    ["\\bword", "\\b"],
-    ["[b-a]", "the range b-a"],
-    ["[a-\\d]", "the range a-\\"],
-    ["[ab", "an end that is too early"],
-    ["(ab", "a ( without its )"],
-    ["ab)", "a ) without its ("],
-    ["a|*", "a * with nothing before it"],
-    ["a{51}", "a { that is no count up to 50"],
-    ["a{3,2}", "a { that is no count up to 50"],
-  ])("that is no pattern is refused, and told why: %s", async (query, message) => {
-    await expect(search("ab", { query, pattern: true })).rejects.toMatchObject({
-      code: "invalid_tool_input",
-      message: expect.stringContaining(`The pattern has ${message}`) as string,
-    });
-  });
-
-  it.each([false, true])("has at most 200 characters (pattern: %s)", async (pattern) => {
+  it("has at most 200 characters", async () => {
     const text = "a".repeat(300);
-    expect(await search(text, { query: "a".repeat(200), pattern })).toMatchObject({ total: 1 });
-    await expect(search(text, { query: "a".repeat(201), pattern })).rejects.toMatchObject({
+    expect(await search(text, { query: "a".repeat(200) })).toMatchObject({ total: 1 });
+    await expect(search(text, { query: "a".repeat(201) })).rejects.toMatchObject({
       code: "invalid_tool_input",
     });
   });
 
   it("of half a character finds none, and one behind a letter that grows is where it is", () => {
     const find = (query: string, text: string) => {
-      const found = matcherFor(query, { isPattern: false, matchCase: false }).find(text, 0);
+      const found = matcherFor(query, { matchCase: false }).find(text, 0);
       return found === undefined ? undefined : text.slice(found.start, found.end);
     };
     expect(find("\ud83d", "a😀b")).toBeUndefined();

@@ -48,7 +48,7 @@ describe("a model learns nothing", () => {
 
   it.each([
     call("search_variable", { name: "kept", query: "aaa" }),
-    call("filter_variable", { name: "kept", where: { $: "aaaaaa" }, saveAs: "list" }),
+    call("query_variables", { sql: "SELECT * FROM kept WHERE value = 'aaaaaa'", saveAs: "list" }),
   ])("from $tool on what becomes sealed while it reads", async (reading) => {
     const kept = Array.from({ length: 40_000 }, (_, index) => `${index} ${"x".repeat(30)}`);
     const steps = [

@@ -17,6 +17,7 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "variable.updated": "changed",
   "variable.deleted": "deleted",
   "variable.evicted": "went",
+  "variables.queried": "Variables were queried",
   "file.saved": "saved",
   "file.deleted": "deleted",
   "tool.called": "called",

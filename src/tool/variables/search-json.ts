@@ -81,8 +81,7 @@ function* hitsBelow(search: JsonSearch, path: Path, value: Json): Generator<Hit>
   if (search.isOver()) return;
   if (isScalar(value)) {
     const text = typeof value === "number" ? String(value) : value;
-    const match =
-      typeof text === "string" ? search.matcher.find(text, 0, search.isOver) : undefined;
+    const match = typeof text === "string" ? search.matcher.find(text, 0) : undefined;
     if (match !== undefined && typeof text === "string") yield hit(search, path, { text, match });
     return;
   }

@@ -29,7 +29,6 @@ const inputSchema = z.object({
   name: z.string(),
   query: z.string(),
   path: z.string().optional(),
-  pattern: z.boolean().optional(),
   match_case: z.boolean().optional(),
   top_k: z.int().min(1).max(limits.maxSearchHits).optional(),
   offset: z.int().min(0).max(MAX_COUNT).optional(),
@@ -38,7 +37,7 @@ const inputSchema = z.object({
 export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
-    description: "Find text, or a regex (pattern: true), in a variable. `next` searches on.",
+    description: "Find text in a variable. `next` searches on.",
     offeredFrom: "text",
     inputSchema,
     async execute(input, { store }) {
@@ -48,12 +47,11 @@ export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions
         throw new ByrefError("bad_value", `$${info.name} is bytes, and has no text.`);
       }
       const matcher = matcherFor(input.query, {
-        isPattern: input.pattern === true,
         matchCase: input.match_case === true,
       });
-      const { query, pattern, match_case, top_k } = input;
+      const { query, match_case, top_k } = input;
       const path = target.path.length === 0 ? undefined : formatPath(target.path);
-      const repeated = compact({ name: info.name, query, path, pattern, match_case, top_k });
+      const repeated = compact({ name: info.name, query, path, match_case, top_k });
       const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
       const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
       await inspect(info, target, () => run(store, search));

@@ -27,12 +27,22 @@ export interface Sequence {
 /** The value of a target: a sequence, or a value of another kind. */
 export type Part = { readonly sequence: Sequence } | { readonly value: Json };
 
-/** Returns the value of a target. A value that is stored as a sequence is not loaded. */
-export async function partAt(store: Variables, target: Target): Promise<Part> {
+/** Reads the value of a target, if the reader may have it. */
+export type ReadTarget = (store: Variables, target: Target) => Promise<Json>;
+
+/**
+ * Returns the value of a target. A value that is stored as a sequence is not loaded. `read` decides what may be
+ * read. Default: what a model may see.
+ */
+export async function partAt(
+  store: Variables,
+  target: Target,
+  read: ReadTarget = valueAt,
+): Promise<Part> {
   const info = existing(store, target.name);
   const bounds = sliceOf(info, target.path);
-  if (bounds !== undefined) return { sequence: stored(store, info, bounds) };
-  const value = await valueAt(store, target);
+  if (bounds !== undefined) return { sequence: stored(store, info, { bounds, read }) };
+  const value = await read(store, target);
   if (isJsonArray(value)) return { sequence: inArray(store, target, value) };
   return typeof value === "string" ? { sequence: inText(value, target) } : { value };
 }
@@ -43,6 +53,11 @@ export async function partAt(store: Variables, target: Target): Promise<Part> {
  */
 export async function valueAt(store: Variables, target: Target): Promise<Json> {
   readable(store, target.name);
+  return anyValueAt(store, target);
+}
+
+/** Reads the value whatever its visibility. Throws the errors of `resolveReferences`. */
+export async function anyValueAt(store: Variables, target: Target): Promise<Json> {
   const reading = await store.readPath(target.name, target.path);
   if (reading === undefined) {
     existing(store, target.name);
@@ -65,7 +80,11 @@ function isSlice(segment: Segment): segment is { readonly from?: number; readonl
   return !("key" in segment) && !("index" in segment) && !("each" in segment);
 }
 
-function stored(store: Variables, info: VariableInfo, bounds: Bounds): Sequence {
+function stored(
+  store: Variables,
+  info: VariableInfo,
+  { bounds, read }: { readonly bounds: Bounds; readonly read: ReadTarget },
+): Sequence {
   const type = info.type === "array" ? "array" : "string";
   return {
     type,
@@ -74,7 +93,7 @@ function stored(store: Variables, info: VariableInfo, bounds: Bounds): Sequence 
     slice: async (from, to) => {
       if (from >= to) return type === "array" ? [] : "";
       const path = [{ from: bounds.from + from, to: bounds.from + to }];
-      return valueAt(store, { name: info.name, path });
+      return read(store, { name: info.name, path });
     },
     pathOf: async (index) => [{ index: bounds.from + index }],
     pathOfSlice: (from, to) => [{ from: bounds.from + from, to: bounds.from + to }],

@@ -1,7 +1,6 @@
 import { editVariable } from "../edit/edit-variable.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
-import { filterVariable } from "./filter-variable.ts";
 import { readVariable } from "./read-variable.ts";
 import { type RuntimeTool, runtimeTool, fits } from "../runtime-tool.ts";
 import { searchVariable } from "./search-variable.ts";
@@ -28,7 +27,7 @@ export const runtimeToolNames: readonly string[] = [
   "list_variables",
   "read_variable",
   "search_variable",
-  "filter_variable",
+  "query_variables",
   "set_variable",
   "delete_variable",
   "edit_variable",
@@ -46,7 +45,6 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
     listVariables,
     readVariable,
     searchVariable(maxWork),
-    filterVariable,
     setVariable,
     deleteVariable,
     editVariable,

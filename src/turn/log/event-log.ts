@@ -21,6 +21,7 @@ export interface ConversationEvent {
   readonly type: EventType;
   readonly variable?: EventVariable;
   readonly file?: EventFile;
+  readonly query?: EventQuery;
   /** Set for an eviction. */
   readonly reason?: EvictionReason;
   readonly turn?: string;
@@ -38,6 +39,7 @@ export type EventType =
   | "variable.updated"
   | "variable.deleted"
   | "variable.evicted"
+  | "variables.queried"
   | "file.saved"
   | "file.deleted"
   | "tool.called"
@@ -56,6 +58,14 @@ export type EventType =
   | "run.done"
   | "run.failed"
   | "run.cancelled";
+
+/** The text of a query may contain values. */
+interface EventQuery {
+  /** The names of the variables that it read. */
+  readonly variables: readonly string[];
+  /** A digest of the statement. */
+  readonly digest: string;
+}
 
 interface EventFile {
   readonly path: string;

@@ -1,0 +1,48 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { QueryDatabase } from "../tool/query/query-database.ts";
+import type { QueryEngine } from "../tool/query/query-engine.ts";
+import { SqlQueryEngine } from "../tool/query/sql-query-engine.ts";
+import { nodeSqlite } from "./node-sql.ts";
+
+/** The limits of SQLite in a Durable Object, so that a statement has the same result here. */
+const DURABLE_OBJECT_LIMITS = {
+  length: 4_000_000,
+  column: 100,
+  exprDepth: 100,
+  functionArg: 32,
+  likePatternLength: 50,
+};
+
+/**
+ * Runs queries in a SQLite database in memory. The engine is for the variables of one store. Throws without
+ * `node:sqlite`, which Node has from version 22.13 on.
+ */
+export function nodeQueryEngine(): QueryEngine {
+  const { DatabaseSync } = nodeSqlite();
+  const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: true });
+  // Older versions cannot set limits, and have higher ones.
+  if ("limits" in database) Object.assign(database.limits as object, DURABLE_OBJECT_LIMITS);
+  return new SqlQueryEngine(databaseOf(database));
+}
+
+function databaseOf(database: DatabaseSync): QueryDatabase {
+  return {
+    query(statement, ...bindings) {
+      const prepared = database.prepare(statement);
+      prepared.setReturnArrays(true);
+      prepared.setReadBigInts(true);
+      const columns = prepared.columns().map(({ name }) => name);
+      // Arrays, by the setting above.
+      const rows = prepared.iterate(...bindings) as unknown as Iterable<readonly unknown[]>;
+      return { columns, rows };
+    },
+    undone(work) {
+      database.exec("BEGIN");
+      try {
+        return work();
+      } finally {
+        database.exec("ROLLBACK");
+      }
+    },
+  };
+}

@@ -1,0 +1,153 @@
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import { pickSyntaxes } from "../../reference/syntaxes.ts";
+import { wholeReference } from "../../reference/reference.ts";
+import { RECORDS_TYPE } from "../../store/bytes/content.ts";
+import { Labels } from "../../store/labels.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { fileContent } from "../../tool/files.ts";
+import type { QueryEngine } from "../../tool/query/query-engine.ts";
+import { type QueryAccess, runQuery } from "../../tool/query/run-query.ts";
+import { ScopedStore } from "../../tool/scoped-store.ts";
+import { digestOf } from "../../tool/tool-input.ts";
+import { anyValueAt } from "../../tool/variables/sequence.ts";
+import { targetIn, usable } from "../../tool/variables/variable-target.ts";
+import { type Json, parsedJson } from "../../value/json.ts";
+import type { Api, ConversationParts } from "../conversation-parts.ts";
+import type { ConversationContext, QueryParts } from "../conversation-context.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { text } from "../http/parameters.ts";
+import { preferred } from "../http/request-headers.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { ConversationTables } from "../tables/conversation-tables.ts";
+import { etagOf } from "../variables/etags.ts";
+
+/** `POST …/query`. */
+const queryBody = z.strictObject({
+  sql: z.string().max(limits.maxStatementChars),
+  saveAs: z.string().optional().describe("Saves the records; answers the variable's metadata"),
+});
+
+const CSV = "text/csv";
+const MARKDOWN = "text/markdown";
+const OFFERS = ["application/json", RECORDS_TYPE, CSV, MARKDOWN] as const;
+
+const records = z.array(z.looseObject({}));
+
+const query: Endpoint<ConversationParts> = endpoint(
+  "POST /conversations/:id/query",
+  {
+    summary: "Runs one SQL SELECT over variables, which are its tables",
+    body: queryBody,
+    answers: {
+      200: {
+        "application/json": records,
+        [RECORDS_TYPE]: text.describe("One record per line"),
+        [CSV]: text,
+        [MARKDOWN]: text.describe("A table"),
+      },
+      201: { "application/json": schemas.variable },
+    },
+  },
+  async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
+    const engine = requireEngine(context);
+    const store = new ScopedStore(context.store);
+    const labels = new Labels(store);
+    const result = await runQuery(sql, accessOf(store, engine, labels));
+    context.queries?.log({ variables: result.variables, digest: await digestOf(sql) });
+    if (saveAs !== undefined) {
+      return saved(context, { id, name: saveAs, labels, value: parsedJson(result.records) });
+    }
+    await context.settle();
+    return served(result.records, request.headers.get("accept"));
+  },
+);
+
+/** A person may query sealed variables, and not secret ones. */
+function accessOf(store: ScopedStore, engine: QueryEngine, labels: Labels): QueryAccess {
+  const syntaxes = pickSyntaxes();
+  const use = (name: string) => {
+    const info = usable(store, name);
+    labels.add(name);
+    return info;
+  };
+  return {
+    store,
+    engine,
+    syntaxes,
+    read: anyValueAt,
+    table: ({ name }) => use(name),
+    parameter: async (source) => {
+      const reference = wholeReference(source, syntaxes)?.reference;
+      if (reference === undefined || store.glance(reference.name) === undefined) return undefined;
+      use(reference.name);
+      return anyValueAt(store, reference);
+    },
+  };
+}
+
+/** Throws `not_configured`. */
+function requireEngine({ queries }: ConversationContext): QueryEngine {
+  if (queries?.engine !== undefined) return queries.engine;
+  throw new ByrefError("not_configured", NOT_CONFIGURED);
+}
+
+const NOT_CONFIGURED = `Queries need the binding TABLES. Export the class Tables, and add it to wrangler.toml, with a new migration tag:
+[[durable_objects.bindings]]
+name = "TABLES"
+class_name = "Tables"
+[[migrations]]
+tag = "v3"
+new_sqlite_classes = ["Tables"]`;
+
+interface Saving {
+  readonly id: string;
+  readonly name: string;
+  readonly labels: Labels;
+  readonly value: Json;
+}
+
+/** Saves the records, as guarded as the variables that they come from. */
+async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
+  const { id, labels, value } = saving;
+  const { name, path } = targetIn(saving.name);
+  if (path.length > 0)
+    throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
+  if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
+  const write = { name, value, ...labels.ofResult("query", { source: "caller" }) };
+  const isNew = context.store.glance(name) === undefined;
+  const info: VariableInfo = await new ScopedStore(context.store).save(write);
+  await context.settle();
+  const headers = { etag: etagOf(info), location: `/conversations/${id}/variables/${name}` };
+  return Response.json(info, { status: isNew ? 201 : 200, headers });
+}
+
+function served(text: string, accept: string | null): Response {
+  const type = preferred(accept, OFFERS);
+  const headers = {
+    "content-type": type.startsWith("text/") ? `${type}; charset=utf-8` : type,
+    vary: "accept",
+  };
+  return new Response(bodyOf(text, type), { headers });
+}
+
+function bodyOf(text: string, type: (typeof OFFERS)[number]): string {
+  if (type === "application/json") return text;
+  // A query returns an array of objects.
+  const value = parsedJson(text) as readonly Json[];
+  if (type === RECORDS_TYPE) return value.map((record) => `${JSON.stringify(record)}\n`).join("");
+  const content = fileContent(value, type === CSV ? "csv" : "md");
+  return "text" in content ? content.text : "";
+}
+
+/** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */
+export interface QuerySupport extends QueryParts {
+  readonly api: Api;
+}
+
+/** Pass it to `createRuntime`, and export `Tables` as a class bound as `TABLES`. */
+export const queries: QuerySupport = {
+  open: (context) => new ConversationTables(context),
+  api: { conversation: [query], components: { QueryBody: queryBody } },
+};

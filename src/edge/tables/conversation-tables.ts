@@ -1,0 +1,92 @@
+import * as limits from "../../limits.ts";
+import type { QueryEngine } from "../../tool/query/query-engine.ts";
+import { queryTool, type RanQuery } from "../../tool/query/query-tool.ts";
+import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import type { WrapOptions } from "../../tool/wrapped-tool.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
+import type { Bindings } from "../app-env.ts";
+import type { ConversationContext, ConversationQueries } from "../conversation-context.ts";
+import type { ConversationData } from "../conversation-data.ts";
+import { objectIn } from "../placement.ts";
+
+/** In the table `meta`: the conversation has had tables. Others make no calls. */
+const MARK = "tables";
+
+/** A conversation's tables, which are in an object of their own (`tables.ts`), and its queries. */
+export class ConversationTables implements ConversationQueries {
+  /** Undefined without the binding `TABLES`. */
+  readonly engine: QueryEngine | undefined;
+  readonly #context: ConversationContext;
+  #isUsed: boolean | undefined;
+
+  constructor(context: ConversationContext) {
+    this.#context = context;
+    this.engine = this.#connected();
+    // Cheap and rare: a deleted conversation leaves no copies of its values.
+    if (this.engine !== undefined) context.deletion.onMarked(() => this.#drop());
+  }
+
+  toolFor(wrap: WrapOptions): RuntimeTool | undefined {
+    const { engine } = this;
+    if (engine === undefined) return undefined;
+    return queryTool({ engine, wrap, onQuery: (query) => this.log(query) });
+  }
+
+  log(query: RanQuery): void {
+    this.#context.data?.events.add({ type: "variables.queried", query });
+  }
+
+  /**
+   * Drops the tables of variables that are deleted, evicted or guarded. If that fails, they are dropped when
+   * they are idle.
+   */
+  watch({ store }: ConversationData): void {
+    if (this.engine === undefined) return;
+    store.observe(({ kind, info }) => {
+      const isGone = kind === "deleted" || kind === "evicted" || info.visibility !== "model";
+      if (isGone && this.#hasTables()) this.#drop(info.name);
+    });
+  }
+
+  #connected(): QueryEngine | undefined {
+    const { env, state, settings } = this.#context;
+    const { TABLES }: Partial<Bindings> = env;
+    if (TABLES === undefined) return undefined;
+    const { jurisdiction } = state.id;
+    // A new stub for each call: a stub whose object failed stays broken. The namespace is bound to
+    // TablesObject; see `conversation-of.ts`.
+    const call = <Result>(use: (tables: QueryEngine) => Promise<Result>) => {
+      const named = objectIn(TABLES, state.id.toString(), { settings, jurisdiction });
+      return withTimeLimit(limits.toolMs, () => use(named as unknown as QueryEngine));
+    };
+    return {
+      run: (query) => call((tables) => tables.run(query)),
+      begin: () => {
+        this.#mark();
+        return call((tables) => tables.begin());
+      },
+      add: (table, chunk) => call((tables) => tables.add(table, chunk)),
+      complete: (table, key, shape) => call((tables) => tables.complete(table, key, shape)),
+      shapes: (keys) => call((tables) => tables.shapes(keys)),
+      drop: (variable) => call((tables) => tables.drop(variable)),
+    };
+  }
+
+  #mark(): void {
+    if (this.#hasTables()) return;
+    this.#isUsed = true;
+    this.#context.sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('${MARK}', '1')`);
+  }
+
+  #hasTables(): boolean {
+    const { sql } = this.#context;
+    this.#isUsed ??= sql.all(`SELECT 1 FROM meta WHERE key = '${MARK}'`).length > 0;
+    return this.#isUsed;
+  }
+
+  #drop(variable?: string): void {
+    const dropped = this.engine?.drop(variable) ?? Promise.resolve();
+    this.#context.state.waitUntil(dropped.catch((error: unknown) => console.error(error)));
+    if (variable === undefined) this.#isUsed = undefined;
+  }
+}

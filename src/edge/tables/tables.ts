@@ -1,0 +1,101 @@
+import { DurableObject } from "cloudflare:workers";
+import * as limits from "../../limits.ts";
+import type {
+  EngineAnswer,
+  EngineQuery,
+  QueryEngine,
+  SqlScalar,
+  TableChunk,
+  TableShape,
+} from "../../tool/query/query-engine.ts";
+import type { QueryDatabase } from "../../tool/query/query-database.ts";
+import { SqlQueryEngine } from "../../tool/query/sql-query-engine.ts";
+
+/**
+ * Runs the queries of one conversation, so that none of them can read, change or stop the conversation itself.
+ * It stores copies of values as tables, and drops them an hour after the last query. It can be lost at any time.
+ */
+export class TablesObject extends DurableObject implements QueryEngine {
+  readonly #storage: DurableObjectStorage;
+  #engine: SqlQueryEngine;
+  #usedMs = 0;
+  #isAlarmSet = false;
+
+  constructor(state: DurableObjectState, env: Cloudflare.Env) {
+    super(state, env);
+    this.#storage = state.storage;
+    this.#engine = new SqlQueryEngine(databaseIn(state.storage));
+  }
+
+  run(query: EngineQuery): Promise<EngineAnswer> {
+    this.#usedMs = Date.now();
+    return this.#engine.run(query);
+  }
+
+  async begin(): Promise<number> {
+    await this.#setAlarm();
+    return this.#engine.begin();
+  }
+
+  add(table: number, chunk: TableChunk): Promise<void> {
+    return this.#engine.add(table, chunk);
+  }
+
+  complete(table: number, key: string, shape: TableShape): Promise<void> {
+    return this.#engine.complete(table, key, shape);
+  }
+
+  shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]> {
+    return this.#engine.shapes(keys);
+  }
+
+  async drop(variable?: string): Promise<void> {
+    if (variable === undefined) await this.#dropAll();
+    else await this.#engine.drop(variable);
+  }
+
+  /** Drops the tables, unless there was a query meanwhile. */
+  override async alarm(): Promise<void> {
+    this.#isAlarmSet = false;
+    if (Date.now() < this.#usedMs + limits.queryIdleMs) await this.#setAlarm();
+    else await this.#dropAll();
+  }
+
+  async #setAlarm(): Promise<void> {
+    if (this.#isAlarmSet) return;
+    this.#isAlarmSet = true;
+    if ((await this.#storage.getAlarm()) !== null) return;
+    await this.#storage.setAlarm(Math.max(this.#usedMs, Date.now()) + limits.queryIdleMs);
+  }
+
+  async #dropAll(): Promise<void> {
+    this.#isAlarmSet = false;
+    this.#engine = new SqlQueryEngine(databaseIn(this.#storage));
+    await this.#storage.deleteAll();
+  }
+}
+
+function databaseIn(storage: DurableObjectStorage): QueryDatabase {
+  return {
+    query(statement, ...bindings: readonly SqlScalar[]) {
+      const cursor = storage.sql.exec(statement, ...bindings);
+      return { columns: cursor.columnNames, rows: { [Symbol.iterator]: () => cursor.raw() } };
+    },
+    undone<Result>(work: () => Result): Result {
+      let done: { readonly result: Result } | undefined;
+      try {
+        storage.transactionSync(() => {
+          done = { result: work() };
+          throw UNDO;
+        });
+      } catch (error) {
+        if (error !== UNDO) throw error;
+      }
+      if (done === undefined) throw UNDO;
+      return done.result;
+    },
+  };
+}
+
+/** Rolls a transaction back. */
+const UNDO = new Error("undone");

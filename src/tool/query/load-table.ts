@@ -1,0 +1,190 @@
+import { limitExceeded } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import {
+  isJsonArray,
+  isJsonObject,
+  isScalar,
+  type Json,
+  type JsonObject,
+} from "../../value/json.ts";
+import { byteLength } from "../../value/utf8.ts";
+import { childrenOf, partAt, type ReadTarget, type Sequence } from "../variables/sequence.ts";
+import type { Target } from "../variables/variable-target.ts";
+import type { QueryEngine, TableShape } from "./query-engine.ts";
+
+export interface TableSource {
+  readonly store: Variables;
+  readonly target: Target;
+  readonly read: ReadTarget;
+  /** Identifies the value in the engine. */
+  readonly key: string;
+}
+
+/**
+ * Loads a value into the engine as a table: records with a column for each key; other elements of an array as
+ * `value`; an object as `key` and `value`; a text as `line` and `text`. Throws the errors of reading, and
+ * `limit_exceeded` for a row of more than `maxQueryRowBytes`.
+ */
+export async function loadTable(engine: QueryEngine, source: TableSource): Promise<void> {
+  const { store, target, read, key } = source;
+  const part = await partAt(store, target, read);
+  if (!("sequence" in part)) return loadValue(engine, key, part.value);
+  const { sequence } = part;
+  if (sequence.type === "string") {
+    await new TableWriter(engine, { columns: ["line", "text"] }).load(key, linesOf(sequence));
+    return;
+  }
+  const depth = target.path.filter((segment) => "each" in segment).length;
+  const elements = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  if (await new TableWriter(engine).load(key, elements)) return;
+  // An element that is not an object.
+  const values = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
+  const options = { columns: ["value"], showsIndex: true };
+  await new TableWriter(engine, options).load(key, asValues(values));
+}
+
+async function loadValue(engine: QueryEngine, key: string, value: Json): Promise<void> {
+  const isObject = !isScalar(value);
+  const columns = isObject ? ["key", "value"] : ["value"];
+  const rows = isObject
+    ? Object.entries(value).map(([name, inner]) => ({ key: name, value: inner }))
+    : [{ value }];
+  await new TableWriter(engine, { columns }).load(key, rows);
+}
+
+type Values = AsyncIterable<Json> | Iterable<Json>;
+
+async function* elementsOf(sequence: Sequence): AsyncGenerator<Json> {
+  for await (const { value } of childrenOf({ sequence })) yield value;
+}
+
+async function allOf(sequence: Sequence): Promise<readonly Json[]> {
+  const all = await sequence.slice(0, sequence.count);
+  return !isScalar(all) && isJsonArray(all) ? all : [];
+}
+
+/** The elements of all arrays that a path with `depth` times `[*]` finds, and in arrays that end it. */
+function flattened(values: readonly Json[], depth: number): readonly Json[] {
+  const isOfArrays = values.every((value) => !isScalar(value) && isJsonArray(value));
+  if (!isOfArrays) return values;
+  const inner = values.flatMap((value) => (!isScalar(value) && isJsonArray(value) ? value : []));
+  return depth === 0 ? inner : flattened(inner, depth - 1);
+}
+
+async function* asValues(values: Values): AsyncGenerator<Json> {
+  for await (const value of values) yield { value };
+}
+
+/** Characters of a text that are read at once. */
+const TEXT_CHARS = 262_144;
+
+async function* linesOf(text: Sequence): AsyncGenerator<Json> {
+  let line = 0;
+  let rest = "";
+  for (let from = 0; from < text.count; from += TEXT_CHARS) {
+    const read = await text.slice(from, Math.min(from + TEXT_CHARS, text.count));
+    const lines = `${rest}${String(read)}`.split("\n");
+    rest = lines.pop() ?? "";
+    for (const one of lines) yield { line: ++line, text: one.replace(/\r$/, "") };
+  }
+  if (rest !== "") yield { line: ++line, text: rest };
+}
+
+interface WriterOptions {
+  /** The columns that the table has in any case. */
+  readonly columns?: readonly string[];
+  readonly showsIndex?: boolean;
+}
+
+/** Turns records into chunks of rows. */
+class TableWriter {
+  readonly #engine: QueryEngine;
+  readonly #showsIndex: boolean;
+  readonly #columns: Map<string, number>;
+  #rows = 0;
+  #chars = 0;
+  #waiting: string[] = [];
+  #waitingBytes = 0;
+
+  constructor(engine: QueryEngine, { columns = [], showsIndex = false }: WriterOptions = {}) {
+    this.#engine = engine;
+    this.#showsIndex = showsIndex;
+    this.#columns = new Map(columns.map((column, at) => [column, at]));
+  }
+
+  /** Returns false if an element is not an object. The table is then not completed. */
+  async load(key: string, records: Values): Promise<boolean> {
+    let table: number | undefined;
+    for await (const record of records) {
+      if (isScalar(record) || !isJsonObject(record)) return false;
+      const row = this.#rowOf(record);
+      const bytes = byteLength(row) + 1;
+      requireRow(bytes);
+      if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {
+        table ??= await this.#engine.begin();
+        await this.#flush(table);
+      }
+      this.#waiting.push(row);
+      this.#waitingBytes += bytes;
+    }
+    // An array without elements may be one of anything.
+    const isEmpty = this.#waiting.length === 0 && this.#rows === 0 && this.#columns.size === 0;
+    if (isEmpty) return false;
+    table ??= await this.#engine.begin();
+    await this.#flush(table);
+    await this.#engine.complete(table, key, this.#shape);
+    return true;
+  }
+
+  get #shape(): TableShape {
+    return {
+      columns: distinctNames([...this.#columns.keys()]),
+      rows: this.#rows,
+      chars: this.#chars,
+      showsIndex: this.#showsIndex,
+    };
+  }
+
+  #rowOf(record: JsonObject): string {
+    const row: Json[] = Array.from({ length: this.#columns.size }, () => null);
+    for (const [key, value] of Object.entries(record)) {
+      let at = this.#columns.get(key);
+      if (at === undefined) {
+        if (this.#columns.size >= limits.maxQueryColumns) continue;
+        at = this.#columns.size;
+        this.#columns.set(key, at);
+      }
+      row[at] = value;
+    }
+    return JSON.stringify(row);
+  }
+
+  async #flush(table: number): Promise<void> {
+    const json = `[${this.#waiting.join(",")}]`;
+    await this.#engine.add(table, { first: this.#rows, json });
+    this.#rows += this.#waiting.length;
+    this.#chars += json.length;
+    this.#waiting = [];
+    this.#waitingBytes = 0;
+  }
+}
+
+function requireRow(actual: number): void {
+  const maximum = limits.maxQueryRowBytes;
+  if (actual <= maximum) return;
+  const advice = "Query a part of it, such as $name[*].key.";
+  throw limitExceeded("maxQueryRowBytes", { maximum, actual, advice });
+}
+
+/** SQL does not distinguish capitals in names: a name that is there already gets a number. */
+function distinctNames(names: readonly string[]): readonly string[] {
+  const taken = new Set<string>();
+  return names.map((name) => {
+    let distinct = name;
+    for (let number = 2; taken.has(distinct.toLowerCase()); number++)
+      distinct = `${name}_${number}`;
+    taken.add(distinct.toLowerCase());
+    return distinct;
+  });
+}

@@ -1,0 +1,198 @@
+import * as limits from "../../limits.ts";
+import { CHUNKS, ELEMENTS, ROWS } from "./plan-estimate.ts";
+import type { TableChunk, TableShape } from "./query-engine.ts";
+import { identifier } from "./rewrite-statement.ts";
+import { isOfVariable, isOtherVersion } from "./table-key.ts";
+import type { QueryDatabase } from "./query-database.ts";
+
+/** A table in the database. */
+export interface LoadedTable extends TableShape {
+  readonly id: number;
+  readonly key: string;
+  /** True if it is a table of SQLite; else chunks of JSON. */
+  readonly isReal: boolean;
+}
+
+export interface RowGroups {
+  readonly count: number;
+  readonly largest: number;
+}
+
+interface ViewOptions {
+  /** The table's name in the statement. */
+  readonly name: string;
+  /** In lower case; undefined: all. */
+  readonly columns: readonly string[] | undefined;
+  /** True if the statement reads tables more than once. */
+  readonly isRepeated: boolean;
+}
+
+/** The name of the column with the position. */
+export const INDEX = "index";
+
+/**
+ * The tables of an engine. One is loaded as chunks of JSON, a row each, because rows are what is billed. A small
+ * one that is used again becomes a table of SQLite, which is read many times faster.
+ */
+export class LoadedTables {
+  readonly #database: QueryDatabase;
+  readonly #found = new Map<string, LoadedTable>();
+  readonly #uses = new Map<number, number>();
+  /** The number of the next table; undefined before the database is read. */
+  #next: number | undefined;
+
+  constructor(database: QueryDatabase) {
+    this.#database = database;
+  }
+
+  begin(): number {
+    const id = this.#prepare();
+    this.#next = id + 1;
+    return id;
+  }
+
+  add(id: number, { first, json }: TableChunk): void {
+    this.#run(`INSERT INTO chunk (id, seq, json) VALUES (?, ?, ?)`, id, first, json);
+  }
+
+  complete(id: number, key: string, shape: TableShape): void {
+    for (const other of this.#found.values()) {
+      if (other.key === key || isOtherVersion(key, other.key)) this.#drop(other);
+    }
+    this.#write({ ...shape, id, key, isReal: false });
+  }
+
+  find(key: string): LoadedTable | undefined {
+    this.#prepare();
+    return this.#found.get(key);
+  }
+
+  /** Writes what is known of a table, before its rows. */
+  #write(table: LoadedTable): void {
+    const json = JSON.stringify(table);
+    this.#run(`INSERT OR REPLACE INTO chunk (id, seq, json) VALUES (?, -1, ?)`, table.id, json);
+    this.#found.set(table.key, table);
+  }
+
+  /** Counts a use. Returns the table in the form in which it is read from now on. */
+  used(table: LoadedTable): LoadedTable {
+    const uses = (this.#uses.get(table.id) ?? 0) + 1;
+    this.#uses.set(table.id, uses);
+    const isWorth = table.rows <= limits.maxIndexedRows && table.columns.length < MAX_COLUMNS;
+    if (table.isReal || uses < 2 || !isWorth) return table;
+    return this.#makeReal(table);
+  }
+
+  #makeReal(table: LoadedTable): LoadedTable {
+    const columns = table.columns.map((_, at) => `c${at}`);
+    const selected = columns.map((column, at) => `e.value->>${at} AS ${column}`);
+    this.#run(`CREATE TABLE ${realName(table)} AS
+      SELECT ${[...selected, "c.seq + e.key AS i"].join(", ")}
+      FROM chunk c CROSS JOIN json_each(c.json) e WHERE c.id = ${table.id} AND c.seq >= 0 ORDER BY c.seq, e.key`);
+    const real = { ...table, isReal: true };
+    this.#write(real);
+    return real;
+  }
+
+  /** Returns the definition of a table for WITH: its columns under their names. */
+  viewOf(table: LoadedTable, { name, columns, isRepeated }: ViewOptions): string {
+    const { id, isReal, showsIndex } = table;
+    const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
+      identifier(prefix + name),
+    );
+    const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
+    const selected = table.columns.flatMap((column, at) => {
+      const source = isReal ? `${rows}.c${at}` : `${elements}.value->>${at}`;
+      return isUsed(column) ? `${source} AS ${identifier(column)}` : [];
+    });
+    const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
+    if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex)) {
+      const position = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
+      selected.push(`${position} AS ${identifier(INDEX)}`);
+    }
+    const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
+    const from = isReal
+      ? `${realName(table)} AS ${rows}`
+      : `chunk AS ${chunks} CROSS JOIN json_each(${chunks}.json) AS ${elements} WHERE ${chunks}.id = ${id} AND ${chunks}.seq >= 0`;
+    const isComputed = isRepeated && !isReal;
+    return `${identifier(name)} AS ${isComputed ? "" : "NOT "}MATERIALIZED (SELECT ${list} FROM ${from})`;
+  }
+
+  /**
+   * Returns how many groups of rows have the same values in the columns, and the rows of the largest group
+   * without nulls. Reads the table once.
+   */
+  groupsOf(table: LoadedTable, columns: readonly string[]): RowGroups | undefined {
+    const names = columns.map((column) => this.#columnOf(table, column));
+    if (names.some((name) => name === undefined)) return undefined;
+    const view = this.viewOf(table, { name: "t", columns: names.map(String), isRepeated: false });
+    const keys = names.map((name) => identifier(name ?? ""));
+    const present = keys.map((key) => `${key} IS NOT NULL`).join(" AND ");
+    const [row] = this.#all(`WITH ${view} SELECT count(*), max(n) FROM
+      (SELECT sum(${present}) AS n FROM t GROUP BY ${keys.join(", ")})`);
+    return { count: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
+  }
+
+  /** Returns the name of a column as a plan says it. */
+  #columnOf({ columns, isReal }: LoadedTable, said: string): string | undefined {
+    if (isReal && said === "i") return INDEX;
+    const [, at] = isReal ? (/^c(\d+)$/.exec(said) ?? []) : [];
+    const column = at === undefined ? said : columns[Number(at)];
+    return column?.toLowerCase();
+  }
+
+  /** Returns the pages where the tables begin in the database. */
+  pagesOf(tables: readonly LoadedTable[]): ReadonlySet<number> {
+    const names = new Set(tables.map((table) => (table.isReal ? realName(table) : "chunk")));
+    const rows = this.#all(`SELECT name, rootpage FROM sqlite_master`);
+    return new Set(rows.flatMap(([name, page]) => (names.has(String(name)) ? Number(page) : [])));
+  }
+
+  /** Removes the tables of a variable, or all. */
+  drop(variable: string | undefined): void {
+    this.#prepare();
+    const isOf = (key: string) => variable === undefined || isOfVariable(key, variable);
+    for (const table of this.#found.values()) if (isOf(table.key)) this.#drop(table);
+    if (variable === undefined) this.#run(`DELETE FROM chunk`);
+  }
+
+  #drop(table: LoadedTable): void {
+    this.#run(`DELETE FROM chunk WHERE id = ?`, table.id);
+    if (table.isReal) this.#run(`DROP TABLE ${realName(table)}`);
+    this.#found.delete(table.key);
+    this.#uses.delete(table.id);
+  }
+
+  /** Reads which tables there are. Returns the number of the next one. */
+  #prepare(): number {
+    if (this.#next !== undefined) return this.#next;
+    this.#run(`CREATE TABLE IF NOT EXISTS chunk (id INTEGER, seq INTEGER, json TEXT NOT NULL,
+      PRIMARY KEY (id, seq)) WITHOUT ROWID`);
+    for (const [json] of this.#all(`SELECT json FROM chunk WHERE seq = -1`)) {
+      // Written by this class.
+      const table = JSON.parse(String(json)) as LoadedTable;
+      this.#found.set(table.key, table);
+    }
+    const [row] = this.#all(`SELECT coalesce(max(id), 0) + 1 FROM chunk`);
+    this.#next = Number(row?.[0]);
+    return this.#next;
+  }
+
+  #run(statement: string, ...bindings: readonly (string | number)[]): void {
+    this.#all(statement, ...bindings);
+  }
+
+  #all(
+    statement: string,
+    ...bindings: readonly (string | number)[]
+  ): readonly (readonly unknown[])[] {
+    return [...this.#database.query(statement, ...bindings).rows];
+  }
+}
+
+/** SQLite's limit in Durable Objects, the position included. */
+const MAX_COLUMNS = 100;
+
+function realName({ id }: LoadedTable): string {
+  return `real_${id}`;
+}

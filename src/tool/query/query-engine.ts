@@ -1,0 +1,115 @@
+/** A value that a query returns or is given. */
+export type SqlScalar = string | number | null;
+
+/** A loaded table. */
+export interface TableShape {
+  /** The columns, without the position. */
+  readonly columns: readonly string[];
+  readonly rows: number;
+  /** Characters of its rows as JSON. */
+  readonly chars: number;
+  /** True if `*` stands for the position, too. */
+  readonly showsIndex: boolean;
+}
+
+/** Some rows of a table, in order. */
+export interface TableChunk {
+  /** The position of the first row. */
+  readonly first: number;
+  /** A JSON array with one array for each row: its values in the order of the columns; others are null. */
+  readonly json: string;
+}
+
+/** A table in a query. */
+interface QueryTable {
+  /** Identifies the value: the variable, its version, the path. */
+  readonly key: string;
+  /** Its name in the statement. */
+  readonly name: string;
+}
+
+/** One statement that reads, in the engine's form (`rewrite-statement.ts`). */
+export interface EngineQuery {
+  readonly sql: string;
+  readonly tables: readonly QueryTable[];
+  readonly parameters: readonly string[];
+  /** The columns that are needed, in lower case; undefined: all. */
+  readonly columns: readonly string[] | undefined;
+  readonly facts: PlanFacts;
+}
+
+/** What the text of a statement tells about the rows that its plan visits. */
+export interface PlanFacts {
+  /** By alias in lower case. */
+  readonly aliases: ReadonlyMap<string, readonly AliasFacts[]>;
+  readonly recursionSteps: number;
+  /** Characters of the longest parameter. */
+  readonly parameterChars: number;
+  /** True if a table may be read more than once. */
+  readonly isJoin: boolean;
+  /** True if it builds arrays of its own. */
+  readonly buildsArrays: boolean;
+}
+
+/** What an alias stands for: a table by its name in the statement, a part of the statement, or a function. */
+export type AliasFacts =
+  | { readonly table: string }
+  | {
+      readonly select: true;
+      readonly maxRows?: number | undefined;
+      /** Names that have a different value in each of its rows, in lower case. */
+      readonly uniqueBy?: readonly string[] | undefined;
+      /** The only table that it reads, if it groups that by `uniqueBy`. */
+      readonly grouped?: string | undefined;
+    }
+  | { readonly function: true };
+
+/** The outcome of a query as data, because classes of errors do not cross from one object to another. */
+export type EngineAnswer =
+  /** `records`: a JSON array of objects. */
+  | {
+      readonly kind: "done";
+      readonly records: string;
+      readonly count: number;
+      readonly columns: readonly string[];
+    }
+  /** These tables have to be loaded first. */
+  | { readonly kind: "missing"; readonly keys: readonly string[] }
+  /** SQLite refuses the statement. `at`: an offset in it. */
+  | { readonly kind: "failed"; readonly message: string; readonly at?: number | undefined }
+  | {
+      readonly kind: "expensive";
+      readonly estimate: number;
+      readonly scans: readonly Scan[];
+    }
+  | {
+      readonly kind: "large";
+      readonly limit: string;
+      readonly maximum: number;
+      readonly actual: number;
+    };
+
+/** A table that a plan reads, with the number of rows that one reading visits. */
+export interface Scan {
+  readonly table: string;
+  readonly rows: number;
+}
+
+/**
+ * Runs queries on tables that are loaded into it. It stores nothing else, may forget every table at any time,
+ * and keeps nothing that a query writes. Implementations: a Durable Object (`edge/tables`), `node:sqlite`.
+ */
+export interface QueryEngine {
+  /** Runs the query if all of its tables are loaded. */
+  run(query: EngineQuery): Promise<EngineAnswer>;
+  /** Begins a table; returns its number. */
+  begin(): Promise<number>;
+  /** Adds rows to a table that has begun, in order. Rejects with `limit_exceeded`. */
+  add(table: number, chunk: TableChunk): Promise<void>;
+  /** Makes the table visible under its key. */
+  complete(table: number, key: string, shape: TableShape): Promise<void>;
+  /** The shapes of the loaded tables among these. */
+  shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]>;
+  /** Removes a variable's tables; undefined: all tables. */
+  drop(variable?: string): Promise<void>;
+}

@@ -1,0 +1,143 @@
+import * as z from "zod";
+import { ByrefError } from "../../errors.ts";
+import { pickSyntaxes } from "../../reference/syntaxes.ts";
+import type { Syntax } from "../../reference/reference.ts";
+import type { Write } from "../../store/variable-store.ts";
+import { compact, type Json, parsedJson } from "../../value/json.ts";
+import { UrlSources } from "../composed.ts";
+import { type RuntimeTool, runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { savingAt, writesAt } from "../save-result.ts";
+import { chosenPlaces, type SaveTarget } from "../save-target.ts";
+import { targetFor } from "../scoped-store.ts";
+import { digestOf } from "../tool-input.ts";
+import { keptInput } from "../variables/set-variable.ts";
+import { valueAt } from "../variables/sequence.ts";
+import { readable, referenceTo, targetIn } from "../variables/variable-target.ts";
+import type { CallOptions, WrapOptions } from "../wrapped-tool.ts";
+import type { QueryEngine } from "./query-engine.ts";
+import { readStatement } from "./read-statement.ts";
+import { type QueryAccess, runQuery } from "./run-query.ts";
+
+const NAME = "query_variables";
+
+const DESCRIPTION = `One SELECT in SQLite's dialect. A variable is a table: of records (their keys), an array (value), an object (key, value), a text (line, text). FROM $a[*].b is a table of a part; elsewhere $a.b is a value. Nested values are JSON text.`;
+
+const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() });
+
+export interface QueryToolOptions {
+  readonly engine: QueryEngine;
+  readonly wrap: WrapOptions;
+  /** Called with each query that has run. */
+  readonly onQuery?: ((query: RanQuery) => void) | undefined;
+}
+
+/** A query, as an audit log may have it: without its text. */
+export interface RanQuery {
+  readonly variables: readonly string[];
+  /** A digest of the statement. */
+  readonly digest: string;
+}
+
+/**
+ * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
+ * statement of the model's choice counts, orders or fails on would reveal them.
+ */
+export function queryTool({ engine, wrap, onQuery }: QueryToolOptions): RuntimeTool {
+  return runtimeTool({
+    name: NAME,
+    description: DESCRIPTION,
+    inputSchema,
+    writes: ["saveAs"],
+    reads: ({ sql }, syntaxes) => tablesIn(sql, syntaxes),
+    async execute(input, context) {
+      const { call, labels } = context;
+      const places = call.saveTo ?? placesIn(input.saveAs, call, wrap);
+      // In code, values are parts of the statement: nothing in it is a reference.
+      const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
+      const sources = new UrlSources();
+      const access = accessOf(context, { engine, syntaxes, sources });
+      const { records, variables } = await runQuery(input.sql, access);
+      if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
+      onQuery?.({ variables, digest: await digestOf(input.sql) });
+      const value = parsedJson(records);
+      if (await sources.hasUnknownUrl(value)) labels.compose();
+      const write: Write = {
+        value,
+        name: { base: "query", numbered: true, inputDigest: await digestOf(compact(input)) },
+        tool: NAME,
+        toolCallId: call.toolCallId,
+        // A call from code contains values. One that replaces its own source cannot be repeated.
+        ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
+          ? keptInput(input)
+          : {}),
+        ...labels.ofResult(NAME, wrap.policies?.[NAME]),
+      };
+      const chosen = places === undefined ? [] : chosenPlaces(places);
+      const saving = { writes: writesAt(chosen, write), places: chosen, unresolved: [], call };
+      return { output: null, save: savingAt(saving, wrap) };
+    },
+  });
+}
+
+/** Accepts a name as models write it. */
+function placesIn(
+  written: string | undefined,
+  { scope }: CallOptions,
+  { store }: WrapOptions,
+): SaveTarget | undefined {
+  return written === undefined
+    ? undefined
+    : targetFor(referenceTo(targetIn(written)), store, scope);
+}
+
+interface Reading {
+  readonly engine: QueryEngine;
+  readonly syntaxes: readonly Syntax[];
+  readonly sources: UrlSources;
+}
+
+/** What a model may query: variables whose values it may see. */
+function accessOf(
+  { store, labels, resolve }: RuntimeToolContext,
+  { engine, syntaxes, sources }: Reading,
+): QueryAccess {
+  const used = new Set<string>();
+  return {
+    store,
+    engine,
+    syntaxes,
+    read: valueAt,
+    table: (target) => {
+      const info = readable(store, target.name);
+      labels.add(info.name);
+      const source = referenceTo(target);
+      if (!used.has(source)) {
+        used.add(source);
+        // A value that is too large to be read has no known URLs.
+        sources.add(() => valueAt(store, target).catch(() => null));
+      }
+      return info;
+    },
+    parameter: async (source) => {
+      const { value, unresolved } = await resolve(source).finally(() => {
+        // Takes precedence over any other error.
+        if (!labels.isGuarded) return;
+        const message = "A query cannot compare with a sealed or secret value.";
+        throw new ByrefError("variable_sealed", message);
+      });
+      if (unresolved.length > 0) return undefined;
+      sources.add(() => value);
+      return value;
+    },
+  };
+}
+
+/** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */
+function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly string[] {
+  if (typeof sql !== "string") return [];
+  try {
+    return readStatement(sql, syntaxes).tables.map(({ name }) => name);
+  } catch {
+    return [];
+  }
+}

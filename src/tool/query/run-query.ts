@@ -1,0 +1,273 @@
+import { ByrefError } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import { nearest } from "../../reference/near.ts";
+import type { Syntax } from "../../reference/reference.ts";
+import type { Variables } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { compact, isScalar, isJsonArray, type Json } from "../../value/json.ts";
+import { formatPath } from "../../value/path.ts";
+import type { ReadTarget } from "../variables/sequence.ts";
+import { existing, type Target } from "../variables/variable-target.ts";
+import { loadTable } from "./load-table.ts";
+import { tableKey } from "./table-key.ts";
+import { explainedProblem } from "./explain-problem.ts";
+import { INDEX } from "./loaded-tables.ts";
+import type {
+  AliasFacts,
+  EngineAnswer,
+  EngineQuery,
+  PlanFacts,
+  QueryEngine,
+  TableShape,
+} from "./query-engine.ts";
+import { type TableColumns, queryProblem } from "./query-problem.ts";
+import { readStatement } from "./read-statement.ts";
+import { SelectGroup } from "./select-group.ts";
+import type { Token } from "./sql-tokens.ts";
+import type { AliasTarget, ParameterUse, Statement, TableUse } from "./statement.ts";
+import { type Rewritten, rewrite } from "./rewrite-statement.ts";
+import { requireSmall } from "./sql-query-engine.ts";
+
+/** Who asks, and what they may read. */
+export interface QueryAccess {
+  readonly store: Variables;
+  readonly engine: QueryEngine;
+  /** The syntaxes of references in a statement. */
+  readonly syntaxes: readonly Syntax[];
+  /**
+   * Returns the variable of a table. Throws if it must not be one. Called again when its value is read. Records
+   * the variable's labels.
+   */
+  readonly table: (target: Target) => VariableInfo;
+  readonly read: ReadTarget;
+  /** Returns the value of a reference, by its source; undefined for an unknown name. */
+  readonly parameter: (source: string) => Promise<Json | undefined>;
+}
+
+export interface QueryResult {
+  /** A JSON array of objects. */
+  readonly records: string;
+  readonly count: number;
+  readonly columns: readonly string[];
+  /** The names of the variables that are tables in it. */
+  readonly variables: readonly string[];
+}
+
+/**
+ * Runs one SQL statement over variables. Throws `bad_query`, `query_not_allowed`, `query_too_expensive`,
+ * `not_queryable`, `limit_exceeded`, and the errors of variables that cannot be read.
+ */
+export function runQuery(sql: string, access: QueryAccess): Promise<QueryResult> {
+  return new Query(readStatement(sql, access.syntaxes), access).run();
+}
+
+/** A table of a query: a variable or a part of it. */
+interface Table extends Target {
+  readonly info: VariableInfo;
+  readonly key: string;
+  /** Its name in the engine's statement. */
+  readonly alias: string;
+}
+
+class Query {
+  readonly #statement: Statement;
+  readonly #access: QueryAccess;
+  readonly #tables: ReadonlyMap<TableUse, Table>;
+
+  constructor(statement: Statement, access: QueryAccess) {
+    this.#statement = statement;
+    this.#access = access;
+    this.#tables = this.#findTables();
+  }
+
+  async run(): Promise<QueryResult> {
+    const { rewritten, parameters } = await this.#rewritten();
+    const tables = this.#distinctTables;
+    const query: EngineQuery = {
+      sql: rewritten.sql,
+      tables: tables.map(({ key, alias }) => ({ key, name: alias })),
+      parameters,
+      columns: this.#statement.usesAllColumns ? undefined : [...this.#statement.names],
+      facts: this.#facts(parameters),
+    };
+    const answer = await this.#answered(query);
+    // The variables may have become guarded meanwhile.
+    for (const target of tables) this.#access.table(target);
+    if (answer.kind !== "done") throw await this.#problem(answer, rewritten);
+    const { records, count, columns } = answer;
+    return { records, count, columns, variables: [...new Set(tables.map(({ name }) => name))] };
+  }
+
+  get #distinctTables(): readonly Table[] {
+    return [...new Map([...this.#tables.values()].map((table) => [table.key, table])).values()];
+  }
+
+  /** Loads what is missing. The engine may lose tables at any time. */
+  async #answered(query: EngineQuery): Promise<EngineAnswer> {
+    const { engine, store, read } = this.#access;
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
+      const answer = await engine.run(query);
+      requireSmall(answer);
+      if (answer.kind !== "missing") return answer;
+      for (const table of this.#distinctTables) {
+        if (!answer.keys.includes(table.key)) continue;
+        await loadTable(engine, { store, read, key: table.key, target: table });
+      }
+    }
+    throw new ByrefError("conflict", "The tables of the query are not kept; try again.");
+  }
+
+  #findTables(): ReadonlyMap<TableUse, Table> {
+    const { tables: uses, tokens } = this.#statement;
+    let mark = "$";
+    while (tokens.some(({ value, kind }) => kind !== "reference" && value.startsWith(mark)))
+      mark += "$";
+    const found = new Map<string, Table>();
+    return new Map(
+      uses.map((use) => {
+        const { path } = use;
+        const info = this.#variableOf(use);
+        const key = tableKey(info, path);
+        const table = found.get(key) ?? {
+          name: info.name,
+          path,
+          info,
+          key,
+          alias: `${mark}${found.size + 1}`,
+        };
+        found.set(key, table);
+        return [use, table];
+      }),
+    );
+  }
+
+  #variableOf({ name, path, token }: TableUse): VariableInfo {
+    const known = this.#nameOf(name);
+    if (known === undefined) throw this.#unknown(name, token);
+    const info = this.#access.table({ name: known, path });
+    if (info.type !== "bytes") return info;
+    throw new ByrefError(
+      "not_queryable",
+      `$${info.name} is bytes (${info.mediaType}), and no table.`,
+    );
+  }
+
+  #unknown(name: string, { kind, start }: Token): ByrefError {
+    const { store } = this.#access;
+    const names = store.list({ last: limits.maxMissKeys }).map((info) => info.name);
+    const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
+    const near = nearest(name, names.reverse());
+    return queryProblem(said, { sql: this.#statement.sql, at: start, near });
+  }
+
+  /** SQL does not distinguish capitals: a name finds a variable if only one fits. Throws if it was evicted. */
+  #nameOf(name: string): string | undefined {
+    const { store } = this.#access;
+    if (store.glance(name) !== undefined) return name;
+    if (store.tombstone(name) !== undefined) existing(store, name);
+    const same = store.list().filter((info) => info.name.toLowerCase() === name.toLowerCase());
+    return same.length === 1 ? same[0]?.name : undefined;
+  }
+
+  async #rewritten(): Promise<{ rewritten: Rewritten; parameters: readonly string[] }> {
+    const texts = new Map<ParameterUse, string>();
+    const parameters: string[] = [];
+    for (const use of this.#statement.parameters) {
+      const { token } = use;
+      const value = await this.#access.parameter(token.value);
+      if (value === undefined) throw this.#unknown(token.reference?.name ?? token.value, token);
+      const { text, bound } = literalOf(value, use.isList);
+      texts.set(use, text);
+      if (bound !== undefined) parameters.push(bound);
+    }
+    const rewritten = rewrite(this.#statement, {
+      nameOf: (use) => this.#tables.get(use)?.alias ?? use.name,
+      textOf: (use) => texts.get(use) ?? "NULL",
+    });
+    return { rewritten, parameters };
+  }
+
+  #facts(parameters: readonly string[]): PlanFacts {
+    const { aliases, recursionSteps, names, tables } = this.#statement;
+    const factsOf = (target: AliasTarget): AliasFacts => {
+      if (target === "function") return { function: true };
+      if (!(target instanceof SelectGroup)) {
+        return { table: this.#tables.get(target)?.alias ?? target.name };
+      }
+      const { maxRows, groupedBy: uniqueBy } = target;
+      const [table, ...others] = tables.filter(({ group }) => group.isWithin(target));
+      const isGrouped = table !== undefined && others.length === 0 && table.group === target;
+      const grouped = isGrouped ? this.#tables.get(table)?.alias : undefined;
+      return { select: true, ...compact({ maxRows, uniqueBy, grouped }) };
+    };
+    const targets = [...aliases.values()].flat();
+    return {
+      aliases: new Map(Array.from(aliases, ([alias, all]) => [alias, all.map(factsOf)])),
+      recursionSteps,
+      parameterChars: Math.max(0, ...parameters.map(({ length }) => length)),
+      isJoin: targets.length + tables.filter(({ alias }) => alias === undefined).length > 1,
+      buildsArrays: ARRAY_BUILDERS.some((name) => names.has(name)),
+    };
+  }
+
+  async #problem(
+    answer: Exclude<EngineAnswer, { kind: "done" }>,
+    rewritten: Rewritten,
+  ): Promise<ByrefError> {
+    const tables = await this.#columnsOfTables();
+    if (answer.kind === "expensive") return this.#tooExpensive(answer);
+    if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
+    const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
+    return explainedProblem(answer.message, { statement: this.#statement, tables, at });
+  }
+
+  #tooExpensive({ estimate, scans }: Extract<EngineAnswer, { kind: "expensive" }>): ByrefError {
+    const names = new Map(this.#distinctTables.map((table) => [table.alias, table]));
+    const shown = scans.map(({ table, rows }) => {
+      const { name, path } = names.get(table) ?? { name: table, path: [] };
+      return { table: `${name}${formatPath(path)}`, rows: Math.round(rows) };
+    });
+    const maximum = limits.maxQueryVisits;
+    const listed = shown.map(({ table, rows }) => `${table}: ${rows}`).join(", ");
+    const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). Join on an equality, and filter or aggregate before joining.`;
+    return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
+  }
+
+  async #columnsOfTables(): Promise<TableColumns> {
+    const tables = this.#distinctTables;
+    const shapes = await this.#access.engine.shapes(tables.map(({ key }) => key));
+    return Object.fromEntries(
+      tables.map(({ name, path }, at) => [`${name}${formatPath(path)}`, columnsOf(shapes[at])]),
+    );
+  }
+}
+
+/** Tables are loaded and may be lost before the query runs; then once more. */
+const MAX_ATTEMPTS = 3;
+
+/** Functions with which a statement makes an array of many rows. */
+const ARRAY_BUILDERS = ["json_group_array", "json_group_object", "group_concat", "string_agg"];
+
+function columnsOf(shape: TableShape | undefined): readonly string[] {
+  if (shape === undefined) return [];
+  const { columns } = shape;
+  return columns.some((column) => column.toLowerCase() === INDEX) ? columns : [...columns, INDEX];
+}
+
+/**
+ * Returns the SQL of a value. Durable Objects bind every number as a fraction, so numbers are written.
+ */
+function literalOf(value: Json, isList: boolean): { text: string; bound?: string } {
+  if (isList && !isScalar(value) && isJsonArray(value)) {
+    return { text: "(SELECT value FROM json_each(?))", bound: JSON.stringify(value) };
+  }
+  const literal = scalarOf(value);
+  return isList ? { ...literal, text: `(${literal.text})` } : literal;
+}
+
+function scalarOf(value: Json): { text: string; bound?: string } {
+  if (value === null) return { text: "NULL" };
+  if (typeof value === "boolean") return { text: value ? "1" : "0" };
+  if (typeof value === "number") return { text: value < 0 ? `(${value})` : String(value) };
+  return { text: "?", bound: typeof value === "string" ? value : JSON.stringify(value) };
+}

@@ -1,0 +1,230 @@
+import { ByrefError, limitExceeded, messageOf } from "../../errors.ts";
+import * as limits from "../../limits.ts";
+import type { QueryDatabase } from "./query-database.ts";
+import { PlanEstimate, type PlanLine } from "./plan-estimate.ts";
+import { LoadedTables, type LoadedTable, type RowGroups } from "./loaded-tables.ts";
+import type {
+  EngineAnswer,
+  EngineQuery,
+  QueryEngine,
+  TableChunk,
+  TableShape,
+} from "./query-engine.ts";
+
+/** Runs queries in SQLite. */
+export class SqlQueryEngine implements QueryEngine {
+  readonly #database: QueryDatabase;
+  readonly #tables: LoadedTables;
+
+  constructor(database: QueryDatabase) {
+    this.#database = database;
+    this.#tables = new LoadedTables(database);
+  }
+
+  async begin(): Promise<number> {
+    return this.#tables.begin();
+  }
+
+  async add(table: number, chunk: TableChunk): Promise<void> {
+    this.#tables.add(table, chunk);
+  }
+
+  async complete(table: number, key: string, shape: TableShape): Promise<void> {
+    this.#tables.complete(table, key, shape);
+  }
+
+  async shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]> {
+    return keys.map((key) => this.#tables.find(key));
+  }
+
+  async drop(variable?: string): Promise<void> {
+    this.#tables.drop(variable);
+  }
+
+  async run(query: EngineQuery): Promise<EngineAnswer> {
+    const found = query.tables.map(({ key, name }) => ({ name, table: this.#tables.find(key) }));
+    const missing = query.tables.filter((_, at) => found[at]?.table === undefined);
+    if (missing.length > 0) return { kind: "missing", keys: missing.map(({ key }) => key) };
+    const tables = new Map<string, LoadedTable>();
+    for (const { name, table } of found) {
+      if (table !== undefined) tables.set(name, this.#tables.used(table));
+    }
+    return new Run(this.#database, this.#tables, { query, tables }).answer();
+  }
+}
+
+interface Running {
+  readonly query: EngineQuery;
+  /** By their names in the statement. */
+  readonly tables: ReadonlyMap<string, LoadedTable>;
+}
+
+/** One query. */
+class Run {
+  readonly #database: QueryDatabase;
+  readonly #loaded: LoadedTables;
+  readonly #running: Running;
+  readonly #views: string;
+
+  constructor(database: QueryDatabase, loaded: LoadedTables, running: Running) {
+    this.#database = database;
+    this.#loaded = loaded;
+    this.#running = running;
+    const { tables, query } = running;
+    const options = { columns: query.columns, isRepeated: query.facts.isJoin };
+    const views = Array.from(tables, ([name, table]) => loaded.viewOf(table, { ...options, name }));
+    this.#views = views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
+  }
+
+  answer(): EngineAnswer {
+    const { sql, parameters } = this.#running.query;
+    const opening = `${this.#views}SELECT * FROM (\n`;
+    const whole = `${opening}${sql}\n)`;
+    try {
+      const plan = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${whole}`, parameters);
+      const expensive = this.#expensive(plan);
+      if (expensive !== undefined) return expensive;
+      this.#requireOwnTables(whole);
+      return this.#database.undone(() => this.#read(whole, parameters));
+    } catch (error) {
+      if (error instanceof ByrefError) throw error;
+      const { message, byte } = sqliteMessage(error);
+      const explained =
+        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${whole}`, byte);
+      const before = "EXPLAIN QUERY PLAN ".length + opening.length;
+      const at = explained === undefined ? undefined : explained - before;
+      return { kind: "failed", message, ...(at === undefined || at < 0 ? {} : { at }) };
+    }
+  }
+
+  #expensive(plan: readonly PlanLine[]): EngineAnswer | undefined {
+    const { query, tables } = this.#running;
+    const sizes = [...tables.values()];
+    const ofRow = Math.max(0, ...sizes.map(({ chars, rows }) => chars / Math.max(rows, 1)));
+    const options = {
+      facts: query.facts,
+      rowsOf: (name: string) => tables.get(name)?.rows,
+      chars: { ofRow, all: Math.max(0, ...sizes.map(({ chars }) => chars)) },
+    };
+    const estimate = new PlanEstimate(plan, options);
+    if (estimate.visits <= limits.maxQueryVisits) return undefined;
+    // A search visits all rows at worst. The data tells how many it visits.
+    const known = new Map<string, RowGroups | undefined>();
+    const groupsOf = (name: string, columns: readonly string[]) => {
+      const table = tables.get(name);
+      const key = JSON.stringify([name, columns]);
+      if (table !== undefined && !known.has(key))
+        known.set(key, this.#loaded.groupsOf(table, columns));
+      return known.get(key);
+    };
+    const measured = {
+      ...options,
+      sameRows: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.largest,
+      groups: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.count,
+    };
+    const exact = estimate.searches.length === 0 ? estimate : new PlanEstimate(plan, measured);
+    if (exact.visits <= limits.maxQueryVisits) return undefined;
+    return { kind: "expensive", estimate: Math.round(exact.visits), scans: exact.scans };
+  }
+
+  /** Throws if the compiled statement opens a table that is not one of its own. */
+  #requireOwnTables(whole: string): void {
+    const { tables, query } = this.#running;
+    const steps = this.#rows<Step>(`EXPLAIN ${whole}`, query.parameters);
+    const opened = steps.filter(({ opcode }) => /^(?:Reopen|Open)(?:Read|Write|Idx)/.test(opcode));
+    if (opened.length === 0) return;
+    const own = this.#loaded.pagesOf([...tables.values()]);
+    const isOwn = opened.every(({ opcode, p2 }) => /Read|Idx/.test(opcode) && own.has(p2));
+    if (!isOwn)
+      throw new ByrefError("query_not_allowed", "The statement reads more than its tables.");
+  }
+
+  #rows<Row>(statement: string, parameters: readonly string[]): readonly Row[] {
+    const { columns, rows } = this.#database.query(statement, ...parameters);
+    return Array.from(
+      rows,
+      // SQLite documents the columns of its explanations.
+      (row) => Object.fromEntries(columns.map((column, at) => [column, plain(row[at])])) as Row,
+    );
+  }
+
+  #read(whole: string, parameters: readonly string[]): EngineAnswer {
+    const { columns: given, rows } = this.#database.query(whole, ...parameters);
+    const columns = distinctColumns(given);
+    const keys = columns.map((column) => `${JSON.stringify(column)}:`);
+    const records: string[] = [];
+    let chars = 2;
+    for (const row of rows) {
+      if (records.length === limits.maxQueryRecords) return tooMany(records.length + 1);
+      const record = `{${keys.map((key, at) => key + jsonOf(row[at], columns[at])).join(",")}}`;
+      chars += record.length + 1;
+      if (chars > limits.maxJsonBytes) {
+        return {
+          kind: "large",
+          limit: "maxJsonBytes",
+          maximum: limits.maxJsonBytes,
+          actual: chars,
+        };
+      }
+      records.push(record);
+    }
+    return { kind: "done", records: `[${records.join(",")}]`, count: records.length, columns };
+  }
+}
+
+/** Some databases return whole numbers as bigints. */
+function plain(value: unknown): unknown {
+  return typeof value === "bigint" ? Number(value) : value;
+}
+
+interface Step {
+  readonly opcode: string;
+  /** The page where the opened table begins. */
+  readonly p2: number;
+}
+
+function tooMany(actual: number): EngineAnswer {
+  return { kind: "large", limit: "maxQueryRecords", maximum: limits.maxQueryRecords, actual };
+}
+
+/** SQLite makes names distinct with a colon and a number. */
+function distinctColumns(columns: readonly string[]): readonly string[] {
+  const counts = new Map<string, number>();
+  return columns.map((column) => {
+    const [, base = column] = /^([^]*):\d+$/.exec(column) ?? [];
+    const count = counts.get(base) ?? 0;
+    const isRepeated = count > 0 && base !== column;
+    const own = isRepeated ? base : column;
+    counts.set(own, (counts.get(own) ?? 0) + 1);
+    return isRepeated ? `${base}_${count + 1}` : column;
+  });
+}
+
+function jsonOf(value: unknown, column = ""): string {
+  if (value === null || value === undefined) return "null";
+  if (typeof value === "string") return JSON.stringify(value);
+  if (typeof value === "bigint") return String(Number(value));
+  // Infinity has no JSON.
+  if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
+  throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);
+}
+
+/** Splits the message of Durable Objects, `message at offset 7: SQLITE_ERROR`. Offsets are in bytes. */
+function sqliteMessage(error: unknown): { message: string; byte?: number } {
+  const text = messageOf(error).replace(/: SQLITE_[A-Z_]+$/, "");
+  const [, message = text, byte] = /^([^]*) at offset (\d+)$/.exec(text) ?? [];
+  return { message, ...(byte === undefined ? {} : { byte: Number(byte) }) };
+}
+
+/** Converts an offset in UTF-8 to one in UTF-16 units. */
+function offsetOf(text: string, byte: number): number {
+  const bytes = new TextEncoder().encode(text).subarray(0, byte);
+  return new TextDecoder().decode(bytes).length;
+}
+
+/** Throws `limit_exceeded` for an answer that is too large. */
+export function requireSmall(answer: EngineAnswer): void {
+  if (answer.kind !== "large") return;
+  const { limit, maximum, actual } = answer;
+  throw limitExceeded(limit, { maximum, actual, advice: "Aggregate, or add a LIMIT." });
+}

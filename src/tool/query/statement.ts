@@ -1,0 +1,55 @@
+import type { Path } from "../../value/path.ts";
+import type { SelectGroup } from "./select-group.ts";
+import type { Token } from "./sql-tokens.ts";
+
+/** A place of a statement that names a variable as a table. */
+export interface TableUse {
+  readonly name: string;
+  readonly path: Path;
+  readonly token: Token;
+  /** The parentheses that it is in. */
+  readonly group: SelectGroup;
+  /** Undefined where a table has no alias: behind IN. */
+  readonly alias: string | undefined;
+  /** True if the statement itself says the alias. */
+  readonly isAliased: boolean;
+}
+
+/** A reference that is bound to its value. */
+export interface ParameterUse {
+  readonly token: Token;
+  /** The tokens that its value replaces: with the parentheses behind IN. */
+  readonly start: number;
+  readonly end: number;
+  /** True behind IN: an array is a list of values there. */
+  readonly isList: boolean;
+}
+
+/** A statement in parentheses that is a table without an alias, and the alias that it gets. */
+export interface UnnamedTable {
+  /** Behind its closing parenthesis. */
+  readonly end: number;
+  readonly alias: string;
+}
+
+/** What an alias stands for: a variable's table, a statement in parentheses, or a table function. */
+export type AliasTarget = TableUse | SelectGroup | "function";
+
+/** One statement that reads, and what it reads. */
+export interface Statement {
+  readonly sql: string;
+  /** The statement without what follows its last token, such as semicolons. */
+  readonly end: number;
+  readonly tokens: readonly Token[];
+  readonly tables: readonly TableUse[];
+  readonly parameters: readonly ParameterUse[];
+  readonly unnamed: readonly UnnamedTable[];
+  /** By alias in lower case. An alias may have several targets in different parts of a statement. */
+  readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
+  /** All names in it, in lower case: columns have one of these. */
+  readonly names: ReadonlySet<string>;
+  /** True if columns are used that the statement does not name. */
+  readonly usesAllColumns: boolean;
+  /** The most steps of a recursion in it; 1 without any. */
+  readonly recursionSteps: number;
+}

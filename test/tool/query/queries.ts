@@ -1,0 +1,36 @@
+import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { wholeReference } from "../../../src/reference/reference.ts";
+import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
+import { runQuery } from "../../../src/tool/query/run-query.ts";
+import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
+import { readable } from "../../../src/tool/variables/variable-target.ts";
+import type { Json } from "../../../src/value/json.ts";
+
+/** Queries of a person, in Node's SQLite. */
+export class Queries {
+  readonly store = new MemoryStore();
+  /** How many queries have run to their end. */
+  read = 0;
+  readonly #engine: QueryEngine = nodeQueryEngine();
+
+  async records(sql: string): Promise<Json> {
+    const syntaxes = pickSyntaxes();
+    const { records } = await runQuery(sql, {
+      store: this.store,
+      engine: this.#engine,
+      syntaxes,
+      read: anyValueAt,
+      table: ({ name }) => readable(this.store, name),
+      parameter: async (source) => {
+        const reference = wholeReference(source, syntaxes)?.reference;
+        if (reference === undefined || this.store.glance(reference.name) === undefined)
+          return undefined;
+        return anyValueAt(this.store, reference);
+      },
+    });
+    this.read++;
+    return JSON.parse(records) as Json;
+  }
+}
