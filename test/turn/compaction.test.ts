@@ -24,9 +24,9 @@ function rowsIn(history: History): readonly unknown[] {
 
 describe("the messages of a prompt", () => {
   it("are whole while they fit", () => {
-    const { history } = afterTurns(5);
+    const { history } = afterTurns(4);
     expect(history.compaction.compacted).toBeUndefined();
-    expect(history.window()).toHaveLength(11);
+    expect(history.window()).toHaveLength(9);
   });
 
   it("never exceed the budget, and always have the last two turns", () => {
@@ -198,7 +198,7 @@ function recordsOf({ history }: ConversationData): readonly Json[] {
 
 describe("$history", () => {
   it("is not there before a turn is compacted", () => {
-    const { store } = afterTurns(5);
+    const { store } = afterTurns(4);
     expect([store.count(), store.list(), store.info("history")]).toEqual([0, [], undefined]);
   });
 

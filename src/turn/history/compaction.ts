@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { StoredMessage } from "./stored-message.ts";
+import { isToolPart } from "./tool-part.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
 import {
   charsOf,
@@ -217,13 +218,14 @@ export function lastToCompact(
 ): number | undefined {
   const { seq: done = 0, lines = [] } = compacted ?? {};
   const hasAll = (recent[0]?.seq ?? done + 1) === done + 1;
-  const chars = recent.reduce((sum, message) => sum + message.chars, charsOf(lines));
+  const chars = recent.reduce((sum, message) => sum + promptChars(message), charsOf(lines));
   if (hasAll && chars <= maxChars - maxChars / 8) return undefined;
   let first: number | undefined;
   let kept = 0;
   let turns = 0;
-  for (const { seq, chars: size, message } of recent.toReversed()) {
-    kept += size;
+  for (const sized of recent.toReversed()) {
+    const { seq, message } = sized;
+    kept += promptChars(sized);
     if (message.role !== "user") continue;
     const room = turns <= KEPT_TURNS ? limits.maxHistoryChars : shareOf(maxChars);
     if (turns > 0 && kept > room) break;
@@ -232,6 +234,14 @@ export function lastToCompact(
   }
   return first === undefined || first - 1 <= done ? undefined : first - 1;
 }
+
+/** The characters of a message in a prompt, where roles, and names and ids of calls, are repeated. */
+function promptChars({ chars, message: { parts } }: SizedMessage): number {
+  return chars + MESSAGE_CHARS + CALL_CHARS * parts.filter(isToolPart).length;
+}
+
+const MESSAGE_CHARS = 40;
+const CALL_CHARS = 130;
 
 /** The turns before the newest question that are not compacted. */
 export const KEPT_TURNS = 2;

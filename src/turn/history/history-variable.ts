@@ -125,8 +125,6 @@ function infoOf(compacted: Compacted): VariableInfo {
     visibility: "model",
     sources: ["history"],
     trusted: !isTainted,
-    // A model wrote the answers, and may have put URLs into them.
-    flags: ["composed"],
     location: "messages",
     readOnly: true,
   };
