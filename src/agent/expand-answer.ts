@@ -10,7 +10,6 @@ import { isObject } from "../value/json.ts";
 export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;
 
 type AnyPart = TextStreamPart<ToolSet>;
-type Part<Type extends AnyPart["type"]> = Extract<AnyPart, { type: Type }>;
 
 /**
  * Transforms the parts of an SDK stream (`result.stream`): expands references in texts and passes all other
@@ -21,10 +20,14 @@ export function expandStream<Tools extends ToolSet>(
   store: VariableStore,
   options: ExpandingOptions = {},
 ): TransformStream<TextStreamPart<Tools>, TextStreamPart<Tools>> {
-  let parts: Parts | undefined;
+  let parts: TextParts<AnyPart> | undefined;
   const stream = new TransformStream<AnyPart, AnyPart>({
     start(controller) {
-      parts = new Parts(store, options, (part) => controller.enqueue(part));
+      parts = new TextParts<AnyPart>(store, options, {
+        emit: (part) => controller.enqueue(part),
+        deltaOf: (part) => (part.type === "text-delta" ? part.text : undefined),
+        delta: (id, text) => ({ type: "text-delta", id, text }),
+      });
     },
     transform: (part) => parts?.write(part),
     flush: () => parts?.flush(),
@@ -36,34 +39,51 @@ export function expandStream<Tools extends ToolSet>(
 interface OpenText {
   written: string;
   shown: string;
-  metadata: Part<"text-end">["providerMetadata"];
+  metadata: unknown;
 }
 
-class Parts {
-  readonly #emit: (part: AnyPart) => void;
+/** A part of a stream; texts have ids. */
+interface StreamPart {
+  readonly type: string;
+  readonly id?: string;
+  readonly providerMetadata?: unknown;
+}
+
+/** How a kind of stream writes its texts. */
+interface StreamForm<Part> {
+  emit(part: Part): void;
+  /** The text of a `text-delta`; undefined for other parts. */
+  deltaOf(part: Part): string | undefined;
+  /** Returns a `text-delta`. */
+  delta(id: string, text: string): Part;
+}
+
+/** Expands the texts in the parts of a stream. If `write` returns a promise, await it before the next. */
+export class TextParts<Part extends StreamPart> {
+  readonly #form: StreamForm<Part>;
   readonly #texts: TextsExpander;
   readonly #open = new Map<string, OpenText>();
 
-  constructor(store: VariableStore, options: ExpandingOptions, emit: (part: AnyPart) => void) {
-    this.#emit = emit;
+  constructor(store: VariableStore, options: ExpandingOptions, form: StreamForm<Part>) {
+    this.#form = form;
     this.#texts = new TextsExpander(lookupOf(store), {
       ...options,
       ...knownNamesOf(store),
       emit: (id, slice) => {
         const text = this.#open.get(id);
         if (text !== undefined) text.shown += slice;
-        emit({ type: "text-delta", id, text: slice });
+        form.emit(form.delta(id, slice));
       },
     });
   }
 
-  write(part: AnyPart): void | Promise<void> {
-    if (part.type === "text-delta") return this.#writeDelta(part);
-    if (part.type === "text-start") {
-      this.#open.set(part.id, { written: "", shown: "", metadata: part.providerMetadata });
-    }
+  write(part: Part): void | Promise<void> {
+    const delta = this.#form.deltaOf(part);
+    const { type, id = "", providerMetadata: metadata } = part;
+    if (delta !== undefined) return this.#writeDelta(part, id, delta);
+    if (type === "text-start") this.#open.set(id, { written: "", shown: "", metadata });
     return this.#texts.pass(part, () =>
-      this.#emit(part.type === "text-end" ? this.#end(part) : part),
+      this.#form.emit(type === "text-end" ? this.#end(part, id) : part),
     );
   }
 
@@ -71,24 +91,25 @@ class Parts {
     return this.#texts.flush();
   }
 
-  #writeDelta(part: Part<"text-delta">): void | Promise<void> {
-    const { id, text: delta, providerMetadata } = part;
+  #writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
+    const { providerMetadata } = part;
     const text = this.#open.get(id);
-    if (text === undefined) return this.#emit(part);
+    if (text === undefined) return this.#form.emit(part);
     if (providerMetadata !== undefined) {
       text.metadata = providerMetadata;
-      this.#emit({ ...part, text: "" });
+      this.#form.emit({ ...part, ...this.#form.delta(id, "") });
     }
     text.written += delta;
     return this.#texts.write(id, delta);
   }
 
-  #end(part: Part<"text-end">): AnyPart {
-    const text = this.#open.get(part.id);
-    this.#open.delete(part.id);
+  #end(part: Part, id: string): Part {
+    const text = this.#open.get(id);
+    this.#open.delete(id);
     if (text === undefined || text.written === text.shown) return part;
     const metadata = part.providerMetadata ?? text.metadata;
-    return { ...part, providerMetadata: { ...metadata, [KEY]: { written: text.written } } };
+    const own = isObject(metadata) ? metadata : {};
+    return { ...part, providerMetadata: { ...own, [KEY]: { written: text.written } } };
   }
 }
 

@@ -4,13 +4,15 @@ import { simulateSeeds } from "./seeds.ts";
 import { storm } from "./storm.ts";
 
 const SEEDS = 25;
+/** Hundreds of conversations each: seconds, or minutes beside other work. */
+const PATIENT = { timeout: 120_000 };
 
 test(`${SEEDS} conversations come to the same with crashes as without`, async () => {
   const { crashes } = await simulateSeeds(1, SEEDS);
   expect(crashes).toBeGreaterThan(SEEDS);
 });
 
-test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", async ([, plan]) => {
+test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", PATIENT, async ([, plan]) => {
   expect(await exhaust(plan, false)).toBeGreaterThan(50);
 });
 

@@ -1,0 +1,9 @@
+export {
+  type ConversationVariables,
+  conversationVariables,
+  type ConversationVariablesOptions,
+  type ObjectState,
+  type PrepareAnyStep,
+} from "./durable/conversation-variables.ts";
+export type { VariableStore } from "./store/variable-store.ts";
+export type { VariableInfo } from "./store/variable.ts";

@@ -1,0 +1,161 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { convertToModelMessages, isStepCount, readUIMessageStream, streamText, tool } from "ai";
+import type { UIMessage, UIMessageChunk } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  type ConversationVariables,
+  conversationVariables,
+  type ConversationVariablesOptions,
+} from "../../../src/durable.ts";
+import { agentModel } from "../../support/agent-model.ts";
+
+const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
+const taken: unknown[] = [];
+const tools = {
+  list_orders: tool({ inputSchema: z.object({}), execute: () => orders }),
+  ship: tool({
+    inputSchema: z.object({ ids: z.array(z.string()) }),
+    execute: ({ ids }) => {
+      taken.push(ids.length);
+      return "shipped";
+    },
+  }),
+};
+
+/** Runs in an object of its own, with its variables. */
+async function inObject(
+  work: (variables: ConversationVariables, state: DurableObjectState) => Promise<void>,
+  options: ConversationVariablesOptions = {},
+): Promise<void> {
+  const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
+  await runInDurableObject(stub, (_, state) => work(conversationVariables(state, options), state));
+}
+
+function tablesOf({ storage }: DurableObjectState): string[] {
+  const rows = storage.sql.exec("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+  return rows.map(({ name }) => String(name)).filter((name) => !name.startsWith("_cf"));
+}
+
+/** The message that a stock client makes of a response. */
+async function messageOf(response: Response): Promise<UIMessage> {
+  const text = await response.text();
+  const chunks = text
+    .split("\n\n")
+    .filter((event) => event.startsWith("data: {"))
+    .map((event) => JSON.parse(event.slice("data: ".length)) as UIMessageChunk);
+  expect(text.endsWith("data: [DONE]\n\n")).toBe(true);
+  let last: UIMessage | undefined;
+  const stream = new ReadableStream<UIMessageChunk>({
+    start(controller) {
+      for (const chunk of chunks) controller.enqueue(chunk);
+      controller.close();
+    },
+  });
+  for await (const message of readUIMessageStream({ stream })) {
+    last = message;
+  }
+  if (last === undefined) throw new Error("There was no message.");
+  return last;
+}
+
+const textOf = ({ parts }: UIMessage) =>
+  parts.map((part) => (part.type === "text" ? part.text : "")).join("");
+
+describe("conversationVariables", () => {
+  it("create their tables, all with a prefix, at the first use and not before", () =>
+    inObject(async (variables, state) => {
+      const before = tablesOf(state);
+      expect(before.filter((name) => name.startsWith("byref_"))).toEqual([]);
+      await variables.store.save({ name: "a", value: 1 });
+      const added = tablesOf(state).filter((name) => !before.includes(name));
+      expect(added).toContain("byref_variable");
+      expect(added.every((name) => name.startsWith("byref_"))).toBe(true);
+      expect(await state.storage.getAlarm()).toBeNull();
+      // The next life of the object.
+      expect(await conversationVariables(state).store.read("a")).toBe(1);
+    }));
+
+  it("give an agent of the SDK references in inputs, values in its answer, and references in its history", () =>
+    inObject(async (variables) => {
+      const model = agentModel([
+        [{ tool: "list_orders", input: {} }],
+        [{ tool: "ship", input: { ids: "$list_orders_1[*].id" } }],
+        "The last is $list_orders_1[499].id.",
+        "It was $list_orders_1[0].id.",
+      ]);
+      const answer = async (messages: UIMessage[]) => {
+        const result = streamText({
+          model,
+          tools: { ...variables.wrap(tools), ...variables.tools() },
+          messages: await convertToModelMessages(messages),
+          prepareStep: variables.prepareStep,
+          stopWhen: isStepCount(5),
+        });
+        return messageOf(variables.expand(result.toUIMessageStreamResponse()));
+      };
+      const ask = (text: string): UIMessage => ({
+        id: crypto.randomUUID(),
+        role: "user",
+        parts: [{ type: "text", text }],
+      });
+      const first = [ask("Ship all orders.")];
+      const shown = await answer(first);
+      expect(textOf(shown)).toBe("The last is ord_499.");
+      expect(taken).toEqual([500]);
+      expect(textOf(await answer([...first, shown, ask("Which was first?")]))).toBe(
+        "It was ord_0.",
+      );
+      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      expect(prompt).toContain("The last is $list_orders_1[499].id.");
+      expect(prompt).not.toContain("ord_250");
+      expect(prompt.length).toBeLessThan(6_000);
+    }));
+
+  it("keep large values in a bucket, under the object's id", () =>
+    inObject(
+      async (variables, { id }) => {
+        const { store } = variables;
+        const bytes = new Blob([new Uint8Array(200_000).fill(7)]).stream();
+        await store.save({ name: "photo", value: await store.receive(bytes, "image/png") });
+        const { objects } = await env.BLOBS.list({ prefix: `byref_${id.toString()}/` });
+        expect(objects).toHaveLength(1);
+        variables.store.delete("photo");
+        await variables.sweep();
+        expect((await env.BLOBS.list({ prefix: `byref_${id.toString()}/` })).objects).toEqual([]);
+      },
+      { bucket: env.BLOBS },
+    ));
+
+  it("leave the alarm to the object, and say when and what to sweep", () =>
+    inObject(
+      async (variables, state) => {
+        await variables.store.save({ name: "a", value: 1 });
+        const dueMs = variables.nextAlarm() ?? 0;
+        expect(dueMs).toBeGreaterThan(Date.now() - 1_000);
+        expect(dueMs).toBeLessThan(Date.now() + 60_000);
+        expect(await state.storage.getAlarm()).toBeNull();
+        await new Promise((done) => setTimeout(done, 40));
+        await variables.sweep();
+        expect(variables.store.info("a")).toBeUndefined();
+        expect(variables.nextAlarm()).toBeUndefined();
+      },
+      { idleMs: 20 },
+    ));
+
+  it("set the object's alarm themselves if they own it, and never put it off", () =>
+    inObject(
+      async (variables, { storage }) => {
+        await variables.store.save({ name: "a", value: 1, ttlMs: 90_000 });
+        await expect.poll(() => storage.getAlarm()).not.toBeNull();
+        const armedMs = (await storage.getAlarm()) ?? 0;
+        expect(armedMs).toBeLessThanOrEqual(Date.now() + 90_000);
+        await variables.store.save({ name: "b", value: 1, ttlMs: 900_000 });
+        await variables.sweep();
+        expect(await storage.getAlarm()).toBe(armedMs);
+        await storage.deleteAlarm();
+      },
+      { alarm: "own" },
+    ));
+});
