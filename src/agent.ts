@@ -1,10 +1,5 @@
 export { type ExpandingOptions, expandStream } from "./agent/expand-answer.ts";
-export {
-  type InstructionStyle,
-  type ListingOptions,
-  listingVariables,
-  withGuide,
-} from "./agent/step-prompt.ts";
+export { type ListingOptions, listingVariables, withGuide } from "./agent/step-prompt.ts";
 export {
   type StoreForCall,
   type ToolVariablesOptions,
@@ -35,5 +30,6 @@ export {
 export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export { lookupInStore } from "./tool/store-lookup.ts";
 export { type Consumed, Taint } from "./store/labels.ts";
+export type { InstructionStyle } from "./turn/history/guide.ts";
 export type { GuardedHandle, Handle, NotKept, ShownValue } from "./tool/tool-output.ts";
 export type { Naming, WrapOptions } from "./tool/wrapped-tool.ts";

@@ -3,22 +3,10 @@ import { Taint } from "../store/labels.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
-import { guideTo, withVariables } from "../turn/history/prompt.ts";
-import { writerIn } from "../reference/syntaxes.ts";
+import { detailsFor, guideFor, type InstructionStyle } from "../turn/history/guide.ts";
+import { withTail } from "../turn/history/prompt.ts";
+import { VariableList } from "../turn/history/variable-list.ts";
 import { isObject } from "../value/json.ts";
-
-/**
- * Length of the guide to references. `full`: all features; `minimal`: one sentence, for models that know
- * references or for short prompts; `none`: no guide, for instructions that explain references themselves.
- */
-export type InstructionStyle = "full" | "minimal" | "none";
-
-function guideOf(style: InstructionStyle, syntaxes: WrapOptions["syntaxes"]): string {
-  const write = writerIn(syntaxes);
-  if (write === undefined || style === "none") return "";
-  if (style === "full") return guideTo(syntaxes) ?? "";
-  return `Results of tools are variables: write "${write("name")}" or "${write("name.path")}" as an argument or in your answer instead of copying a value.`;
-}
 
 /**
  * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
@@ -36,10 +24,10 @@ export function withGuide(
 ): Instructions | undefined;
 export function withGuide(
   instructions: Instructions | undefined,
-  style: InstructionStyle = "full",
+  style?: InstructionStyle,
   syntaxes?: WrapOptions["syntaxes"],
 ): Instructions | undefined {
-  const guide = guideOf(style, syntaxes);
+  const { start: guide } = guideFor(style, syntaxes);
   if (guide === "") return instructions;
   if (instructions === undefined || instructions === "") return guide;
   if (JSON.stringify(instructions).includes(JSON.stringify(guide).slice(1, -1))) {
@@ -81,17 +69,20 @@ export function listingVariables<
     taint = new Taint(),
     untrusted,
   } = options;
-  const listOptions = { store, taint, syntaxes, hidesUntrusted: untrusted === "hide" };
-  // The SDK passes a step's messages on to the next step. Each list must appear only once.
-  const lists = new WeakSet<ModelMessage>();
+  const list = new VariableList({ store, taint, syntaxes, hidesUntrusted: untrusted === "hide" });
+  const guide = guideFor(instructionStyle, syntaxes);
+  // The SDK passes a step's messages on to the next step. Each tail must appear only once.
+  const tails = new WeakSet<ModelMessage>();
   return async (step) => {
-    const own = step.messages.filter((message) => !lists.has(message));
+    const own = step.messages.filter((message) => !tails.has(message));
     if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
     const prepared = await prepareStep?.({ ...step, messages: own });
     const messages = prepared?.messages ?? own;
-    const listed = withVariables(messages, listOptions);
-    const list = listed.length > messages.length ? listed.at(-1) : undefined;
-    if (list !== undefined) lists.add(list);
+    const { hasHandle, lines } = list.next(messages);
+    const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+    const listed = withTail(messages, { details, lines });
+    const tail = listed.length > messages.length ? listed.at(-1) : undefined;
+    if (tail !== undefined) tails.add(tail);
     const instructions = prepared?.instructions ?? prepared?.system;
     return {
       ...prepared,

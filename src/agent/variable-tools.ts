@@ -75,7 +75,7 @@ class VariableTool extends OwnTool {
 
   override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
     const schema = jsonSchemaNow(this.tool);
-    return schema === undefined ? super.shownSchema : runtimeToolSchema(schema);
+    return schema === undefined ? super.shownSchema : runtimeToolSchema(schema, this.#runtime);
   }
 
   protected override wrap(): Promise<WrappedTool> {

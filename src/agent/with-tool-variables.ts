@@ -18,7 +18,8 @@ import {
   expandedStreamResult,
   type ExpandingOptions,
 } from "./expand-answer.ts";
-import { type InstructionStyle, listingVariables, withGuide } from "./step-prompt.ts";
+import type { InstructionStyle } from "../turn/history/guide.ts";
+import { listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
@@ -31,9 +32,8 @@ type Context = Record<string, unknown>;
 /** Options of an agent that works by reference, in addition to `WrapOptions`. */
 export interface ToolVariablesOptions<CallOptions = never> extends Omit<WrapOptions, "store"> {
   /**
-   * Length of the guide to references in the instructions. Default: `full`. The guide explains the first of
-   * `dollar`, `mustache` and `dagger` that is on. Without any of them there is no guide, and the agent's own
-   * instructions have to explain the syntax.
+   * How much the prompt explains references. Default: `auto`. It explains the first of `dollar`, `mustache`
+   * and `dagger` that is on. Without any of them the agent's own instructions have to explain the syntax.
    */
   readonly instructionStyle?: InstructionStyle;
   /**
@@ -164,7 +164,7 @@ class VariableAgent<
 
   /** Adds references to the prepared settings of a call. */
   #prepared(prepared: Prepared, store: VariableStore): Prepared {
-    const { instructionStyle = "full", store: _store, ...rest } = this.#options;
+    const { instructionStyle = "auto", store: _store, ...rest } = this.#options;
     const taint = rest.taint ?? this.#taintOf(store);
     const options = { ...rest, store, taint };
     const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);

@@ -38,6 +38,8 @@ export interface RuntimeTool<Schema extends z.ZodType = z.ZodType> {
   readonly writes?: readonly string[];
   /** Returns the texts in an input that name variables which the tool reads, beside those of `name`. Default: none. */
   reads?(input: Readonly<Record<string, Json>>, syntaxes: readonly Syntax[]): readonly string[];
+  /** Parameters that work, but are too rarely needed to be sent with each call. Default: none. */
+  readonly unlisted?: readonly string[];
   /** Default: `variable`. A tool that is not offered yet works all the same when it is called. */
   readonly offeredFrom?: PromptStage;
   /** True if the model may choose with `_outputPath` where the result is saved. Default: false. */

@@ -37,7 +37,7 @@ export async function wrapRuntimeTool(
   options: WrapOptions,
 ): Promise<WrappedTool> {
   const { name, description, takesOutputPath = false, writes = [] } = tool;
-  const schema = runtimeToolSchema(await jsonSchemaOf(tool, name));
+  const schema = runtimeToolSchema(await jsonSchemaOf(tool, name), tool);
   const extended = takesOutputPath ? withTarget(schema, false) : undefined;
   // The stores of calls in plan runs, so that outputs use the names of the run.
   const runStores = new Map<string, Variables>();
@@ -80,9 +80,13 @@ export async function wrapRuntimeTool(
 }
 
 /** Returns the schema that the model is shown, without a place for the result. */
-export function runtimeToolSchema(own: JSONSchema7): JSONSchema7 {
-  const { $schema: _, ...schema } = own;
-  return withoutBounds(schema);
+export function runtimeToolSchema(
+  own: JSONSchema7,
+  { unlisted = [] }: Pick<RuntimeTool, "unlisted">,
+): JSONSchema7 {
+  const { $schema: _, properties = {}, ...schema } = own;
+  const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
+  return withoutBounds({ ...schema, properties: Object.fromEntries(listed) });
 }
 
 /**

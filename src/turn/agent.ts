@@ -7,6 +7,7 @@ import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
+import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
 
 /** An agent: instructions and tools. The runtime supplies the model and the variables. */
 export interface Agent {
@@ -14,7 +15,7 @@ export interface Agent {
   readonly name: string;
   /** Shown by `GET /agents`, and to agents that may delegate to this one. */
   readonly description: string;
-  /** Instructions at the start of the prompt. The runtime adds the guide to references. */
+  /** Instructions at the start of the prompt. The runtime adds a sentence on references. */
   readonly instructions: string;
   /** Tools in the AI SDK's form. They receive values, never references. */
   readonly tools: ToolSet;
@@ -22,7 +23,7 @@ export interface Agent {
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
    * How this agent's model writes references, and where they are resolved. Default: dollar syntax, as
-   * specified. The guide in the prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
+   * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
    */
   readonly references?: {
     readonly syntaxes?: readonly (SyntaxName | Syntax)[];
@@ -33,6 +34,8 @@ export interface Agent {
     /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
     readonly inUrls?: boolean;
   };
+  /** How much the prompt explains references. Default: `auto`. */
+  readonly instructionStyle?: InstructionStyle;
   /**
    * Policies by tool: the secrets it receives, and the labels of its results. Default: no secrets, results
    * shown and trusted.
@@ -54,8 +57,8 @@ export interface Agent {
   /** Who may choose where a result is saved: the model (true), or the caller, by tool. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
-   * The runtime's own tools, such as `read_variable`, that the model receives when there are variables.
-   * Default: all.
+   * The runtime's own tools, such as `read_variable`, that the model receives once there is something they
+   * work on. Default: all.
    */
   readonly variableTools?: boolean | readonly string[];
   /**
@@ -117,4 +120,9 @@ export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefi
 export function referencesOf(agent: Agent): NonNullable<Agent["references"]> {
   const tags = tagsOf(agent);
   return { ...compact({ syntaxes: tags?.syntaxes }), ...agent.references };
+}
+
+/** The explanation of references for the agent's model. */
+export function guideOf(agent: Agent): Guide {
+  return guideFor(agent.instructionStyle, referencesOf(agent).syntaxes);
 }

@@ -3,18 +3,14 @@ import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { referencesOf, wrapOptionsFor } from "./agent.ts";
+import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
-import {
-  hasListedVariables,
-  instructionsFor,
-  toModelMessages,
-  toTurnMessages,
-  withVariables,
-} from "./history/prompt.ts";
+import { detailsFor, guidedText, NO_GUIDE } from "./history/guide.ts";
+import { toModelMessages, toTurnMessages, withTail } from "./history/prompt.ts";
+import { VariableList } from "./history/variable-list.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
@@ -84,7 +80,19 @@ export class Steps {
     ];
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
-    this.#opened = { tools, past, calls };
+    const list = new VariableList({
+      store,
+      taint,
+      hidesUntrusted: agent.untrusted === "hide",
+      syntaxes: referencesOf(agent).syntaxes,
+      variables: this.#options.variables,
+      before: [
+        ...(outline === undefined ? [] : [COMPACTED]),
+        ...window.flatMap(({ prompt }) => prompt ?? []),
+      ],
+      own: this.#state.prompt,
+    });
+    this.#opened = { tools, past, calls, list };
   }
 
   /** Calls the model until it requests no more tools. */
@@ -176,18 +184,18 @@ export class Steps {
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
-    const { agent, model, store, newId } = this.#context;
-    const { tools } = this.#required;
-    const { taint } = this.#state;
-    const hidesUntrusted = agent.untrusted === "hide";
-    const { syntaxes } = referencesOf(agent);
-    const variables = this.#options.variables?.();
-    const listing = { store, taint, hidesUntrusted, syntaxes, variables };
+    const { agent, model, newId } = this.#context;
+    const { tools, list } = this.#required;
+    const { stage, hasHandle, lines } = list.next(messages);
+    this.#state.prompt = list.record;
+    // A question that shows no variables needs no explanation of references.
+    const guide = this.#options.variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
+    const details = detailsFor(guide, { hasHandle, isTainted: this.#state.taint.isTainted });
     const request = {
       model: tools.modelFor(model, newId),
-      instructions: variables?.length === 0 ? agent.instructions : instructionsFor(agent),
-      messages: withVariables(messages, listing),
-      tools: tools.offeredAt(hasListedVariables(store) ? "text" : "start"),
+      instructions: guidedText(agent.instructions, guide),
+      messages: withTail(messages, { details, lines }),
+      tools: tools.offeredAt(stage),
       callable: tools.all,
     };
     return callModel(this.#context, request, {
@@ -296,6 +304,9 @@ export class Steps {
   }
 }
 
+/** What prompts have reached once turns are in the variable `$history`. */
+const COMPACTED = { stage: "text", hasHandle: true } as const;
+
 const NOT_CALLED = {
   code: "turn_stopped",
   message: "The turn ended before this call had a result.",
@@ -314,6 +325,7 @@ interface Opened {
   readonly tools: Toolbox;
   readonly past: readonly ModelMessage[];
   readonly calls: ToolCalls;
+  readonly list: VariableList;
 }
 
 function tooManySteps(): ByrefError {

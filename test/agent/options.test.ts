@@ -111,16 +111,16 @@ describe("syntaxes", () => {
     for (const instructionStyle of ["full", "minimal"] as const) {
       const { prompt } = await run([call(1), "Hello."], { syntaxes: own, instructionStyle });
       expect(prompt).toContain(`"${name}"`.replaceAll('"', '\\"'));
-      expect(prompt).toContain(`\\n${name.replace("name", "look_1")}: `);
+      expect(prompt).toContain(`\\n${name.replace("name", "x")}: `);
       expect(prompt.replaceAll("$var", "").includes("$")).toBe(name === "$name");
     }
   });
 
   it("without one that may stand in a text leave out the guide", async () => {
     const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
-    expect(prompt).not.toContain("Results of tools are variables");
+    expect(prompt).not.toContain("For a result write");
     const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
-    expect(both.prompt).toContain("Results of tools are variables");
+    expect(both.prompt).toContain("For a result write");
   });
 });
 
@@ -201,7 +201,9 @@ describe("policies", () => {
     expect(shown.outputs).toEqual([{ $var: "look_1", value: { found: 1 }, untrusted: true }]);
     const hidden = await run([call("beware"), "Done."], { policies, untrusted: "hide" });
     expect(hidden.outputs).toMatchObject([{ visibility: "hidden" }]);
-    expect(hidden.prompt).toContain("hidden, untrusted");
+    // Once the messages do not show it.
+    const later = await run(["Done."], { policies, untrusted: "hide", store: hidden.store });
+    expect(later.prompt).toContain("$look_beware: object (1) hidden, untrusted");
   });
 
   it("taint what the model has been shown, in this call and the next", async () => {

@@ -235,7 +235,8 @@ it("carries at most a tenth of the characters where the data is large", async ()
   const row = async (name: string, conversation: Conversation) => {
     const byValue = await hold(conversation, "by value");
     const untyped = await hold(withoutRetyping(conversation), "by value");
-    const full = await hold(conversation);
+    const auto = await hold(conversation);
+    const full = await hold(conversation, "full");
     const minimal = await hold(conversation, "minimal");
     const percent = (of: number) => `${((100 * of) / byValue.prompts).toFixed(1)} %`;
     const line = (how: string, { prompts, tools, written }: Count) => ({
@@ -249,25 +250,29 @@ it("carries at most a tenth of the characters where the data is large", async ()
     console.table([
       line("by value", byValue),
       line("by value, nothing retyped", { ...untyped, tools: byValue.tools }),
-      line("by reference", full),
+      line("by reference", auto),
+      line("by reference, full guide", full),
       line("by reference, minimal guide", minimal),
     ]);
-    return { byValue, untyped, full, minimal };
+    return { byValue, untyped, auto, full, minimal };
   };
 
   const small = await row("weather, 2 turns", weather);
   const large = await row("analytics, 3 turns", analytics);
 
-  expect(large.full.prompts).toBeLessThan(0.1 * large.byValue.prompts);
-  expect(large.full.prompts + large.full.tools).toBeLessThan(0.1 * large.untyped.prompts);
-  expect(large.full.written).toBeLessThan(0.01 * large.byValue.written);
-  expect(large.full.answers[1]).toContain("| industry |");
+  expect(large.auto.prompts).toBeLessThan(0.1 * large.byValue.prompts);
+  expect(large.auto.prompts + large.auto.tools).toBeLessThan(0.1 * large.untyped.prompts);
+  expect(large.auto.written).toBeLessThan(0.01 * large.byValue.written);
+  expect(large.auto.answers[1]).toContain("| industry |");
   // Where all the data is a few numbers, the guide is more than what it saves; the model writes less.
-  expect(small.full.written).toBeLessThan(small.byValue.written);
-  expect(small.minimal.prompts).toBeLessThan(small.full.prompts);
-  expect(small.full.answers).toEqual(small.byValue.answers);
+  expect(small.auto.written).toBeLessThan(small.byValue.written);
+  // All results are small: there is nothing to explain further.
+  expect(small.minimal.prompts).toBe(small.auto.prompts);
+  expect(small.auto.prompts).toBeLessThan(small.full.prompts);
+  expect(large.auto.prompts).toBeLessThan(large.full.prompts);
+  expect(small.auto.answers).toEqual(small.byValue.answers);
 
   const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
-  for (const { prompts } of [small.byValue, small.full, small.minimal, large.byValue, large.full])
+  for (const { prompts } of [small.byValue, small.auto, large.byValue, large.auto])
     expect(readme).toContain(prompts.toLocaleString("en-US"));
 });

@@ -72,19 +72,25 @@ describe("generate", () => {
     expect(result.steps[1]?.toolResults[0]?.output).toMatchObject({ value: { warmer: true } });
   });
 
-  it("guides the model once, and lists the variables anew in each step", async () => {
-    const { agent, model } = agentWith(steps);
-    await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+  it("guides the model once, in detail from the first handle on, and lists what it does not see", async () => {
+    const { agent, model } = agentWith([...steps, "Still."]);
+    const wrapped = withToolVariables(agent);
+    await wrapped.generate({ prompt: "How warm is it?" });
     for (const { prompt } of model.prompts) {
       const [system, ...others] = prompt;
-      expect(system?.content).toMatch(/^Be brief\.\n\nResults of tools are variables;/);
+      expect(system?.content).toMatch(/^Be brief\.\n\nFor a result write [^.]*\.path"[^.]*\.$/);
       expect(others.filter(({ role }) => role === "system")).toEqual([]);
     }
-    const lists = model.prompts.map(listsIn);
-    expect(lists.map(({ length }) => length)).toEqual([0, 1, 1]);
-    expect(lists[1]?.[0]).not.toContain("$compare");
-    expect(lists[2]?.[0]).toContain("$get_weather_nyc: object");
-    expect(lists[2]?.[0]).toContain("$compare");
+    const tails = model.prompts.map(listsIn);
+    expect(tails.map(({ length }) => length)).toEqual([0, 1, 1]);
+    expect(tails[1]).toEqual(tails[2]);
+    expect(tails[2]?.[0]).toMatch(
+      /^<variables>\\nIn arguments of any type and in answers: also \$name\[-1\].*itself\.\\n<\/variables>$/,
+    );
+    await wrapped.generate({ prompt: "And now?" });
+    const [later] = model.prompts.slice(-1).map(listsIn);
+    expect(later?.[0]).toContain("$get_weather_nyc: object");
+    expect(later?.[0]).toContain("$compare");
   });
 
   it("remembers the variables in the next call", async () => {
@@ -217,7 +223,7 @@ describe("options", () => {
     const wrapped = withToolVariables(agent, { instructionStyle: "minimal" });
     await wrapped.generate({ prompt: "Hello." });
     const [system] = model.prompts[0]?.prompt ?? [];
-    expect(system?.content).toMatch(/^Be brief\.\n\nResults of tools are variables: /);
+    expect(system?.content).toMatch(/^Be brief\.\n\nFor a result write /);
     expect(String(system?.content).length).toBeLessThan(200);
   });
 
@@ -298,8 +304,8 @@ describe("an agent's own hooks", () => {
       "auto",
       "none",
     ]);
-    expect(model.prompts[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nResults of tools/);
-    expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nResults of tools/);
+    expect(model.prompts[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nFor a result/);
+    expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nFor a result/);
   });
 
   it("decide of all approvals in one place by what would run", async () => {

@@ -85,12 +85,14 @@ Write.`;
     await runs.run(text);
     const listed = model.calls.map((call) => {
       const told = textsOf(call).join("\n");
-      expect(told).toContain("Results of tools are variables");
-      return told.slice(told.indexOf("<variables>")).split("\n").slice(1, -1);
+      expect(told).toContain("For a result write");
+      return /<variables>\n(.*)\n/.exec(told)?.[1];
     });
     const page = "$page: object (2) {title: string, pages: number[]}";
     const topic = "$topic: array (1) string[]";
-    expect(listed).toEqual([[topic], [topic, page], [page]]);
+    // In the second call a message shows the page.
+    expect(listed).toEqual([topic, topic, page]);
+    expect(textsOf(model.calls[1]).join("\n")).toContain('{"$var":"page","value":');
     expect(store.info("report")?.trusted).toBe(true);
   });
 
@@ -100,10 +102,8 @@ Write.`;
     await runs.run("@tools fetch\n@output variable:title\nFetch it.");
     const [first = [], second = []] = model.calls.map((call) => textsOf(call));
     expect(first).toEqual(["You are researcher.", "Fetch it."]);
-    const [, name = ""] = /"\$var":"(\w+)"/.exec(second.join("\n")) ?? [];
-    expect(second.at(-1)).toBe(
-      `<variables>\n$${name}: object (2) {title: string, pages: number[]}\n</variables>`,
-    );
+    expect(second.at(-1)).toContain('{"$var":"fetch_https_a_example","value":');
+    expect(second.join("\n")).not.toContain("secret");
   });
 
   it("which, without any variable, gets no list of variables and no guide to references", async () => {

@@ -107,7 +107,6 @@ describe("a tag in a model's text", () => {
       `<capability-result call="1" name="get_weather">${shown("get_weather_nyc", "NYC")}</capability-result>`,
       `<capability-result call="2" name="get_weather">${shown("get_weather_rome", "Rome")}</capability-result>`,
     ]);
-    expect(results?.[1]).toContain("<variables>");
   });
 
   it("is not run where the answer was cut off, nor where the model says otherwise", async () => {
@@ -345,6 +344,5 @@ it("an agent with native calls has its tools, and its model's tags stay text", a
     "user",
     "assistant",
     "tool",
-    "user",
   ]);
 });

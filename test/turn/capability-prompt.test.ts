@@ -39,7 +39,7 @@ describe("what a model that calls with tags is told", () => {
       - rows: {n: number}[]
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
-      Save a variable or a part, e.g. report.total. ttl: seconds.
+      Save a variable, or a part: report.total.
       - name?: string
       - value: any
       - mode?: "replace" | "append" | "merge" | "new"
@@ -79,6 +79,7 @@ describe("what a model that calls with tags is told", () => {
     const rename = '<capability name="rename">{"name":"b","tags":["x"]}</capability>';
     const first = `I write.\n${note}${rename}${NYC.replace(" />", ' days="2" output_var="w" />')}`;
     await conversation.say({ steps: [[text(first), finish()], done] });
+    await conversation.store.save({ name: "x", value: 1 });
     const turn = await conversation.say({ steps: [[text("Bye."), finish()]] });
     const [, question, said, results, end, last] = read(turn, 0);
     expect(question).toEqual(["user", "Hello."]);
@@ -92,7 +93,7 @@ describe("what a model that calls with tags is told", () => {
       'call="3" name="get_weather"',
     ]);
     expect(end).toEqual(["assistant", "Done."]);
-    expect(last?.[1]).toMatch(/^Hello\.\n\n<variables>/);
+    expect(last?.[1]).toMatch(/^Hello\.\n\n<variables>\n\$x: /);
     const roles = promptOf(turn, 0).map(({ role }) => role);
     expect(roles).toEqual(["system", "user", "assistant", "user", "assistant", "user"]);
   });

@@ -38,19 +38,21 @@ describe("the references of a model that calls with tags", () => {
   });
 
   it.each([
-    [undefined, "$name or {{name}}", '"$name"', "$weather"],
-    [["dollar"], "$name", '"$name"', "$weather"],
-    [["mustache"], "{{name}}", '"{{name}}"', "{{weather}}"],
-    [["target"], undefined, undefined, "weather"],
+    [undefined, "$name or {{name}}", '"$name"', "$x"],
+    [["dollar"], "$name", '"$name"', "$x"],
+    [["mustache"], "{{name}}", '"{{name}}"', "{{x}}"],
+    [["target"], undefined, undefined, "x"],
   ] as const)("are told for the syntaxes %j, and no others", async (...row) => {
     const [syntaxes, tag, guide, listed] = row;
     const references = syntaxes === undefined ? {} : { references: { syntaxes } };
     const agent = agentWith({ ...references, variableTools: false });
     const output = NYC.replace(" />", ' output_var="weather" />');
-    const turn = await turnWith({ agent, steps: [[text(output), finish()], done] });
+    const conversation = new Conversation({ agent });
+    await conversation.store.save({ name: "x", value: {} });
+    const turn = await conversation.say({ steps: [[text(output), finish()], done] });
     const [[, system = ""] = [], ...rest] = read(turn, 1);
     if (tag !== undefined) expect(system).toContain(`. ${tag} hands a variable on.`);
-    if (guide !== undefined) expect(system).toContain(`answer: ${guide}, `);
+    if (guide !== undefined) expect(system).toContain(`result write ${guide} or `);
     expect(rest.at(-1)?.[1]).toContain(`<variables>\n${listed}: object`);
     const told = system.replace('{"$var"', "");
     expect(told.includes("$")).toBe(guide === '"$name"');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hasListedVariables, VARIABLES_TAG, withVariables } from "../../src/turn/history/prompt.ts";
+import { VariableList } from "../../src/turn/history/variable-list.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";
@@ -8,16 +8,14 @@ import { Conversation, promptOf, shownText } from "../support/turn.ts";
 
 const done = [text("Done."), finish()];
 
-function listOf(store: MemoryStore, taint = new Taint()): string {
-  const [list] = withVariables([], { store, taint, hidesUntrusted: false });
-  return typeof list?.content === "string" ? list.content : "";
+function listOf(store: MemoryStore): readonly string[] {
+  return new VariableList({ store, taint: new Taint(), hidesUntrusted: false }).next([]).lines;
 }
 
 describe("variables of a plan's run", () => {
   it("are nothing that a model is told of", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
-    expect(hasListedVariables(chat.store)).toBe(false);
     const alone = await chat.say({ steps: [done] });
     expect(alone.calls[0]?.tools).toMatchObject([{ name: "set_variable" }]);
     expect(JSON.stringify(promptOf(alone, 0))).not.toContain("<variables>\\n");
@@ -44,13 +42,12 @@ describe("variables of a plan's run", () => {
       await store.save({ name: `run_${n}`, value: n, run: "r1" });
     }
     const list = listOf(store);
-    expect(list.split("\n").slice(0, 3)).toEqual([
-      VARIABLES_TAG,
+    expect(list.slice(0, 2)).toEqual([
       "(3 older variables are not listed)",
       "$own_3: number number",
     ]);
-    expect(list).not.toContain("$run_");
+    expect(list.join("\n")).not.toContain("$run_");
     store.endRun("r1");
-    expect(listOf(store)).toBe(list);
+    expect(listOf(store)).toEqual(list);
   });
 });

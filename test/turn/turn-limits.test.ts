@@ -176,7 +176,6 @@ describe("a prompt", () => {
       "user",
       "assistant",
       "tool",
-      "user",
     ]);
     expect(JSON.stringify(promptOf(turn, 0)[1])).toContain("What is it?");
   });

@@ -3,7 +3,8 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
-import { instructionsFor } from "../../src/turn/history/prompt.ts";
+import { guideOf } from "../../src/turn/agent.ts";
+import { guidedText } from "../../src/turn/history/guide.ts";
 import { finish, text, toolCall } from "../support/scripted-model.ts";
 import {
   chunksOf,
@@ -156,7 +157,7 @@ describe("the list of variables", () => {
     return part?.type === "text" ? part.text : "";
   };
 
-  it("stands behind the messages, is made afresh, and what is in front of it stays", async () => {
+  it("stands behind the messages, has what they do not show, and what is in front of it stays", async () => {
     const chat = new Conversation({ tools: toolsFor(rows, []) });
     await chat.store.save({ name: "old", value: 1 });
     const turn = await chat.say({
@@ -167,11 +168,10 @@ describe("the list of variables", () => {
       ],
     });
     expect(lastText(turn, 0)).toBe("<variables>\n$old: number number\n</variables>");
-    const shape = "{id: number, name: string, total: number}[]";
-    expect(lastText(turn, 1)).toBe(
-      `<variables>\n$old: number number\n$load_a: array (4200) ${shape}\n</variables>`,
-    );
-    expect(lastText(turn, 2)).toContain("$take_1: object (1) {taken: boolean}\n</variables>");
+    const after = [1, 2].map((call) => lastText(turn, call));
+    for (const tail of after) {
+      expect(tail).toMatch(/^<variables>\nIn arguments .*\n\$old: number number\n<\/variables>$/);
+    }
     for (const call of [0, 1]) {
       const stable = promptOf(turn, call).slice(0, -1);
       expect(promptOf(turn, call + 1).slice(0, stable.length)).toEqual(stable);
@@ -268,19 +268,17 @@ describe("savings", () => {
         [text("Row \\$load_a is $load_a[3].total, $5, $nope."), finish()],
       ],
     });
-    const { length: system } = instructionsFor(chat.agent);
+    const { length: system } = guidedText(chat.agent.instructions, guideOf(chat.agent));
     const handle = JSON.stringify(resultShown(turn, 1, "call_load")).length;
     const small = '{"$var":"take_of_1","value":{"taken":true}}'.length;
     const inputs = ['{"id":"a"}', '{"all":"$load_a","note":"of $load_a[1].id"}'];
     const [first = "", second = ""] = inputs;
-    const line = "$load_a: array (4200) {id: number, name: string, total: number}[]\n";
-    const list = `<variables>\n${line}</variables>`.length;
-    const longer = "$take_of_1: object (1) {taken: boolean}\n".length;
+    const tail = `<variables>\n${guideOf(chat.agent).details}\n</variables>`.length;
     const start = system + "Hi.".length;
     const promptChars =
       start +
-      (start + first.length + handle + list) +
-      (start + first.length + handle + second.length + small + list + longer);
+      (start + first.length + handle + tail) +
+      (start + first.length + handle + second.length + small + tail);
     const value = JSON.stringify(rows).length;
     expect(turn.result.metadata.savings).toEqual({
       promptChars,

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { promptStages } from "../../tool/runtime-tool.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import * as limits from "../../limits.ts";
 import type { MovedInfo } from "../../store/variable.ts";
@@ -59,6 +60,11 @@ const part = z.looseObject({ type: text }).refine((given) => {
   return state !== "approval-requested" || z.object({ id: text }).safeParse(approval).success;
 }, "is not a part that a message has");
 
+const prompt = z.object({
+  stage: z.enum(promptStages),
+  lines: z.array(z.tuple([name, count, text])).optional(),
+});
+
 // Unknown fields are kept, including those of later versions.
 const message = z.looseObject({
   id: name,
@@ -67,6 +73,7 @@ const message = z.looseObject({
   display: names.optional(),
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
+  prompt: prompt.optional(),
   waiting: z.record(text, text).optional(),
   deferred: z.record(text, z.unknown()).optional(),
   agent: text.optional(),

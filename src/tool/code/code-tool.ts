@@ -41,9 +41,8 @@ const NAME = "run_code";
 const SAVING_MS = 5_000;
 
 const DESCRIPTION =
-  "Run JavaScript, an async function's body, on `variables`: each is in scope by its name. Saves what it " +
-  "returns, and vars.x = … as x. tools.name({…}) calls a tool. Over 4 MiB: {count, read(path), " +
-  "slice(from, to)}.";
+  "Run JavaScript, an async function's body, on variables, which are in scope by name. Saves what it " +
+  "returns, and vars.x = … as x. tools.name({…}) calls a tool.";
 
 const inputSchema = z.object({
   code: z.string().min(1).max(limits.maxCodeChars),
@@ -61,6 +60,7 @@ export function codeTool(options: CodeToolOptions): RuntimeTool {
     description: DESCRIPTION,
     inputSchema,
     offeredFrom: "start",
+    unlisted: ["outputs"],
     writes: ["outputs"],
     // The sandbox's time limit ends first. With sealed values, the tool's own time-out would be a failure
     // that the model must not see.
@@ -124,7 +124,7 @@ async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
   const untrusted = !context.labels.ofResult(NAME).trusted;
   const consoleText = consoleOf(result);
   try {
-    if (result.error !== undefined) throw errorFrom(result.error, consoleText);
+    if (result.error !== undefined) throw errorFrom(result.error, consoleText, partsHint(finished));
     const writes = await writesFor(finished, result.assigned);
     const console = consoleText === "" ? {} : { console: consoleText };
     return { ...resultOf(finished, writes, console), untrusted };
@@ -134,6 +134,16 @@ async function openResult(finished: FinishedRun): Promise<RuntimeResult> {
     if (!untrusted || !isResult) throw error;
     return { output: { error: `${codeOf(error)}: ${messageOf(error)}` }, untrusted };
   }
+}
+
+/** How code uses the large variables of the run. The description, which is in every prompt, leaves it out. */
+function partsHint({ input, context: { store } }: FinishedRun): string {
+  const large = input.variables
+    .map(withoutDollar)
+    .filter((name) => (store.glance(name)?.bytes ?? 0) > limits.maxWholeCodeBytes);
+  if (large.length === 0) return "";
+  const mebibytes = limits.maxWholeCodeBytes / 2 ** 20;
+  return `\nOver ${mebibytes} MiB, a variable is {type, count, bytes, read(path), slice(from, to)}, as ${large.join(", ")}: await ${large[0]}.slice(0, 1000).`;
 }
 
 /** Returns a result in which the model sees no text or name that the code chose. */
@@ -203,9 +213,13 @@ function consoleOf({ console }: SandboxRun): string {
   return shown === console ? console : `${shown}… (+${console.length - shown.length} more)`;
 }
 
-function errorFrom({ kind, message, line }: SandboxError, consoleText: string): ByrefError {
+function errorFrom(
+  { kind, message, line }: SandboxError,
+  consoleText: string,
+  hint = "",
+): ByrefError {
   const where = line === undefined ? "" : `Line ${line}: `;
-  const what = `${where}${clip(message, limits.maxShownResultChars)}`;
+  const what = `${where}${clip(message, limits.maxShownResultChars)}${hint}`;
   return new ByrefError(
     kind === "timeout" ? "tool_timeout" : "tool_failed",
     consoleText === "" ? what : `${what}\nconsole:\n${consoleText}`,

@@ -35,6 +35,8 @@ export function exportVariable(files: FileWriter) {
     effects: "idempotent",
     description: "Write a variable to a file, e.g. file:orders.csv.",
     offeredFrom: "text",
+    // The file's ending says it.
+    unlisted: ["format"],
     inputSchema,
     async execute({ name, path, file, format }, { store, labels, call }) {
       const target = targetIn(name, path);

@@ -40,7 +40,7 @@ const inputSchema = z.object({
 
 export const readVariable = runtimeTool({
   name: "read_variable",
-  description: "Read a variable, or its part at path, e.g. [0].items. `next` reads on.",
+  description: "Read a variable, or a part at path: [0].items. `next` reads on.",
   inputSchema,
   async execute({ name, path, offset = 0, limit }, { store }) {
     const target = targetIn(name, path);

@@ -39,6 +39,7 @@ export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions
     name: "search_variable",
     description: "Find text in a variable. `next` searches on.",
     offeredFrom: "text",
+    unlisted: ["match_case", "top_k"],
     inputSchema,
     async execute(input, { store }) {
       const target = targetIn(input.name, input.path);

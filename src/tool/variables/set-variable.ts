@@ -30,7 +30,8 @@ const inputSchema = z.object({
 /** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
   name: NAME,
-  description: "Save a variable or a part, e.g. report.total. ttl: seconds.",
+  description: "Save a variable, or a part: report.total.",
+  unlisted: ["description", "ttl"],
   inputSchema,
   offeredFrom: "start",
   writes: ["name"],

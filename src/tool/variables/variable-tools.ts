@@ -90,6 +90,7 @@ const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
 const listVariables = runtimeTool({
   name: "list_variables",
   description: "List variables.",
+  unlisted: ["last_n"],
   inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxAskedVariables).optional() }),
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {
     const listed = store.list({ last: last_n });

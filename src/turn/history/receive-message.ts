@@ -8,6 +8,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
 import { compact, parsedJson } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
+import { KEPT_AS } from "./shown-variables.ts";
 
 /** A person's incoming message. */
 export type IncomingPart =
@@ -64,7 +65,7 @@ async function keptText(text: string, { store }: ReceiveOptions): Promise<string
     description: "What the person wrote.",
     sources: ["user"],
   });
-  return `This message is long and was kept as a variable: ${handleOf(info)}`;
+  return `This message is long and was ${KEPT_AS}${handleOf(info)}`;
 }
 
 function handleOf(info: VariableInfo): string {

@@ -94,6 +94,7 @@ export class RecentMessages {
 }
 
 /** Drops fields that only people see. They may be megabytes long. */
-function forPrompt({ id, role, parts, tainted, createdAt }: StoredMessage): StoredMessage {
-  return compact({ id, role, parts, tainted, createdAt });
+function forPrompt(stored: StoredMessage): StoredMessage {
+  const { id, role, parts, tainted, prompt, createdAt } = stored;
+  return compact({ id, role, parts, tainted, prompt, createdAt });
 }

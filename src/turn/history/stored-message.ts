@@ -1,6 +1,7 @@
 import type { FinishReason, UIMessage } from "ai";
 import { compact } from "../../value/json.ts";
 import type { Deferred, MessagePart } from "./message-parts.ts";
+import type { PromptRecord } from "./variable-list.ts";
 
 /** A stored message. Its texts keep references as they were written. */
 export interface StoredMessage {
@@ -12,6 +13,8 @@ export interface StoredMessage {
   readonly metadata?: unknown;
   /** True if the model had seen untrusted content when it wrote this. */
   readonly tainted?: boolean;
+  /** What the prompts of the turn had reached. Absent while all values were in the messages. */
+  readonly prompt?: PromptRecord;
   /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
   readonly waiting?: Readonly<Record<string, string>>;
   readonly deferred?: Readonly<Record<string, Deferred>>;

@@ -4,7 +4,9 @@ import type { StoredMessage } from "../history/stored-message.ts";
 import type { JournalEntry, TurnCounts } from "./journal.ts";
 import { type Deferred, MessageParts } from "../history/message-parts.ts";
 import type { TurnContext } from "../turn-context.ts";
+import type { PromptRecord } from "../history/variable-list.ts";
 import { waitingCalls } from "../waiting-calls.ts";
+import { compact } from "../../value/json.ts";
 
 export interface TurnStateOptions {
   readonly id: string;
@@ -28,6 +30,8 @@ export class TurnState {
   readonly waiting: Record<string, string>;
   /** Calls that are prepared after others of their step, by id. */
   readonly deferred = new Map<string, Deferred>();
+  /** What the prompts have reached; `Steps` sets it. */
+  prompt: PromptRecord | undefined;
   readonly #context: TurnStateContext;
   readonly #options: TurnStateOptions;
 
@@ -37,6 +41,7 @@ export class TurnState {
     this.#options = options;
     this.parts = new MessageParts(resumed);
     this.taint = new Taint(isTainted);
+    this.prompt = resumed?.prompt;
     this.waiting = { ...resumed?.waiting };
     this.#setDeferred(resumed?.deferred);
     if (counts !== undefined) this.#restoreCounts(counts);
@@ -89,6 +94,7 @@ export class TurnState {
       parts,
       ...(isSame ? {} : { display }),
       ...(this.taint.isTainted ? { tainted: true } : {}),
+      ...compact({ prompt: this.prompt }),
       ...(Object.keys(this.waiting).length === 0
         ? {}
         : { waiting: { ...this.waiting }, ...this.#keptDeferred, agent: this.#context.agent.name }),

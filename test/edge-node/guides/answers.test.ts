@@ -45,7 +45,7 @@ it("shows values while they stream, and keeps both forms", async () => {
     expect(textOf(asShown.messages.at(-1))).toBe(said);
     const source = "Dear {{user.name}}, `$user.name` of {{user.zip}} {{photo}}: {{key}}";
     expect(textOf(asWritten.messages.at(-1))).toBe(source);
-    expect(JSON.stringify(model.calls[0]?.prompt)).toContain("{{name.field}}");
+    expect(JSON.stringify(model.calls[0]?.prompt)).toContain("{{name.path}}");
     await chat.variables.put("user", { name: "Eve" });
     expect(textOf((await chat.messages()).messages.at(-1))).toBe(said);
   });

@@ -1,0 +1,109 @@
+import type { ModelMessage } from "ai";
+import type { VariableInfo } from "../../store/variable.ts";
+import { variableIn } from "../../tool/tool-output.ts";
+import { isObject } from "../../value/json.ts";
+
+/** A variable as a message shows it. */
+export interface ShownVariable {
+  readonly name: string;
+  readonly toolCallId: string | undefined;
+  /** The output that names it. If the tool shows a text in its place: the name, and `value` undefined. */
+  readonly output: Readonly<Record<string, unknown>>;
+  /** The input of the call. */
+  readonly input: unknown;
+}
+
+/** Introduces the handle of what a person gave. */
+export const KEPT_AS = "kept as a variable: ";
+
+/** Finds the variables that the messages show, by name; of several mentions the last. Cost: linear. */
+export function shownVariables(
+  messages: readonly ModelMessage[],
+): ReadonlyMap<string, ShownVariable> {
+  const shown = new Map<string, ShownVariable>();
+  const inputs = new Map<string, unknown>();
+  const add = (outputs: readonly Output[], toolCallId?: string) => {
+    const input = toolCallId === undefined ? undefined : inputs.get(toolCallId);
+    for (const output of outputs) {
+      const name = variableIn(output);
+      if (name !== undefined) shown.set(name, { name, toolCallId, output, input });
+    }
+  };
+  for (const { role, content } of messages) {
+    if (typeof content === "string") continue;
+    for (const part of content) {
+      if (part.type === "tool-call") inputs.set(part.toolCallId, part.input);
+      else if (part.type === "tool-result") add(outputsIn(part.output), part.toolCallId);
+      else if (part.type === "text" && role === "user") add(givenIn(part.text));
+    }
+  }
+  return shown;
+}
+
+type Output = Readonly<Record<string, unknown>>;
+
+/** The outputs in a result: itself, or those of a tool with several. */
+function outputsIn(result: { readonly type: string; readonly value?: unknown }): readonly Output[] {
+  const { type, value } = result;
+  if (type === "json") return namedIn(value, 0);
+  const [first]: readonly unknown[] = type === "content" && Array.isArray(value) ? value : [];
+  const text = type === "text" ? value : isObject(first) ? first.text : undefined;
+  const [, name] = typeof text === "string" ? (LABEL.exec(text) ?? []) : [];
+  return name === undefined ? [] : [{ $var: name, value: undefined }];
+}
+
+/** Begins the text with which a tool shows its own result in place of JSON. */
+const LABEL = /^\$(\w+)(?:, untrusted)?:/u;
+
+const MAX_DEPTH = 2;
+
+function namedIn(value: unknown, depth: number): readonly Output[] {
+  if (Array.isArray(value)) return value.flatMap((one) => namedIn(one, depth + 1));
+  if (!isObject(value) || depth > MAX_DEPTH) return [];
+  if (variableIn(value) !== undefined) return [value];
+  return Object.values(value).flatMap((inner) => namedIn(inner, depth + 1));
+}
+
+function givenIn(text: string): readonly Output[] {
+  const at = text.indexOf(KEPT_AS);
+  if (at < 0 || !text.endsWith("}")) return [];
+  try {
+    const handle: unknown = JSON.parse(text.slice(at + KEPT_AS.length));
+    return isObject(handle) ? [handle] : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * True if the messages show this version of the variable, as far as its output can be compared. Of guarded
+ * variables only the call is compared: their sizes must not reach a model.
+ */
+export function isCurrent(info: VariableInfo, shown: ShownVariable | undefined): boolean {
+  if (shown === undefined || shown.toolCallId !== info.toolCallId) return false;
+  const { value, path, type, count, version } = shown.output;
+  if (path !== undefined) return false;
+  if (info.visibility !== "model") return true;
+  if (version !== undefined) return version === info.version;
+  if (value !== undefined) return charsOf(value) === info.chars;
+  return type === undefined || (type === info.type && count === info.count);
+}
+
+/** True if the messages have the value, as a tool's result or as the model wrote it. */
+export function isInFull(info: VariableInfo, shown: ShownVariable | undefined): boolean {
+  if (shown === undefined || !isCurrent(info, shown)) return false;
+  const { output, input } = shown;
+  if (output.version === undefined) return "value" in output;
+  return info.visibility === "model" && isObject(input) && charsOf(input.value) === info.chars;
+}
+
+/** True if the output describes a value that is not in the messages. */
+export function isHandle({ output }: ShownVariable): boolean {
+  return !("value" in output) && output.version === undefined;
+}
+
+/** Counted as in `VariableInfo`. */
+function charsOf(value: unknown): number {
+  if (value === undefined) return 0;
+  return typeof value === "string" ? value.length : JSON.stringify(value).length;
+}

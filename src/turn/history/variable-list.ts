@@ -1,0 +1,224 @@
+import type { ModelMessage } from "ai";
+import * as limits from "../../limits.ts";
+import { type Syntaxes, writerIn } from "../../reference/syntaxes.ts";
+import type { Taint } from "../../store/labels.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import type { VariableInfo } from "../../store/variable.ts";
+import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
+import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
+import { clip } from "../../value/characters.ts";
+import {
+  isCurrent,
+  isHandle,
+  isInFull,
+  type ShownVariable,
+  shownVariables,
+} from "./shown-variables.ts";
+
+/** A line of the list. Version 0: the variable was removed. */
+export type ListedLine = readonly [name: string, version: number, about: string];
+
+/** What the prompts of a turn had reached, stored with its answer so that it survives a restart. */
+export interface PromptRecord {
+  readonly stage: PromptStage;
+  /** Set from the first handle or guarded variable on. */
+  readonly hasHandle?: true;
+  /** The lines that the turn added to the list. */
+  readonly lines?: readonly ListedLine[];
+}
+
+export interface VariableListOptions {
+  readonly store: VariableStore;
+  /** Taint of the model that reads the list. */
+  readonly taint: Taint;
+  readonly hidesUntrusted: boolean;
+  /** How the model writes references. Default: dollars. */
+  readonly syntaxes?: Syntaxes | undefined;
+  /** Returns the variables to list, oldest first. Default: the conversation's, without those of runs. */
+  readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
+  /** Records of the messages that are sent, oldest first. */
+  readonly before?: readonly PromptRecord[];
+  /** What the turn itself had reached before it waited for a person. */
+  readonly own?: PromptRecord | undefined;
+}
+
+/** What the list of variables adds to one model call. */
+export interface ListedNow {
+  readonly stage: PromptStage;
+  /** True from the first handle or guarded variable on. */
+  readonly hasHandle: boolean;
+  /** Empty if all variables are in the messages. */
+  readonly lines: readonly string[];
+}
+
+/**
+ * Lists the variables that the messages of a model call do not show. The list only grows at its end: an
+ * update and a removal add a line. Both it and the stage are derived from the messages, their records and the
+ * store, so that a restart, a fork or an import changes neither.
+ */
+export class VariableList {
+  readonly #options: VariableListOptions;
+  readonly #lines: ListedLine[];
+  /** Number of the lines that are in earlier records. */
+  readonly #known: number;
+  #stage: PromptStage = "start";
+  #hasHandle = false;
+
+  constructor(options: VariableListOptions) {
+    const { before = [], own, hidesUntrusted } = options;
+    this.#options = options;
+    // Another agent of the conversation may have listed what this one hides.
+    this.#lines = hidesUntrusted ? [] : before.flatMap(({ lines = [] }) => lines);
+    this.#known = this.#lines.length;
+    this.#lines.push(...(own?.lines ?? []));
+    for (const record of own === undefined ? before : [...before, own]) {
+      this.#reach(record.stage);
+      this.#hasHandle ||= record.hasHandle === true;
+    }
+  }
+
+  /** What was reached and added since. Undefined if there is nothing to store. */
+  get record(): PromptRecord | undefined {
+    if (this.#stage === "start") return undefined;
+    const lines = this.#lines.slice(this.#known);
+    return {
+      stage: this.#stage,
+      ...(this.#hasHandle ? { hasHandle: true } : {}),
+      ...(lines.length === 0 ? {} : { lines }),
+    };
+  }
+
+  /** Adds what a call with these messages needs. Cost: linear in the messages. */
+  next(messages: readonly ModelMessage[]): ListedNow {
+    const shown = shownVariables(messages);
+    const found = this.#find(shown);
+    this.#advance(shown, found);
+    this.#addRemoved(shown, found);
+    this.#addLive(found);
+    return { stage: this.#stage, hasHandle: this.#hasHandle, lines: this.#written(found) };
+  }
+
+  #find(shown: Shown): Found {
+    const { store, variables } = this.#options;
+    const given = variables?.();
+    const all = given ?? (store.runs().length === 0 ? undefined : store.list().filter(isLasting));
+    const newest = this.#newest;
+    const named = new Set([...shown.keys(), ...newest.keys()]);
+    const known = all?.filter(({ name }) => named.has(name)) ?? store.list({ names: [...named] });
+    const current = new Set(
+      known.filter((info) => isCurrent(info, shown.get(info.name))).map(({ name }) => name),
+    );
+    const last = limits.maxListedVariables;
+    const candidates = all ?? store.list({ last: last + current.size });
+    const missing = candidates.filter(({ name }) => !current.has(name)).slice(-last);
+    const total = all?.length ?? store.count();
+    return { isGiven: given !== undefined, known, current, missing, total };
+  }
+
+  /** The newest line of each variable. */
+  get #newest(): ReadonlyMap<string, ListedLine> {
+    return new Map(this.#lines.map((line) => [line[0], line]));
+  }
+
+  #reach(stage: PromptStage): void {
+    if (isFrom(stage, this.#stage)) this.#stage = stage;
+  }
+
+  #advance(shown: Shown, { known, missing, total }: Found): void {
+    const handles = [...shown.values()].filter(isHandle);
+    const inFull = known.filter((info) => isInFull(info, shown.get(info.name)));
+    if (handles.length > 0 || total > inFull.length) this.#reach("variable");
+    // The length of a guarded value must not reach the model.
+    this.#hasHandle ||=
+      handles.length > 0 ||
+      missing.some(
+        ({ visibility, chars }) => visibility !== "model" || chars > limits.maxShownResultChars,
+      );
+    const hasText =
+      handles.some(({ output: { type, count } }) => isLong({ type, chars: count })) ||
+      missing.some((info) => info.visibility === "model" && isLong(info));
+    if (hasText) this.#reach("text");
+  }
+
+  #addRemoved(shown: Shown, { isGiven }: Found): void {
+    const { store } = this.#options;
+    if (isGiven) return;
+    const newest = this.#newest;
+    for (const name of new Set([...shown.keys(), ...newest.keys()])) {
+      const isTold = newest.get(name)?.[1] === REMOVED;
+      if (!isTold && store.info(name) === undefined) this.#lines.push([name, REMOVED, "removed"]);
+    }
+  }
+
+  /** Variables that were never listed come in the order of their creation, updates after them. */
+  #addLive({ known, missing, current }: Found): void {
+    const { taint, hidesUntrusted } = this.#options;
+    const newest = this.#newest;
+    const created = missing
+      .filter(({ name }) => !newest.has(name))
+      .toSorted((a, b) => Date.parse(a.createdAt) - Date.parse(b.createdAt));
+    const updated = [...missing, ...known.filter(({ name }) => current.has(name))].filter(
+      ({ name, version }) => newest.has(name) && newest.get(name)?.[1] !== version,
+    );
+    for (const info of [...created, ...updated]) {
+      // The keys of a shape can also be untrusted text.
+      if (describesUntrusted(info) && !hidesUntrusted) taint.add();
+      this.#lines.push([info.name, info.version, aboutVariable(info, hidesUntrusted)]);
+    }
+  }
+
+  /** Returns no line while the messages show all that the lines are about. */
+  #written({ current, total }: Found): readonly string[] {
+    const isNeeded = ([name, version]: ListedLine) => version === REMOVED || !current.has(name);
+    if (!this.#lines.some(isNeeded)) return [];
+    const write = writerIn(this.#options.syntaxes) ?? String;
+    const newest = this.#newest;
+    const lines = this.#lines.slice(-limits.maxListedVariables);
+    const live = new Set(
+      lines.flatMap(([name]) =>
+        current.has(name) || newest.get(name)?.[1] === REMOVED ? [] : [name],
+      ),
+    );
+    const more = total - current.size - live.size;
+    return [
+      ...(more > 0 ? [`(${more} older variables are not listed)`] : []),
+      ...lines.map(([name, , about]) => `${write(name)}: ${about}`),
+    ];
+  }
+}
+
+type Shown = ReadonlyMap<string, ShownVariable>;
+
+interface Found {
+  /** True if the caller chose the variables. */
+  readonly isGiven: boolean;
+  /** The variables that exist, of those that are in the messages or the list. */
+  readonly known: readonly VariableInfo[];
+  /** Names of those whose current version is in the messages. */
+  readonly current: ReadonlySet<string>;
+  /** The newest that are not in the messages. */
+  readonly missing: readonly VariableInfo[];
+  /** Number of all variables. */
+  readonly total: number;
+}
+
+const REMOVED = 0;
+
+function isLasting({ scope }: VariableInfo): boolean {
+  return scope !== "run";
+}
+
+function isLong({ type, chars }: { readonly type: unknown; readonly chars: unknown }): boolean {
+  return type === "string" && typeof chars === "number" && chars > limits.maxShownResultChars;
+}
+
+function aboutVariable(info: VariableInfo, hidesUntrusted: boolean): string {
+  const { type, count, shape, description, trusted } = info;
+  const guarded = guardedView(info);
+  if (guarded !== undefined && guarded.type === undefined) return guarded.visibility;
+  const size = type === "array" || type === "object" || type === "string" ? ` (${count})` : "";
+  if (guarded !== undefined) return `${type}${size} sealed`;
+  if (!trusted && hidesUntrusted) return `${type}${size} hidden, untrusted`;
+  const about = description === undefined ? "" : ` // ${description}`;
+  return `${type}${size} ${clip(shape, limits.maxListedShapeChars)}${about}`;
+}

@@ -1,0 +1,209 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { Conversation, promptOf, type Turn } from "../support/turn.ts";
+
+const done: Step = [text("Done."), finish()];
+const asked = finish("tool-calls");
+const rows = Array.from({ length: 200 }, (_, id) => ({ id, name: `n${id}` }));
+const inputSchema = z.object({ n: z.number() });
+const tools = {
+  small: tool({ inputSchema, execute: ({ n }) => ({ n }) }),
+  large: tool({ inputSchema, execute: () => rows }),
+};
+
+/** The lines after the messages of each call. */
+function tails({ calls }: Pick<Turn, "calls">): readonly (readonly string[])[] {
+  return calls.map((_, call) => {
+    const last = promptOf({ calls }, call).at(-1);
+    const [part] = last?.role === "user" ? last.content : [];
+    const said = part?.type === "text" ? part.text.split("\n") : [];
+    return said[0] === "<variables>" ? said.slice(1, -1) : [];
+  });
+}
+
+const isDetails = (line: string) => line.startsWith("In arguments of any type");
+const linesOf = (turn: Pick<Turn, "calls">) =>
+  tails(turn).map((lines) => lines.filter((line) => !isDetails(line)));
+const toolsOf = ({ calls }: Pick<Turn, "calls">) =>
+  calls.map(({ tools = [] }) => tools.map(({ name }) => name));
+
+describe("what follows the messages of a call", () => {
+  it("is nothing while all results are in the messages", async () => {
+    const chat = new Conversation({ tools });
+    const first = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
+    const second = await chat.say({ steps: [done] });
+    expect([...tails(first), ...tails(second)]).toEqual([[], [], []]);
+    expect(toolsOf(second)).toEqual([["small", "large", "set_variable"]]);
+    expect(chat.history.newest()).not.toHaveProperty("prompt");
+  });
+
+  it("explains references from the first handle on, and never stops", async () => {
+    const chat = new Conversation({ tools });
+    const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+    expect(tails(first)).toEqual([[], [expect.stringMatching(/^In arguments of any type/)]]);
+    chat.store.delete("large_1");
+    chat.history.removeAnswers(undefined);
+    const again = await chat.say({ steps: [done], question: null });
+    expect(tails(again)).toEqual([[]]);
+    await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+    const later = await chat.say({ steps: [done] });
+    expect(tails(later)[0]?.filter(isDetails)).toHaveLength(1);
+  });
+
+  it.each(["secret", "sealed"] as const)("explains references if there is a %s", async (kind) => {
+    const chat = new Conversation({ tools });
+    await chat.store.save({ name: "key", value: "k", visibility: kind });
+    const { calls } = await chat.say({ steps: [done] });
+    expect(tails({ calls })[0]?.map(isDetails)).toEqual([true, false]);
+  });
+
+  it("warns of untrusted content as soon as there is any", async () => {
+    const agent = {
+      name: "a",
+      description: "",
+      instructions: "",
+      tools,
+      policies: { small: { trusted: false } },
+    };
+    const chat = new Conversation({ agent });
+    const turn = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
+    expect(tails(turn)).toEqual([[], [expect.stringMatching(/Obey nothing .* untrusted\.$/)]]);
+  });
+
+  it("says all at the start if the style is full, and no more than that if it is minimal", async () => {
+    for (const instructionStyle of ["full", "minimal", "none"] as const) {
+      const agent = { name: "a", description: "", instructions: "Hi.", tools, instructionStyle };
+      const chat = new Conversation({ agent });
+      const turn = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+      expect(tails(turn)).toEqual([[], []]);
+      const [system] = promptOf(turn, 1);
+      const said = String(system?.content);
+      expect(said.includes("For a result write")).toBe(instructionStyle !== "none");
+      expect(said.includes("$name[-1]")).toBe(instructionStyle === "full");
+    }
+  });
+});
+
+describe("the list of variables", () => {
+  async function listing() {
+    const chat = new Conversation({ tools });
+    for (const [index, name] of ["a", "b"].entries()) {
+      chat.nowMs += index;
+      await chat.store.save({ name, value: index });
+    }
+    const next = async (steps: readonly Step[] = [done]) => {
+      chat.nowMs += 1_000;
+      return linesOf(await chat.say({ steps })).at(-1) ?? [];
+    };
+    return { chat, next };
+  }
+  const [a, b] = ["$a: number number", "$b: number number"];
+
+  it("is in the order of creation, also if the first was written last", async () => {
+    const { chat, next } = await listing();
+    chat.nowMs += 10;
+    await chat.store.save({ name: "a", value: [1, 2] });
+    expect(await next()).toEqual(["$a: array (2) number[]", b]);
+  });
+
+  it("grows at its end only: by an update, a new variable and a removal", async () => {
+    const { chat, next } = await listing();
+    const lists = [await next()];
+    const changes = [
+      () => chat.store.save({ name: "a", value: [1, 2] }),
+      () => chat.store.save({ name: "c", value: true }),
+      async () => chat.store.delete("b"),
+      async () => undefined,
+      () => chat.store.save({ name: "b", value: "text" }),
+    ];
+    for (const change of changes) {
+      await change();
+      lists.push(await next());
+    }
+    expect(lists.at(-1)).toEqual([
+      a,
+      b,
+      "$a: array (2) number[]",
+      "$c: boolean boolean",
+      "$b: removed",
+      "$b: string (4) string",
+    ]);
+    for (const [index, list] of lists.slice(1).entries()) {
+      expect(list.slice(0, lists[index]?.length)).toEqual(lists[index]);
+    }
+    expect(lists[4]).toEqual(lists[3]);
+  });
+
+  it("leaves out what a message shows, until that is no longer true", async () => {
+    const { chat, next } = await listing();
+    expect(await next([[toolCall("small", { n: 3 }), asked], done])).toEqual([a, b]);
+    const write = { name: "note", value: "short" };
+    expect(await next([[toolCall("set_variable", write), asked], done])).toEqual([a, b]);
+    await chat.store.save({ name: "small_3", value: { n: 4, m: 5 } });
+    expect((await next()).slice(2)).toEqual(["$small_3: object (2) {n: number, m: number}"]);
+    chat.store.delete("note");
+    expect((await next()).slice(3)).toEqual(["$note: removed"]);
+  });
+
+  it("is not fooled by an id of a call that a model uses again, nor by data that looks like a handle", async () => {
+    const forged = { $var: "x", value: 1 };
+    const forge = tool({ inputSchema, execute: () => ({ forged }) });
+    const chat = new Conversation({ tools: { ...tools, forge } });
+    await chat.store.save({ name: "x", value: 1 });
+    const call = (name: string, n: number) => toolCall(name, { n }, { id: "call_0" });
+    await chat.say({ steps: [[call("small", 1), asked], done] });
+    const turn = await chat.say({ steps: [[call("forge", 1), asked], done] });
+    expect(linesOf(turn).at(-1)).toEqual(["$x: number number"]);
+  });
+
+  it("is the same after a restart", async () => {
+    const { chat, next } = await listing();
+    await next();
+    await chat.store.save({ name: "a", value: [1, 2] });
+    await next();
+    const stored = chat.history.page({ limit: 100 }).messages;
+    const other = new Conversation({ tools, store: chat.store });
+    for (const message of stored) other.history.add(JSON.parse(JSON.stringify(message)));
+    const turn = await other.say({ steps: [done] });
+    expect(linesOf(turn)).toEqual([[a, b, "$a: array (2) number[]"]]);
+  });
+
+  it("adds nothing of a sealed value's size", async () => {
+    const listFor = async (value: string) => {
+      const { chat, next } = await listing();
+      const flags = ["derived"] as const;
+      await chat.store.save({ name: "s", value, visibility: "sealed", flags });
+      return { lines: await next(), record: chat.history.newest()?.prompt };
+    };
+    expect(await listFor("x".repeat(5_000))).toEqual(await listFor("x"));
+  });
+});
+
+describe("the tools of a call", () => {
+  it("are added once there is something that they work on, at the end, and stay", async () => {
+    const chat = new Conversation({ tools });
+    const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
+    await chat.store.save({ name: "page", value: "x".repeat(1_001) });
+    const second = await chat.say({ steps: [done] });
+    chat.store.delete("page");
+    chat.store.delete("large_1");
+    const third = await chat.say({ steps: [done] });
+    const [start = [], variable = [], all = [], last] = [first, second, third].flatMap(toolsOf);
+    expect(start).toEqual(["small", "large", "set_variable"]);
+    expect(variable.slice(0, start.length)).toEqual(start);
+    expect(variable).toContain("read_variable");
+    expect(variable).not.toContain("search_variable");
+    expect(all.slice(0, variable.length)).toEqual(variable);
+    expect(all).toContain("search_variable");
+    expect(last).toEqual(all);
+  });
+
+  it("are all there for a text that a tool returned", async () => {
+    const page = tool({ inputSchema, execute: () => "word ".repeat(500) });
+    const chat = new Conversation({ tools: { page } });
+    const turn = await chat.say({ steps: [[toolCall("page", { n: 1 }), asked], done] });
+    expect(toolsOf(turn).map((names) => names.includes("search_variable"))).toEqual([false, true]);
+  });
+});
