@@ -15,9 +15,9 @@ const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "scripts/bundle/wrangler.toml",
-    maxKiB: 197,
+    maxKiB: 199,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 409 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 410 },
 ];
 
 /** The client code that a page loads. */
