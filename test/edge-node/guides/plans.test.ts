@@ -1,4 +1,11 @@
-import { type Agent, capabilityWorkflows, createRuntime, planSupport, templates } from "byref";
+import {
+  type Agent,
+  capabilityTags,
+  capabilityWorkflows,
+  createRuntime,
+  planSupport,
+  templates,
+} from "byref";
 import { expect, it } from "vitest";
 import guide from "../../../docs/guides/plans.md?raw";
 import { orders } from "../../../examples/agents/orders.ts";
@@ -102,5 +109,25 @@ it("the workflow and the template of the guide do what it says", async () => {
     expect(written).toContain("243 refunds, 54232.06 USD");
     expect(judged).not.toContain("54232.06 USD");
     expect(model.calls.map(({ tools = [] }) => tools.length)).toEqual([0, 0, 0]);
+  });
+});
+
+it("a model's answer with the tags of the workflow comes to the same", async () => {
+  const answer = `Look:\n${blockOf(guide, "xml")}`;
+  const last = "{{line}}, the largest $summary.largest.id.";
+  const model = scriptedModel([answer, last].map((said) => [text(said), finish()]));
+  // --- tags
+  const tagging: Agent = { ...orders, toolCalls: capabilityTags };
+  // ---
+  await withRuntime({ agents: [tagging], model }, async (own) => {
+    const conversation = clientOf(own).conversation("c");
+    const shown = await conversation.send("How many refunds?").text();
+    expect(shown).toContain("Look:");
+    expect(shown).toContain("243 refunds, 54232.06 USD, the largest ord_00022.");
+    expect(shown).not.toContain("<capability");
+    expect(await conversation.variables.get("line")).toBe("243 refunds, 54232.06 USD");
+    const { variables } = await conversation.variables.list();
+    expect(variables.map(({ name }) => name)).toEqual(["refunds", "summary", "line"]);
+    expect(JSON.stringify(model.calls[1]?.prompt)).toContain("<capability-result call=");
   });
 });

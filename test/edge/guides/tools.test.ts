@@ -1,8 +1,10 @@
 import { tool, type ToolExecutionOptions, type ToolSet } from "ai";
 import { type Agent, createRuntime, limits, runCode } from "byref";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import guide from "../../../docs/guides/tools.md?raw";
 import { clientOf } from "../../support/client.ts";
+import { fencesIn } from "../../support/fences.ts";
 import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
 
@@ -206,6 +208,55 @@ it("saves results where the model, or the agent, says", async () => {
   expect(await names(named, list())).toEqual(["list_orders_of_Ada"]);
   expect(await names(placed, list())).toEqual(["orders"]);
   expect(await names(free, list({ _outputPath: "$a.ada && $b" }))).toEqual(["a", "b"]);
+});
+
+describe("the calls of one step in the guide", () => {
+  const block = fencesIn(guide).find(({ lines }) => lines[0]?.startsWith("memory_recall("));
+  const calls = (block?.lines ?? []).map((line) => {
+    const [, name = "", input = ""] = /^(\w+)\((.*)\)$/.exec(line) ?? [];
+    return { name, input: JSON.parse(input) as unknown };
+  });
+
+  async function oneStep(recall: () => string, step = calls) {
+    const bodies: string[] = [];
+    const memory_recall = tool({ inputSchema: z.object({ query: z.string() }), execute: recall });
+    const summarize = tool({
+      inputSchema: z.object({ text: z.string() }),
+      execute: (given) => `In short: ${given.text}`,
+    });
+    const send_mail = tool({
+      inputSchema: z.object({ body: z.string() }),
+      execute: ({ body }) => void bodies.push(body),
+    });
+    const parts = step.flatMap(({ name, input }, at) => toolCall(name, input, { id: `c${at}` }));
+    const tools = { memory_recall, summarize, send_mail };
+    const agent = agentWith({ tools, outputPath: true });
+    const { prompt } = await turn(agent, [[...parts, finish("tool-calls")], say("Done.")]);
+    return { bodies, prompt };
+  }
+
+  it("wait for one another, and get values", async () => {
+    expect(calls.map(({ name }) => name)).toEqual(["memory_recall", "summarize", "send_mail"]);
+    const { bodies } = await oneStep(() => "Ada can fly.");
+    expect(bodies).toEqual(["In short: Ada can fly."]);
+  });
+
+  it("are skipped with the reason if the first one fails", async () => {
+    const { bodies, prompt } = await oneStep(() => {
+      throw new Error("Forgotten.");
+    });
+    expect(bodies).toEqual([]);
+    expect(prompt).toContain("tool_failed: Forgotten.");
+    expect(prompt.match(/skipped: \$/g)).toHaveLength(2);
+  });
+
+  it("end with similar names where there is no such tool", async () => {
+    const wrong = calls.slice(0, 1).map((one) => ({ ...one, name: "memory_recal" }));
+    const { prompt } = await oneStep(() => "Ada can fly.", wrong);
+    const [, told = ""] = /`(There is no tool [^`]*)`/.exec(guide) ?? [];
+    expect(told).toContain("memory_recal");
+    expect(prompt).toContain(`unknown_tool: ${told}`);
+  });
 });
 
 it("runs code on variables, and asks another agent", async () => {
