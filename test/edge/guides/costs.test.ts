@@ -1,4 +1,4 @@
-import { tool } from "ai";
+import { generateText, tool } from "ai";
 import { type Agent, createRuntime, limits } from "byref";
 import { createClient } from "byref/client";
 import { expect, it } from "vitest";
@@ -6,7 +6,15 @@ import * as z from "zod";
 import { failureOf, sendTo } from "../../support/client.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import {
+  finish,
+  type Part,
+  type ScriptedModel,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../support/scripted-model.ts";
 import { endless } from "../../support/tenant.ts";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
@@ -134,7 +142,67 @@ it("ends a turn after so many steps without any limit of spending", async () => 
   expect(model.calls).toHaveLength(limits.maxSteps);
 });
 
+// --- an agent's budget
+const historian: Agent = {
+  name: "historian",
+  description: "Remembers.",
+  instructions: "Help.",
+  tools: {},
+  historyChars: 8_000, // default: 24,000
+};
+// ---
+
+/** A model that says the same to every prompt, at once. */
+function sayingOld(): ScriptedModel {
+  const [{ usage, finishReason }] = finish("stop") as [Extract<Part, { type: "finish" }>];
+  const content = [{ type: "text" as const, text: "Old." }];
+  const doGenerate = async () => ({ content, usage, finishReason, warnings: [] });
+  return { ...scriptedModel([]), doGenerate };
+}
+
+it("replaces old turns by an outline, and keeps them in $history", async () => {
+  const answer: Step = [text(`Well. ${"x".repeat(900)}`), finish("stop")];
+  const model = scriptedModel(Array.from({ length: 20 }, () => answer));
+  const small = sayingOld();
+  // --- a summary in place of lines
+  const summarizing: Agent = {
+    ...historian,
+    name: "summarizing",
+    summarize: async (turns, { signal }) => {
+      const { text } = await generateText({
+        model: small,
+        prompt: `Summarize in three sentences: ${JSON.stringify(turns)}`,
+        abortSignal: signal,
+      });
+      return text;
+    },
+  };
+  // ---
+  await withWorker(createRuntime({ agents: [historian, summarizing], model }), async (own) => {
+    const options = { fetch: sendTo(own as OwnRuntime) };
+    const chat = createClient(ORIGIN, options).conversation("c");
+    for (let turn = 1; turn <= 12; turn++) await chat.send(`Question ${turn}?`).text();
+    // --- the history as a variable
+    const { variables } = await chat.variables.list();
+    const early = await chat.variables.get("history", { path: "[0:2][*].text" });
+    // ---
+    expect(variables[0]).toMatchObject({ name: "history", readOnly: true });
+    expect(early).toEqual(["Question 1?", `Well. ${"x".repeat(900)}`]);
+    const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+    expect(prompt).toContain(
+      "All of it is in $history, records {turn, at, role, text, tools, variables}",
+    );
+    expect(prompt.length).toBeLessThan(8_000);
+
+    const other = createClient(ORIGIN, options).conversation("c");
+    const agent = "summarizing";
+    for (let turn = 1; turn <= 8; turn++) await other.send(`More ${turn}?`, { agent }).text();
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("summary: Old.");
+  });
+});
+
 it("has the limits that the guide tells", () => {
   expect(limits).toMatchObject({ maxSteps: 20, turnMs: 900_000, maxHistoryChars: 120_000 });
+  expect(limits).toMatchObject({ historyChars: 24_000, summarizeMs: 60_000 });
   expect(limits.lease).toEqual({ modelCalls: 4, toolCalls: 16, tokens: 10_000 });
 });

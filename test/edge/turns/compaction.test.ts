@@ -54,8 +54,8 @@ describe("the history of a conversation whose old turns are compacted", () => {
     expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
     expect(await namesIn(copy)).not.toContain("history");
     await ask(copy, "Weather in NYC?");
-    expect(await (await get(copy, "history?path=[0:4].text")).json()).toEqual(
-      await (await get(id, "history?path=[0:4].text")).json(),
+    expect(await (await get(copy, "history?path=[0:4][*].text")).json()).toEqual(
+      await (await get(id, "history?path=[0:4][*].text")).json(),
     );
   });
 });
