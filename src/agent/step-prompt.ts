@@ -4,6 +4,7 @@ import type { ToolPolicy } from "../tool/policy.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { detailsFor, guideFor, type InstructionStyle } from "../turn/history/guide.ts";
+import { withoutRepeats } from "../turn/history/shown-variables.ts";
 import { withTail } from "../turn/history/prompt.ts";
 import { VariableList } from "../turn/history/variable-list.ts";
 import { isObject } from "../value/json.ts";
@@ -80,7 +81,7 @@ export function listingVariables<
     const messages = prepared?.messages ?? own;
     const { hasHandle, lines } = list.next(messages);
     const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
-    const listed = withTail(messages, { details, lines });
+    const listed = withTail(withoutRepeats(messages), { details, lines });
     const tail = listed.length > messages.length ? listed.at(-1) : undefined;
     if (tail !== undefined) tails.add(tail);
     const instructions = prepared?.instructions ?? prepared?.system;

@@ -46,7 +46,7 @@ export interface Handle extends ResultNotes {
   readonly shape: string;
   /** The start of the value, up to 200 characters. */
   readonly preview: string;
-  /** References to parts that exist. */
+  /** References to parts that exist, with simple types: `$orders[*].id: string[]`. */
   readonly try: readonly string[];
 }
 
@@ -178,25 +178,41 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const { name, type, count, bytes, shape, preview } = info;
   const place = `$${name}${formatPath(path)}`;
   const paths = value === undefined ? knownPaths(info, place) : tryPaths(value, place);
-  const handle = { $var: name, type, count, bytes, shape, preview, try: paths };
+  const chars = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
+  const start = preview.length <= chars ? preview : previewOf(value ?? preview, chars);
+  const handle = { $var: name, type, count, bytes, shape, preview: start, try: paths };
   // JSON escapes quotes: the preview is shortened first, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
-  for (let chars = preview.length; excess() > 0 && chars > 20;) {
-    chars = Math.max(20, chars - Math.max(excess(), 10));
-    handle.preview = previewOf(value ?? preview, chars);
+  for (let left = start.length; excess() > 0 && left > 20;) {
+    left = Math.max(20, left - Math.max(excess(), 10));
+    handle.preview = previewOf(value ?? preview, left);
   }
   while (excess() > 0 && paths.length > 0) paths.pop();
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
   return handle;
 }
 
-/** Returns paths that exist: a field of the first element, that field of all elements, a key. */
+/** Returns paths that exist, with their types: columns of records, keys, a slice. */
 function tryPaths(value: Json, place: string): string[] {
   return candidatePaths(value)
-    .filter((path) => readPath(value, path).found)
-    .slice(0, limits.maxTryPaths)
-    .map((path) => `${place}${formatPath(path)}`);
+    .flatMap((path) => {
+      const read = readPath(value, path);
+      return read.found ? [`${place}${formatPath(path)}${typeAt(path, read.value)}`] : [];
+    })
+    .slice(0, limits.maxTryPaths);
 }
+
+/** A slice has the type of the whole. */
+function typeAt(path: Path, value: Json): string {
+  if (path.some((segment) => "to" in segment || "from" in segment)) return "";
+  const shape = shapeOf(value).replaceAll(/\{.*\}/gu, "object");
+  return SIMPLE_TYPE.test(shape) ? `: ${shape}` : "";
+}
+
+const SIMPLE_TYPE = /^[a-z ()|[\]]{1,40}$/u;
+/** A handle is sent again with each call. The longer the shape is, which has the keys, the shorter the preview. */
+const MAX_SHOWN_CHARS = 160;
+const MIN_PREVIEW_CHARS = 60;
 
 /** Returns the paths that exist by the value's type and count. */
 function knownPaths({ type, count }: VariableInfo, place: string): string[] {
@@ -209,13 +225,12 @@ function candidatePaths(value: Json): readonly Path[] {
   if (isJsonArray(value)) {
     const first = value[0];
     if (first === undefined || !isJsonObject(first)) return [[{ index: 0 }], [{ to: 10 }]];
-    const [one, ...others] = keysOf(first);
-    const last = others.findLast((key) => typeof first[key] === "number") ?? others.at(-1) ?? one;
-    return [
-      ...(one === undefined ? [] : [[{ index: 0 }, { key: one }]]),
-      ...(last === undefined ? [] : [[{ each: true as const }, { key: last }]]),
-      [{ to: 10 }],
-    ];
+    const keys = keysOf(first);
+    const id = keys.find((key) => ID_LIKE.test(key)) ?? keys[0];
+    const others = keys.filter((key) => key !== id);
+    const number = others.findLast((key) => typeof first[key] === "number") ?? others.at(-1);
+    const columns = [id, number].flatMap((key) => (key === undefined ? [] : [key]));
+    return [...columns.map((key) => [{ each: true as const }, { key }]), [{ to: 10 }]];
   }
   if (isJsonObject(value)) {
     return keysOf(value).flatMap((key) => {
@@ -226,6 +241,9 @@ function candidatePaths(value: Json): readonly Path[] {
   }
   return typeof value === "string" ? [[{ to: 500 }]] : [];
 }
+
+/** Keys by which a next call finds a record. */
+const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
 
 /** Lists plain keys, which need no quotes, first. */
 function keysOf(value: Readonly<Record<string, Json>>): readonly string[] {

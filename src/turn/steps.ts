@@ -9,6 +9,7 @@ import type { StoredMessage } from "./history/stored-message.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { detailsFor, guidedText, NO_GUIDE } from "./history/guide.ts";
+import { withoutRepeats } from "./history/shown-variables.ts";
 import { toModelMessages, toTurnMessages, withTail } from "./history/prompt.ts";
 import { VariableList } from "./history/variable-list.ts";
 import { callModel } from "./model/call-model.ts";
@@ -194,7 +195,7 @@ export class Steps {
     const request = {
       model: tools.modelFor(model, newId),
       instructions: guidedText(agent.instructions, guide),
-      messages: withTail(messages, { details, lines }),
+      messages: withTail(withoutRepeats(messages), { details, lines }),
       tools: tools.offeredAt(stage),
       callable: tools.all,
     };

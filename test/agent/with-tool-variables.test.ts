@@ -67,7 +67,7 @@ describe("generate", () => {
     expect(result.steps[0]?.toolResults[0]?.output).toMatchObject({
       $var: "get_weather_nyc",
       type: "object",
-      try: expect.arrayContaining(["$get_weather_nyc.city"]),
+      try: expect.arrayContaining(["$get_weather_nyc.city: string"]),
     });
     expect(result.steps[1]?.toolResults[0]?.output).toMatchObject({ value: { warmer: true } });
   });

@@ -104,7 +104,8 @@ describe("the handle of a large result", () => {
     expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
     expect(output.try.length).toBeLessThanOrEqual(limits.maxTryPaths);
     expect(new Set(output.try).size).toBe(output.try.length);
-    for (const reference of output.try) {
+    for (const suggestion of output.try) {
+      const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
       // As a whole reference: not the variable's text with something behind it.
       const sources: string[] = [];
       const onResolved = (source: string) => void sources.push(source);
@@ -124,23 +125,28 @@ describe("the handle of a large result", () => {
       bytes: json.length,
       shape: "{id: number, total: number}[]",
       preview: expect.stringMatching(/^\[\{"id":0,"total":0\}.*more\)\]$/u),
-      try: ["$it[0].id", "$it[*].total", "$it[:10]"],
+      try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
     });
   });
 
   it.each<[string, Json, readonly string[]]>([
     ["a text", "x".repeat(2_000), ["$it[:500]"]],
-    ["a list of scalars", list(500, (at) => at), ["$it[0]", "$it[:10]"]],
+    ["a list of scalars", list(500, (at) => at), ["$it[0]: number", "$it[:10]"]],
     [
       "an object, plain keys first, no more than four",
       { "a b": 1, one: "x".repeat(1_500), two: [7], three: [], four: {}, five: 5 },
-      ["$it.one", "$it.two[0]", "$it.four", "$it.five"],
+      ["$it.one: string", "$it.two[0]: number", "$it.four: object", "$it.five: number"],
     ],
-    ["an object whose keys need quotes", { 'a"b': "x".repeat(1_500) }, ['$it["a\\"b"]']],
+    ["an object whose keys need quotes", { 'a"b': "x".repeat(1_500) }, ['$it["a\\"b"]: string']],
     [
       "records with a number behind texts",
       list(200, () => ({ a: "x", n: 1, z: "y" })),
-      ["$it[0].a", "$it[*].n", "$it[:10]"],
+      ["$it[*].a: string[]", "$it[*].n: number[]", "$it[:10]"],
+    ],
+    [
+      "records by their id, although it comes late, whatever is between",
+      list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
+      ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
     ],
   ])("suggests parts: of %s", async (_, value, paths) => {
     const { output } = await outputOf(value);

@@ -181,6 +181,23 @@ describe("the list of variables", () => {
   });
 });
 
+describe("a handle", () => {
+  it("is one line where an earlier message has it, and the messages before it stay", async () => {
+    const chat = new Conversation({ tools });
+    const call = (id: string) => toolCall("large", { n: 1 }, { id });
+    const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
+    const shown = promptOf(turn, 2).flatMap(({ role, content }) =>
+      role === "tool" ? content.map((part) => JSON.stringify(part)) : [],
+    );
+    expect(shown[0]).toContain('"try":["$large_1[*].id: number[]"');
+    expect(shown[1]).toMatch(/"value":\{"\$var":"large_1".*"note":"The handle is above\."\}/);
+    expect(shown[1]).not.toContain("preview");
+    const stable = promptOf(turn, 1).slice(0, -1);
+    expect(promptOf(turn, 2).slice(0, stable.length)).toEqual(stable);
+    expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
+  });
+});
+
 describe("the tools of a call", () => {
   it("are added once there is something that they work on, at the end, and stay", async () => {
     const chat = new Conversation({ tools });

@@ -102,6 +102,33 @@ export function isHandle({ output }: ShownVariable): boolean {
   return !("value" in output) && output.version === undefined;
 }
 
+/**
+ * Replaces each handle that an earlier message has, too, with one line: it describes the same value. Messages
+ * without one stay the same objects.
+ */
+export function withoutRepeats(messages: readonly ModelMessage[]): readonly ModelMessage[] {
+  const seen = new Set<string>();
+  return messages.map((message) => {
+    if (message.role !== "tool") return message;
+    let hasRepeat = false;
+    const content = message.content.map((part) => {
+      if (part.type !== "tool-result" || part.output.type !== "json") return part;
+      const { value } = part.output;
+      if (!isObject(value) || variableIn(value) === undefined || !("try" in value)) return part;
+      const text = JSON.stringify(value);
+      if (!seen.has(text)) {
+        seen.add(text);
+        return part;
+      }
+      hasRepeat = true;
+      const { $var, type, count, bytes } = value;
+      const line = { $var, type, count, bytes, note: "The handle is above." };
+      return { ...part, output: { ...part.output, value: line } } as typeof part;
+    });
+    return hasRepeat ? { ...message, content } : message;
+  });
+}
+
 /** Counted as in `VariableInfo`. */
 function charsOf(value: unknown): number {
   if (value === undefined) return 0;
