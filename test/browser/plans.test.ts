@@ -42,9 +42,12 @@ describe("a plan", () => {
     await page.getByRole("button", { name: /^list_orders done/ }).click();
     const output = page.getByRole("region", { name: "Call orders" });
     await output.getByRole("heading", { name: "Output" }).waitFor();
-    await output.getByText("Signed_report_orders").waitFor();
+    await output.getByText("array of 5,000, 779 KB").waitFor();
+    await output.getByText(/ord_00001.* more\)\]$/).waitFor();
     await page.locator(".plans-run").click();
     await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
+    await output.getByRole("button", { name: "$Signed_report_orders" }).click();
+    await page.getByRole("table").getByText("ord_00001").waitFor();
   });
 
   it("is approved and decided in one tab, and the other shows it", async ({ open, demo }) => {

@@ -6,7 +6,7 @@ import { useConversation } from "../conversation-context.ts";
 import { referencesIn } from "../references/received.ts";
 import { callOf, versionAt } from "../references/versions.ts";
 import { Icon } from "../icon.tsx";
-import { bytesInWords, figure } from "../words.ts";
+import { handleIn } from "../variables/handle.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
 import { Highlighted } from "./highlighted.tsx";
 import { PlanLine, PlanLink, PROPOSE_PLAN } from "./proposed-plan.tsx";
@@ -191,14 +191,11 @@ function lineOf(input: unknown): string {
 }
 
 function resultOf(part: ToolPart): { readonly name: string; readonly about: string } | undefined {
-  const output: unknown = part.state === "output-available" ? part.output : undefined;
-  if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;
-  const { $var: name, type, count, bytes } = output as Readonly<Record<string, unknown>>;
-  const known = typeof count === "number" && typeof bytes === "number";
-  const about = known
-    ? `${String(type)} of ${figure(count)}, ${bytesInWords(bytes)}: a handle, not the value`
-    : "small, so with its value";
-  return { name: String(name), about };
+  const handle = handleIn(part.state === "output-available" ? part.output : undefined);
+  if (handle === undefined) return undefined;
+  const { name, size } = handle;
+  const isSmall = size === undefined;
+  return { name, about: isSmall ? "small, so with its value" : `${size}: a handle, not the value` };
 }
 
 function shownValue(output: unknown): string {

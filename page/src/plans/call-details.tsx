@@ -1,3 +1,5 @@
+import { useConversation } from "../conversation-context.ts";
+import { handleIn } from "../variables/handle.ts";
 import { JsonTree } from "../variables/json-tree.tsx";
 import { markOfCall, type PlannedCall } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
@@ -23,7 +25,7 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
       {output === undefined ? null : (
         <>
           <h4>Output</h4>
-          <JsonTree value={output} />
+          <CallOutput output={output} />
         </>
       )}
       <h4>Input</h4>
@@ -37,5 +39,31 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
         </>
       )}
     </section>
+  );
+}
+
+type Output = NonNullable<PlannedCall["output"]> | null;
+
+/** The value, or the variable that has it. */
+function CallOutput({ output }: { readonly output: Output }) {
+  const { openVariable } = useConversation();
+  const { name = "", size, preview, visibility } = handleIn(output) ?? {};
+  // A tool may answer with the name of a variable and more, all of which is shown.
+  const about = size ?? visibility;
+  if (about === undefined) return <JsonTree value={output} />;
+  return (
+    <>
+      <p className="plans-output">
+        <button type="button" onClick={() => openVariable(name)}>
+          ${name}
+        </button>
+        <span>{about}</span>
+      </p>
+      {preview === undefined ? null : (
+        <pre className="plans-asked" tabIndex={0}>
+          {preview}
+        </pre>
+      )}
+    </>
   );
 }
