@@ -22,10 +22,7 @@ export const maxResolvedInputChars = 16_777_216;
 export const maxStepInputChars = 67_108_864;
 /** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
-/**
- * Work of reading references: characters read, plus elements, keys and characters that paths visit and a
- * response renders. For one response, one interpolation, or the tool calls of one step in equal shares.
- */
+/** Work of reading references for a response or the calls of a step: characters read, and parts visited. */
 export const maxReadWork = 134_217_728;
 /** The same for all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
 export const maxRunReadWork = 1_073_741_824;
@@ -73,7 +70,7 @@ export const maxSchemaTextChars = 300;
 export const maxVariableOutputChars = 8_000;
 /** Variables that one call of `list_variables` returns. */
 export const maxAskedVariables = 100;
-/** Edits of one call, characters that they read together, and lines of a diff. */
+/** Edits of one call, characters that they read together, lines of a diff. */
 export const maxEdits = 100;
 export const maxEditWork = 536_870_912;
 export const maxDiffLines = 60;
@@ -105,7 +102,8 @@ export const maxJsonBytes = 16_777_216;
 export const maxInputBytes = 1_048_576;
 /** The same in lists of variables. A longer input is omitted. */
 export const maxListedInputBytes = 4_096;
-/** Columns of a CSV. Each row repeats their names as keys. */
+/** Earlier versions of a variable, by default. Columns of a CSV, whose names are keys in each row. */
+export const keptVersions = 2;
 export const maxCsvColumns = 10_000;
 export const maxTombstones = 1_000;
 /** Idle time after which a variable is evicted, unless it is pinned. */

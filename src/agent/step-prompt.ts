@@ -9,6 +9,8 @@ import { withTail } from "../turn/history/prompt.ts";
 import { VariableList } from "../turn/history/variable-list.ts";
 import { isObject } from "../value/json.ts";
 
+export type { InstructionStyle } from "../turn/history/guide.ts";
+
 /**
  * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
  * only once.

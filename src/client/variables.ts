@@ -33,6 +33,8 @@ export interface ValuePart {
   readonly offset?: number;
   /** Maximum number of them. */
   readonly limit?: number;
+  /** An earlier version, if it is kept. */
+  readonly version?: number;
 }
 
 /**

@@ -18,6 +18,8 @@ import { clip } from "../value/characters.ts";
 export interface Retention {
   /** Maximum size of all values in a conversation, in bytes. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
+  /** Earlier versions that are kept of each variable that edits, `set_variable` or HTTP change. Default: 2. */
+  readonly keepVersions?: number;
   /** Time until an unused variable expires, in milliseconds. Default: `variableIdleMs`. */
   readonly variableIdleMs?: number;
   /** Time until an unused conversation expires, in milliseconds. Default: `conversationIdleMs`. */
@@ -73,7 +75,7 @@ export class ConversationData {
   constructor(sql: Sql, { bucket, retention, csv, onAccess }: DataOptions) {
     const nowMs = Date.now();
     const isNew = migrate(sql, nowMs);
-    const { quotaBytes, variableIdleMs, conversationIdleMs } = retention;
+    const { quotaBytes, keepVersions, variableIdleMs, conversationIdleMs } = retention;
     this.sql = sql;
     this.isNew = isNew;
     this.#idleMs = conversationIdleMs ?? limits.conversationIdleMs;
@@ -83,7 +85,7 @@ export class ConversationData {
       isNew,
       onAccess,
       computed: () => this.#historyVariable(),
-      ...compact({ bucket, csv, quotaBytes, idleMs: variableIdleMs }),
+      ...compact({ bucket, csv, quotaBytes, keepVersions, idleMs: variableIdleMs }),
     });
     this.journal = new Journal(sql, { isNew });
     this.postKeys = new PostKeys(sql);

@@ -2,6 +2,7 @@ import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
 import type { ComputedVariable } from "./computed.ts";
 import { Catalog } from "./rows/catalog.ts";
+import { EarlierVersions } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
 import { dueMsOf, type Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
@@ -17,6 +18,8 @@ export interface StateOptions {
   readonly holds: Holds;
   readonly now: () => number;
   readonly idleMs: number;
+  /** Earlier versions of each variable. */
+  readonly keepVersions: number;
   readonly onChange: (change: Change) => void;
   readonly computed: (() => ComputedVariable | undefined) | undefined;
 }
@@ -28,6 +31,7 @@ export interface StateOptions {
 export class StoreState {
   readonly rows: Rows;
   readonly bodies: Bodies;
+  readonly versions: EarlierVersions;
   readonly cache = new ValueCache(limits.maxJsonBytes);
   readonly now: () => number;
   readonly #options: StateOptions;
@@ -52,6 +56,7 @@ export class StoreState {
     this.#options = options;
     this.rows = options.rows;
     this.bodies = options.bodies;
+    this.versions = new EarlierVersions(options.rows, options.bodies, options.keepVersions);
     this.now = options.now;
   }
 
@@ -267,6 +272,7 @@ export class StoreState {
   remove(name: string): void {
     const stored = this.rows.stored(name);
     if (stored !== undefined) this.bodies.release(stored.body);
+    this.versions.dropAll(name);
     this.catalog.remove(name);
     this.cache.delete(name);
     this.numbers.note(name);

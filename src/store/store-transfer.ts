@@ -2,7 +2,14 @@ import { compact } from "../value/json.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { requireName } from "./names.ts";
 import type { StoreState } from "./store-state.ts";
-import type { ExportedVariable, NameRecords, Transfer, VariableRecord } from "./variable-store.ts";
+import type {
+  ExportedVariable,
+  ExportedVersion,
+  NameRecords,
+  Transfer,
+  VariableRecord,
+  VersionRecord,
+} from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
 import type { Writer } from "./writer.ts";
 
@@ -44,6 +51,25 @@ export class StoreTransfer implements Transfer {
       requireName(record.info.name);
       if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
       return this.#state.atomically(() => this.#writer.restore(record, kept));
+    } finally {
+      if (isStored(kept.body)) bodies.drop(kept.body);
+    }
+  }
+
+  versions(name: string): readonly ExportedVersion[] {
+    const { versions } = this.#state;
+    return versions.of(name).flatMap(({ version, isUndone }) => {
+      const opened = versions.earlier(name, version)?.open();
+      return opened === undefined ? [] : { ...opened, ...(isUndone ? { undone: true } : {}) };
+    });
+  }
+
+  async restoreVersion(record: VersionRecord, content: Content): Promise<void> {
+    const { bodies } = this.#state;
+    let kept = content;
+    try {
+      if (bodies.belongsInBucket(content)) kept = await bodies.toBucket(content);
+      this.#state.atomically(() => this.#writer.restoreVersion(record, kept));
     } finally {
       if (isStored(kept.body)) bodies.drop(kept.body);
     }

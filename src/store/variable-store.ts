@@ -3,6 +3,7 @@ import type { Path, Reading } from "../value/path.ts";
 import type { Work } from "../value/work.ts";
 import type { Content } from "./bytes/content.ts";
 import type { ReadingOptions } from "./bytes/receive.ts";
+import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Holds } from "./eviction.ts";
 import type {
   Change,
@@ -37,6 +38,11 @@ export interface Write {
   readonly path?: Path;
   /** How the write treats an existing value of the chosen name. Default: `replace`. */
   readonly mode?: WriteMode;
+  /**
+   * Keeps the replaced value as an earlier version, until there are too many of them, or the quota needs room.
+   * Other writes drop the earlier versions. Never of a secret. Default: false.
+   */
+  readonly keepsVersion?: boolean;
   /**
    * Keeps the existing variable's description, ttl and pin unless the write sets them. Writes that extend a
    * value always do.
@@ -148,6 +154,11 @@ export interface Variables {
   count(): number;
   /** True if the name of a variable or an evicted variable starts with the prefix. */
   couldBegin(prefix: string): boolean;
+  /**
+   * Restores the value before the last write, as a new version, if it was kept; a second call the one before
+   * that. Returns undefined otherwise.
+   */
+  undo(name: string): VariableInfo | undefined;
   /** Deletes the variable and leaves no tombstone. False if it did not exist. */
   delete(name: string): boolean;
 }
@@ -165,7 +176,9 @@ export interface VariableStore extends Variables {
   ): Promise<Content | undefined>;
   /** Returns the variables of `list` in pages. */
   page(options: PageOptions): Page;
-  /** The size of all values together. */
+  /** Returns an earlier version that is kept. */
+  earlier(name: string, version: number): EarlierVersion | undefined;
+  /** The size of all values together, with their earlier versions. */
   bytes(): number;
   /**
    * Deletes all but the newest `keepLast` variables and returns the deleted names. Pinned variables and
@@ -217,6 +230,16 @@ export interface VariableRecord {
 /** A variable to export. Its bytes do not change until it is closed. */
 export interface ExportedVariable extends OpenValue, Omit<VariableRecord, "info"> {}
 
+/** An earlier version of a variable, without its value. */
+export interface VersionRecord {
+  readonly info: MovedInfo;
+  /** True if an undo replaced it. */
+  readonly undone?: true;
+}
+
+/** An earlier version to export. Close it. */
+export interface ExportedVersion extends OpenValue, Omit<VersionRecord, "info"> {}
+
 /** Records about names, apart from the variables. */
 export interface NameRecords {
   /** Oldest first. */
@@ -238,6 +261,13 @@ export interface Transfer {
    * `bad_name`, `conflict` (the name is taken) or `limit_exceeded`, because restoring evicts nothing.
    */
   restore(record: VariableRecord, content: Content): Promise<VariableInfo>;
+  /** The earlier versions of a variable, oldest first. */
+  versions(name: string): readonly ExportedVersion[];
+  /**
+   * Restores an earlier version of a variable that was restored. `content` must be received by this store; it
+   * is saved or discarded. A version that does not fit into the quota is left out.
+   */
+  restoreVersion(version: VersionRecord, content: Content): Promise<void>;
   /** Replaces all name records, or none if it throws. */
   restoreNames(records: NameRecords): void;
 }

@@ -6,6 +6,7 @@ import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
 import { type Content, isStored } from "./bytes/content.ts";
 import { type ComputedVariable, readOnly } from "./computed.ts";
+import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
 import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
@@ -42,6 +43,8 @@ export interface StoreOptions {
   readonly csv?: RecordsFormat;
   /** Size of all values together. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
+  /** Earlier versions that are kept of each variable. Default: 2. */
+  readonly keepVersions?: number;
   /** Time after which an unused variable is evicted. Default: `variableIdleMs`. */
   readonly idleMs?: number;
   /** Called when access times are waiting for `flushAccess`. */
@@ -75,6 +78,7 @@ export class Variables implements VariableStore {
       holds: this.holds,
       now,
       idleMs: this.#idleMs,
+      keepVersions: options.keepVersions ?? limits.keptVersions,
       computed: options.computed,
       onChange: (change) => {
         for (const observer of this.#observers) observer(change);
@@ -189,7 +193,7 @@ export class Variables implements VariableStore {
   }
 
   bytes(): number {
-    return this.#state.catalog.bytes;
+    return this.#state.catalog.bytes + this.#state.versions.bytes;
   }
 
   couldBegin(prefix: string): boolean {
@@ -197,6 +201,16 @@ export class Variables implements VariableStore {
     if (computed === true || this.#state.catalog.couldBegin(prefix)) return true;
     for (const name of this.#state.tombstones.keys()) if (name.startsWith(prefix)) return true;
     return false;
+  }
+
+  undo(name: string): VariableInfo | undefined {
+    if (this.#state.alive(name) === undefined) return undefined;
+    return this.#state.atomically(() => this.#writer.undo(name));
+  }
+
+  earlier(name: string, version: number): EarlierVersion | undefined {
+    const isAlive = this.#state.alive(name) !== undefined;
+    return isAlive ? this.#state.versions.earlier(name, version) : undefined;
   }
 
   delete(name: string): boolean {

@@ -1,3 +1,4 @@
+import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { type Content, isStored } from "./bytes/content.ts";
@@ -8,8 +9,8 @@ import { dueAt, entriesToEvict } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./metadata.ts";
 import type { StoreState } from "./store-state.ts";
-import type { VariableRecord, Write } from "./variable-store.ts";
-import { flagged, redacted } from "./labels.ts";
+import type { VariableRecord, VersionRecord, Write } from "./variable-store.ts";
+import { flagged, redacted, strictestVisibility } from "./labels.ts";
 import type { VariableInfo } from "./variable.ts";
 import { extending, isExtension, keepingMetadata, sourcesOf } from "./write-mode.ts";
 
@@ -25,20 +26,81 @@ export class Writer {
 
   /** Writes a variable. Above the quota it evicts others, but none of `kept`. Call it in a transaction. */
   put(given: Write, content: Content, kept: ReadonlySet<string>): VariableInfo {
-    const { catalog, numbers, bodies, rows, cache } = this.#state;
+    const { catalog, numbers, rows, cache } = this.#state;
     const nowMs = this.#state.now();
     const write = this.#completed(given, nowMs);
     const name = chooseName(write, this.#taken);
     if (this.#state.computed(name) !== undefined) throw readOnly(name);
-    this.#makeRoom(name, content.about.bytes, kept);
+    const needed = { bytes: content.about.bytes, keeps: this.#keepsVersion(name, write) };
+    const keeps = this.#makeRoom(name, needed, kept);
     const before = catalog.get(name) === undefined ? undefined : rows.stored(name);
-    if (before !== undefined) bodies.release(before.body);
+    if (before !== undefined) this.#replace(name, before, { keeps });
     const row = this.#rowOf(name, write, { content, nowMs });
     catalog.put(row);
     this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
     if (content.value !== undefined) cache.set(name, content.value, content.about.bytes);
+    this.#state.queueChange({ kind: "saved", info: row.info });
+    return row.info;
+  }
+
+  /**
+   * Restores the newest earlier version that was not undone, with the stricter visibility of both. Returns
+   * undefined if there is none. Call it in a transaction.
+   */
+  undo(name: string): VariableInfo | undefined {
+    const { catalog, versions, rows, cache } = this.#state;
+    const current = catalog.get(name);
+    const info = this.#state.info(name);
+    const stored = rows.stored(name);
+    const earlier = versions.undoable(name);
+    if (
+      current === undefined ||
+      info === undefined ||
+      stored === undefined ||
+      earlier === undefined
+    ) {
+      return undefined;
+    }
+    versions.take(name, earlier.info.version);
+    versions.add({ info, stored, isUndone: true });
+    const nowMs = this.#state.now();
+    const { type, bytes, chars, flags } = earlier.info;
+    const visibility = strictestVisibility([info.visibility, earlier.info.visibility]);
+    const { flags: _, ...rest } = current;
+    const entry: Entry = {
+      ...rest,
+      type,
+      bytes,
+      chars,
+      visibility,
+      ...flagged(flags),
+      seq: catalog.nextSeq(nowMs),
+      version: current.version + 1,
+      accessedAtMs: nowMs,
+      writtenAccessMs: nowMs,
+    };
+    const { pinned, expiresAt, createdAt, scope } = info;
+    const { expiresAt: __, ...restored } = earlier.info;
+    const now = toIso(nowMs);
+    const row: Row = {
+      entry,
+      info: {
+        ...restored,
+        version: entry.version,
+        createdAt,
+        updatedAt: now,
+        accessedAt: now,
+        pinned,
+        scope,
+        visibility,
+        ...compact({ expiresAt }),
+      },
+      stored: earlier.stored,
+    };
+    catalog.put(row);
+    cache.delete(name);
     this.#state.queueChange({ kind: "saved", info: row.info });
     return row.info;
   }
@@ -82,9 +144,27 @@ export class Writer {
     return restored;
   }
 
+  /** Restores an earlier version from another store, if there is room. Call it in a transaction. */
+  restoreVersion({ info, undone }: VersionRecord, content: Content): void {
+    const { catalog, versions } = this.#state;
+    const { bytes } = content.about;
+    const hasRoom = catalog.bytes + versions.bytes + bytes <= this.#quotaBytes;
+    if (!hasRoom || catalog.get(info.name) === undefined) return;
+    const stored = this.#stored(content);
+    const location = isStored(stored.body) ? stored.body.location : "row";
+    const restored: VariableInfo = {
+      ...info,
+      ...redacted(content.about, info.visibility),
+      accessedAt: info.updatedAt,
+      scope: "conversation",
+      location,
+    };
+    versions.add({ info: restored, stored, isUndone: undone === true });
+  }
+
   #requireRoom(bytes: number): void {
     const maximum = this.#quotaBytes;
-    const actual = this.#state.catalog.bytes + bytes;
+    const actual = this.#state.catalog.bytes + this.#state.versions.bytes + bytes;
     if (actual <= maximum) return;
     const advice = "Raise the quota, or take fewer variables.";
     throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
@@ -168,12 +248,32 @@ export class Writer {
     return { mediaType, bytes, count, marks, body: isLarge ? bodies.toChunks(body) : body };
   }
 
-  /** Evicts other variables until there is room for `bytes` under the name. Throws before it changes anything. */
-  #makeRoom(name: string, bytes: number, kept: ReadonlySet<string>): void {
-    const { catalog } = this.#state;
+  /** True if the write asks for it, and the current value may be read later. */
+  #keepsVersion(name: string, { keepsVersion = false, visibility }: Write): boolean {
+    const current = keepsVersion ? this.#state.alive(name) : undefined;
+    return current !== undefined && current.visibility !== "secret" && visibility !== "secret";
+  }
+
+  /** Keeps the current value as an earlier version, or releases it with all earlier versions. */
+  #replace(name: string, stored: Stored, { keeps }: { readonly keeps: boolean }): void {
+    const { bodies, versions } = this.#state;
+    const info = keeps ? this.#state.info(name) : undefined;
+    if (info !== undefined) return versions.add({ info, stored, isUndone: false });
+    bodies.release(stored.body);
+    versions.dropAll(name);
+  }
+
+  /**
+   * Makes room for a value under the name: drops earlier versions, then evicts other variables. Throws before
+   * it evicts anything. Returns true if the value that is replaced can be kept, too.
+   */
+  #makeRoom(name: string, { bytes, keeps }: Needed, kept: ReadonlySet<string>): boolean {
+    const { catalog, versions } = this.#state;
     const maximum = this.#quotaBytes;
-    const actual = catalog.bytes - (catalog.get(name)?.bytes ?? 0) + bytes;
-    if (actual <= maximum) return;
+    const before = catalog.get(name)?.bytes ?? 0;
+    const actual = catalog.bytes - before + bytes;
+    versions.makeRoom(actual + (keeps ? before : 0) + versions.bytes - maximum);
+    if (actual <= maximum) return keeps && actual + before + versions.bytes <= maximum;
     const nowMs = this.#state.now();
     const isDue = (entry: Entry) => this.#state.isDue(entry, nowMs);
     const others = catalog
@@ -187,6 +287,7 @@ export class Writer {
       throw limitExceeded("maxConversationBytes", { maximum, actual, advice });
     }
     this.#state.evict(evicted, (entry) => (isDue(entry) ? this.#state.dueReason(entry) : "quota"));
+    return false;
   }
 
   /** The names of variables and of evicted variables. */
@@ -210,6 +311,12 @@ export class Writer {
       },
     };
   }
+}
+
+interface Needed {
+  readonly bytes: number;
+  /** True if the current value is kept as an earlier version. */
+  readonly keeps: boolean;
 }
 
 function sizesOf({ about }: Content): Pick<Entry, "type" | "bytes" | "chars"> {

@@ -83,6 +83,10 @@ export class ScopedStore implements Variables {
     return this.#find(name, (stored) => this.#store.delete(stored)) === true;
   }
 
+  undo(name: string): VariableInfo | undefined {
+    return this.#find(name, (stored) => withName(this.#store.undo(stored), name));
+  }
+
   update(name: string, changes: Changes): VariableInfo | undefined {
     return this.#find(name, (stored) => withName(this.#store.update(stored, changes), name));
   }

@@ -15,7 +15,7 @@ export const MINUTE_MS = 60_000;
 export const KIB = 1_024;
 export const MIB = 1_048_576;
 
-export type Options = Pick<StoreOptions, "quotaBytes" | "idleMs" | "onAccess">;
+export type Options = Pick<StoreOptions, "quotaBytes" | "idleMs" | "keepVersions" | "onAccess">;
 
 /** One way to keep variables: rows of one sort, with or without a bucket. */
 export interface StoreKind {

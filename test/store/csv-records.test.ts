@@ -208,7 +208,8 @@ describe("a CSV", () => {
     .chain(([columns, rows]) =>
       fc.record({
         names: fc.uniqueArray(
-          cell.map((name) => name.trim() || "x"),
+          // V8 mixes up the keys \\ and \" of objects that it parses one after the other.
+          cell.map((name) => name.replaceAll(/["\\]/g, "").trim() || "x"),
           {
             minLength: columns,
             maxLength: columns,

@@ -97,6 +97,8 @@ describe("what a call costs", () => {
     await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
     const store = new SqlStore(sql, { now });
     expect(await statementsOf(sql, () => store.count())).toBe(1);
+    // Whether there are earlier versions.
+    expect(await statementsOf(sql, () => store.bytes())).toBe(1);
     const looks = [
       () => store.glance("a"),
       () => store.glance("b"),

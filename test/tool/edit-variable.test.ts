@@ -12,7 +12,7 @@ const refused = async (store: MemoryStore, input: object, options: object = {}) 
   const calling = { store, inRun: false, ...options };
   try {
     const { ran } = await callTool("edit_variable", input as Json, calling);
-    return failureOf(ran);
+    return ran.kind === "failed" ? failureOf(ran) : undefined;
   } catch (error) {
     return error as { code: string; message: string };
   }
@@ -267,6 +267,38 @@ describe("edit_variable", () => {
       if (untrusted === "show") expect(output).toMatchObject({ untrusted: true });
       else expect(JSON.stringify(output)).not.toContain("diff");
     }
+  });
+
+  it("restores earlier versions with undo", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "page", value: "a" });
+    for (const [find, replace] of [
+      ["a", "b"],
+      ["b", "c"],
+    ]) {
+      await edit(store, { name: "page", edits: [{ find, replace }] });
+    }
+    const undo = { name: "$page", edits: "undo" };
+    expect(await edit(store, undo)).toEqual({ $var: "page", type: "string", count: 1, version: 4 });
+    expect(await store.read("page")).toBe("b");
+    await edit(store, undo);
+    expect(await store.read("page")).toBe("a");
+    expect(await refused(store, undo)).toMatchObject({ code: "edit_conflict" });
+    await store.save({ name: "page", value: "d", keepsVersion: true, visibility: "sealed" });
+    expect(await refused(store, undo)).toMatchObject({ code: "variable_sealed" });
+    expect(await refused(store, { ...undo, saveAs: "other" })).toMatchObject({
+      code: "variable_sealed",
+    });
+  });
+
+  it("keeps what set_variable replaces, too", async () => {
+    const store = new MemoryStore();
+    const set = (value: Json) =>
+      outputOf("set_variable", { name: "v", value }, { store, inRun: false });
+    await set("a");
+    await set({ b: 1 });
+    await edit(store, { name: "v", edits: "undo" });
+    expect(await store.read("v")).toBe("a");
   });
 
   it("marks a text as composed if an edit puts a URL together", async () => {

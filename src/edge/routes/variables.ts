@@ -34,6 +34,7 @@ import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
 import { etagOf, guardsIn, infoEtagOf, metadataEtagOf } from "../variables/etags.ts";
 import { pageOf } from "../variables/list-variables.ts";
+import { versionOf } from "../variables/version-of.ts";
 import { serveValue } from "../variables/serve-value.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { evictionMessage } from "../../tool/store-lookup.ts";
@@ -150,6 +151,7 @@ const values: readonly Endpoint<ConversationParts>[] = [
         path: text.transform(pathIn).optional().describe("As in a reference: .temp, [0].id"),
         offset: wholeNumber("offset", 0).optional().describe("In elements, characters or bytes"),
         limit: wholeNumber("limit", 0).optional(),
+        version: wholeNumber("version", 1).optional().describe("An earlier version, if it is kept"),
       },
       headers: {
         Range: text.optional(),
@@ -167,7 +169,10 @@ const values: readonly Endpoint<ConversationParts>[] = [
         throw new ByrefError("variable_secret", `${name} is secret: its value cannot be read.`);
       }
       const { csv } = context.setup;
-      return serveValue({ store, csv }, found, { part: query, headers: request.headers });
+      const { version, ...part } = query;
+      const from = version === undefined ? undefined : versionOf(store, found, version);
+      const source = { store: from?.reads ?? store, csv };
+      return serveValue(source, from?.info ?? found, { part, headers: request.headers });
     },
   ),
   endpoint(

@@ -107,6 +107,23 @@ async function* variables({ store }: ConversationData): AsyncGenerator<TransferR
     } finally {
       opened.close();
     }
+    if (opened.info.visibility !== "secret") yield* versions(store, name);
+  }
+}
+
+async function* versions(
+  store: ConversationData["store"],
+  name: string,
+): AsyncGenerator<TransferRecord> {
+  const all = store.transfer.versions(name);
+  try {
+    for (const { info, undone, read } of all) {
+      const written = writable<TransferOf<"version">["info"]>(info);
+      yield { type: "version", info: written, ...compact({ undone }) };
+      yield* dataOf(info.bytes, { read });
+    }
+  } finally {
+    for (const one of all) one.close();
   }
 }
 

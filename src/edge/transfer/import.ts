@@ -2,7 +2,7 @@ import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
-import type { VariableRecord } from "../../store/variable-store.ts";
+import type { VariableRecord, VersionRecord } from "../../store/variable-store.ts";
 import type { Tombstone } from "../../store/variable.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { isToolPart } from "../../turn/history/tool-part.ts";
@@ -80,6 +80,8 @@ class Import {
         return this.#takeMessage(record.message as StoredMessage);
       case "variable":
         return this.#takeVariable(record as VariableRecord & TransferOf<"variable">);
+      case "version":
+        return this.#takeVersion(record as VersionRecord & TransferOf<"version">);
       case "tombstone":
         return this.#addTombstone(record.tombstone as Tombstone);
       case "numbers":
@@ -126,6 +128,13 @@ class Import {
     const { store } = this.#data;
     const content = await store.receive(this.#bytes(bytes), mediaType);
     await store.transfer.restore(record, content);
+  }
+
+  async #takeVersion(record: VersionRecord & TransferOf<"version">): Promise<void> {
+    const { bytes, mediaType } = record.info;
+    const { store } = this.#data;
+    const content = await store.receive(this.#bytes(bytes), mediaType);
+    await store.transfer.restoreVersion(record, content);
   }
 
   #addTombstone(tombstone: Tombstone): void {

@@ -176,6 +176,8 @@ export const transferRecord = z.discriminatedUnion("type", [
     run: name.optional(),
     inputDigest: text.optional(),
   }),
+  // An earlier version of the variable before it.
+  z.object({ type: z.literal("version"), info, undone: z.literal(true).optional() }),
   z.object({ type: z.literal("data"), base64: text }),
   z.object({ type: z.literal("tombstone"), tombstone }),
   z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),

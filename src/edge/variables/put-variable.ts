@@ -83,6 +83,7 @@ async function putVariable(
     ...(name === "" ? {} : { name }),
     value: content,
     sources: ["caller"],
+    keepsVersion: true,
     keepsMetadata: options.mode !== "new" && name !== "",
   };
   try {

@@ -6,6 +6,7 @@ import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
 import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import { Undo, UndoableMap } from "./undo.ts";
+import { MemoryVersions } from "./versions.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
 /** Variables in the memory of this process. They are lost with it. */
@@ -13,6 +14,7 @@ export class MemoryRows implements Rows {
   readonly #undo = new Undo();
   readonly chunks = new MemoryChunks(this.#undo);
   readonly garbage = new MemoryGarbage(this.#undo);
+  readonly versions = new MemoryVersions(this.#undo);
   readonly #entries = new UndoableMap<string, Entry>(this.#undo);
   readonly find = new MapLookups(() => this.#entries);
   readonly #rows = new UndoableMap<string, Omit<Row, "entry">>(this.#undo);

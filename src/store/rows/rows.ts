@@ -21,6 +21,33 @@ export interface Row {
   readonly stored: Stored;
 }
 
+/** A replaced value of a variable, which can be restored. */
+export interface KeptVersion {
+  readonly info: VariableInfo;
+  readonly stored: Stored;
+  /** True if an undo replaced it. Another undo passes over it. */
+  readonly isUndone: boolean;
+}
+
+/** The same without value and metadata. */
+export interface KeptGlance {
+  readonly name: string;
+  readonly version: number;
+  readonly bytes: number;
+  readonly isUndone: boolean;
+}
+
+/** Earlier versions of variables. They are counted in the quota. */
+export interface Versions {
+  /** Oldest first, of each name. Read once, until a change is rolled back. */
+  all(): readonly KeptGlance[];
+  get(name: string, version: number): KeptVersion | undefined;
+  add(version: KeptVersion): void;
+  remove(name: string, version: number): void;
+  /** A rollback may have removed the table. */
+  forget(): void;
+}
+
 /**
  * The storage of a store: SQLite or memory. All methods are synchronous. It makes no decisions about names,
  * modes, quotas or times; `variables.ts` does.
@@ -28,6 +55,7 @@ export interface Row {
 export interface Rows {
   readonly chunks: Chunks;
   readonly garbage: Garbage;
+  readonly versions: Versions;
   /** Finds variables without reading values. Sees every change at once. */
   readonly find: Lookups;
   info(name: string): VariableInfo | undefined;

@@ -1,21 +1,11 @@
-import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
-import type { Mark } from "../../value/marks.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
-import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
 import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import type { Entry, Lookups, Row, Rows, Stored } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import {
-  firstRow,
-  hasTable,
-  numberIn,
-  optionalTextIn,
-  type Sql,
-  type SqlRow,
-  type SqlValue,
-  textIn,
-} from "./sql.ts";
+import { firstRow, hasTable, type Sql, type SqlValue, textIn } from "./sql.ts";
+import { bodyColumns, storedFrom } from "./stored-columns.ts";
+import { SqlVersions } from "./versions.ts";
 import { SqlLookups } from "./sql-lookups.ts";
 import { columnsOf, infoColumns, infoFrom } from "./variable-columns.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
@@ -40,6 +30,7 @@ const MAX_NAMES = 10_000;
 export class SqlRows implements Rows {
   readonly chunks: SqlChunks;
   readonly garbage: SqlGarbage;
+  readonly versions: SqlVersions;
   readonly #sql: Sql;
   readonly #lookups: SqlLookups;
   /** Answers instead if the newest entries are all. */
@@ -55,6 +46,7 @@ export class SqlRows implements Rows {
     this.#sql = sql;
     this.chunks = new SqlChunks(sql);
     this.garbage = new SqlGarbage(sql);
+    this.versions = new SqlVersions(sql, isNew);
     this.#lookups = new SqlLookups(sql, () => this.#cached);
   }
 
@@ -90,8 +82,6 @@ export class SqlRows implements Rows {
   }
 
   put({ entry, info, stored }: Row): void {
-    const { body, marks } = stored;
-    const isElsewhere = isStored(body);
     const columns: Readonly<Record<string, SqlValue>> = {
       ...columnsOf(info),
       // More precise than the metadata, which has whole milliseconds.
@@ -100,9 +90,7 @@ export class SqlRows implements Rows {
       seq: entry.seq,
       run: entry.run ?? null,
       input_digest: entry.inputDigest ?? null,
-      body_id: isElsewhere ? body.id : null,
-      marks: marks.length === 0 ? null : JSON.stringify(marks),
-      value: isElsewhere ? null : inlineValue(body),
+      ...bodyColumns(stored),
     };
     const names = Object.keys(columns);
     this.#sql.run(
@@ -195,6 +183,7 @@ export class SqlRows implements Rows {
     this.#hasTombstones = undefined;
     this.chunks.forget();
     this.garbage.forget();
+    this.versions.forget();
   }
 
   /** Oldest first. */
@@ -220,30 +209,4 @@ export class SqlRows implements Rows {
     this.#newest = undefined;
     this.#isNew = false;
   }
-}
-
-function inlineValue(body: string | Uint8Array): SqlValue {
-  // A copy, because a view may belong to a larger buffer.
-  return typeof body === "string" ? body : copyOf(body).buffer;
-}
-
-function storedFrom(row: SqlRow): Stored {
-  const marks = optionalTextIn(row, "marks");
-  return {
-    mediaType: textIn(row, "media_type"),
-    bytes: numberIn(row, "bytes"),
-    count: numberIn(row, "count"),
-    marks: marks === undefined ? [] : (JSON.parse(marks) as Mark[]),
-    body: bodyFrom(row),
-  };
-}
-
-function bodyFrom(row: SqlRow): Body {
-  const id = optionalTextIn(row, "body_id");
-  if (id !== undefined) {
-    const location: StoredBody["location"] = textIn(row, "location") === "r2" ? "r2" : "chunks";
-    return { location, id };
-  }
-  const { value } = row;
-  return value instanceof ArrayBuffer ? new Uint8Array(value) : textIn(row, "value");
 }

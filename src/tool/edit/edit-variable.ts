@@ -5,13 +5,13 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { compact, type Json } from "../../value/json.ts";
 import type { Diff } from "../../value/line-diff.ts";
 import { failureFlags, failureReport, hidesFailure } from "../policy.ts";
-import type { Prepare } from "../prepared-save.ts";
+import { change, type Prepare } from "../prepared-save.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
 import { keptInput, requireWritable, savingGuarded } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
 import { editedValue } from "./edited-value.ts";
-import { editsIn, resolvedEdits } from "./resolved-edits.ts";
+import { type Edit, editsIn, resolvedEdits } from "./resolved-edits.ts";
 
 const NAME = "edit_variable";
 
@@ -41,7 +41,9 @@ export const editVariable = runtimeTool({
     const place = input.saveAs === undefined ? from : targetIn(input.saveAs);
     requireWritable(context, place);
     labels.add(from.name);
-    const { value, diff, flags = {} } = await made(from, input, context);
+    const edits = editsIn(input.edits);
+    if (edits === "undo") return { output: undo(from, input, context) };
+    const { value, diff, flags = {} } = await made(from, { ...input, edits }, context);
     const isHidden = labels.isGuarded || (hidesUntrusted && !info.trusted);
     const shownDiff = isHidden ? undefined : diff;
     const isInPlace = input.saveAs === undefined;
@@ -50,6 +52,7 @@ export const editVariable = runtimeTool({
       value,
       toolCallId: call.toolCallId,
       keepsMetadata: isInPlace,
+      keepsVersion: true,
       // Repeating an edit in place does not restore the variable.
       ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
       ...labels.ofResult(NAME),
@@ -63,6 +66,20 @@ export const editVariable = runtimeTool({
   },
 });
 
+/** Restores the version before the last change. */
+function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Prepare<Json> {
+  if (path.length > 0 || saveAs !== undefined) {
+    throw new ByrefError("invalid_tool_input", "undo restores a whole variable, in place.");
+  }
+  return async () =>
+    change(() => {
+      readable(store, name);
+      const info = store.undo(name);
+      if (info !== undefined) return shown(info, undefined);
+      throw new ByrefError("edit_conflict", `No earlier version of $${name} is kept.`);
+    });
+}
+
 interface Made {
   readonly value: Write["value"];
   readonly diff?: Diff;
@@ -70,13 +87,15 @@ interface Made {
   readonly flags?: ReturnType<typeof failureFlags>;
 }
 
-async function made(from: Target, input: Input, context: Context): Promise<Made> {
+async function made(
+  from: Target,
+  input: { readonly edits: readonly Edit[]; readonly saveAs?: string | undefined },
+  context: Context,
+): Promise<Made> {
   const { store, labels, call } = context;
   const { saveAs } = input;
-  const edits = editsIn(input.edits);
-  if (edits === "undo") throw new ByrefError("edit_conflict", "There is no earlier version.");
   try {
-    const resolved = await resolvedEdits(edits, context).catch((error: unknown) => {
+    const resolved = await resolvedEdits(input.edits, context).catch((error: unknown) => {
       requireSaveAs(context, saveAs);
       throw error;
     });

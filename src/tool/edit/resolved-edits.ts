@@ -21,7 +21,7 @@ const edit = z.strictObject({
 });
 
 /** An edit as a model writes it: of text, or an operation of a JSON Patch. */
-type Edit = z.infer<typeof edit>;
+export type Edit = z.infer<typeof edit>;
 
 /** Parses edits. Models may write one without its list. Throws `invalid_tool_input`. */
 export function editsIn(written: unknown): "undo" | readonly Edit[] {

@@ -76,7 +76,7 @@ export async function settingOf(
   const labels = context.labels.ofResult(written.tool ?? NAME);
   const { toolCallId } = context.call;
   const flags = failed ? failureFlags(labels.flags) : {};
-  const write = { ...written, value, toolCallId, ...labels, ...flags };
+  const write = { ...written, value, toolCallId, keepsVersion: true, ...labels, ...flags };
   const known = context.labels.isGuarded ? [] : unresolved;
   const notes = known.slice(0, MAX_NOTES).map(({ reference, message, near }) =>
     compact({

@@ -1,0 +1,135 @@
+import type { Undo } from "./undo.ts";
+import { UndoableMap } from "./undo.ts";
+import type { KeptGlance, KeptVersion, Versions } from "./rows.ts";
+import { firstRow, hasTable, numberIn, type Sql, type SqlRow, textIn } from "./sql.ts";
+import { bodyColumns, storedFrom } from "./stored-columns.ts";
+import type { VariableInfo } from "../variable.ts";
+
+const TABLE = `CREATE TABLE IF NOT EXISTS earlier_version
+  (name TEXT, version INTEGER, bytes INTEGER NOT NULL, undone INTEGER NOT NULL, media_type TEXT NOT NULL,
+   count INTEGER NOT NULL, location TEXT NOT NULL, body_id TEXT, info TEXT NOT NULL, marks TEXT, value,
+   PRIMARY KEY (name, version)) WITHOUT ROWID`;
+
+/** In a table that is created for the first version, because most conversations never keep one. */
+export class SqlVersions implements Versions {
+  readonly #sql: Sql;
+  #known: KeptGlance[] | undefined;
+  #hasTable: boolean | undefined;
+
+  constructor(sql: Sql, isNew: boolean) {
+    this.#sql = sql;
+    if (isNew) this.#hasTable = false;
+  }
+
+  all(): readonly KeptGlance[] {
+    this.#known ??= this.#read();
+    return this.#known;
+  }
+
+  get(name: string, version: number): KeptVersion | undefined {
+    if (!this.#exists()) return undefined;
+    const row = firstRow(
+      this.#sql,
+      `SELECT * FROM earlier_version WHERE name = ? AND version = ?`,
+      name,
+      version,
+    );
+    if (row === undefined) return undefined;
+    const { isUndone } = glanceFrom(row);
+    // `add` wrote it.
+    const info = JSON.parse(textIn(row, "info")) as VariableInfo;
+    return { info, stored: storedFrom(row), isUndone };
+  }
+
+  add({ info, stored, isUndone }: KeptVersion): void {
+    const all = [...this.all()];
+    if (!this.#exists()) {
+      this.#sql.run(TABLE);
+      this.#hasTable = true;
+    }
+    const { name, version } = info;
+    const { bytes } = stored;
+    const columns = {
+      name,
+      version,
+      bytes,
+      undone: isUndone ? 1 : 0,
+      media_type: stored.mediaType,
+      count: stored.count,
+      info: JSON.stringify(info),
+      ...bodyColumns(stored),
+    };
+    const names = Object.keys(columns);
+    this.#sql.run(
+      `INSERT OR REPLACE INTO earlier_version (${names.join(", ")}) VALUES (${names.map(() => "?").join(", ")})`,
+      ...Object.values(columns),
+    );
+    this.#known = [...all, { name, version, bytes, isUndone }];
+  }
+
+  remove(name: string, version: number): void {
+    this.#known = this.all().filter((one) => one.name !== name || one.version !== version);
+    this.#sql.run(`DELETE FROM earlier_version WHERE name = ? AND version = ?`, name, version);
+  }
+
+  forget(): void {
+    this.#known = undefined;
+    this.#hasTable = undefined;
+  }
+
+  #read(): KeptGlance[] {
+    if (!this.#exists()) return [];
+    return this.#sql
+      .all(`SELECT name, version, bytes, undone FROM earlier_version ORDER BY name, version`)
+      .map(glanceFrom);
+  }
+
+  #exists(): boolean {
+    this.#hasTable ??= hasTable(this.#sql, "earlier_version");
+    return this.#hasTable;
+  }
+}
+
+function glanceFrom(row: SqlRow): KeptGlance {
+  return {
+    name: textIn(row, "name"),
+    version: numberIn(row, "version"),
+    bytes: numberIn(row, "bytes"),
+    isUndone: numberIn(row, "undone") === 1,
+  };
+}
+
+export class MemoryVersions implements Versions {
+  readonly #versions: Map<string, KeptVersion>;
+
+  constructor(undo: Undo) {
+    this.#versions = new UndoableMap(undo);
+  }
+
+  all(): readonly KeptGlance[] {
+    return [...this.#versions.values()]
+      .map(({ info, stored, isUndone }) => ({
+        name: info.name,
+        version: info.version,
+        bytes: stored.bytes,
+        isUndone,
+      }))
+      .sort((one, other) => one.version - other.version);
+  }
+
+  get(name: string, version: number): KeptVersion | undefined {
+    return this.#versions.get(`${name} ${version}`);
+  }
+
+  add(kept: KeptVersion): void {
+    this.#versions.set(`${kept.info.name} ${kept.info.version}`, kept);
+  }
+
+  remove(name: string, version: number): void {
+    this.#versions.delete(`${name} ${version}`);
+  }
+
+  forget(): void {
+    // Nothing is cached: this is the only copy.
+  }
+}

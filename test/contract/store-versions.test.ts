@@ -1,0 +1,5 @@
+import { describe } from "vitest";
+import { onEveryKind } from "./store-testing.ts";
+import { versions } from "./store-versions.ts";
+
+describe("Earlier versions", () => onEveryKind(versions));

@@ -1,0 +1,171 @@
+import { expect, it } from "vitest";
+import type { Write } from "../../src/store/variable-store.ts";
+import { encode, streamed } from "./store-content.ts";
+import { KIB, MIB } from "./store-fixture.ts";
+import type { Testing } from "./store-testing.ts";
+
+/** Earlier versions of variables that edits, `set_variable` or HTTP change. */
+export function versions(at: Testing): void {
+  const change = (value: Write["value"], more: Partial<Write> = {}) =>
+    at.store.save({ name: "v", value, keepsVersion: true, ...more });
+  const kept = async () => {
+    const all = [];
+    for (let version = 1; version <= 9; version++) {
+      const earlier = at.store.earlier("v", version);
+      if (earlier !== undefined) all.push([version, await earlier.read()]);
+    }
+    return all;
+  };
+
+  it("are the two before the current one", async () => {
+    for (const value of ["a", "b", "c", "d"]) await change(value);
+    expect(await kept()).toEqual([
+      [2, "b"],
+      [3, "c"],
+    ]);
+    at.store.forget();
+    expect(await kept()).toHaveLength(2);
+    expect(at.store.earlier("v", 4)).toBeUndefined();
+    expect(at.store.earlier("w", 1)).toBeUndefined();
+    expect(at.store.bytes()).toBe(3);
+  });
+
+  it("are restored one after the other, and what was undone is kept", async () => {
+    for (const value of ["a", "b", "c"]) await change(value);
+    expect(at.store.undo("v")).toMatchObject({ name: "v", version: 4, count: 1 });
+    expect(await at.store.read("v")).toBe("b");
+    expect(await kept()).toEqual([
+      [1, "a"],
+      [3, "c"],
+    ]);
+    at.store.forget();
+    expect(at.store.undo("v")?.version).toBe(5);
+    expect(await at.store.read("v")).toBe("a");
+    expect(at.store.undo("v")).toBeUndefined();
+    await change("e");
+    expect(at.store.undo("v")?.version).toBe(7);
+    expect(await at.store.read("v")).toBe("a");
+  });
+
+  it("of any size are read whole and in part, and leave nothing behind", async () => {
+    for (const size of [10, ...at.sizes]) {
+      at.renew();
+      const texts = ["a", "b", "c"].map((letter) => letter.repeat(size));
+      for (const text of texts) {
+        await change(await at.store.receive(streamed([encode(text)]).stream, "text/plain"));
+      }
+      expect(await at.store.earlier("v", 1)?.read()).toBe(texts[0]);
+      const part = await at.store.earlier("v", 2)?.readPath([{ from: 1, to: 3 }]);
+      expect(part).toMatchObject({ found: true, value: "bb" });
+      const open = at.store.earlier("v", 1)?.open();
+      expect((await open?.read(0, 2))?.length).toBe(2);
+      open?.close();
+      at.store.undo("v");
+      expect(await at.store.read("v")).toBe(texts[1]);
+      expect(await at.store.earlier("v", 3)?.read()).toBe(texts[2]);
+      at.store.delete("v");
+      expect(at.store.bytes()).toBe(0);
+      await at.store.sweep();
+      await at.ground.expectClean(at.store);
+    }
+  });
+
+  it("are dropped when another write replaces the variable, or it becomes secret", async () => {
+    await change("a");
+    await change("b");
+    await at.store.save({ name: "v", value: "c" });
+    expect(await kept()).toEqual([]);
+    expect(at.store.undo("v")).toBeUndefined();
+    await change("d");
+    await change("e", { visibility: "secret" });
+    await change("f");
+    expect(await kept()).toEqual([]);
+  });
+
+  it("are restored with the stricter visibility, and with the ttl and pin of now", async () => {
+    await change("a", { description: "first" });
+    await change("b", { visibility: "sealed", pinned: true });
+    expect(at.store.undo("v")).toMatchObject({
+      visibility: "sealed",
+      pinned: true,
+      description: "first",
+    });
+    expect(at.store.glance("v")?.visibility).toBe("sealed");
+  });
+
+  it("are the first to go when the quota needs room", async () => {
+    const store = at.fresh({ quotaBytes: 4 * KIB });
+    for (const letter of ["a", "b", "c"]) await change(letter.repeat(KIB));
+    await store.save({ name: "w", value: "w".repeat(KIB) });
+    expect(await kept()).toHaveLength(2);
+    await store.save({ name: "x", value: "x".repeat(KIB) });
+    expect([...store.list().map(({ name }) => name), (await kept()).length]).toEqual([
+      "v",
+      "w",
+      "x",
+      1,
+    ]);
+    await change("d".repeat(2 * KIB));
+    expect([store.list().length, (await kept()).length, store.bytes()]).toEqual([3, 0, 4 * KIB]);
+    expect(store.undo("v")).toBeUndefined();
+  });
+
+  it("are none if the variable had expired, or none are to be kept", async () => {
+    await change("a", { ttlMs: 1_000 });
+    at.ground.nowMs += 2_000;
+    await change("b");
+    expect(await kept()).toEqual([]);
+    at.renew();
+    at.fresh({ keepVersions: 0 });
+    for (const value of ["a", "b", "x".repeat(2 * MIB)]) await change(value);
+    await change("y");
+    expect(await kept()).toEqual([]);
+    await at.store.sweep();
+    await at.ground.expectClean(at.store);
+  });
+
+  it("stay as they were if a write is rolled back", async () => {
+    for (const value of ["a", "b", "c"]) await change(value);
+    const stop = at.store.observe(() => {
+      throw new Error("No.");
+    });
+    await expect(change("d")).rejects.toThrow("No.");
+    expect(() => at.store.undo("v")).toThrow("No.");
+    stop();
+    expect(await kept()).toEqual([
+      [1, "a"],
+      [2, "b"],
+    ]);
+    expect(await at.store.read("v")).toBe("c");
+    expect(at.store.undo("v")?.version).toBe(4);
+  });
+
+  it("move to another store", async () => {
+    for (const value of ["a", "b".repeat(100 * KIB), "c"]) await change(value);
+    at.store.undo("v");
+    const from = at.store;
+    const exported = from.transfer.open("v");
+    const all = from.transfer.versions("v");
+    expect(all.map(({ info, undone }) => [info.version, undone])).toEqual([
+      [1, undefined],
+      [3, true],
+    ]);
+    const copies = [];
+    for (const one of all) copies.push({ one, bytes: await one.read(0, one.info.bytes) });
+    const bytes = await exported?.read(0, exported.info.bytes);
+    if (exported === undefined || bytes === undefined) throw new Error("It is not there.");
+    at.renew();
+    const { transfer } = at.store;
+    const receive = (given: Uint8Array) => at.store.receive(streamed([given]).stream, "text/plain");
+    await transfer.restore(exported, await receive(bytes));
+    for (const { one, bytes: own } of copies) {
+      await transfer.restoreVersion(one, await receive(own));
+    }
+    expect(await kept()).toEqual([
+      [1, "a"],
+      [3, "c"],
+    ]);
+    expect(at.store.undo("v")?.version).toBe(5);
+    expect(await at.store.read("v")).toBe("a");
+  });
+}

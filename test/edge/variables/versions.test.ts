@@ -1,0 +1,41 @@
+import { expect, it } from "vitest";
+import { call, get, json, newId, problemIn, put } from "../../support/edge.ts";
+import { getWith, putAs, TEXT } from "../../support/values.ts";
+
+it("two earlier versions of a variable are read by their numbers", async () => {
+  const id = newId();
+  for (const body of ["one", "two", "three", "four"]) await putAs(id, "a", { body, type: TEXT });
+  const two = await get(id, "a?version=2");
+  expect(await two.text()).toBe("two");
+  expect(two.headers.get("etag")).not.toBe((await get(id, "a")).headers.get("etag"));
+  expect(await (await get(id, "a?version=3&offset=1&limit=2")).text()).toBe("hr");
+  expect(await (await getWith(id, "a?version=2", { range: "bytes=1-1" })).text()).toBe("w");
+  expect(await (await get(id, "a?version=4")).text()).toBe("four");
+  for (const version of [1, 5]) {
+    await problemIn(await get(id, `a?version=${version}`), "variable_not_found");
+  }
+  await problemIn(await get(id, "a?version=x"), "bad_request");
+});
+
+it("earlier versions of a secret are not kept, and those of a sealed variable are for people", async () => {
+  const id = newId();
+  await put(id, "a", 1);
+  await put(id, "a?visibility=sealed", 2);
+  expect(await (await get(id, "a?version=1")).json()).toBe(1);
+  await put(id, "a?visibility=secret", 3);
+  await problemIn(await get(id, "a?version=2"), "variable_secret");
+});
+
+it("a copy of a conversation has them, and they go with their variable", async () => {
+  const id = newId();
+  const large = "x".repeat(9_000_000);
+  for (const body of [large, "two", "three"]) await putAs(id, "a", { body, type: TEXT });
+  const copy = newId();
+  const forked = await call("POST", `/conversations/${id}/fork`, json({ id: copy }));
+  expect(forked.status).toBe(201);
+  expect((await (await get(copy, "a?version=1")).text()).length).toBe(large.length);
+  expect(await (await get(copy, "a?version=2")).text()).toBe("two");
+  await call("DELETE", `/conversations/${copy}/variables/a`);
+  await putAs(copy, "a", { body: "new", type: TEXT });
+  await problemIn(await get(copy, "a?version=2"), "variable_not_found");
+}, 30_000);
