@@ -5,6 +5,7 @@ import { Segments } from "../segments.tsx";
 import type { Session } from "../session.ts";
 import { JsonTree } from "./json-tree.tsx";
 import { Problem } from "./problem.tsx";
+import { QueryBox } from "./query-box.tsx";
 import { RecordTable } from "./record-table.tsx";
 import { isRecord } from "./records.ts";
 import { TextView } from "./text-view.tsx";
@@ -92,16 +93,18 @@ function ArrayView({ session, info }: ValueViewProps) {
   return (
     <div className="variables-value">
       <Problem error={records.error} />
-      {forms.length > 1 ? (
-        <Segments label="Shown as" values={forms} value={form} onChoose={setChosen} />
-      ) : null}
-      {form === "Table" ? <RecordTable records={records} name={info.name} /> : null}
-      {form === "Tree" ? <JsonView session={session} info={info} /> : null}
-      {form === "Chart" ? (
-        <Suspense fallback={<p className="variables-wait">Loading…</p>}>
-          <RecordsChart records={records} name={info.name} />
-        </Suspense>
-      ) : null}
+      <QueryBox session={session} name={info.name}>
+        {forms.length > 1 ? (
+          <Segments label="Shown as" values={forms} value={form} onChoose={setChosen} />
+        ) : null}
+        {form === "Table" ? <RecordTable records={records} name={info.name} /> : null}
+        {form === "Tree" ? <JsonView session={session} info={info} /> : null}
+        {form === "Chart" ? (
+          <Suspense fallback={<p className="variables-wait">Loading…</p>}>
+            <RecordsChart records={records} name={info.name} />
+          </Suspense>
+        ) : null}
+      </QueryBox>
     </div>
   );
 }
