@@ -60,6 +60,10 @@ export const historyChars = 24_000;
 export const summarizeMs = 60_000;
 /** The last two turns of a prompt, which are not in outline although they exceed `historyChars`. */
 export const maxHistoryChars = 120_000;
+/** The context window of a model, in tokens, unless its agent says otherwise. */
+export const contextTokens = 200_000;
+/** For estimates only: tokenizers differ. English text and JSON have 3 to 5. */
+export const charsPerToken = 4;
 /** Length of a shape in the list of variables. */
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */

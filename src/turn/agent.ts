@@ -34,6 +34,8 @@ export interface Agent {
     /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
     readonly inUrls?: boolean;
   };
+  /** The model's context window in tokens, for `savings`. Default: `contextTokens`. */
+  readonly contextTokens?: number;
   /** How much the prompt explains references. Default: `auto`. */
   readonly instructionStyle?: InstructionStyle;
   /**

@@ -35,7 +35,11 @@ export class Attempt {
     const lease = leases && new Lease({ key: leaseKeyOf(head), leases, now, signal });
     this.context = {
       ...options,
-      account: new Account(store, new Spend(spendLimits, head.spent, lease)),
+      account: new Account(
+        store,
+        new Spend(spendLimits, head.spent, lease),
+        options.agent.contextTokens,
+      ),
       signal,
       emit: (chunk) => {
         log.push(chunk);

@@ -275,7 +275,9 @@ describe("savings", () => {
     const [first = "", second = ""] = inputs;
     const tail = `<variables>\n${guideOf(chat.agent).details}\n</variables>`.length;
     const start = system + "Hi.".length;
+    const tools = turn.calls.reduce((sum, call) => sum + JSON.stringify(call.tools).length, 0);
     const promptChars =
+      tools +
       start +
       (start + first.length + handle + tail) +
       (start + first.length + handle + second.length + small + tail);
@@ -286,6 +288,27 @@ describe("savings", () => {
       authoredChars: "$load_a".length + "$load_a[1].id".length + "$load_a[3].total".length,
       resolvedChars: value + "1".length + "4.5".length,
     });
+  });
+
+  it("claim nothing that would not have fitted into the model's context window", async () => {
+    const agent = { name: "a", description: "", instructions: "", tools: toolsFor(rows, []) };
+    const steps = [
+      [toolCall("load", { id: "a" }), asked],
+      [text("Done."), finish()],
+    ];
+    const [small, large] = await Promise.all(
+      [2_000, 1_000_000].map((contextTokens) =>
+        turnWith({ agent: { ...agent, contextTokens }, steps }),
+      ),
+    );
+    const { promptChars, ...counted } = small?.result.metadata.savings ?? { promptChars: 0 };
+    const [first] = small?.calls ?? [];
+    const start = JSON.stringify(first?.tools).length + String(first?.prompt[0]?.content).length;
+    // The first call fits, the second counts as a full window: four characters a token.
+    const question = "Hello.".length;
+    expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
+    expect(promptChars).toBeLessThan(8_000);
+    expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
   });
 
   it("are none without references and large results", async () => {

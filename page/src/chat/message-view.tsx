@@ -207,15 +207,24 @@ function Reasoning({ text }: { readonly text: string }): ReactNode {
   );
 }
 
+/** The tokens that the provider reported, with those from its cache. */
+function tokensIn(usage: TurnMetadata["usage"] | undefined): string {
+  if (usage?.inputTokens === undefined) return "";
+  const { inputTokens, cachedInputTokens = 0 } = usage;
+  const cached = cachedInputTokens > 0 ? ` (${figure(cachedInputTokens)} cached)` : "";
+  return `${figure(inputTokens)} tokens${cached}, `;
+}
+
 /** What passing by reference has saved in this turn, where it has. */
 function Savings({ message }: { readonly message: UIMessage }): ReactNode {
-  const { savings } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
+  const { savings, usage } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
   if (savings === undefined) return null;
   const { promptChars, inlinePromptChars, authoredChars, resolvedChars } = savings;
   if (inlinePromptChars > promptChars * 1.1) {
     return (
       <p className="message-savings">
-        Sent <b>{figure(promptChars)}</b> characters, not {figure(inlinePromptChars)}
+        Sent {tokensIn(usage)}
+        <b>{figure(promptChars)}</b> characters, not {figure(inlinePromptChars)}
       </p>
     );
   }

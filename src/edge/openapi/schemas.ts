@@ -87,14 +87,16 @@ export const interpolated = z.strictObject({
 
 const usage = z.strictObject({
   inputTokens: count.optional(),
+  cachedInputTokens: count.optional().describe("Of these, from the provider's cache"),
   outputTokens: count.optional(),
   totalTokens: count.optional(),
 });
 
 const savings = z
   .strictObject({
-    promptChars: count.describe("Sent to the model"),
-    inlinePromptChars: count.describe("With values in place of handles"),
+    promptChars: count.describe("Sent to the model, tools included"),
+    inlinePromptChars: count.describe("With values, at most the context window in each call"),
+    wouldNotFit: count.optional().describe("Calls over the context window with values"),
     authoredChars: count.describe("Written by the model"),
     resolvedChars: count.describe("After replacement"),
   })

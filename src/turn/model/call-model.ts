@@ -30,7 +30,7 @@ export async function callModel(
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
     call = await prepareModelCall({ ...request, signal });
-    account.savings.addPrompt(call.options.prompt);
+    account.savings.addPrompt(call.options);
     return call;
   };
   let hasWritten = false;

@@ -1,17 +1,20 @@
-import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
 
 /** Characters saved in a turn by passing values by reference. Counted, not estimated. */
 export interface Savings {
-  /**
-   * Characters sent to the model in all calls: instructions, messages, tool inputs and outputs. Excludes tool
-   * definitions.
-   */
+  /** Characters sent to the model in all calls: instructions, messages, guidance and tool definitions. */
   readonly promptChars: number;
-  /** Characters of the same calls with every handle replaced by its value. */
+  /**
+   * Characters of the same calls with every handle replaced by its value, each call at most what fits into
+   * the model's context window.
+   */
   readonly inlinePromptChars: number;
+  /** Calls that would not have fitted into the context window with the values. Absent if all would have. */
+  readonly wouldNotFit?: number;
   /** Characters of references that the model wrote in tool inputs and in its answer. */
   readonly authoredChars: number;
   /** Characters of the values that these references resolved to. */
@@ -20,10 +23,13 @@ export interface Savings {
 
 export class SavingsCounter {
   readonly #store: VariableStore;
+  readonly #maxInlineChars: number;
   #savings: Savings = { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 };
 
-  constructor(store: VariableStore) {
+  /** `contextTokens`: the model's context window. */
+  constructor(store: VariableStore, contextTokens: number = limits.contextTokens) {
     this.#store = store;
+    this.#maxInlineChars = contextTokens * limits.charsPerToken;
   }
 
   get savings(): Savings {
@@ -45,20 +51,27 @@ export class SavingsCounter {
   }
 
   /** Counts one model call. Cost: linear in the prompt. */
-  addPrompt(prompt: LanguageModelV4Prompt): void {
+  addPrompt({ prompt, tools = [] }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): void {
+    let chars = tools.length === 0 ? 0 : JSON.stringify(tools).length;
+    let extraChars = 0;
     for (const message of prompt) {
       const parts = typeof message.content === "string" ? [message.content] : message.content;
-      for (const part of parts) this.#addPart(part);
+      for (const part of parts) {
+        chars += charsOf(part);
+        extraChars += this.#extraChars(part);
+      }
     }
-  }
-
-  #addPart(part: unknown): void {
-    const chars = charsOf(part);
-    const { promptChars, inlinePromptChars } = this.#savings;
+    const { promptChars, inlinePromptChars, wouldNotFit = 0 } = this.#savings;
+    const inline = chars + extraChars;
+    const fits = inline <= this.#maxInlineChars;
+    const missed = wouldNotFit + (fits ? 0 : 1);
     this.#savings = {
       ...this.#savings,
       promptChars: promptChars + chars,
-      inlinePromptChars: inlinePromptChars + chars + this.#extraChars(part),
+      // What would not have fitted is not saved.
+      inlinePromptChars:
+        inlinePromptChars + (fits ? inline : Math.max(this.#maxInlineChars, chars)),
+      ...(missed === 0 ? {} : { wouldNotFit: missed }),
     };
   }
 

@@ -14,6 +14,8 @@ export interface Spent {
 /** Tokens of a turn, as far as the provider reports them. */
 export interface Usage {
   readonly inputTokens?: number;
+  /** Of these, read from the provider's cache. */
+  readonly cachedInputTokens?: number;
   readonly outputTokens?: number;
   readonly totalTokens?: number;
 }
@@ -130,8 +132,8 @@ export class Account {
   readonly spend: Spend;
   #usage: Usage = {};
 
-  constructor(store: VariableStore, spend: Spend) {
-    this.savings = new SavingsCounter(store);
+  constructor(store: VariableStore, spend: Spend, contextTokens?: number) {
+    this.savings = new SavingsCounter(store, contextTokens);
     this.spend = spend;
   }
 
@@ -165,12 +167,19 @@ export interface Counts {
 }
 
 /** Adds two usages. A number that was never reported stays absent. */
-function addUsage(sum: Usage, more: LanguageModelUsage | undefined): Usage {
+function addUsage(sum: Usage, reported: LanguageModelUsage | undefined): Usage {
+  const cachedInputTokens = reported?.inputTokenDetails?.cacheReadTokens;
+  const more = { ...reported, cachedInputTokens };
   const add = (key: keyof Usage) => {
-    const total = (sum[key] ?? 0) + (more?.[key] ?? 0);
-    return sum[key] === undefined && more?.[key] === undefined ? {} : { [key]: total };
+    const total = (sum[key] ?? 0) + (more[key] ?? 0);
+    return sum[key] === undefined && more[key] === undefined ? {} : { [key]: total };
   };
-  return { ...add("inputTokens"), ...add("outputTokens"), ...add("totalTokens") };
+  return {
+    ...add("inputTokens"),
+    ...add("cachedInputTokens"),
+    ...add("outputTokens"),
+    ...add("totalTokens"),
+  };
 }
 
 interface Excess {
