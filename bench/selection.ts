@@ -4,7 +4,17 @@ export const LOCAL_RESULTS = "results.local.json";
 export const PUBLISHED_RESULTS = "results.json";
 
 const QUICK = ["bundle", "references", "prompt", "written-rows", "loop"];
-const FULL = [...QUICK, "many", "scale", "memory", "growth", "profile", "proofs", "dollars"];
+const FULL = [
+  ...QUICK,
+  "many",
+  "scale",
+  "history",
+  "memory",
+  "growth",
+  "profile",
+  "proofs",
+  "dollars",
+];
 /** They only print, and need minutes and gigabytes of writes. */
 const OTHERS = ["turns-memory"];
 
