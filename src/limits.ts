@@ -1,7 +1,4 @@
-/**
- * Limits that users can reach. Names contain the unit. Text sizes are in UTF-16 code units (`Chars`), or in
- * UTF-8 bytes where the name says `Bytes`.
- */
+/** Limits that users can reach; names contain the unit. `Chars` are UTF-16 code units, `Bytes` are in UTF-8. */
 
 // --- references ---
 /** Characters after which undecided text counts as plain text (specification, `reference language`, rule 5). */

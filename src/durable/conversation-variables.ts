@@ -1,7 +1,7 @@
 import type { PrepareStepFunction, Tool, ToolSet } from "ai";
 import { asWritten } from "../agent/expand-answer.ts";
 import { expandResponse } from "../agent/expand-response.ts";
-import { listingVariables } from "../agent/step-prompt.ts";
+import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts";
 import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
 import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
@@ -9,7 +9,6 @@ import { DurableSql } from "../edge/platform/durable-sql.ts";
 import { R2Blobs } from "../edge/platform/r2-blobs.ts";
 import { Taint } from "../store/labels.ts";
 import { migrate } from "../store/rows/migrations.ts";
-import type { InstructionStyle } from "../turn/history/guide.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
