@@ -59,8 +59,6 @@ export const summarizeMs = 60_000;
 export const maxHistoryChars = 120_000;
 /** The context window of a model, in tokens, unless its agent says otherwise. */
 export const contextTokens = 200_000;
-/** For estimates only: tokenizers differ. English text and JSON have 3 to 5. */
-export const charsPerToken = 4;
 /** Length of a shape in the list of variables. */
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */

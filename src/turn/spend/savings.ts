@@ -21,6 +21,9 @@ export interface Savings {
   readonly resolvedChars: number;
 }
 
+/** An estimate: tokenizers differ. English text and JSON have 3 to 5. */
+const CHARS_PER_TOKEN = 4;
+
 export class SavingsCounter {
   readonly #store: VariableStore;
   readonly #maxInlineChars: number;
@@ -29,7 +32,7 @@ export class SavingsCounter {
   /** `contextTokens`: the model's context window. */
   constructor(store: VariableStore, contextTokens: number = limits.contextTokens) {
     this.#store = store;
-    this.#maxInlineChars = contextTokens * limits.charsPerToken;
+    this.#maxInlineChars = contextTokens * CHARS_PER_TOKEN;
   }
 
   get savings(): Savings {
