@@ -21,6 +21,7 @@ import {
 import type { InstructionStyle } from "../turn/history/guide.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
+import { withUnknownTools } from "./call-errors.ts";
 import { type WithVariables, wrapDecidedTools, wrapTools } from "./wrap-tools.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 
@@ -169,10 +170,12 @@ class VariableAgent<
     const options = { ...rest, store, taint };
     const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);
     const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;
+    const { experimental_repairToolCall, repairToolCall = experimental_repairToolCall } = prepared;
     return {
       ...prepared,
       tools: wrapDecidedTools(tools, options, (name) => decides(toolApproval, name)),
       toolApproval: wrapToolApproval(toolApproval, tools, options),
+      repairToolCall: withUnknownTools(repairToolCall),
       ...(messages === undefined ? {} : { messages: asWritten(messages) }),
       ...(Array.isArray(prompt) ? { prompt: asWritten(prompt) } : {}),
       ...compact({ instructions: guided }),
@@ -198,5 +201,10 @@ type Settings<
 /** The fields of a prepared call that are read or changed here. */
 type Prepared = Pick<
   ToolLoopAgentSettings<never, ToolSet>,
-  "tools" | "instructions" | "prepareStep" | "toolApproval"
+  | "tools"
+  | "instructions"
+  | "prepareStep"
+  | "toolApproval"
+  | "repairToolCall"
+  | "experimental_repairToolCall"
 > & { readonly messages?: ModelMessage[]; readonly prompt?: string | ModelMessage[] };

@@ -62,6 +62,29 @@ describe("an agent that asks another", () => {
     expect(shownText(turn.chunks)).toBe("Found: Order 0, in There are 500:");
   });
 
+  it("leaves it set_variable from the first message on, calls in order, and similar names", async () => {
+    const taken: unknown[] = [];
+    const take = tool({
+      inputSchema: z.object({ it: z.unknown() }),
+      execute: (given) => void taken.push(given.it),
+    });
+    const calls: Step = [
+      toolCall("take", { it: "$note" }, { id: "taking" }),
+      toolCall("set_variable", { name: "note", value: 7 }, { id: "noting" }),
+      toolCall("tak", { it: 1 }, { id: "wrong" }),
+      asked,
+    ].flat();
+    const { chat, callsOf } = asker({
+      researcher: { tools: { take }, steps: [calls, saying("Done.")] },
+    });
+    await chat.say({ steps: [delegating("researcher", "Take it."), saying("Done.")] });
+    const [first, second] = callsOf("researcher");
+    expect(first?.tools?.map(({ name }) => name)).toEqual(["take", "set_variable"]);
+    expect(taken).toEqual([7]);
+    const results = JSON.stringify(second?.prompt.filter(({ role }) => role === "tool"));
+    expect(results).toContain("unknown_tool: There is no tool tak. Did you mean: take.");
+  });
+
   it("is given the value itself of an answer that is one reference", async () => {
     const { chat } = asker({
       researcher: { tools: { find }, steps: [finding, saying("$find_1")] },
