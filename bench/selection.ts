@@ -11,6 +11,7 @@ const FULL = [
   "history",
   "memory",
   "growth",
+  "queries",
   "profile",
   "proofs",
   "dollars",

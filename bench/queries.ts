@@ -1,0 +1,155 @@
+/**
+ * Compares queries over variables with the same statement on a real table in the same object, and the first
+ * part of a turn beside a query with one without: `npm run bench -- queries`. All is timed from outside.
+ */
+import { ask } from "./ask.ts";
+import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
+import { plainRow, report, type Row } from "./results.ts";
+import { isQuick } from "./sides.ts";
+import { median } from "./statistics.ts";
+
+const ROUNDS = isQuick ? 3 : 9;
+const TURNS = isQuick ? 10 : 40;
+const STATEMENT =
+  "SELECT customer, count(*) AS n, sum(total) AS total FROM TABLE GROUP BY customer";
+
+const classes = { CONVERSATIONS: "Conversation", TABLES: "Tables" };
+const bundle = bundleWorker("tables/worker.toml", classes);
+const server = await startWorkerd({ ours: { bundle, settings: { AUTH: "none", LOG: "off" } } });
+const base = server.urls.ours;
+
+function linesOf(count: number): string {
+  const record = (id: number) =>
+    JSON.stringify({
+      id,
+      customer: `customer ${id % 97}`,
+      total: (id * 7) % 1_000,
+      at: `2026-11-${id}`,
+    });
+  return `${Array.from({ length: count }, (_, id) => record(id)).join("\n")}\n`;
+}
+
+async function timed(work: () => Promise<Response>): Promise<number> {
+  const startMs = performance.now();
+  const response = await work();
+  const text = await response.text();
+  if (!response.ok) throw new Error(text);
+  return performance.now() - startMs;
+}
+
+const post = (path: string, body: string) =>
+  fetch(`${base}${path}`, {
+    method: "POST",
+    body,
+    headers: { "content-type": "application/json" },
+  });
+
+function query(name: string, sql: string): Promise<Response> {
+  return post(`/conversations/${name}/query`, JSON.stringify({ sql }));
+}
+
+async function put(name: string, lines: string): Promise<void> {
+  const headers = { "content-type": "application/x-ndjson" };
+  const at = `${base}/conversations/${name}/variables/rows`;
+  await timed(() => fetch(at, { method: "PUT", body: lines, headers }));
+}
+
+/** The rows of one size: first time and again, against a real table. */
+async function compared(
+  count: number,
+  goals: { first: number; again: number },
+): Promise<readonly Row[]> {
+  const lines = linesOf(count);
+  const samples = {
+    first: [] as number[],
+    realFirst: [] as number[],
+    again: [] as number[],
+    real: [] as number[],
+  };
+  for (let round = 0; round < ROUNDS; round++) {
+    const name = `${count}-${round}`;
+    await put(name, lines);
+    // Both find the object of the tables awake.
+    await timed(() => query(name, "SELECT 1 AS n"));
+    samples.first.push(await timed(() => query(name, STATEMENT.replace("TABLE", "rows"))));
+    const real = () => post(`/real/${name}`, STATEMENT.replace("TABLE", "real"));
+    const made = await timed(() => fetch(`${base}/real/${name}`, { method: "PUT", body: lines }));
+    samples.realFirst.push(made + (await timed(real)));
+    await timed(() => query(name, STATEMENT.replace("TABLE", "rows")));
+    for (let again = 0; again < 5; again++) {
+      samples.again.push(await timed(() => query(name, STATEMENT.replace("TABLE", "rows"))));
+      samples.real.push(await timed(real));
+    }
+  }
+  const [first, realFirst, again, real] = Object.values(samples).map(median) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  console.log(
+    `${count} records: ${first.toFixed(1)} ms, again ${again.toFixed(1)} ms; real ${realFirst.toFixed(1)} ms, again ${real.toFixed(1)} ms`,
+  );
+  const shown = count.toLocaleString("en-US");
+  return [
+    plainRow(
+      {
+        name: `query of ${shown} records, first: against a real table`,
+        value: first / realFirst,
+        unit: "times",
+      },
+      goals.first,
+    ),
+    plainRow(
+      {
+        name: `query of ${shown} records, again: against a real table`,
+        value: again / real,
+        unit: "times",
+      },
+      goals.again,
+    ),
+  ];
+}
+
+/** Milliseconds to the first part of a turn that is asked for together with the other work. */
+async function firstPart(name: string, beside?: () => Promise<Response>): Promise<number> {
+  const url = `${base}/conversations/${name}/messages`;
+  const samples: number[] = [];
+  for (let turn = 0; turn < TURNS; turn++) {
+    const running = beside?.();
+    samples.push((await ask(url, { deltas: 5, gapMs: 0, word: `w${turn}` })).firstMs);
+    await (await running)?.text();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return median(samples);
+}
+
+const rows: Row[] = [];
+rows.push(...(await compared(5_000, { first: 3, again: 1.5 })));
+rows.push(...(await compared(200_000, { first: 3, again: 8 })));
+await put("turns", linesOf(200_000));
+await timed(() => query("turns", "SELECT count(*) FROM rows"));
+await firstPart("turns");
+const alone = await firstPart("turns");
+const refused = await firstPart("turns", () =>
+  query("turns", "SELECT count(*) FROM rows a, rows b"),
+);
+const slow = await firstPart("turns", () => query("turns", STATEMENT.replace("TABLE", "rows")));
+console.log(
+  `first part: ${alone.toFixed(1)} ms alone, ${refused.toFixed(1)} ms beside refused queries, ${slow.toFixed(1)} ms beside slow ones`,
+);
+const unit = "times";
+rows.push(
+  plainRow(
+    { name: "first part beside refused queries: against none", value: refused / alone, unit },
+    1.2,
+  ),
+);
+rows.push(
+  plainRow(
+    { name: "first part beside slow queries: against none", value: slow / alone, unit },
+    1.2,
+  ),
+);
+report({ rows });
+server.stop();
