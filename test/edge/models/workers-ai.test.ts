@@ -93,7 +93,7 @@ it("answers by reference through the AI binding", async () => {
     $var: "get_weather_nyc",
     value: { city: "New York" },
   });
-  expect(second?.messages.at(-1)?.content).toMatch(/^<variables>\n\$get_weather_nyc: object/);
+  expect(second?.messages.at(-1)?.content).toMatch(/^\{"\$var":"get_weather_nyc","value":/);
   expect(JSON.stringify(third?.messages)).toContain('\\"city1\\":\\"$get_weather_nyc\\"');
 });
 
