@@ -87,13 +87,13 @@ export class PlanKills {
   /** Runs the plan in a conversation of its own, ends the server each time, and sees how it ends. */
   run(conversation: string, kills: readonly Kill[]): Promise<PlanView> {
     const body = { type: "application/json", text: JSON.stringify({ calls }) };
-    return this.#runPlan(conversation, body, kills);
+    return this.runPlan(conversation, body, kills);
   }
 
   /** Runs the workflow as a plan, undisturbed. */
   runWorkflow(conversation: string): Promise<PlanView> {
     const body = { type: "application/xml", text: WORKFLOW, query: "?agent=writer" };
-    return this.#runPlan(conversation, body, []);
+    return this.runPlan(conversation, body, []);
   }
 
   /** Has a model write the workflow in one answer, ends the server each time, and returns the variables. */
@@ -106,17 +106,23 @@ export class PlanKills {
       const { messages } = (await this.#call("GET", `${root}/messages`)) as { messages: unknown[] };
       return messages.length === 2 ? messages : undefined;
     });
-    const { variables } = (await this.#call("GET", `${root}/variables`)) as {
+    return this.variables(conversation);
+  }
+
+  /** The values of a conversation's variables, by name. */
+  async variables(conversation: string): Promise<Record<string, unknown>> {
+    const root = `/conversations/${conversation}/variables`;
+    const { variables } = (await this.#call("GET", root)) as {
       variables: readonly { readonly name: string }[];
     };
     const values = variables.map(async ({ name }) => {
-      const value = await this.#call("GET", `${root}/variables/${name}`);
-      return [name, value] as const;
+      return [name, await this.#call("GET", `${root}/${name}`)] as const;
     });
     return Object.fromEntries(await Promise.all(values));
   }
 
-  async #runPlan(
+  /** Runs a plan of any format, ends the server each time, and sees how it ends. */
+  async runPlan(
     conversation: string,
     { query = "", ...body }: Body & { readonly query?: string },
     kills: readonly Kill[],
@@ -180,7 +186,7 @@ export class PlanKills {
     this.work.set(call, [...(this.work.get(call) ?? []), key]);
     await this.#reached({ call, stage: "done" });
     setImmediate(() => void this.#reached({ call, stage: "answered" }));
-    return `did ${call}`;
+    return didIn(call);
   }
 
   async #reached({ call, stage }: Kill): Promise<void> {
@@ -195,6 +201,11 @@ export class PlanKills {
     await this.#server?.kill();
     this.#server = await startWorker(this.#stateDir, this.#options);
   }
+}
+
+/** What a call has done: more than an output shows in full if it is called so. */
+export function didIn(call: string): string {
+  return call.startsWith("large") ? `did ${call} `.padEnd(2_000, "x") : `did ${call}`;
 }
 
 interface Body {

@@ -7,6 +7,7 @@ import {
   capabilityWorkflows,
   createRuntime,
   planSupport,
+  templates,
 } from "../../../src/byref.ts";
 import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
 
@@ -44,11 +45,20 @@ const workflowTools = {
   }),
 };
 
-/** Writes the whole workflow in its first answer, and another one when it has the results. */
+/**
+ * Writes the whole workflow in its first answer, and another one when it has the results. What a step of a
+ * template is answered with is work, too.
+ */
 const model: LanguageModelV4 = {
   ...scriptedModel([]),
-  doStream: (options) => {
-    const hasResults = JSON.stringify(options.prompt).includes('<capability-result call=\\"1');
+  doStream: async (options) => {
+    const prompt = JSON.stringify(options.prompt);
+    const [, call] = /Do (step_\w+)/.exec(prompt) ?? [];
+    if (call !== undefined) {
+      const answer = await done({ call }, { idempotencyKey: call } as never);
+      return scriptedModel([[text(answer), finish()]]).doStream(options);
+    }
+    const hasResults = prompt.includes('<capability-result call=\\"1');
     return scriptedModel([[text(hasResults ? "Done." : WORKFLOW), finish()]]).doStream(options);
   },
 };
@@ -77,7 +87,7 @@ const runtime = createRuntime({
       approvesPlan: () => true,
     },
   ],
-  plans: planSupport(capabilityWorkflows),
+  plans: planSupport(capabilityWorkflows, templates),
   model,
 });
 

@@ -17,6 +17,8 @@ import {
 } from "../../support/planning.ts";
 import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
 
+const BANK = { name: "bank", description: "", instructions: "" } as const;
+
 /** What is asked of the object itself: in these tests every id leads to the one. */
 function transfer(conversation: ConversationObject, what: "export" | "import", body?: string) {
   const path = what === "export" ? "conversations/c/export" : "transfer/import?id=c";
@@ -92,6 +94,50 @@ describe("what waits for a person when it is moved", () => {
       await ask(own, "What was paid?");
       expect(JSON.stringify(model.calls[1]?.prompt)).toContain("skipped: ");
       expect(paid).toEqual([]);
+    });
+  });
+
+  it("is no call of a running step: the copy has the question, and the original goes on", async () => {
+    const begun = Promise.withResolvers<void>();
+    const released = Promise.withResolvers<void>();
+    const taken: unknown[] = [];
+    const take = tool({
+      inputSchema: z.object({ it: z.unknown() }),
+      execute: async (given) => {
+        taken.push(given.it);
+        begun.resolve();
+        await released.promise;
+        return { given: given.it };
+      },
+    });
+    const calls = [
+      ...toolCall("take", { it: 1, _outputPath: "$first" }, { id: "first" }),
+      ...toolCall("take", { it: "$first.given" }, { id: "second" }),
+    ];
+    const agent = { ...BANK, tools: { take }, outputPath: true } as const;
+    const model = scriptedModel([
+      [...calls, finish("tool-calls")],
+      [text("Taken."), finish()],
+    ]);
+    await withTransfers({ agents: [agent], model }, async (own) => {
+      const asked = ask(own, "Take it.");
+      await begun.promise;
+      const file = await (await transfer(own.conversation(), "export")).text();
+      const other = scriptedModel([[text("Nothing was taken."), finish()]]);
+      await withTransfers({ agents: [agent], model: other }, async (copy) => {
+        expect((await transfer(copy.conversation(), "import", file)).status).toBe(201);
+        copy.wakeAgain();
+        await scheduler.wait(10);
+        expect(copy.conversation().about().status).toBe("idle");
+        expect(messagesOf(copy).map(({ role }) => role)).toEqual(["user"]);
+        await ask(copy, "What was taken?");
+        expect(textOf(messagesOf(copy).at(-1))).toBe("Nothing was taken.");
+        expect(taken).toEqual([1]);
+      });
+      released.resolve();
+      await asked;
+      expect(taken).toEqual([1, 1]);
+      expect(textOf(messagesOf(own).at(-1))).toBe("Taken.");
     });
   });
 
