@@ -3,15 +3,21 @@ import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
 import { type Sql, sqlError, type SqlRow, type SqlValue } from "../store/rows/sql.ts";
 
 export function hasNodeSqlite(): boolean {
-  return globalThis.process?.getBuiltinModule?.("node:sqlite") !== undefined;
+  return found() !== undefined;
 }
 
 /** Node's SQLite. Throws in Workers and in Node before 22.13, which do not have it. */
 export function nodeSqlite(): typeof sqlite {
-  // Not imported, because bundlers for other platforms do not know the module.
-  const module = globalThis.process?.getBuiltinModule?.("node:sqlite");
+  const module = found();
   if (module === undefined) throw new Error("This needs node:sqlite: Node 22.13 or newer.");
   return module;
+}
+
+function found(): typeof sqlite | undefined {
+  // Workers have a module of this name whose classes cannot be used.
+  if ("WebSocketPair" in globalThis) return undefined;
+  // Not imported, because bundlers for other platforms do not know the module.
+  return globalThis.process?.getBuiltinModule?.("node:sqlite");
 }
 
 /** A database of Node's SQLite. */

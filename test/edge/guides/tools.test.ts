@@ -107,7 +107,11 @@ it("gives the second tool the values, and the model a handle and a widened schem
         bytes: 1_602,
         shape: "{id: string, total: number}[]",
         preview: expect.stringMatching(/^\[\{"id":"ord_1","total":0\},.*… \(\+\d+ more\)\]$/),
-        try: ["$list_orders_ada[0].id", "$list_orders_ada[*].total", "$list_orders_ada[:10]"],
+        try: [
+          "$list_orders_ada[*].id: string[]",
+          "$list_orders_ada[*].total: number[]",
+          "$list_orders_ada[:10]",
+        ],
       },
     },
   });
