@@ -72,6 +72,9 @@ export const maxAskedVariables = 100;
 /** Edits of one call, characters that they read together, lines of a diff. */
 export const maxEdits = 100;
 export const maxEditWork = 536_870_912;
+
+/** Occurrences that one edit of a text replaces: each takes about 10 µs, beside the text's own length. */
+export const maxEditOccurrences = 250_000;
 export const maxDiffLines = 60;
 /** Hits of one search. */
 export const maxSearchHits = 50;

@@ -1,3 +1,5 @@
+import { requireAtMost } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { bordersOf, nextMatched } from "./find-text.ts";
 import { type Segment, SegmentQueue } from "./segments.ts";
 
@@ -91,6 +93,8 @@ export class TextEdit {
       if (this.#matched < find.length) continue;
       this.#matched = 0;
       this.#count++;
+      const advice = "Replace a longer text, or make the new text with run_code.";
+      requireAtMost(["maxEditOccurrences", limits.maxEditOccurrences], this.#count, advice);
       if (this.#lines.length < MAX_LINES) {
         this.#line += lineBreaksIn(text.slice(counted, at));
         counted = at;

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
 import { edited, editScripts, naive } from "../support/edit-scripts.ts";
@@ -45,6 +46,16 @@ describe("edits of a text", () => {
     const other = `${"a".repeat(60_000)}b`;
     expect(await failureOf(text, [{ find: other, replace: "" }])).toMatchObject({
       code: "edit_not_found",
+    });
+  });
+
+  it("replace at most maxEditOccurrences", async () => {
+    const text = "a".repeat(limits.maxEditOccurrences);
+    const all = [{ find: "a", replace: "b", all: true }];
+    expect((await diffOf(text, all)).diff).toContain("bbb");
+    expect(await failureOf(`${text}a`, all)).toMatchObject({
+      code: "limit_exceeded",
+      details: { limit: "maxEditOccurrences", actual: limits.maxEditOccurrences + 1 },
     });
   });
 
