@@ -7,6 +7,7 @@ import { variablesPage } from "../support/variables-page.ts";
 const figure = (value: number) => new Intl.NumberFormat("en").format(value);
 
 interface Costs {
+  readonly usage: { readonly inputTokens: number };
   readonly savings: Readonly<
     Record<"promptChars" | "inlinePromptChars" | "authoredChars" | "resolvedChars", number>
   >;
@@ -89,7 +90,8 @@ describe("the meter", () => {
     const answer = page.getByRole("article", { name: "Answer" }).first();
     const [first] = costs;
     expect(await answer.innerText()).toContain(
-      `Sent ${figure(first?.savings.promptChars ?? 0)} characters, not ` +
+      `Sent ${figure(first?.usage.inputTokens ?? 0)} tokens, ` +
+        `${figure(first?.savings.promptChars ?? 0)} characters, not ` +
         figure(first?.savings.inlinePromptChars ?? 0),
     );
   });

@@ -122,6 +122,7 @@ describe("the seed's conversation", () => {
         inputTokens: expect.any(Number),
         outputTokens: expect.any(Number),
         totalTokens: expect.any(Number),
+        cachedInputTokens: 0,
       },
       savings: {
         promptChars: expect.any(Number),
