@@ -33,6 +33,11 @@ export async function fullConversation(): Promise<NodeRuntime> {
   migrate(sql, Date.now());
   await fillStore(sql);
   fillLogs(sql);
+  // Turns that were never in a prompt are read once, for their outline.
+  await runtime.ask("POST", "/conversations/full/messages", {
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: '{"message":"x"}',
+  });
   return runtime;
 }
 
