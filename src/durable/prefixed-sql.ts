@@ -1,7 +1,8 @@
 import type { Sql, SqlRow, SqlValue } from "../store/rows/sql.ts";
 
 /** The tables of `migrations.ts` and of the stores, those of earlier versions included. */
-const TABLES = "chunk(?:_1)?|event|garbage|message|meta|tombstone|turn|variable(?:_2)?";
+const TABLES =
+  "chunk(?:_1)?|earlier_version|event|garbage|message|meta|tombstone|turn|variable(?:_2)?";
 /** A table that a statement names: after a keyword, before a column, or as the text that it looks for. */
 const NAMES = new RegExp(
   `\\b((?:EXISTS|FROM|INTO|JOIN|TABLE|TO|UPDATE) )(${TABLES})\\b|\\b(${TABLES})\\.|(sqlite_master WHERE name = )\\?`,

@@ -1,3 +1,5 @@
+import { globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, it } from "vitest";
 import { PrefixedSql } from "../../src/durable/prefixed-sql.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
@@ -28,6 +30,24 @@ it("a store with a prefix stays apart from tables of the same names", async () =
   const tables = sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
   const others = tables.filter(({ name }) => !String(name).startsWith("byref_"));
   expect(others).toHaveLength(4);
+});
+
+it("every table that a store creates has the prefix", () => {
+  const root = join(import.meta.dirname, "../../src/store");
+  const sources = globSync("**/*.ts", { cwd: root }).map((path) =>
+    readFileSync(join(root, path), "utf8"),
+  );
+  const names = sources.flatMap((source) =>
+    Array.from(source.matchAll(/CREATE TABLE (?:IF NOT EXISTS )?(\w+)/gu), ([, name = ""]) => name),
+  );
+  expect(names.length).toBeGreaterThan(6);
+  for (const name of names) {
+    const sql = new NodeSql();
+    const prefixed = new PrefixedSql(sql, "byref_");
+    prefixed.run(`CREATE TABLE IF NOT EXISTS ${name} (own TEXT)`);
+    prefixed.run(`INSERT INTO ${name} VALUES ('x')`);
+    expect(sql.all(`SELECT own FROM byref_${name}`)).toEqual([{ own: "x" }]);
+  }
 });
 
 contractOnSql((sql, options) => {
