@@ -131,14 +131,20 @@ function objectFrom(database: DatabaseSync, id: string, hasAlarm: boolean): Stor
     hasAlarm,
     isDeleting: meta.has("deleting"),
     isLiving: meta.has("schema"),
-    variables: rows("variable", `SELECT name, location, body_id, bytes FROM variable`).map(
-      ({ name, location, body_id: bodyId, bytes }) => ({
-        name: String(name),
-        location: String(location),
-        bodyId: bodyId === null ? undefined : String(bodyId),
-        bytes: Number(bytes),
-      }),
-    ),
+    // A version that is kept of a variable has its body as well; one of no variable has none to its name.
+    variables: [
+      ...rows("variable", `SELECT name, location, body_id, bytes FROM variable`),
+      ...rows(
+        "earlier_version",
+        `SELECT name, location, body_id, bytes FROM earlier_version
+         WHERE name IN (SELECT name FROM variable)`,
+      ),
+    ].map(({ name, location, body_id: bodyId, bytes }) => ({
+      name: String(name),
+      location: String(location),
+      bodyId: bodyId === null ? undefined : String(bodyId),
+      bytes: Number(bytes),
+    })),
     chunks: new Map(
       rows("chunk", `SELECT id, sum(length(bytes)) AS bytes FROM chunk GROUP BY id`).map(
         (row) => [String(row.id), Number(row.bytes)] as const,

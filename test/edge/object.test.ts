@@ -175,11 +175,19 @@ describe("what is written", () => {
     const large = "x".repeat(limits.maxRowBytes + 1);
     const remove = (rest: string) => call("DELETE", `/conversations/${id}/variables${rest}`);
     for (const name of ["a", "a", "b", "c"]) await put(id, name, large);
-    expect(await chunks()).toHaveLength(3);
-    await put(id, "a", "small");
-    expect(await chunks()).toHaveLength(2);
+    expect(await chunks()).toHaveLength(4);
+    // With two earlier versions of it.
+    for (const left of [4, 3, 2]) {
+      await put(id, "a", "small");
+      expect(await chunks()).toHaveLength(left);
+    }
     await remove("/b");
     expect(await chunks()).toHaveLength(1);
+    for (const name of ["c", "d"]) await put(id, name, large);
+    expect(await chunks()).toHaveLength(3);
+    await remove("/c");
+    expect(await chunks()).toHaveLength(1);
+    await put(id, "d", "small");
     await remove("");
     expect(await chunks()).toEqual([]);
   });

@@ -236,14 +236,21 @@ function checkResults(store: VariableStore, messages: readonly StoredMessage[]):
   }
 }
 
-/** When what is to be swept is, each body that lies somewhere is a variable's. */
+/** When what is to be swept is, each body that lies somewhere is a variable's, or a kept version's of one. */
 async function checkBodies({ database, blobs }: World, store: VariableStore): Promise<void> {
   const { sql } = database;
   must(await store.sweep(), "garbage: not all of it can be swept");
+  const hasTable = (name: string) =>
+    sql.all(`SELECT 1 FROM sqlite_master WHERE name = ?`, name).length > 0;
   const rows = sql.all(`SELECT location, body_id FROM variable WHERE body_id IS NOT NULL`);
-  const named = rows.map((row) => `${textIn(row, "location")} ${textIn(row, "body_id")}`);
-  const hasChunks = sql.all(`SELECT 1 FROM sqlite_master WHERE name = 'chunk'`).length > 0;
-  const chunks = hasChunks ? sql.all(`SELECT DISTINCT id FROM chunk`) : [];
+  const ofVariables = `body_id IS NOT NULL AND name IN (SELECT name FROM variable)`;
+  const versions = hasTable("earlier_version")
+    ? sql.all(`SELECT location, body_id FROM earlier_version WHERE ${ofVariables}`)
+    : [];
+  const named = [...rows, ...versions].map(
+    (row) => `${textIn(row, "location")} ${textIn(row, "body_id")}`,
+  );
+  const chunks = hasTable("chunk") ? sql.all(`SELECT DISTINCT id FROM chunk`) : [];
   const inChunks = chunks
     .map((row) => textIn(row, "id"))
     .filter((id) => !id.startsWith("message "));
