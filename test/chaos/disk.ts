@@ -47,7 +47,7 @@ export function readDisk(stateDir: string): Disk {
   return { objects, ...readBucket(stateDir) };
 }
 
-/** The bucket alone: to be read from a copy while the server runs, lest that finds it locked. */
+/** The bucket alone. */
 function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
   const folder = join(stateDir, BUCKET);
   const bucket = new Map<string, number>();
@@ -63,12 +63,19 @@ function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
   return { bucket, openUploads };
 }
 
-/** How many objects the bucket has while the server runs; undefined if the copy caught it in a change. */
-export function countBucket(stateDir: string): number | undefined {
-  const copy = mkdtempSync(join(tmpdir(), "byref-bucket-"));
+/**
+ * How many objects in the bucket are no variable's and no kept version's while the server runs; undefined if
+ * the copy caught it in a change.
+ */
+export function countOrphans(stateDir: string): number | undefined {
+  const copy = mkdtempSync(join(tmpdir(), "byref-disk-"));
   try {
-    cpSync(join(stateDir, BUCKET), join(copy, BUCKET), { recursive: true });
-    return readBucket(copy).bucket.size;
+    for (const folder of [BUCKET, OBJECTS]) {
+      cpSync(join(stateDir, folder), join(copy, folder), { recursive: true });
+    }
+    const { objects, bucket, openUploads } = readDisk(copy);
+    const variablesOnly = objects.map((object) => ({ ...object, chunks: new Map() }));
+    return orphansOn({ objects: variablesOnly, bucket, openUploads }).length;
   } catch {
     return undefined;
   } finally {

@@ -39,16 +39,6 @@ function withInfo(seen: Seen, info: VariableInfo): Seen {
   return { ...seen, info };
 }
 
-/** How many variables lie in the bucket, as the lists say. */
-export async function countInBucket(url: string, models: readonly ConversationModel[]) {
-  let inBucket = 0;
-  for (const { id } of models) {
-    const variables = await list(`${url}/conversations/${id}`);
-    inBucket += variables.filter(({ location }) => location === "r2").length;
-  }
-  return inBucket;
-}
-
 async function list(conversationUrl: string): Promise<readonly VariableInfo[]> {
   const response = await fetch(`${conversationUrl}/variables`);
   const { variables, next } = (await response.json()) as {
