@@ -6,9 +6,7 @@ import {
   type MCPClient,
   MCPClientError,
 } from "@ai-sdk/mcp";
-import { fromBase64 } from "../../value/base64.ts";
-import { isObject, jsonIn } from "../../value/json.ts";
-import type { BytesResult } from "../run-tool.ts";
+import { textOfResult } from "./result-value.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { JSONSchema7 } from "ai";
@@ -232,44 +230,4 @@ function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
   return [href, url, ...values, ...words, ...searchParams.values()]
     .filter((secret) => secret.length >= MIN_SECRET_CHARS)
     .sort((a, b) => b.length - a.length);
-}
-
-/**
- * Returns an MCP tool's result as a value: `structuredContent`; else its single text, parsed if all of it is
- * JSON; else the bytes of its single image, audio or binary resource, as a `BytesResult`; else the list of
- * its contents, links to resources included; null without content. Throws for invalid base64.
- */
-export function valueOfResult(result: CallToolResult): unknown {
-  if (result.structuredContent !== undefined) return result.structuredContent;
-  if (!Array.isArray(result.content)) return result.toolResult ?? null;
-  const [only, ...others]: readonly unknown[] = result.content;
-  if (only === undefined) return null;
-  if (others.length > 0 || !isObject(only)) return result.content;
-  if (only.type === "text" && typeof only.text === "string") {
-    const parsed = jsonIn(only.text);
-    return parsed === undefined ? only.text : parsed;
-  }
-  return bytesIn(only) ?? result.content;
-}
-
-/** Joins the texts of a result by line breaks. */
-function textOfResult({ content }: CallToolResult): string {
-  const contents: readonly unknown[] = Array.isArray(content) ? content : [];
-  return contents
-    .flatMap((part) => (isObject(part) && typeof part.text === "string" ? [part.text] : []))
-    .join("\n");
-}
-
-function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | undefined {
-  const { type, data, mimeType, resource } = content;
-  const isMedia = type === "image" || type === "audio";
-  if (isMedia && typeof data === "string") return bytesFrom(data, mimeType);
-  const isResource = type === "resource" && isObject(resource);
-  if (!isResource || typeof resource.blob !== "string") return undefined;
-  return bytesFrom(resource.blob, resource.mimeType);
-}
-
-function bytesFrom(base64: string, type: unknown): BytesResult {
-  const mediaType = typeof type === "string" ? type : "application/octet-stream";
-  return { bytes: fromBase64(base64), mediaType };
 }

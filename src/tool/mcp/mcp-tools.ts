@@ -9,8 +9,8 @@ import {
   type McpDefinition,
   type McpEndpoint,
   type McpHandshake,
-  valueOfResult,
 } from "./mcp-connection.ts";
+import { valueOfResult } from "./result-value.ts";
 import type { Effects } from "../wrapped-tool.ts";
 import { fitsName, type ToolPolicy } from "../policy.ts";
 

@@ -1,0 +1,91 @@
+#!/usr/bin/env node
+import { parseArgs } from "node:util";
+import { messageOf } from "../errors.ts";
+import type { Counts } from "../gateway/statistics.ts";
+import { version } from "../version.ts";
+import { runGateway } from "./run-gateway.ts";
+import { openStatistics, stateFolder } from "./state.ts";
+import { findConfiguration, unwrapFile, wrapFile, type WrapReport } from "./wrap-file.ts";
+
+const HELP = `byref ${version}
+
+  byref mcp --config FILE      an MCP server on standard input and output, in front of the servers of FILE
+  byref mcp wrap [FILE]        puts the gateway in front of the servers in a client's configuration
+  byref mcp unwrap [FILE]      restores the configuration
+  byref mcp stats              what the gateway has saved
+
+  --state DIR                  where variables are kept (default: the platform's folder for data)
+  --workspace NAME             whose variables (default: the working folder's)
+  --dry-run                    wrap, unwrap: say what would change, and change nothing
+  --json                       stats: as JSON
+
+FILE is a client's configuration: {"mcpServers": {"name": {"command": …} or {"url": …}}}. Without FILE, wrap and
+unwrap look for .mcp.json, .cursor/mcp.json, .vscode/mcp.json, ~/.cursor/mcp.json and Claude's files.`;
+
+const options = {
+  config: { type: "string" },
+  state: { type: "string" },
+  workspace: { type: "string" },
+  "dry-run": { type: "boolean" },
+  json: { type: "boolean" },
+  help: { type: "boolean", short: "h" },
+  version: { type: "boolean" },
+} as const;
+
+try {
+  await run();
+} catch (error) {
+  fail(messageOf(error));
+}
+
+async function run(): Promise<void> {
+  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const [program = "help", action = "serve", file] = positionals;
+  const { config, state, workspace, "dry-run": dryRun = false } = values;
+  if (values.version === true) return console.log(version);
+  if (values.help === true || program === "help") return console.log(HELP);
+  if (program !== "mcp") throw new Error(`There is no command ${program}.\n\n${HELP}`);
+  switch (action) {
+    case "serve":
+      if (config !== undefined) return runGateway({ config, state, workspace });
+      throw new Error("byref mcp needs --config FILE: the configuration of an MCP client.");
+    case "wrap":
+      return report(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
+    case "unwrap":
+      return report(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
+    case "stats": {
+      const counts = openStatistics(stateFolder({ state, workspace })).read();
+      return console.log(values.json === true ? JSON.stringify(named(counts)) : tableOf(counts));
+    }
+    default:
+      throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
+  }
+}
+
+function report({ file, servers, outcome }: WrapReport, dryRun: boolean): void {
+  const would = dryRun ? "would be " : "";
+  if (outcome === "unchanged") return console.log(`${file}: nothing to do.`);
+  const names = servers.join(", ");
+  const why = outcome === "merged" ? " It was changed since, so its own servers stay." : "";
+  console.log(`${file}: ${would}${outcome} (${names}).${why}`);
+}
+
+/** Estimates tokens by 4 characters each. */
+function named(counts: Counts) {
+  const { charactersReceived, charactersSent } = counts;
+  const saved = Math.max(charactersReceived - charactersSent, 0);
+  return { ...counts, tokensSaved: Math.round(saved / 4) };
+}
+
+function tableOf(counts: Counts): string {
+  const lines = Object.entries(named(counts)).map(([name, count]) => {
+    const words = name.replaceAll(/[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`);
+    return `${words.padEnd(26)}${count.toLocaleString("en").padStart(14)}`;
+  });
+  return lines.join("\n");
+}
+
+function fail(message: string): void {
+  console.error(message);
+  process.exitCode = 1;
+}

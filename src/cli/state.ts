@@ -1,0 +1,82 @@
+import { randomBytes } from "node:crypto";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { homedir } from "node:os";
+import { join } from "node:path";
+import { hasNodeSqlite } from "../agent/node-sql.ts";
+import { sqliteStore } from "../agent/sqlite-store.ts";
+import { codeOf } from "../errors.ts";
+import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
+import { MemoryStore } from "../store/memory-store.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { digestOf } from "./digest.ts";
+import { StatisticsFile } from "./statistics-file.ts";
+
+/** Where a workspace's variables are. */
+export interface StatePlace {
+  /** Default: the platform's folder for data. */
+  readonly state?: string | undefined;
+  /** Default: a digest of the working folder. */
+  readonly workspace?: string | undefined;
+}
+
+/** Processes that may use one workspace at once; each after the first has a store of its own. */
+const MAX_STORES = 16;
+
+/** Returns the folder, which is created if it is missing. Only its owner may read it. */
+export function stateFolder({ state = dataFolder(), workspace }: StatePlace): string {
+  const name = workspace ?? digestOf(process.cwd());
+  const folder = join(state, name.replaceAll(/[^\w.-]/gu, "_"));
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+/**
+ * Opens the workspace's variables. If another process uses them, this one has others, kept in a file of their
+ * own, and `log` is told so. Without `node:sqlite` they are in memory.
+ */
+export function openStore(folder: string, log: (line: string) => void): VariableStore {
+  if (!hasNodeSqlite()) {
+    log("Variables are kept in memory only: a store on disk needs Node 22.13 or newer.");
+    return new MemoryStore();
+  }
+  for (let count = 1; ; count++) {
+    try {
+      const store = sqliteStore(join(folder, `variables${count === 1 ? "" : `-${count}`}.sqlite`));
+      if (count > 1)
+        log("Another process uses this workspace's variables; this one keeps its own.");
+      return store;
+    } catch (error) {
+      if (codeOf(error) !== "store_in_use" || count === MAX_STORES) throw error;
+    }
+  }
+}
+
+/** Opens the workspace's counts. Without `node:sqlite` they are those of this process. */
+export function openStatistics(folder: string): Statistics {
+  return hasNodeSqlite()
+    ? new StatisticsFile(join(folder, "statistics.sqlite"))
+    : new MemoryStatistics();
+}
+
+/** Returns the workspace's key for what clients send back, which is made on first use. */
+export function signingKey(folder: string): Uint8Array {
+  const file = join(folder, "key");
+  try {
+    writeFileSync(file, randomBytes(32), { flag: "wx", mode: 0o600 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  return readFileSync(file);
+}
+
+function dataFolder(): string {
+  const { LOCALAPPDATA, XDG_DATA_HOME } = process.env;
+  switch (process.platform) {
+    case "win32":
+      return join(LOCALAPPDATA ?? join(homedir(), "AppData", "Local"), "byref");
+    case "darwin":
+      return join(homedir(), "Library", "Application Support", "byref");
+    default:
+      return join(XDG_DATA_HOME ?? join(homedir(), ".local", "share"), "byref");
+  }
+}

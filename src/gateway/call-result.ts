@@ -1,0 +1,116 @@
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
+import * as limits from "./gateway-limits.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import { outputJson, type ToolOutput } from "../tool/tool-output.ts";
+import { isObject, type Json } from "../value/json.ts";
+
+/** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
+const VARIABLE_META = "byref/variable";
+
+/** What a client is sent for a call whose result was saved. */
+export interface SavedResult {
+  /** As the server gave it. */
+  readonly received: CallToolResult;
+  readonly output: ToolOutput;
+  readonly info: VariableInfo | undefined;
+  /** Results of up to so many characters pass as they are. */
+  readonly inlineChars: number;
+}
+
+/**
+ * Returns a small result as the server gave it, with the variable's name in `_meta`; of a large or guarded one
+ * the handle and a link to the variable.
+ */
+export function clientResult({ received, output, info, inlineChars }: SavedResult): CallToolResult {
+  const isShown = "value" in output && charsOfResult(received) <= inlineChars;
+  if (isShown && info !== undefined) {
+    return {
+      ...received,
+      content: [...received.content, ...notesIn(output)],
+      _meta: { ...received._meta, ...metaOf(info) },
+    };
+  }
+  const images = "visibility" in output ? [] : received.content.filter(isSmallImage);
+  const { content, ...rest } = handleResult(output, info);
+  return { ...rest, content: [...content, ...images] };
+}
+
+/** Returns the result of one of the gateway's own tools, which may be a variable. */
+export function ownResult(output: Json, info: VariableInfo | undefined): CallToolResult {
+  if (info === undefined) return { content: [textBlock(JSON.stringify(output))] };
+  // With a variable it is one of these.
+  return handleResult(output as unknown as ToolOutput, info);
+}
+
+function handleResult(output: ToolOutput, info: VariableInfo | undefined): CallToolResult {
+  const text = textBlock(handleText(output));
+  if (info === undefined) return { content: [text] };
+  const link = "value" in output ? [] : [linkTo(info, "visibility" in output)];
+  return { content: [text, ...link], _meta: metaOf(info) };
+}
+
+function metaOf({ name, version }: VariableInfo) {
+  return { [VARIABLE_META]: { name, version } };
+}
+
+/** Returns a failure as data for the model. */
+export function failedResult(code: string, message: string): CallToolResult {
+  return { isError: true, content: [textBlock(`${code}: ${message}`)] };
+}
+
+/** Characters of all contents together, or of the structured content, whichever are more. */
+function charsOfResult(result: CallToolResult): number {
+  const { structuredContent } = result;
+  const structured = structuredContent === undefined ? 0 : JSON.stringify(structuredContent).length;
+  return Math.max(structured, contentChars(result));
+}
+
+/** Characters of what a model is shown of a result. */
+export function contentChars({ content }: CallToolResult): number {
+  return content.reduce((sum, part) => sum + charsOf(part), 0);
+}
+
+function charsOf(part: ContentBlock): number {
+  return part.type === "text" ? part.text.length : JSON.stringify(part).length;
+}
+
+function handleText(output: ToolOutput): string {
+  const text = JSON.stringify(outputJson(output));
+  if (!("$var" in output) || "value" in output) return text;
+  return `${text}\nKept as $${output.$var}: write "$${output.$var}" or "$${output.$var}.path" as an argument of any tool, and it is replaced by the value.`;
+}
+
+/** Only of what looks like a name that exists: `$HOME` and prices are none of the gateway's business. */
+function notesIn(output: ToolOutput): readonly ContentBlock[] {
+  const unresolved = "unresolved" in output ? (output.unresolved ?? []) : [];
+  return unresolved
+    .filter(({ near = [] }) => near.length > 0)
+    .map(({ reference, near = [] }) => {
+      const names = near.map((name) => `$${name}`).join(", ");
+      return textBlock(
+        `${reference} is not a variable and was passed as it is. There is ${names}.`,
+      );
+    });
+}
+
+function linkTo({ name, mediaType, bytes, shape }: VariableInfo, isGuarded: boolean): ContentBlock {
+  const details = isGuarded ? {} : { size: bytes, description: shape };
+  return { type: "resource_link", uri: uriOf(name), name, mimeType: mediaType, ...details };
+}
+
+/** How the addresses of variables begin. */
+export const VARIABLES = "byref://variables/";
+
+/** The address of a variable as a resource. */
+export function uriOf(name: string): string {
+  return VARIABLES + encodeURIComponent(name);
+}
+
+function isSmallImage(part: unknown): boolean {
+  if (!isObject(part) || part.type !== "image" || typeof part.data !== "string") return false;
+  return (part.data.length * 3) / 4 <= limits.maxInlineImageBytes;
+}
+
+function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}

@@ -1,0 +1,21 @@
+/** Limits of the gateway, in milliseconds, characters and bytes. */
+/** Time to start a server, or to connect to it, and for each request that is not a call. */
+export const gatewayConnectMs = 30_000;
+/** Time that a list of tools waits for a server; its tools are added when it answers. */
+export const gatewayListMs = 10_000;
+/** Time of one call without a sign of progress. */
+export const gatewayCallMs = 600_000;
+/** Time of one call in all. */
+export const maxGatewayCallMs = 3_600_000;
+/** Time that a call waits for a person's answer to a server's question. */
+export const gatewayQuestionMs = 600_000;
+/** Longest pause before a server that failed is started again. */
+export const gatewayRetryMs = 60_000;
+/** Characters of a tool's name. */
+export const maxGatewayNameChars = 128;
+/** Size of an image that is passed through beside its handle. */
+export const maxInlineImageBytes = 102_400;
+/** Size of one message of a server or a client. */
+export const maxGatewayMessageBytes = 134_217_728;
+/** Characters of a variable that one read of a resource returns. */
+export const maxResourceChars = 1_048_576;

@@ -1,0 +1,310 @@
+import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
+import { Taint } from "../store/labels.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { textOfResult, valueOfResult } from "../tool/mcp/result-value.ts";
+import { type Policy, requireTrusted } from "../tool/policy.ts";
+import type { QueryEngine } from "../tool/query/query-engine.ts";
+import { queryTool } from "../tool/query/query-tool.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import type { ToolOutput } from "../tool/tool-output.ts";
+import { variableTools } from "../tool/variables/variable-tools.ts";
+import type { Ready, Saved, WrapOptions } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
+import { clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
+import type { ServerConfiguration } from "./configuration.ts";
+import * as limits from "./gateway-limits.ts";
+import { type OfferedTool, offeredTools, type ToolOfServer } from "./offered-tools.ts";
+import type { Statistics } from "./statistics.ts";
+import { type ListKeeper, ToolLists } from "./tool-lists.ts";
+import { LastingNames } from "./unique-names.ts";
+import {
+  type AskPerson,
+  type OpenTransport,
+  type Progress,
+  Upstream,
+  type UpstreamStatus,
+} from "./upstream.ts";
+
+export interface GatewayOptions {
+  readonly servers: readonly ServerConfiguration[];
+  /** Keeps the results. */
+  readonly store: VariableStore;
+  readonly open: OpenTransport;
+  /** Runs `query_variables`; without it, there is no such tool. */
+  readonly engine?: QueryEngine;
+  readonly statistics: Statistics;
+  /** Keeps lists of tools for the next start. Default: nothing does. */
+  readonly lists?: ListKeeper;
+  /** Receives lines for a person; never a value of a result. */
+  readonly log: (line: string) => void;
+}
+
+/** A call of a client. */
+export interface GatewayCall {
+  readonly name: string;
+  readonly input: Json;
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
+  /** Asks a person for a server. */
+  readonly onQuestion?: AskPerson | undefined;
+  /** Returns true if a person has approved the call of this pin. */
+  readonly isApproved: (pin: string) => boolean | Promise<boolean>;
+}
+
+/** A call that a person has to approve first. Nothing has run. */
+export interface ApprovalNeeded {
+  readonly kind: "approval";
+  readonly approval: { readonly reason: string; readonly input: string };
+  /** Identifies the call and the values that it passes on. Must not be shown: it is a digest of values. */
+  readonly pin: string;
+}
+
+/** The result of a call that has run, or could not. */
+export interface CallAnswer {
+  readonly kind: "result";
+  readonly result: CallToolResult;
+}
+
+/** Evictions of one call; the next one does the rest. */
+const MAX_EVICTIONS = 1_000;
+
+/**
+ * The tools of several servers as one list, by reference: results are kept as variables, and references in
+ * inputs are resolved before a server sees them.
+ */
+export class Gateway {
+  readonly store: VariableStore;
+  readonly #options: GatewayOptions;
+  readonly #upstreams: readonly Upstream[];
+  readonly #running = new Map<string, Running>();
+  readonly #listeners = new Set<() => void>();
+  readonly #wrap: WrapOptions;
+  readonly #lists: ToolLists;
+  readonly #names = new LastingNames();
+  /** Names of the tools that ask a person when they are given what is not trusted. */
+  #asking: ReadonlySet<string> = new Set();
+  #canAsk = false;
+  #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    const { open, log, store } = options;
+    this.store = store;
+    const policy: Policy = (call) =>
+      this.#asking.has(call.tool) ? requireTrusted([call.tool])(call) : "allow";
+    this.#wrap = { store, taint: new Taint(), policy, toolMs: limits.maxGatewayCallMs };
+    const onToolsChanged = () => this.#forgetTools();
+    this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
+    this.#upstreams = options.servers.map(
+      (server) =>
+        new Upstream(server, {
+          open,
+          log,
+          canAsk: () => this.#canAsk,
+          onToolsChanged: () => {
+            this.#lists.forget(server.name);
+            onToolsChanged();
+          },
+        }),
+    );
+  }
+
+  /** The servers in the configuration's order. */
+  get upstreams(): readonly Upstream[] {
+    return this.#upstreams;
+  }
+
+  /** The servers and whether they answer. */
+  get status(): readonly UpstreamStatus[] {
+    return this.#upstreams.map(({ status }) => status);
+  }
+
+  /** Tells servers that are connected from now on that the client can ask a person. */
+  allowQuestions(): void {
+    this.#canAsk = true;
+  }
+
+  /** The tools of the servers that answer, then the gateway's own. */
+  async tools(): Promise<readonly Tool[]> {
+    // A server that did not answer is asked again.
+    if (!this.#lists.isComplete(this.#upstreams)) this.#offered = undefined;
+    const offered = await this.#tools();
+    return [...offered.values()].map(({ definition }) => definition);
+  }
+
+  /** Calls `listener` when the list of tools has changed, until the returned function is called. */
+  onToolsChanged(listener: () => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /** Runs a call. Failures are results, because a model reads them. Rejects for an unknown tool. */
+  async call(call: GatewayCall): Promise<CallAnswer | ApprovalNeeded> {
+    const tool = (await this.#tools()).get(call.name);
+    if (tool === undefined) {
+      throw new ByrefError("unknown_tool", `There is no tool ${call.name}.`);
+    }
+    await this.#evict();
+    const toolCallId = crypto.randomUUID();
+    const { signal, onProgress, onQuestion } = call;
+    this.#running.set(toolCallId, { signal, onProgress, onQuestion });
+    try {
+      const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
+      if (prepared.kind === "failed") return this.#failed(prepared.code, prepared.message);
+      const { approval, pin } = prepared;
+      if (approval !== undefined && !(await call.isApproved(pin))) {
+        return { kind: "approval", approval, pin };
+      }
+      return { kind: "result", result: await this.#run(tool, prepared, toolCallId) };
+    } catch (error) {
+      return this.#failed(codeOf(error), messageOf(error));
+    } finally {
+      this.#running.delete(toolCallId);
+    }
+  }
+
+  /** Tells a person; never a value of a result. */
+  log(line: string): void {
+    this.#options.log(line);
+  }
+
+  /** Ends all connections and programs. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+  }
+
+  async #run(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+    const run = await ready.run();
+    const received = this.#running.get(toolCallId)?.received;
+    if (run.kind === "failed") {
+      // The pipeline replaces a message that could reveal a guarded value; then the server's own must not pass.
+      const isServers = received !== undefined && textOfFailure(received) === run.message;
+      return isServers ? received : this.#failed(run.code, run.message).result;
+    }
+    return this.#saved(tool, { saved: await run.save(), received, ready });
+  }
+
+  #saved({ from }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
+    // A tool of the pipeline returns one of its outputs.
+    const output = saved.output as ToolOutput;
+    const result =
+      from === undefined || received === undefined
+        ? ownResult(saved.output as Json, saved.info)
+        : clientResult({
+            received,
+            output,
+            info: saved.info,
+            inlineChars: from.rules.inlineChars,
+          });
+    this.#options.statistics.add({
+      calls: 1,
+      kept: saved.info === undefined ? 0 : 1,
+      charactersReceived: received === undefined ? 0 : contentChars(received),
+      charactersSent: contentChars(result),
+      referenceCharacters: ready.references.authoredChars,
+      charactersByReference: ready.references.resolvedChars,
+    });
+    return result;
+  }
+
+  #failed(code: string, message: string): CallAnswer {
+    const isWrongReference = WRONG_REFERENCES.has(code);
+    const result = failedResult(code, message);
+    const charactersSent = contentChars(result);
+    this.#options.statistics.add({
+      calls: 1,
+      charactersSent,
+      wrongReferences: isWrongReference ? 1 : 0,
+    });
+    return { kind: "result", result };
+  }
+
+  #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
+    this.#offered ??= this.#list();
+    return this.#offered;
+  }
+
+  async #list(): Promise<ReadonlyMap<string, OfferedTool>> {
+    const lists = await Promise.all(
+      this.#upstreams.map(async (upstream): Promise<readonly ToolOfServer[]> => {
+        const tools = await this.#lists.toolsOf(upstream);
+        return tools.map((tool) => ({ upstream, tool }));
+      }),
+    );
+    const offered = await offeredTools(lists.flat(), {
+      wrap: this.#wrap,
+      own: this.#ownTools,
+      names: this.#names,
+      call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
+    });
+    const asking = [...offered].filter(([, { from }]) => from?.rules.asksIfUntrusted === true);
+    this.#asking = new Set(asking.map(([name]) => name));
+    return offered;
+  }
+
+  get #ownTools(): readonly RuntimeTool[] {
+    const { engine } = this.#options;
+    const tools = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+    return engine === undefined ? tools : [...tools, queryTool({ engine, wrap: this.#wrap })];
+  }
+
+  async #callServer(
+    { upstream, tool }: ToolOfServer,
+    input: Readonly<Record<string, unknown>>,
+    toolCallId: string,
+  ): Promise<unknown> {
+    const running = this.#running.get(toolCallId);
+    if (running === undefined) throw new ByrefError("internal", "The call is over.");
+    const { signal, onProgress, onQuestion } = running;
+    const call = { tool: tool.name, input, signal, onProgress, onQuestion };
+    const received = await upstream.call(call);
+    running.received = received;
+    if (received.isError === true) throw new ByrefError("tool_failed", textOfFailure(received));
+    return valueOfResult(received);
+  }
+
+  #forgetTools(): void {
+    this.#offered = undefined;
+    for (const listener of this.#listeners) listener();
+  }
+
+  async #evict(): Promise<void> {
+    this.store.evictDue(Date.now(), MAX_EVICTIONS);
+    if (this.store.hasGarbage()) await this.store.sweep();
+  }
+}
+
+interface Running {
+  readonly signal: AbortSignal;
+  readonly onProgress: GatewayCall["onProgress"];
+  readonly onQuestion: GatewayCall["onQuestion"];
+  /** What the server answered. */
+  received?: CallToolResult;
+}
+
+interface FinishedCall {
+  readonly saved: Saved;
+  readonly received: CallToolResult | undefined;
+  readonly ready: Ready;
+}
+
+const OWN_TOOLS: ReadonlySet<string> = new Set([
+  "list_variables",
+  "read_variable",
+  "edit_variable",
+]);
+
+/** Codes of calls that failed because of what was written for a reference. */
+const WRONG_REFERENCES: ReadonlySet<string> = new Set([
+  "path_not_found",
+  "variable_not_found",
+  "variable_unknown",
+  "variable_evicted",
+  "bad_path",
+]);
+
+function textOfFailure(result: CallToolResult): string {
+  const text = textOfResult(result);
+  return text === "" ? "The tool failed and did not say why." : text;
+}

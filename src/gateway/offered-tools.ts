@@ -1,0 +1,96 @@
+import { asSchema, dynamicTool, jsonSchema, type JSONSchema7 } from "ai";
+import type { Tool } from "@modelcontextprotocol/server";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
+import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
+import { wrapTool } from "../tool/wrap-tool.ts";
+import type { WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
+import { isObject } from "../value/json.ts";
+import { type JoinedRules, rulesFor } from "./rules.ts";
+import type { LastingNames } from "./unique-names.ts";
+import type { Upstream } from "./upstream.ts";
+
+/** A tool as a client sees it, and how it is called. */
+export interface OfferedTool {
+  readonly definition: Tool;
+  readonly wrapped: WrappedTool;
+  /** Undefined for one of the gateway's own. */
+  readonly from?: ToolOfServer & { readonly rules: JoinedRules };
+}
+
+/** A tool as its server lists it. */
+export interface ToolOfServer {
+  readonly upstream: Upstream;
+  readonly tool: Tool;
+}
+
+/** Calls a server's tool; the result is the value to save. */
+type CallServer = (
+  from: ToolOfServer,
+  input: Readonly<Record<string, unknown>>,
+  toolCallId: string,
+) => Promise<unknown>;
+
+export interface OfferingOptions {
+  readonly wrap: WrapOptions;
+  readonly own: readonly RuntimeTool[];
+  readonly names: LastingNames;
+  readonly call: CallServer;
+}
+
+/** Returns the tools by the names that a client sees: the servers' in their order, then the gateway's own. */
+export async function offeredTools(
+  listed: readonly ToolOfServer[],
+  options: OfferingOptions,
+): Promise<ReadonlyMap<string, OfferedTool>> {
+  const given = listed.map(({ upstream, tool }) => ({ server: upstream.server.name, ...tool }));
+  const names = options.names.of([
+    ...given,
+    ...options.own.map(({ name }) => ({ server: "byref", name })),
+  ]);
+  const nameAt = (index: number) => names[index] ?? "";
+  const tools = await Promise.all([
+    ...listed.map((from, index) => serversTool(nameAt(index), from, options)),
+    ...options.own.map((tool, index) => ownTool(nameAt(listed.length + index), tool, options)),
+  ]);
+  return new Map(tools.map((tool) => [tool.definition.name, tool]));
+}
+
+async function serversTool(
+  name: string,
+  from: ToolOfServer,
+  { wrap, call }: OfferingOptions,
+): Promise<OfferedTool> {
+  const { upstream, tool } = from;
+  const rules = rulesFor(upstream.server, tool.name);
+  const { outputSchema: _outputSchema, ...definition } = tool;
+  const runnable = dynamicTool({
+    // The server checks its own inputs.
+    inputSchema: jsonSchema(tool.inputSchema as JSONSchema7),
+    execute: (input, { toolCallId }) => call(from, isObject(input) ? input : {}, toolCallId),
+  });
+  const wrapped = await wrapTool(name, runnable, {
+    ...wrap,
+    policies: { [name]: rules.policy },
+  });
+  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  return { definition: { ...definition, name, inputSchema }, wrapped, from: { ...from, rules } };
+}
+
+async function ownTool(
+  name: string,
+  tool: RuntimeTool,
+  { wrap }: OfferingOptions,
+): Promise<OfferedTool> {
+  const wrapped = await wrapRuntimeTool(tool, wrap);
+  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  const readOnly = tool.effects === undefined && tool.writes === undefined;
+  const annotations = { readOnlyHint: readOnly, openWorldHint: false };
+  return {
+    definition: { name, description: tool.description, inputSchema, annotations },
+    wrapped,
+  };
+}
+
+async function shownSchema({ shown }: WrappedTool) {
+  return asSchema(shown.inputSchema).jsonSchema;
+}

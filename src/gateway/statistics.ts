@@ -1,0 +1,64 @@
+/** What is counted in a workspace. Values are never kept. */
+export interface Counts {
+  /** Calls of tools, those that failed included. */
+  readonly calls: number;
+  /** Results that were kept as variables. */
+  readonly kept: number;
+  /** Characters of the servers' results, and of what the client was sent for them. */
+  readonly charactersReceived: number;
+  readonly charactersSent: number;
+  /** Characters of the references that were written, and of the values that replaced them. */
+  readonly referenceCharacters: number;
+  readonly charactersByReference: number;
+  /** Calls that failed because of a reference. */
+  readonly wrongReferences: number;
+  /** Those of them after which the next call did not fail. */
+  readonly recovered: number;
+}
+
+/** Adds up counts. */
+export interface Statistics {
+  add(counts: Partial<Counts>): void;
+  read(): Counts;
+}
+
+export const NO_COUNTS: Counts = {
+  calls: 0,
+  kept: 0,
+  charactersReceived: 0,
+  charactersSent: 0,
+  referenceCharacters: 0,
+  charactersByReference: 0,
+  wrongReferences: 0,
+  recovered: 0,
+};
+
+/** Notices the call after one that failed because of a reference. */
+export class Recovery {
+  #isOpen = false;
+
+  /** Returns the counts of one call with `recovered`. */
+  completed(counts: Partial<Counts>): Partial<Counts> {
+    const isWrong = (counts.wrongReferences ?? 0) > 0;
+    const recovered = this.#isOpen && !isWrong ? 1 : 0;
+    this.#isOpen = isWrong;
+    return { ...counts, recovered };
+  }
+}
+
+/** Counts for the life of the process. */
+export class MemoryStatistics implements Statistics {
+  readonly #counts: Record<keyof Counts, number> = { ...NO_COUNTS };
+  readonly #recovery = new Recovery();
+
+  add(counts: Partial<Counts>): void {
+    for (const [name, count] of Object.entries(this.#recovery.completed(counts))) {
+      // Its keys are those of the counts.
+      this.#counts[name as keyof Counts] += count;
+    }
+  }
+
+  read(): Counts {
+    return { ...this.#counts };
+  }
+}

@@ -1,0 +1,71 @@
+import type { ReadResourceResult, Resource } from "@modelcontextprotocol/server";
+import { type Bound, requireAtMost } from "../errors.ts";
+import * as limits from "./gateway-limits.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { guardedView } from "../tool/tool-output.ts";
+import { valueAt } from "../tool/variables/sequence.ts";
+import { readable, targetIn } from "../tool/variables/variable-target.ts";
+import { toBase64 } from "../value/base64.ts";
+import { uriOf, VARIABLES } from "./call-result.ts";
+
+/** The addresses of variables and of their parts. */
+export const VARIABLE_TEMPLATE = `${VARIABLES}{name}{?path,offset,limit}`;
+
+/** Returns the variables as resources, oldest first. A guarded one shows its name and type only. */
+export function variableResources(store: VariableStore): readonly Resource[] {
+  return store.list().map((info) => {
+    const { name, mediaType, bytes, shape } = info;
+    const details = guardedView(info) === undefined ? { size: bytes, description: shape } : {};
+    return { uri: uriOf(name), name, mimeType: mediaType, ...details };
+  });
+}
+
+/** True for the address of a variable. */
+export function isVariableUri(uri: string): boolean {
+  return uri.startsWith(VARIABLES);
+}
+
+/**
+ * Reads the variable, or its part at `path`; of a text or JSON at most `limit` characters from `offset`.
+ * Rejects with `variable_unknown`, `variable_evicted`, `variable_sealed`, `path_not_found` and, for bytes that
+ * are too many, `limit_exceeded`.
+ */
+export async function readVariableUri(
+  uri: string,
+  store: VariableStore,
+): Promise<ReadResourceResult> {
+  const { pathname, searchParams } = new URL(uri);
+  const written = decodeURIComponent(pathname.split("/").at(-1) ?? "");
+  const { name, path } = targetIn(written, searchParams.get("path") ?? undefined);
+  const info = readable(store, name);
+  if (info.type === "bytes") {
+    const { mediaType: mimeType } = info;
+    return { contents: [{ uri, mimeType, blob: await bytesOf(name, store) }] };
+  }
+  const value = await valueAt(store, { name, path });
+  const isText = typeof value === "string";
+  const text = isText ? value : JSON.stringify(value);
+  const offset = countIn(searchParams.get("offset"), 0);
+  const limit = Math.min(countIn(searchParams.get("limit"), text.length), limits.maxResourceChars);
+  const mimeType = isText ? "text/plain" : "application/json";
+  return { contents: [{ uri, mimeType, text: text.slice(offset, offset + limit) }] };
+}
+
+async function bytesOf(name: string, store: VariableStore): Promise<string> {
+  const opened = store.open(name);
+  if (opened === undefined) return "";
+  try {
+    const { bytes } = opened.info;
+    requireAtMost(LIMIT, bytes, "Pass the reference to a tool.");
+    return toBase64(await opened.read(0, bytes));
+  } finally {
+    opened.close();
+  }
+}
+
+const LIMIT: Bound = ["maxResourceChars", limits.maxResourceChars];
+
+function countIn(text: string | null, otherwise: number): number {
+  const count = Number(text ?? otherwise);
+  return Number.isSafeInteger(count) && count >= 0 ? count : otherwise;
+}

@@ -1,0 +1,27 @@
+export {
+  type Environment,
+  readConfiguration,
+  type ServerAddress,
+  type ServerConfiguration,
+  type ServerRules,
+  type ToolRules,
+} from "./gateway/configuration.ts";
+export {
+  type ApprovalNeeded,
+  type CallAnswer,
+  Gateway,
+  type GatewayCall,
+  type GatewayOptions,
+} from "./gateway/gateway.ts";
+export { gatewayServer, type ServingOptions } from "./gateway/gateway-server.ts";
+export { WaitingCalls } from "./gateway/running-call.ts";
+export { type Counts, MemoryStatistics, type Statistics } from "./gateway/statistics.ts";
+export type { ListKeeper } from "./gateway/tool-lists.ts";
+export type {
+  AskPerson,
+  OpenTransport,
+  Progress,
+  Upstream,
+  UpstreamCall,
+  UpstreamStatus,
+} from "./gateway/upstream.ts";

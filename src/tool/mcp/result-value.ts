@@ -1,0 +1,51 @@
+import { fromBase64 } from "../../value/base64.ts";
+import { isObject, jsonIn } from "../../value/json.ts";
+import type { BytesResult } from "../run-tool.ts";
+
+/** What an MCP server returns for a call, as far as it is read here. */
+export interface ServerResult {
+  readonly content?: unknown;
+  readonly structuredContent?: unknown;
+  /** From servers of before 2024-11-05. */
+  readonly toolResult?: unknown;
+}
+
+/**
+ * Returns an MCP tool's result as a value: `structuredContent`; else its single text, parsed if all of it is
+ * JSON; else the bytes of its single image, audio or binary resource, as a `BytesResult`; else the list of
+ * its contents, links to resources included; null without content. Throws for invalid base64.
+ */
+export function valueOfResult(result: ServerResult): unknown {
+  if (result.structuredContent !== undefined) return result.structuredContent;
+  if (!Array.isArray(result.content)) return result.toolResult ?? null;
+  const [only, ...others]: readonly unknown[] = result.content;
+  if (only === undefined) return null;
+  if (others.length > 0 || !isObject(only)) return result.content;
+  if (only.type === "text" && typeof only.text === "string") {
+    const parsed = jsonIn(only.text);
+    return parsed === undefined ? only.text : parsed;
+  }
+  return bytesIn(only) ?? result.content;
+}
+
+/** Joins the texts of a result by line breaks. */
+export function textOfResult({ content }: ServerResult): string {
+  const contents: readonly unknown[] = Array.isArray(content) ? content : [];
+  return contents
+    .flatMap((part) => (isObject(part) && typeof part.text === "string" ? [part.text] : []))
+    .join("\n");
+}
+
+function bytesIn(content: Readonly<Record<string, unknown>>): BytesResult | undefined {
+  const { type, data, mimeType, resource } = content;
+  const isMedia = type === "image" || type === "audio";
+  if (isMedia && typeof data === "string") return bytesFrom(data, mimeType);
+  const isResource = type === "resource" && isObject(resource);
+  if (!isResource || typeof resource.blob !== "string") return undefined;
+  return bytesFrom(resource.blob, resource.mimeType);
+}
+
+function bytesFrom(base64: string, type: unknown): BytesResult {
+  const mediaType = typeof type === "string" ? type : "application/octet-stream";
+  return { bytes: fromBase64(base64), mediaType };
+}

@@ -1,0 +1,37 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { readConfiguration } from "../../src/gateway/configuration.ts";
+import { rulesFor } from "../../src/gateway/rules.ts";
+import { gatewayServer } from "../../src/gateway/gateway-server.ts";
+import { startGateway } from "../support/gateway.ts";
+
+const guide = readFileSync("docs/guides/gateway.md", "utf8");
+const blocks = [...guide.matchAll(/```json\n(.*?)```/gsu)].map(([, text = ""]) => text);
+
+describe("docs/guides/gateway.md", () => {
+  it("has configurations that the gateway reads", () => {
+    const read = blocks.map((text) => readConfiguration(text, { CRM_TOKEN: "t" }));
+    expect(read.map((servers) => servers.map(({ name }) => name))).toEqual([
+      ["byref"],
+      ["files", "crm"],
+      ["crm"],
+    ]);
+    expect(read.flat().every(({ problem }) => problem === undefined)).toBe(true);
+  });
+
+  it("has rules that do what the table says", () => {
+    const [crm] = readConfiguration(blocks.at(-1) ?? "");
+    if (crm === undefined) throw new Error("It has no server.");
+    expect(rulesFor(crm, "get_secret_key").policy).toMatchObject({ sealed: true, trusted: true });
+    expect(rulesFor(crm, "delete_all").policy).toMatchObject({ approval: true });
+    expect(rulesFor(crm, "send_mail").asksIfUntrusted).toBe(true);
+    expect(rulesFor(crm, "list")).toMatchObject({ asksIfUntrusted: false, inlineChars: 1_000 });
+  });
+
+  it("names the gateway's own tools", async () => {
+    const { client, gateway, serving } = await startGateway([]);
+    expect(gatewayServer(gateway, serving).getCapabilities()).toMatchObject({ tools: {} });
+    const { tools } = await client.listTools();
+    for (const { name } of tools) expect(guide).toContain(`\`${name}\``);
+  });
+});
