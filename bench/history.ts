@@ -12,7 +12,7 @@ import { interleave, ratioOf, spreadOf } from "./statistics.ts";
 const SHORT: Load = { deltas: 20, gapMs: 0 };
 const TURNS = isQuick ? 200 : 2_000;
 const FIRST_PARTS = isQuick ? 10 : 60;
-const WAKES = isQuick ? 2 : 7;
+const WAKES = isQuick ? 2 : 15;
 const PROMPT_TURNS = isQuick ? 50 : 500;
 /** Characters of earlier messages, as in `limits.historyChars`. */
 const BUDGET = 24_000;

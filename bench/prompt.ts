@@ -1,11 +1,15 @@
 /**
  * Measures what the model receives, and what it has to write: `npm run bench -- prompt`. One tool result of
- * 200 KB, then six questions; and a stored report of 1 MB in an answer, by one reference. The results do not
- * depend on speed.
+ * 200 KB, then six questions; two turns with small results; and a stored report of 1 MB in an answer, by one
+ * reference. The results do not depend on speed.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { asSchema } from "ai";
+import { MemoryStore } from "../src/store/memory-store.ts";
+import { codeTool } from "../src/tool/code/code-tool.ts";
+import { wrapRuntimeTool } from "../src/tool/wrap-runtime-tool.ts";
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
 import type { Metered, Prompt } from "./meter.ts";
@@ -16,11 +20,17 @@ import { spreadOf } from "./statistics.ts";
 
 const SIDES = present(["ours", "kept", "ai-chat", "ai-chat, pruned", "think", "think, short"]);
 const FOLLOW_UPS = 6;
-const GOAL = 0.01;
+/**
+ * For peers with default options. An option that drops data from the prompt also hides it from the model.
+ */
+const MESSAGE_GOALS: Goals = { kept: 0.008, "ai-chat": 0.008, think: 0.0095 };
+const WHOLE_GOALS: Goals = { kept: 0.013, "ai-chat": 0.013, think: 0.015 };
 const STORED_CHARS = 1_000_000;
 /** For the agent with the tool, without a call. */
 const QUESTION: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
 const REPORT_JSON = JSON.stringify(reportOf(REPORT_CHARS));
+
+type Goals = Partial<Record<Side, number>>;
 
 interface Sent {
   readonly prompts: readonly Prompt[];
@@ -36,15 +46,69 @@ async function converse(contest: Contest, side: Side): Promise<Sent> {
   for (let index = 0; index < FOLLOW_UPS; index++)
     requireExact(side, await talk.ask({ ...QUESTION, word: `follow-${index}` }));
   talk.close();
-  const url = urlOf(contest.server, side);
-  const { prompts } = (await (await fetch(`${url}/bench/meter`)).json()) as Metered;
-  const kept = await keptAt(url, side);
+  const prompts = await promptsOf(contest, side);
+  const kept = await keptAt(urlOf(contest.server, side), side);
   const last = prompts.at(-1)?.messages ?? "";
   return {
     prompts,
     isKept: kept.includes(REPORT_JSON),
     isInPrompt: last.includes(REPORT_JSON),
   };
+}
+
+/** The prompts since the last call of this function. */
+async function promptsOf({ server }: Contest, side: Side): Promise<readonly Prompt[]> {
+  const response = await fetch(`${urlOf(server, side)}/bench/meter`);
+  return ((await response.json()) as Metered).prompts;
+}
+
+/** Two turns, each with a call of a tool with a small result. */
+async function smallTurns(contest: Contest): Promise<readonly Row[]> {
+  const load: Load = { deltas: 2, gapMs: 0, tool: "check", calls: 1 };
+  const sent = new Map<Side, readonly Prompt[]>();
+  for (const side of ["ours", "kept"] as const) {
+    const talk = contest.talk(side, "small");
+    for (const word of ["one", "two"]) requireExact(side, await talk.ask({ ...load, word }));
+    talk.close();
+    sent.set(side, await promptsOf(contest, side));
+  }
+  const summed = (of: (prompt: Prompt) => number) =>
+    new Map(
+      Array.from(sent, ([side, prompts]) => [side, prompts.reduce((sum, one) => sum + of(one), 0)]),
+    );
+  const messages = summed(messageChars);
+  const all = summed(wholeChars);
+  const name = "two short turns with small results";
+  return [
+    figureRow(`${name}: characters of messages`, "characters", messages),
+    ...ratiosOf(`${name}, messages`, messages, { kept: 1.3 }),
+    figureRow(`${name}: characters of messages and tools`, "characters", all),
+    ...ratiosOf(`${name}, messages and tools`, all, { kept: 1.6 }),
+  ];
+}
+
+/** The prompt of a first question, where the model is also offered `run_code`. */
+async function firstQuestion(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]> {
+  const first = new Map(
+    Array.from(sent, ([side, { prompts }]): [Side, number] => [side, wholeChars(prompts[0])]),
+  );
+  const [ours = 0, kept = 0] = [first.get("ours"), first.get("kept")];
+  // The bench's Worker has no sandbox.
+  const run = () => Promise.reject(new Error("It only describes."));
+  const code = codeTool({ sandbox: { run }, tools: () => new Map() });
+  const { shown } = await wrapRuntimeTool(code, { store: new MemoryStore() });
+  const { description, inputSchema } = shown;
+  const schema = await asSchema(inputSchema).jsonSchema;
+  const definition = { type: "function", name: code.name, inputSchema: schema, description };
+  const value = (ours + JSON.stringify(definition).length + 1) / kept;
+  const name = "prompt of a first question";
+  const row = {
+    name: `${name}, run_code too: against kept`,
+    value,
+    unit: "times",
+    against: "kept",
+  };
+  return [figureRow(`${name}, tools too`, "characters", first), plainRow(row, 1.8)];
 }
 
 /** The data that the side still stores, as JSON. */
@@ -99,18 +163,15 @@ function rowsOf(sent: ReadonlyMap<Side, Sent>): readonly Row[] {
     new Map(Array.from(sent, ([side, one]): [Side, number] => [side, of(one)]));
   const summed = (of: (prompt: Prompt) => number) =>
     mapped(({ prompts }) => prompts.reduce((sum, prompt) => sum + of(prompt), 0));
-  const messages = summed((prompt) => prompt.messages.length);
-  const all = summed((prompt) => prompt.messages.length + prompt.tools.length);
+  const messages = summed(messageChars);
+  const all = summed(wholeChars);
   const kept = mapped(({ isKept }) => Number(isKept));
-  const first = mapped(({ prompts: [prompt] }) =>
-    prompt === undefined ? 0 : prompt.messages.length + prompt.tools.length,
-  );
-  const isKept = kept.get("ours") === 1;
+  if (kept.get("ours") !== 1) throw new Error("Ours has not kept the value.");
   return [
     figureRow(`${SCENARIO}: characters of messages`, "characters", messages),
-    ...ratiosOf(`${SCENARIO}, messages`, messages, isKept),
+    ...ratiosOf(`${SCENARIO}, messages`, messages, MESSAGE_GOALS),
     figureRow(`${SCENARIO}: characters of messages and tools`, "characters", all),
-    ...ratiosOf(`${SCENARIO}, messages and tools`, all, isKept),
+    ...ratiosOf(`${SCENARIO}, messages and tools`, all, WHOLE_GOALS),
     figureRow(
       `${SCENARIO}: model calls`,
       "calls",
@@ -122,19 +183,23 @@ function rowsOf(sent: ReadonlyMap<Side, Sent>): readonly Row[] {
       "1 or 0",
       mapped((one) => Number(one.isInPrompt)),
     ),
-    figureRow("prompt of a first question, tools too", "characters", first),
   ];
 }
 
-function ratiosOf(name: string, chars: ReadonlyMap<Side, number>, isKept: boolean): readonly Row[] {
+function messageChars({ messages }: Prompt): number {
+  return messages.length;
+}
+
+function wholeChars(prompt: Prompt | undefined): number {
+  return prompt === undefined ? 0 : prompt.messages.length + prompt.tools.length;
+}
+
+function ratiosOf(name: string, chars: ReadonlyMap<Side, number>, goals: Goals): readonly Row[] {
   return Array.from(chars).flatMap(([side, others]): Row[] => {
     if (side === "ours") return [];
     const value = (chars.get("ours") ?? Number.NaN) / others;
-    // The goal is for peers with default options; an option that drops data from the prompt also hides it
-    // from the model.
-    const goal = ["kept", "ai-chat", "think"].includes(side) ? GOAL : null;
-    const row = plainRow({ name: `${name}: against ${side}`, value, unit: "times" }, goal);
-    return [{ ...row, against: side, met: row.met === null ? null : row.met && isKept }];
+    const row = { name: `${name}: against ${side}`, value, unit: "times", against: side };
+    return [plainRow(row, goals[side] ?? null)];
   });
 }
 
@@ -182,8 +247,8 @@ const contest = await startContest(SIDES, { METER: "on", TOOLS: "on" });
 try {
   const sent = new Map<Side, Sent>();
   for (const side of SIDES) sent.set(side, await converse(contest, side));
-  const rows = [...rowsOf(sent), ...(await tokenRows(sent)), await answerFromData(contest)];
-  report({ rows });
+  const rows = [...rowsOf(sent), ...(await firstQuestion(sent)), ...(await tokenRows(sent))];
+  report({ rows: [...rows, ...(await smallTurns(contest)), await answerFromData(contest)] });
 } finally {
   contest.stop();
 }

@@ -1,7 +1,7 @@
 /**
  * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`. With `--through-mcp`
- * it uses a running Worker, with a scripted model in front and MCP servers behind it; with `--as-plans` it
- * replays plans whose calls are shuffled (`--seed N`). The folder is read in place (format:
+ * it uses a running Worker, with a scripted model in front and MCP servers behind it; with `--through-gateway`
+ * an MCP client in front of the gateway; with `--as-plans` it replays plans whose calls are shuffled (`--seed N`). The folder is read in place (format:
  * `test/support/replay.ts`); nothing in it is copied.
  */
 import { readdirSync, readFileSync } from "node:fs";
@@ -10,6 +10,7 @@ import { parseArgs } from "node:util";
 import { lookupIn } from "../src/reference/lookup-in.ts";
 import { Expander } from "../src/reference/expand.ts";
 import { Random } from "../test/chaos/random.ts";
+import { replayThroughGateway } from "../test/support/gateway-replay.ts";
 import { replayThroughMcp } from "../test/support/mcp-replay.ts";
 import { type PlanReplay, replayAsPlans } from "../test/support/replay-as-plans.ts";
 import { type Failure, replay, type Spelling, type Trace } from "../test/support/replay.ts";
@@ -24,6 +25,7 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     "through-mcp": { type: "boolean", default: false },
+    "through-gateway": { type: "boolean", default: false },
     "as-plans": { type: "boolean", default: false },
     seed: { type: "string", default: "1" },
   },
@@ -31,7 +33,9 @@ const { values: options, positionals } = parseArgs({
 const [folder] = positionals;
 const seed = Number(options.seed);
 if (folder === undefined || !Number.isInteger(seed)) {
-  console.error("npm run replay -- [--through-mcp | --as-plans [--seed N]] FOLDER");
+  console.error(
+    "npm run replay -- [--through-mcp | --through-gateway | --as-plans [--seed N]] FOLDER",
+  );
   process.exit(2);
 }
 
@@ -40,7 +44,8 @@ let passed = 0;
 const files = readdirSync(folder)
   .filter((name) => name.endsWith(".jsonl"))
   .sort();
-if (options["through-mcp"]) await replayServed(files);
+if (options["through-mcp"]) await replayServed(files, replayThroughMcp);
+else if (options["through-gateway"]) await replayServed(files, replayThroughGateway);
 else if (options["as-plans"]) await replayPlans(files);
 else await replayFiles(files);
 console.log(`\n${passed} passed, ${failed} failed`);
@@ -67,7 +72,10 @@ async function replayFiles(files: readonly string[]): Promise<void> {
 }
 
 /** Replays all files together. A text without references becomes a tool's input. */
-async function replayServed(files: readonly string[]): Promise<void> {
+async function replayServed(
+  files: readonly string[],
+  replayAll: typeof replayThroughMcp,
+): Promise<void> {
   const lines = files.flatMap((file) => linesOf(file).map((line) => ({ file, line })));
   const traces = lines.map(({ line }): Trace => {
     if (line.text === undefined) return line;
@@ -77,7 +85,7 @@ async function replayServed(files: readonly string[]): Promise<void> {
       steps: [{ tool: "take_text", input, refs: [], expect: input, output: "taken" }],
     };
   });
-  const { calls, failures, milliseconds } = await replayThroughMcp(traces, (done) => {
+  const { calls, failures, milliseconds } = await replayAll(traces, (done) => {
     if (done % 50 === 0) console.error(`${done} of ${traces.length} conversations`);
   });
   for (const failure of failures.slice(0, 10))

@@ -4,8 +4,6 @@ export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
 export { runCode } from "./edge/platform/loader-sandbox.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
-export { anthropicModels, openaiCompatibleModels, openaiModels } from "./edge/models/providers.ts";
-export { workersAiModels } from "./edge/models/workers-ai.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
 export { queries, type QuerySupport } from "./edge/routes/queries.ts";

@@ -5,5 +5,6 @@ export {
   type ObjectState,
   type PrepareAnyStep,
 } from "./durable/conversation-variables.ts";
+export type { SchedulingAgent } from "./durable/sweep-alarm.ts";
 export type { VariableStore } from "./store/variable-store.ts";
 export type { VariableInfo } from "./store/variable.ts";

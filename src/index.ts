@@ -1,8 +1,12 @@
 import { orders } from "../examples/agents/orders.ts";
+import { pages } from "../examples/agents/pages.ts";
 import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
+import { anthropicModels } from "./anthropic.ts";
+import { openaiCompatibleModels } from "./openai-compatible.ts";
+import { openaiModels } from "./openai.ts";
+import { workersAiModels } from "./workers-ai.ts";
 import {
-  anthropicModels,
   capabilityWorkflows,
   createRuntime,
   csvRecords,
@@ -10,18 +14,15 @@ import {
   jwtAuthenticator,
   mcpTools,
   modelFromSettings,
-  openaiCompatibleModels,
-  openaiModels,
   planSupport,
   queries,
   runCode,
   templates,
   transfers,
-  workersAiModels,
 } from "./byref.ts";
 
 const runtime = createRuntime({
-  agents: [weather, orders],
+  agents: [weather, orders, pages],
   model: modelFromSettings(
     demoModels,
     anthropicModels,

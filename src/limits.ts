@@ -59,20 +59,20 @@ export const summarizeMs = 60_000;
 export const maxHistoryChars = 120_000;
 /** The context window of a model, in tokens, unless its agent says otherwise. */
 export const contextTokens = 200_000;
-/** Length of a shape in the list of variables. */
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
+/** Of strict schemas: the newest variables, which they offer; references in one place, else a pattern of names. */
+export const maxOfferedVariables = 500;
+export const maxReferenceAlternatives = 200;
 /** Length of a parameter's schema in the guide to capability tags. */
 export const maxSchemaTextChars = 300;
-/** JSON that a tool that shows variables may add to the prompt at once. */
+/** JSON that a tool that shows variables may add to the prompt at once; variables that `list_variables` returns. */
 export const maxVariableOutputChars = 8_000;
-/** Variables that one call of `list_variables` returns. */
 export const maxAskedVariables = 100;
 /** Edits of one call, characters that they read together, lines of a diff. */
 export const maxEdits = 100;
 export const maxEditWork = 536_870_912;
-
 /** Occurrences that one edit of a text replaces: each takes about 10 µs, beside the text's own length. */
 export const maxEditOccurrences = 250_000;
 export const maxDiffLines = 60;
@@ -114,7 +114,7 @@ export const variableIdleMs = 86_400_000;
 export const conversationIdleMs = 2_592_000_000;
 export const maxDescriptionChars = 500;
 export const maxTitleChars = 200;
-/** Delay after which access times are written in one batch. */
+/** Delay after which access times, and queries in the audit log, are written in one batch. */
 export const accessFlushMs = 5_000;
 
 // --- events ---

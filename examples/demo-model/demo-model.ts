@@ -6,6 +6,7 @@ import type {
   LanguageModelV4GenerateResult,
   LanguageModelV4Prompt,
   LanguageModelV4StreamPart,
+  LanguageModelV4ToolResultOutput,
   LanguageModelV4Usage,
 } from "@ai-sdk/provider";
 import type { ModelProvider } from "../../src/byref.ts";
@@ -32,7 +33,7 @@ export const demoModels: ModelProvider = { name: "demo", model: () => demoModel(
  */
 export function demoModel({ wordDelayMs = 0 }: DemoModelOptions = {}): LanguageModelV4 {
   const partsFor = (options: LanguageModelV4CallOptions) =>
-    withDelays(speak(decide(options), options.prompt), wordDelayMs, options.abortSignal);
+    withDelays(speak(decide(options), options), wordDelayMs, options.abortSignal);
   return {
     specificationVersion: "v4",
     provider: "byref",
@@ -50,18 +51,18 @@ function decide({ prompt, tools = [], toolChoice }: LanguageModelV4CallOptions):
 }
 
 /** Yields every part of the answer in order, from stream-start to finish. */
-function* speak(step: Step, prompt: LanguageModelV4Prompt): Generator<LanguageModelV4StreamPart> {
+function* speak(step: Step, sent: Sent): Generator<LanguageModelV4StreamPart> {
   yield { type: "stream-start", warnings: [] };
   yield { type: "response-metadata", modelId: "demo" };
   if (step.kind === "text") {
     yield* speakText(step.text);
-    yield finish("stop", prompt, step.text.length);
+    yield finish("stop", sent, step.text.length);
     return;
   }
-  const calls = spokenCalls(step, readConversation(prompt).nextCallNumber);
+  const calls = spokenCalls(step, readConversation(sent.prompt).nextCallNumber);
   for (const call of calls) yield* speakCall(call);
   const spoken = calls.reduce((sum, call) => sum + call.toolName.length + call.input.length, 0);
-  yield finish("tool-calls", prompt, spoken);
+  yield finish("tool-calls", sent, spoken);
 }
 
 function spokenCalls(step: Extract<Step, { kind: "calls" }>, firstNumber: number): SpokenCall[] {
@@ -93,11 +94,11 @@ function* speakCall({ id, toolName, input }: SpokenCall): Generator<LanguageMode
 
 function finish(
   unified: "stop" | "tool-calls",
-  prompt: LanguageModelV4Prompt,
+  sent: Sent,
   outputChars: number,
 ): LanguageModelV4StreamPart {
   const finishReason: LanguageModelV4FinishReason = { unified, raw: unified };
-  return { type: "finish", finishReason, usage: usageOf(promptChars(prompt), outputChars) };
+  return { type: "finish", finishReason, usage: usageOf(promptChars(sent), outputChars) };
 }
 
 /** Estimates four characters per token, rounded up, because a demo has no tokenizer. */
@@ -110,11 +111,15 @@ function usageOf(inputChars: number, outputChars: number): LanguageModelV4Usage 
   };
 }
 
-function promptChars(prompt: LanguageModelV4Prompt): number {
+type Sent = Pick<LanguageModelV4CallOptions, "prompt" | "tools">;
+
+/** Counts as `savings.promptChars` does, so that the demo's tokens fit to the characters beside them. */
+function promptChars({ prompt, tools = [] }: Sent): number {
+  const definitions = tools.length === 0 ? 0 : JSON.stringify(tools).length;
   return prompt.reduce((sum, message) => {
     if (message.role === "system") return sum + message.content.length;
     return message.content.reduce((inner, part) => inner + partChars(part), sum);
-  }, 0);
+  }, definitions);
 }
 
 function partChars(
@@ -125,13 +130,20 @@ function partChars(
     case "reasoning":
       return part.text.length;
     case "tool-call":
-      return part.toolName.length + (JSON.stringify(part.input) ?? "").length;
+      return JSON.stringify(part.input ?? null).length;
     case "tool-result":
-      return JSON.stringify(part.output).length;
+      return resultChars(part.output);
     default:
       // The demo model reads no files or approvals.
       return 0;
   }
+}
+
+function resultChars(output: LanguageModelV4ToolResultOutput): number {
+  if (!("value" in output)) return 0;
+  return typeof output.value === "string"
+    ? output.value.length
+    : JSON.stringify(output.value).length;
 }
 
 async function* withDelays(

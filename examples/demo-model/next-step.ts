@@ -34,11 +34,14 @@ const examples: Readonly<Record<string, string>> = {
   monthly_totals: "What are the monthly totals?",
   summarize_orders: "Summarize my orders.",
   write_report: "Write a report.",
+  get_page: "Change the prices on my page, and publish it.",
+  publish_page: "Change the prices on my page, and publish it.",
 };
 
 /** Returns the missing calls, or the answer if there are none. */
 export function nextStep(intent: Intent, conversation: Conversation, offered: OfferedTools): Step {
   if (intent.kind === "introduce") return say(introduction(offered));
+  if (intent.kind === "page") return follow(planPage(conversation), offered);
   if (intent.kind === "orders") {
     return follow(planOrders(intent, conversation), offered);
   }
@@ -52,7 +55,11 @@ function follow({ stages, answer }: Plan, offered: OfferedTools): Step {
   const names = new Set(offered.map((tool) => tool.name));
   const absent = stages
     .flat()
-    .find((need) => need.outcome === undefined && !names.has(need.toolName));
+    // The runtime's own tools are offered once there is something to use them on.
+    .find(
+      ({ outcome, toolName }) =>
+        outcome === undefined && !names.has(toolName) && !runtimeToolNames.includes(toolName),
+    );
   if (absent !== undefined) return say(inability(absent.toolName, offered));
   for (const needs of stages) {
     const missing = needs.filter((need) => need.outcome === undefined);
@@ -118,6 +125,25 @@ function earlierWeather(places: readonly string[], { earlier }: Conversation): r
     seen.add(city);
     return [{ toolName: "get_weather", outcome, input: () => ({}) }];
   });
+}
+
+function planPage({ thisTurn }: Conversation): Plan {
+  const path = "/prices";
+  const need = (toolName: string, input: () => JSONObject): Need => ({
+    toolName,
+    outcome: outcomesOf(toolName, thisTurn).at(-1),
+    input,
+  });
+  const page = need("get_page", () => ({ path }));
+  const edits = [
+    { find: "<title>Prices 2025</title>", replace: "<title>Prices 2026</title>" },
+    { find: "EUR 19", replace: "EUR 21", all: true },
+  ];
+  const edited = need("edit_variable", () => ({ name: variableOf(page)?.name ?? "", edits }));
+  const published = need("publish_page", () => ({ path, html: reference(page) }));
+  const answer = () =>
+    `The page is published, with ${reference(published)}.characters characters. I wrote about 200 tokens of it.`;
+  return { stages: [[page], [edited], [published]], answer };
 }
 
 function planOrders({ goal, status }: OrdersIntent, conversation: Conversation): Plan {

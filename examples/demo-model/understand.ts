@@ -6,6 +6,7 @@ type OrderStatus = (typeof orderStatuses)[number];
 
 export type Intent =
   | { readonly kind: "introduce" }
+  | { readonly kind: "page" }
   | {
       readonly kind: "weather";
       /** Places as written in the question, in order, each city once. */
@@ -24,6 +25,7 @@ const weatherWords = new Set(
 const compareWords = new Set(
   "compare comparison versus vs warmer colder hotter cooler difference".split(" "),
 );
+const pageWords = new Set("page pages publish website".split(" "));
 const orderWords = new Set("order orders sales revenue".split(" "));
 // The first goal with a word in the question wins, because a plan and a report include the others.
 const goalWords: readonly (readonly [OrderGoal, ReadonlySet<string>])[] = [
@@ -46,6 +48,7 @@ export function understand(question: string): Intent {
   const goal = goalWords.find(([, known]) => has(known))?.[0];
   if (identityQuestions.some((identity) => text.includes(identity))) return { kind: "introduce" };
   if (has(weatherWords)) return weatherIntent(question, has(compareWords));
+  if (has(pageWords)) return { kind: "page" };
   if (has(orderWords)) return ordersIntent(goal ?? "list", words);
   if (findCityMentions(question).length > 0 || has(compareWords)) {
     return weatherIntent(question, has(compareWords));

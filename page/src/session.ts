@@ -1,8 +1,10 @@
-import { type Client, ClientError, createClient } from "../../src/client.ts";
+import { type Client, ClientError, type ClientOptions, createClient } from "../../src/client.ts";
 
 /** What the parts of the page share: a conversation, and the ways to the server. */
 export interface Session {
   readonly client: Client;
+  /** The client's options, for other ways to the same server. */
+  readonly options: ClientOptions;
   /** Its id. */
   readonly conversation: string;
   /** Asks below the server's origin, with the door's key. Throws a `ClientError` for what is no success. */
@@ -40,8 +42,10 @@ export function enter(key: string | undefined, onRefused: () => void): Entry {
     if (response.ok || response.status === 304) return response;
     throw await errorFrom(response);
   };
+  const options = { fetch: send, ...(key === undefined ? {} : { auth: key }) };
   return {
-    client: createClient("", { fetch: send, ...(key === undefined ? {} : { auth: key }) }),
+    client: createClient("", options),
+    options,
     fetch: asked,
     link: async (path) => {
       if (key === undefined) return path;

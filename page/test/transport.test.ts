@@ -1,6 +1,5 @@
 import type { UIMessageChunk } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { ClientError, createClient } from "../../src/client.ts";
 import { transportFor } from "../src/chat/transport.ts";
 
 type Answer = (path: string) => Response | Error;
@@ -40,14 +39,14 @@ function transportTo(answers: readonly Answer[]) {
   const joined: string[] = [];
   const transport = transportFor({
     session: {
-      client: createClient(""),
-      conversation: "one",
-      link: (path) => Promise.resolve(path),
-      fetch: async (path, init) => {
-        asked.push(`${init?.method ?? "GET"} ${path}`);
-        const answer = answers[Math.min(asked.length, answers.length) - 1]?.(path);
-        if (answer instanceof Response) return answer;
-        throw answer;
+      options: {
+        fetch: async (path, init) => {
+          const after = new Headers(init.headers).get("last-event-id");
+          asked.push(`${init.method} ${path}${after === null ? "" : ` after ${after}`}`);
+          const answer = answers[Math.min(asked.length, answers.length) - 1]?.(path);
+          if (answer instanceof Response) return answer;
+          throw answer;
+        },
       },
     },
     agent: () => undefined,
@@ -73,8 +72,7 @@ function transportTo(answers: readonly Answer[]) {
   return { transport, send, asked, lost, firsts, joined };
 }
 
-/** What `session.fetch` throws for an answer that is no success. */
-const refusal = (status: number) => new ClientError("bad_answer", "No.", { status });
+const refusal = (status: number) => new Response("No.", { status });
 const cut = () => new TypeError("Failed to fetch");
 async function allOf(stream: ReadableStream<UIMessageChunk> | null) {
   const all: UIMessageChunk[] = [];
@@ -106,7 +104,7 @@ describe("the page's transport", () => {
     expect(await answer).toEqual(chunks);
     expect(asked).toEqual([
       "POST /conversations",
-      ...[3, 3, 3, 4].map((last) => `GET ${PATH}?after=${last}`),
+      ...[3, 3, 3, 4].map((last) => `GET ${PATH} after ${last}`),
     ]);
     expect(lost).toEqual([true, false, true, false]);
     expect(firsts).toEqual(["acknowledged", "answer"]);
@@ -146,12 +144,13 @@ describe("the page's transport", () => {
       () => streamed(0, 6),
     ]);
     expect(await transport.reconnectToStream({ chatId: "one" })).toBeNull();
-    const stream = await transport.reconnectToStream({ chatId: "one" });
-    const answer = allOf(stream);
+    const resumed = transport.reconnectToStream({ chatId: "one" });
+    await vi.runAllTimersAsync();
+    const answer = allOf(await resumed);
     await vi.runAllTimersAsync();
     expect(await answer).toEqual(chunks);
     expect(asked).toEqual([`GET ${PATH}`, `GET ${PATH}`, `GET ${PATH}`]);
-    expect(joined).toEqual(["after 2"]);
+    expect(joined).toEqual(["after 3"]);
     expect(firsts).toEqual([]);
   });
 });

@@ -12,9 +12,9 @@ function turn(id: string, metadata: unknown): readonly UIMessage[] {
 }
 
 const messages = [
-  ...turn("a", { savings, usage: { totalTokens: 40 }, cost: { rowsWritten: 5 } }),
+  ...turn("a", { savings, usage: { inputTokens: 40 }, cost: { rowsWritten: 5 } }),
   ...turn("b", undefined),
-  ...turn("c", { savings }),
+  ...turn("c", { savings: { ...savings, wouldNotFit: 2 } }),
 ];
 
 describe("what turns have cost", () => {
@@ -24,8 +24,19 @@ describe("what turns have cost", () => {
       ["a", "Question a"],
       ["c", "Question c"],
     ]);
-    expect(turns[0]).toMatchObject({ ...savings, rowsWritten: 5, firstPartMs: 12.4 });
-    expect(turns[1]).toMatchObject({ rowsWritten: undefined, firstPartMs: undefined });
+    expect(turns[0]).toMatchObject({
+      ...savings,
+      tokens: { sent: 40, isReported: true, inline: 360 },
+      wouldNotFit: 0,
+      rowsWritten: 5,
+      firstPartMs: 12.4,
+    });
+    expect(turns[1]).toMatchObject({
+      tokens: { sent: 25, isReported: false, inline: 225 },
+      wouldNotFit: 2,
+      rowsWritten: undefined,
+      firstPartMs: undefined,
+    });
   });
 
   it("is added up", () => {
@@ -34,11 +45,15 @@ describe("what turns have cost", () => {
       inlinePromptChars: 1_800,
       authoredChars: 14,
       resolvedChars: 600,
+      wouldNotFit: 2,
+      tokens: { sent: 65, isReported: false, inline: 585 },
       rowsWritten: 5,
     });
   });
 
-  it("is estimated in tokens", () => {
-    expect(tokensOf(1_562)).toBe(391);
+  it("is estimated in tokens where the provider reports none", () => {
+    const prompt = { promptChars: 1_562, inlinePromptChars: 4_000 };
+    expect(tokensOf(prompt, undefined)).toMatchObject({ sent: 391, inline: 1_000 });
+    expect(tokensOf({ promptChars: 0, inlinePromptChars: 0 }, 0)).toMatchObject({ inline: 0 });
   });
 });

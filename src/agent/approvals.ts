@@ -164,18 +164,25 @@ export class Decisions {
 
 const known = new WeakMap<VariableStore, Decisions>();
 
+/** What is known of a call that is about to run. */
+interface DecidedCall {
+  readonly name: string;
+  /** True if a person has approved the call. */
+  readonly wasApproved: boolean;
+  /** True if a call without a decision must not run. */
+  readonly isDecided: boolean;
+}
+
 /**
  * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a person
- * has to approve the call, that person must have been asked about this very call and have approved it. With
- * `isDecided`, a call without a decision must not run.
+ * has to approve the call, that person must have been asked about this very call and have approved it.
  */
 export function ifDecided(
   { prepared, pin }: PinnedCall,
   decision: Decision | undefined,
-  { name, call, isDecided }: { name: string; call: Call; isDecided: boolean },
+  { name, wasApproved, isDecided }: DecidedCall,
 ): Prepared {
   if (prepared.kind === "failed") return prepared;
-  const wasApproved = isApproved(call);
   const requiresApproval =
     prepared.approval !== undefined || wasApproved || decision?.requiresApproval === true;
   if (requiresApproval && !(wasApproved && decision?.requiresApproval === true)) {
@@ -188,7 +195,7 @@ export function ifDecided(
 }
 
 /** True if the SDK runs the call because the last message approves it. */
-function isApproved({ toolCallId, messages }: Call): boolean {
+export function isApproved({ toolCallId, messages }: Call): boolean {
   const last = messages.at(-1);
   const approved = new Set<string>();
   for (const part of last?.role === "tool" ? last.content : []) {

@@ -7,7 +7,21 @@ import { knownNamesOf, lookupInStore } from "../tool/store-lookup.ts";
 import { isObject } from "../value/json.ts";
 
 /** How references in texts are parsed; see `ExpandOptions`. */
-export type ExpandingOptions = Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls">;
+export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls"> {
+  /**
+   * Called at the end of each changed text, and before any more is shown of a text with sealed values: for
+   * histories that do not keep the metadata of texts. The object is the same one for the same text.
+   */
+  readonly onShown?: (text: ShownText) => void;
+}
+
+/** A text with the values of its references, as far as it was shown. */
+export interface ShownText {
+  readonly written: string;
+  readonly shown: string;
+  /** True if the response has looked up sealed variables. */
+  readonly isGuarded: boolean;
+}
 
 type AnyPart = TextStreamPart<ToolSet>;
 
@@ -39,6 +53,7 @@ export function expandStream<Tools extends ToolSet>(
 interface OpenText {
   written: string;
   shown: string;
+  isGuarded: boolean;
   metadata: unknown;
 }
 
@@ -63,15 +78,24 @@ export class TextParts<Part extends StreamPart> {
   readonly #form: StreamForm<Part>;
   readonly #texts: TextsExpander;
   readonly #open = new Map<string, OpenText>();
+  readonly #onShown: (text: ShownText) => void;
+  #hasGuarded = false;
 
-  constructor(store: VariableStore, options: ExpandingOptions, form: StreamForm<Part>) {
+  constructor(
+    store: VariableStore,
+    { onShown = () => undefined, ...options }: ExpandingOptions,
+    form: StreamForm<Part>,
+  ) {
     this.#form = form;
-    this.#texts = new TextsExpander(lookupOf(store), {
+    this.#onShown = onShown;
+    const onUsed = (name: string) => {
+      this.#hasGuarded ||= store.glance(name)?.visibility !== "model";
+    };
+    this.#texts = new TextsExpander(lookupInStore(store, { failures: "show", onUsed }), {
       ...options,
       ...knownNamesOf(store),
       emit: (id, slice) => {
-        const text = this.#open.get(id);
-        if (text !== undefined) text.shown += slice;
+        this.#addShown(id, slice);
         form.emit(form.delta(id, slice));
       },
     });
@@ -81,7 +105,8 @@ export class TextParts<Part extends StreamPart> {
     const delta = this.#form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
     if (delta !== undefined) return this.#writeDelta(part, id, delta);
-    if (type === "text-start") this.#open.set(id, { written: "", shown: "", metadata });
+    if (type === "text-start")
+      this.#open.set(id, { written: "", shown: "", isGuarded: false, metadata });
     return this.#texts.pass(part, () =>
       this.#form.emit(type === "text-end" ? this.#end(part, id) : part),
     );
@@ -89,6 +114,14 @@ export class TextParts<Part extends StreamPart> {
 
   flush(): Promise<void> {
     return this.#texts.flush();
+  }
+
+  #addShown(id: string, slice: string): void {
+    const text = this.#open.get(id);
+    if (text === undefined) return;
+    text.shown += slice;
+    text.isGuarded = this.#hasGuarded;
+    if (text.isGuarded && text.shown !== text.written) this.#onShown(text);
   }
 
   #writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
@@ -107,6 +140,7 @@ export class TextParts<Part extends StreamPart> {
     const text = this.#open.get(id);
     this.#open.delete(id);
     if (text === undefined || text.written === text.shown) return part;
+    this.#onShown(text);
     const metadata = part.providerMetadata ?? text.metadata;
     const own = isObject(metadata) ? metadata : {};
     return { ...part, providerMetadata: { ...own, [KEY]: { written: text.written } } };
@@ -145,7 +179,8 @@ function writtenPart<Part extends { readonly type: string }>(part: Part): Part {
 /** Expands every text in a value. A structured answer keeps its types. */
 type ExpandIn = <Value>(value: Value) => Promise<Value>;
 
-function expanding(store: VariableStore, options: ExpandingOptions): ExpandIn {
+/** Returns a function that expands every text in a value. */
+export function expanding(store: VariableStore, options: ExpandingOptions): ExpandIn {
   const expandedText = async (text: string) => {
     const expander = createExpander(lookupOf(store), { ...options, ...knownNamesOf(store) });
     return (await expander.push(text)) + (await expander.end());

@@ -7,10 +7,14 @@ import { nodeSqlite } from "./node-sql.ts";
 /** The limits of SQLite in a Durable Object, so that a statement has the same result here. */
 const DURABLE_OBJECT_LIMITS = {
   length: 4_000_000,
+  sqlLength: 100_000,
   column: 100,
   exprDepth: 100,
-  functionArg: 32,
+  compoundSelect: 5,
+  vdbeOp: 25_000,
+  functionArg: 127,
   likePatternLength: 50,
+  variableNumber: 100,
 };
 
 /**

@@ -1,6 +1,7 @@
 import { compact, type Json } from "../value/json.ts";
 import { asSchema, type JSONSchema7, type ToolExecutionOptions } from "ai";
-import { digestOf, jsonSchemaNow } from "../tool/tool-input.ts";
+import { digestOf, jsonSchemaNow, jsonSchemaOf } from "../tool/tool-input.ts";
+import { liveReferences } from "../tool/live-references.ts";
 import { shownSchema, wrapTool } from "../tool/wrap-tool.ts";
 import type {
   AnyTool,
@@ -59,11 +60,15 @@ export class OwnTool {
   get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
     if (this.tool.type === "provider") return asSchema(this.tool.inputSchema).jsonSchema;
     const schema = jsonSchemaNow(this.tool);
-    return schema === undefined ? this.#schemaLater() : shownSchema(this, schema).schema;
+    return schema === undefined ? this.#schemaLater() : this.#shownAs(schema);
   }
 
   async #schemaLater(): Promise<JSONSchema7> {
-    return asSchema((await this.wrapped).shown.inputSchema).jsonSchema;
+    return this.#shownAs(await jsonSchemaOf(this.tool, this.name));
+  }
+
+  #shownAs(schema: JSONSchema7): JSONSchema7 {
+    return shownSchema(this, schema, liveReferences(this.options)).schema;
   }
 
   /**

@@ -47,6 +47,8 @@ function opened(file: string): DatabaseSync {
     // The store keeps in memory what it has read, so no other process may write.
     database.exec("PRAGMA locking_mode = EXCLUSIVE");
     database.exec("PRAGMA journal_mode = WAL");
+    // Nothing is lost when the process is killed; a power failure may cost the last writes.
+    database.exec("PRAGMA synchronous = NORMAL");
     database.exec("BEGIN IMMEDIATE");
     database.exec("COMMIT");
     return database;

@@ -7,7 +7,7 @@ import type { AnyTool, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts"
 import type { Json } from "../value/json.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
-import { queryTool } from "../tool/query/query-tool.ts";
+import { type QueryTools, queryTools } from "../tool/query/query-tools.ts";
 import { nodeQueryEngine } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";
@@ -20,6 +20,7 @@ export type VariableToolName =
   | "search_variable"
   | "query_variables"
   | "set_variable"
+  | "edit_variable"
   | "delete_variable";
 
 /** The store and policy of the calls, as `wrapTools` takes them, and the tools to return. */
@@ -30,7 +31,8 @@ export interface VariableToolsOptions<Name extends VariableToolName> extends Wra
 
 /**
  * Returns the tools with which a model looks into its variables and changes them, beside the tools of
- * `wrapTools`. Sealed values are refused. `query_variables` needs `node:sqlite`: Node 22.13 or newer.
+ * `wrapTools`. Sealed values are refused. `query_variables`, and edits of records by a condition, need
+ * `node:sqlite`: Node 22.13 or newer.
  */
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
@@ -38,7 +40,9 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
   const { only } = options;
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
-  const tools = [...runtimeTools(), ...queryTools(options)].filter(isChosen);
+  const { query, records } = queriesFor(options) ?? {};
+  const own = runtimeTools({ records });
+  const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, options)]);
   // There is a tool of each name, apart from `query_variables` in older Nodes.
   return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
@@ -47,12 +51,12 @@ export function variableTools<Name extends VariableToolName = VariableToolName>(
 /** One engine for each store, because tables are known by the names of variables. */
 const engines = new WeakMap<VariableStore, QueryEngine>();
 
-/** None without `node:sqlite`. */
-function queryTools(wrap: WrapOptions): readonly RuntimeTool[] {
-  if (!hasNodeSqlite()) return [];
+/** Undefined without `node:sqlite`. */
+function queriesFor(wrap: WrapOptions): QueryTools | undefined {
+  if (!hasNodeSqlite()) return undefined;
   const engine = engines.get(wrap.store) ?? nodeQueryEngine();
   engines.set(wrap.store, engine);
-  return [queryTool({ engine, wrap })];
+  return queryTools({ engine, wrap });
 }
 
 function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {

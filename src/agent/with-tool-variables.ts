@@ -11,7 +11,7 @@ import {
 } from "ai";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { Taint } from "../store/labels.ts";
+import { evictDue, Taints } from "./call-store.ts";
 import {
   asWritten,
   expandedResult,
@@ -74,9 +74,6 @@ function settingsOf<CallOptions, Tools extends ToolSet, Own extends Context, Ans
   return settings;
 }
 
-/** Maximum of evictions per call. The next call evicts the rest. */
-const MAX_EVICTIONS = 1_000;
-
 class VariableAgent<
   CallOptions,
   Tools extends ToolSet,
@@ -86,7 +83,7 @@ class VariableAgent<
   readonly #settings: ToolLoopAgentSettings<CallOptions, Tools, Own, Answer>;
   readonly #options: ToolVariablesOptions<CallOptions>;
   readonly #ownStore = new MemoryStore();
-  readonly #taints = new WeakMap<VariableStore, Taint>();
+  readonly #taints = new Taints();
   readonly #tools: WithVariables<Tools>;
 
   constructor(
@@ -129,9 +126,7 @@ class VariableAgent<
   async #storeFor(call: { readonly options?: CallOptions }): Promise<VariableStore> {
     const { store = this.#ownStore } = this.#options;
     const found = typeof store === "function" ? store(await this.#checked(call)) : store;
-    // Without an alarm, due variables are evicted at the next call.
-    found.evictDue(Date.now(), MAX_EVICTIONS);
-    if (found.hasGarbage()) await found.sweep();
+    await evictDue(found);
     return found;
   }
 
@@ -156,17 +151,10 @@ class VariableAgent<
     return new ToolLoopAgent(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
   }
 
-  /** Taint persists: data read once in a conversation stays in its prompts. */
-  #taintOf(store: VariableStore): Taint {
-    const taint = this.#taints.get(store) ?? new Taint();
-    this.#taints.set(store, taint);
-    return taint;
-  }
-
   /** Adds references to the prepared settings of a call. */
   #prepared(prepared: Prepared, store: VariableStore): Prepared {
     const { instructionStyle = "auto", store: _store, ...rest } = this.#options;
-    const taint = rest.taint ?? this.#taintOf(store);
+    const taint = rest.taint ?? this.#taints.of(store);
     const options = { ...rest, store, taint };
     const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);
     const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;

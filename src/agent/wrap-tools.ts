@@ -3,7 +3,7 @@ import { ByrefError } from "../errors.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
-import { Decisions, ifDecided, statusOf } from "./approvals.ts";
+import { Decisions, ifDecided, isApproved, statusOf } from "./approvals.ts";
 import { type Call, OwnTool } from "./own-tool.ts";
 import { UNTRUSTED_NOTE } from "./step-prompt.ts";
 
@@ -69,13 +69,15 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   const { name, tool, options } = own;
   const decisions = Decisions.of(options.store);
   const { outputSchema: _outputSchema, onInputAvailable: _onInputAvailable, ...rest } = tool;
+  const schema = () => jsonSchema(() => own.shownSchema);
   const needsApproval = async (input: unknown, call: Call) =>
     (await statusOf(own, input, { call })) !== undefined;
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,
     // Has no validator, because the resolved input is validated, not the references.
-    inputSchema: jsonSchema(() => own.shownSchema),
+    // Strict references depend on the variables of each step.
+    inputSchema: own.options.references === undefined ? schema() : schema,
     ...(own.mayRequireApproval ? { needsApproval } : {}),
     execute: async (input: unknown, given?: Partial<Call>) => {
       const call = callOf(given);
@@ -83,7 +85,9 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
       // `toolApproval` has decided in place of the tool's own `needsApproval`.
       const skipApproval = decision?.isOverride === true ? async () => false : undefined;
       const pinned = await own.prepare(input, call, skipApproval);
-      return outputOf(ifDecided(pinned, decision, { name, call, isDecided }));
+      return outputOf(
+        ifDecided(pinned, decision, { name, isDecided, wasApproved: isApproved(call) }),
+      );
     },
     toModelOutput: modelOutput(tool),
   } as unknown as AnyTool;
@@ -100,7 +104,7 @@ function callOf({ toolCallId, messages, ...given }: Partial<Call> = {}): Call {
 }
 
 /** Runs the call. Throws the message for the model if it failed. */
-async function outputOf(prepared: Prepared): Promise<unknown> {
+export async function outputOf(prepared: Prepared): Promise<unknown> {
   const run = prepared.kind === "ready" ? await prepared.run() : prepared;
   if (run.kind === "failed") throw new ByrefError(run.code, `${run.code}: ${run.message}`);
   const { output } = await run.save();
@@ -114,7 +118,7 @@ type ModelOutput = Awaited<ReturnType<ToModelOutput>>;
  * Returns the `toModelOutput` of a wrapped tool. Without one, the SDK shows JSON. A tool's own
  * `toModelOutput` is called for small values, and its output begins with the variable's name.
  */
-function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
+export function modelOutput({ toModelOutput }: AnyTool): ToModelOutput | undefined {
   if (toModelOutput === undefined) return undefined;
   // The SDK types it by the tool's output, which is passed to it below.
   const own = toModelOutput as ToModelOutput;

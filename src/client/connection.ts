@@ -89,7 +89,9 @@ export async function withNetworkErrors<Result>(
 function errorFor(status: number, text: string): ClientError {
   const details = { ...(parsed(text) as Readonly<Record<string, unknown>> | undefined) };
   const { code = "bad_answer", title = text.slice(0, MAX_TITLE_CHARS), detail = title } = details;
-  const known = status === 503 ? "unavailable" : code;
+  // 502 and 504 are a proxy's, unless they have a code.
+  const isPassing = status === 503 || (status > 501 && details.code === undefined);
+  const known = isPassing ? "unavailable" : code;
   // A newer server may send codes that are not in the type.
   return new ClientError(known as ClientErrorCode, String(detail), { status, details });
 }

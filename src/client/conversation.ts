@@ -74,13 +74,18 @@ export interface AboutConversation extends ConversationInfo {
 
 /** One conversation. Responses have the types of the server's interface. */
 export class ClientConversation {
+  /** The client that made it. */
+  readonly client: object;
+  readonly id: string;
   readonly variables: ClientVariables;
   readonly files: ClientFiles;
   readonly plans: ClientPlans;
   readonly #connection: Connection;
 
-  constructor(connection: Connection) {
+  constructor(connection: Connection, client: object, id: string) {
     this.#connection = connection;
+    this.client = client;
+    this.id = id;
     this.variables = new ClientVariables(connection);
     this.files = new ClientFiles(connection);
     this.plans = new ClientPlans(connection);

@@ -1,5 +1,6 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { ClientConversation } from "./conversation.ts";
+import type { PromptDescription } from "../turn/describe-prompt.ts";
 
 /** A client of one server. Error responses and failed requests throw a `ClientError`. */
 export interface Client {
@@ -8,6 +9,11 @@ export interface Client {
   agents(): Promise<{
     readonly agents: readonly { readonly name: string; readonly description: string }[];
   }>;
+  /** What a model is sent, with sizes in characters: at first, or with a conversation's messages. */
+  prompt(
+    agent: string,
+    query?: { readonly conversation?: string | undefined },
+  ): Promise<PromptDescription>;
   health(): Promise<{ readonly ok: true; readonly version: string }>;
 }
 
@@ -15,10 +21,15 @@ export interface Client {
 export function createClient(url: string, options: ClientOptions = {}): Client {
   const root = url.replace(/\/$/, "");
   const { ask } = connect(root, options);
-  return {
-    conversation: (id) =>
-      new ClientConversation(connect(`${root}/conversations/${encodeURIComponent(id)}`, options)),
+  const client: Client = {
+    conversation: (id) => {
+      const connection = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
+      return new ClientConversation(connection, client, id);
+    },
     agents: () => ask("GET", "/agents"),
+    prompt: (agent, query = {}) =>
+      ask("GET", `/agents/${encodeURIComponent(agent)}/prompt`, { query }),
     health: () => ask("GET", "/health"),
   };
+  return client;
 }

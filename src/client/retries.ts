@@ -33,7 +33,8 @@ export function retriesFor(
   };
 }
 
-function backOff(failures: number): number | undefined {
+/** The default of `retryMs`. */
+export function backOff(failures: number): number | undefined {
   return failures > MAX_FAILURES ? undefined : Math.min(FIRST_MS * 2 ** (failures - 1), LONGEST_MS);
 }
 

@@ -89,14 +89,7 @@ export class ClientVariables {
 
   /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
   async get<Value = Json | Uint8Array>(name: string, part: ValuePart = {}): Promise<Value> {
-    const response = await this.open(name, part);
-    const type = response.headers.get("content-type") ?? "";
-    const value = await withNetworkErrors(null, async () => {
-      if (type.startsWith("application/json")) return response.json();
-      if (type.startsWith("text/plain")) return response.text();
-      return new Uint8Array(await response.arrayBuffer());
-    });
-    return value as Value;
+    return (await valueIn(await this.open(name, part))) as Value;
   }
 
   /** Returns the value's response, with its headers: for streaming, for its ETag, or for a `range`. */
@@ -145,6 +138,16 @@ export class ClientVariables {
   reset(keepLast = 0): Promise<{ readonly deleted: readonly string[] }> {
     return this.#connection.ask("DELETE", "/variables", { query: { keepLast } });
   }
+}
+
+/** Reads the value from a response of `open`. */
+export function valueIn(response: Response): Promise<unknown> {
+  const type = response.headers.get("content-type") ?? "";
+  return withNetworkErrors(null, async () => {
+    if (type.startsWith("application/json")) return response.json();
+    if (type.startsWith("text/plain")) return response.text();
+    return new Uint8Array(await response.arrayBuffer());
+  });
 }
 
 const JSON_TYPE = "application/json";

@@ -1,5 +1,5 @@
-import type { PrepareStepFunction, Tool, ToolSet } from "ai";
-import { asWritten } from "../agent/expand-answer.ts";
+import type { PrepareStepFunction, TextStreamPart, Tool, ToolSet } from "ai";
+import { asWritten, expandStream, type ShownText } from "../agent/expand-answer.ts";
 import { expandResponse } from "../agent/expand-response.ts";
 import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts";
 import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
@@ -7,13 +7,18 @@ import { type VariableToolName, variableTools } from "../agent/variable-tools.ts
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
 import { DurableSql } from "../edge/platform/durable-sql.ts";
 import { R2Blobs } from "../edge/platform/r2-blobs.ts";
+import { codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
+import { CHANGED, exportStore } from "./export-store.ts";
 import { PrefixedSql } from "./prefixed-sql.ts";
+import { ShownTexts } from "./shown-texts.ts";
+import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
+import { OwnAlarm, ScheduledSweep, type SchedulingAgent, type SweepAlarm } from "./sweep-alarm.ts";
 
 /** The state of a Durable Object with SQLite, as its constructor receives it. */
 export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
@@ -26,6 +31,8 @@ export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" 
    * variables do, and the object's `alarm()` calls `sweep`. Default: `shared`.
    */
   readonly alarm?: "own" | "shared";
+  /** The object itself, if it is an agent of the Agents SDK: its scheduler then calls `sweep`. */
+  readonly agent?: SchedulingAgent;
   /** Size of all values together, in bytes. Default: `maxConversationBytes`. */
   readonly quotaBytes?: number;
   /** Time after which an unused variable is evicted, in milliseconds. Default: `variableIdleMs`. */
@@ -51,6 +58,11 @@ export interface ConversationVariables {
   }): Record<Name, Tool<Json, Json>>;
   /** For `streamText` and `generateText`: lists the variables, and shows earlier answers as they were written. */
   readonly prepareStep: PrepareAnyStep;
+  /** For `streamText`, as its `experimental_transform`: replaces the references in texts by their values. */
+  readonly transform: <Tools extends ToolSet>() => TransformStream<
+    TextStreamPart<Tools>,
+    TextStreamPart<Tools>
+  >;
   /** Replaces the references in a response of `toUIMessageStreamResponse` by their values. */
   expand(response: Response): Response;
   /** Summarizes the variables as Markdown for a prompt. */
@@ -59,6 +71,24 @@ export interface ConversationVariables {
   nextAlarm(): number | undefined;
   /** Evicts what is due and removes bytes that belong to no variable. May be called at any time. */
   sweep(): Promise<void>;
+  /**
+   * Exports all variables as NDJSON, the format of `GET /conversations/:id/export`, created while it is read.
+   * Secrets have no value in it, sealed values do. If a variable changes meanwhile, its last line says
+   * `conflict`.
+   */
+  export(): ReadableStream<Uint8Array>;
+  /**
+   * Imports such a file into an object without variables. Nothing of it is visible before its end. The file is
+   * trusted as its sender is: labels are imported unchanged. Rejects with `bad_import` and the number of the
+   * line, `unsupported_version`, `conversation_exists`, `conflict` or the error of a rejected value; the object
+   * is then as it was.
+   */
+  import(file: ReadableStream<Uint8Array>): Promise<void>;
+  /**
+   * Copies all variables: `into` imports the file in another object. Repeats that while they change, three
+   * times at most.
+   */
+  fork<Result>(into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>): Promise<Result>;
 }
 
 /**
@@ -73,32 +103,46 @@ export function conversationVariables(
   return new VariablesInObject(state, options);
 }
 
+interface Parts {
+  readonly store: SqlStore;
+  readonly imports: StagedImport;
+  readonly shown: ShownTexts;
+}
+
 class VariablesInObject implements ConversationVariables {
   readonly #state: ObjectState;
+  readonly #sql: DurableSql;
   readonly #options: ConversationVariablesOptions;
   readonly #taint = new Taint();
+  readonly #alarm: SweepAlarm | undefined;
   readonly #prepareStep: PrepareAnyStep;
-  #store: SqlStore | undefined;
+  #opened: Parts | undefined;
 
   constructor(state: ObjectState, options: ConversationVariablesOptions) {
     this.#state = state;
+    this.#sql = new DurableSql(state.storage);
     this.#options = options;
+    this.#alarm = this.#alarmOf(options);
     let listing: PrepareStepFunction<ToolSet> | undefined;
     const prepare: PrepareStepFunction<ToolSet> = async (step) => {
       listing ??= listingVariables({ ...this.#wrapOptions, ...styleOf(options) });
-      return listing({ ...step, messages: asWritten(step.messages) });
+      const messages = this.#parts.shown.restored(asWritten(step.messages));
+      return listing({ ...step, messages });
     };
     // Only messages and instructions are read and changed, whose types do not depend on the tools.
     this.#prepareStep = prepare as unknown as PrepareAnyStep;
   }
 
   get store(): VariableStore {
-    this.#store ??= this.#opened();
-    return this.#store;
+    return this.#parts.store;
   }
 
   get prepareStep(): PrepareAnyStep {
     return this.#prepareStep;
+  }
+
+  get transform(): ConversationVariables["transform"] {
+    return () => expandStream(this.store, this.#expanding);
   }
 
   wrap<Tools extends ToolSet>(tools: Tools): WithVariables<Tools> {
@@ -112,8 +156,7 @@ class VariablesInObject implements ConversationVariables {
   }
 
   expand(response: Response): Response {
-    const { syntaxes } = this.#options;
-    return expandResponse(response, this.store, compact({ syntaxes }));
+    return expandResponse(response, this.store, this.#expanding);
   }
 
   summary(options: SummaryOptions = {}): string {
@@ -121,47 +164,107 @@ class VariablesInObject implements ConversationVariables {
   }
 
   nextAlarm(): number | undefined {
+    const { store, imports } = this.#parts;
     // Garbage has no time of its own.
-    return this.store.hasGarbage() ? Date.now() : this.store.nextDueMs();
+    const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
+    const nextMs = Math.min(dueMs, imports.dueMs);
+    return nextMs === Infinity ? undefined : nextMs;
   }
 
   async sweep(): Promise<void> {
-    const { store } = this;
+    const { store, imports } = this.#parts;
     store.flushAccess();
     let evicted = EVICTIONS;
     while (evicted === EVICTIONS) evicted = store.evictDue(Date.now(), EVICTIONS).length;
     if (store.hasGarbage()) await store.sweep();
+    await imports.clear();
     await this.#arm();
   }
 
+  export(): ReadableStream<Uint8Array> {
+    return exportStore(this.store, this.#state.id.toString());
+  }
+
+  async import(file: ReadableStream<Uint8Array>): Promise<void> {
+    const { store, imports } = this.#parts;
+    // If the process ends, the alarm wakes the object, which then clears what was imported.
+    await this.#alarm?.setBy(Date.now() + CLEAR_AFTER_MS);
+    await imports.run(file, store);
+    await this.#arm();
+  }
+
+  async fork<Result>(
+    into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>,
+  ): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await into(this.export());
+      } catch (error) {
+        if (tries === MAX_TRIES || !isConflict(error)) throw error;
+      }
+    }
+  }
+
   get #wrapOptions(): WrapOptions {
-    const { bucket: _, alarm: __, quotaBytes: ___, idleMs: ____, ...rest } = this.#options;
+    const {
+      bucket: _,
+      alarm: __,
+      agent: ___,
+      quotaBytes: ____,
+      idleMs: _____,
+      ...rest
+    } = this.#options;
     return { ...rest, store: this.store, taint: this.#taint };
   }
 
-  #opened(): SqlStore {
-    const { id, storage } = this.#state;
-    const { bucket, quotaBytes, idleMs, alarm } = this.#options;
-    const sql = new PrefixedSql(new DurableSql(storage), PREFIX);
+  get #expanding() {
+    const { syntaxes } = this.#options;
+    const { shown } = this.#parts;
+    return { ...compact({ syntaxes }), onShown: (text: ShownText) => shown.keep(text) };
+  }
+
+  get #parts() {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  #open(): Parts {
+    const store = this.#storeWith(PREFIX);
+    if (this.#alarm !== undefined) {
+      store.observe(() => void this.#arm().catch((error: unknown) => console.error(error)));
+    }
+    const open = (prefix: string) => this.#storeWith(prefix);
+    const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
+    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX) };
+  }
+
+  #storeWith(prefix: string): SqlStore {
+    const { bucket, quotaBytes, idleMs } = this.#options;
+    const sql = new PrefixedSql(this.#sql, prefix);
     const isNew = migrate(sql);
-    const store = new SqlStore(sql, {
+    return new SqlStore(sql, {
       isNew,
       ...compact({ quotaBytes, idleMs }),
       ...(bucket === undefined
         ? {}
-        : { bucket: { blobs: new R2Blobs(bucket), prefix: `${PREFIX}${id.toString()}/` } }),
+        : {
+            bucket: {
+              blobs: new R2Blobs(bucket),
+              prefix: `${PREFIX}${this.#state.id.toString()}/`,
+            },
+          }),
     });
-    if (alarm === "own") store.observe(() => void this.#arm());
-    return store;
   }
 
-  /** Sets the object's alarm, if it is later than what is due. */
+  #alarmOf({ alarm, agent }: ConversationVariablesOptions): SweepAlarm | undefined {
+    if (agent !== undefined) return new ScheduledSweep(agent, () => this.sweep());
+    return alarm === "own" ? new OwnAlarm(this.#state.storage) : undefined;
+  }
+
+  /** Sets the alarm, if there is one and it is later than what is due. */
   async #arm(): Promise<void> {
-    if (this.#options.alarm !== "own") return;
-    const { storage } = this.#state;
-    const dueMs = this.nextAlarm();
-    const armedMs = (await storage.getAlarm()) ?? Infinity;
-    if (dueMs !== undefined && dueMs < armedMs) await storage.setAlarm(dueMs);
+    const dueMs = this.#alarm === undefined ? undefined : this.nextAlarm();
+    if (dueMs !== undefined) await this.#alarm?.setBy(dueMs);
   }
 }
 
@@ -173,3 +276,11 @@ const PREFIX = "byref_";
 
 /** Evictions in one transaction. */
 const EVICTIONS = 500;
+
+/** Copies of variables that change meanwhile. */
+const MAX_TRIES = 3;
+
+/** True also for an error that another object has sent, which has no `code`. */
+function isConflict(error: unknown): boolean {
+  return codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
+}

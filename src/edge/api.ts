@@ -6,6 +6,7 @@ import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { PlanSupport } from "./routes/plans.ts";
 import type { FileEndpoints } from "./routes/files.ts";
+import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
@@ -27,7 +28,8 @@ export function apiOf({ plans, transfer, files, queries }: ApiOptions): Required
 
 /** The endpoints of every application. */
 const coreApi: Api = {
-  worker: [directoryEndpoint, ticketEndpoint],
+  worker: [directoryEndpoint, ticketEndpoint, promptEndpoint],
+  internal: [objectPromptEndpoint],
   conversation: [...conversationEndpoints, ...messageEndpoints, ...variableEndpoints],
   components: {
     ChatBody: chatBody,

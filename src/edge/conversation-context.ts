@@ -8,9 +8,11 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import type { RanQuery } from "../tool/query/query-tool.ts";
+import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Agent } from "../turn/agent.ts";
+import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { QuotaService } from "../turn/spend/lease.ts";
@@ -55,7 +57,7 @@ export interface ConversationQueries {
   /** Undefined if there is no place for tables. */
   readonly engine: QueryEngine | undefined;
   /** Undefined without an engine. */
-  toolFor(wrap: WrapOptions): RuntimeTool | undefined;
+  toolsFor(wrap: WrapOptions): QueryTools | undefined;
   /** Adds a query to the audit log. */
   log(query: RanQuery): void;
   /** Drops the tables of variables that must not be tables any more. */
@@ -112,6 +114,10 @@ export class ConversationContext {
   readonly queries: ConversationQueries | undefined;
   /** Services for the runtime's own tools. */
   readonly services: PlatformServices;
+  #isSettleDue = false;
+  readonly #settleLater = throttled(limits.accessFlushMs, () => {
+    this.settle().catch((error: unknown) => console.error(error));
+  });
   #data: ConversationData | undefined;
   /** Access times are written in batches. */
   readonly #flushAccessSoon = throttled(limits.accessFlushMs, () =>
@@ -212,6 +218,18 @@ export class ConversationContext {
     if (turn !== undefined) this.eventStreams.begin(turn);
   }
 
+  /** Calls `settle` seconds later, so that the response to a read does not wait for its event. */
+  settleSoon(): void {
+    this.#isSettleDue = true;
+    this.#settleLater();
+  }
+
+  /** Returns written events, those of reads included. */
+  listEvents(page: { readonly after: number; readonly limit: number }): EventPage {
+    if (this.#isSettleDue) this.#data?.events.flush();
+    return this.#data?.events.list(page) ?? { events: [] };
+  }
+
   /**
    * Call this after a change: it writes events, collects garbage and sets the alarm. `endsQueue`: the last
    * turn in the queue has ended; its response then waits for the alarm, instead of the next turn's response.
@@ -219,6 +237,7 @@ export class ConversationContext {
   async settle({ endsQueue = false } = {}): Promise<void> {
     const { alarmClock, index, state } = this;
     const data = this.#data;
+    this.#isSettleDue = false;
     if (data === undefined) return;
     data.events.flush();
     index.update();
@@ -245,7 +264,7 @@ function servicesOf(context: ConversationContext): PlatformServices {
     }),
     findAgent: (name) => chooseAgent(setup, context.settings, name),
     ...(files && { files }),
-    ...(queries && { queryTool: (wrap) => queries.toolFor(wrap) }),
+    ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
   };
 }
 

@@ -30,6 +30,11 @@ export function importOf(context: Context<AppEnv>, id: string): RemoteConversati
   return objectNamed(context, [context.get("tenant"), requireId(id), "import"]);
 }
 
+/** An object in which nothing is ever stored. No conversation's name has a third element. */
+export function unusedObject(context: Context<AppEnv>): RemoteConversation {
+  return objectNamed(context, [context.get("tenant"), "", "unused"]);
+}
+
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
   const hint = parse(locationQuery, req.query("location"), "location");
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
@@ -50,7 +55,7 @@ export interface ObjectContext {
 
 /**
  * Parses the tenant and id from an object's name, made by `conversation-of.ts`. Returns undefined for an
- * object that is not a conversation: objects with the parts of an import have names of three elements.
+ * object that is not a conversation: other objects have names of three elements.
  */
 export function conversationIn(name = "null") {
   try {

@@ -10,7 +10,8 @@ import type { PlanFormat } from "./plan-format.ts";
 
 const name = z.string().min(1).max(128);
 
-const jsonCall = z
+/** A call with its parameters beside `_tool`. */
+export const jsonCall = z
   .object({
     _tool: name,
     _outputPath: z.string().optional(),
@@ -19,7 +20,7 @@ const jsonCall = z
   })
   .catchall(anyJson);
 
-/** A JSON plan from a model or a program: calls, with their parameters beside `_tool`. */
+/** A JSON plan from a model or a program. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
   input: z.record(z.string(), anyJson).optional(),

@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import { ByrefError } from "../errors.ts";
-import { csvLine } from "../value/csv-text.ts";
+import { csvText } from "../value/csv-text.ts";
 import { isJsonArray, isScalar, type Json } from "../value/json.ts";
 import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
 import type { ValueLabels } from "../store/labels.ts";
@@ -88,7 +88,6 @@ export function fileContent(value: Json, format: FileFormat): FileContent {
     : { text: JSON.stringify(value), mediaType: "application/json" };
 }
 
-/** Formats CSV by RFC 4180: quotes where needed, CR LF line endings, the keys as the first line. */
 function csv(value: Json): string {
   const isEmpty = !isScalar(value) && isJsonArray(value) && value.length === 0;
   if (isEmpty) return "";
@@ -96,12 +95,11 @@ function csv(value: Json): string {
     const message = "CSV is for an array of flat objects; export this as json.";
     throw new ByrefError("bad_value", message);
   }
-  const columns = columnsOf(value);
-  return [columns, ...value.map((row) => cellsOf(row, columns))].map(csvLine).join("");
+  return csvText(value);
 }
 
 /** Formats all rows and columns, unlike the shortened table in an answer (`renderBlock`). */
-function markdown(value: Json): string {
+export function markdown(value: Json): string {
   if (isScalar(value)) return renderText(value);
   const isRows = isJsonArray(value) && isTable(value);
   if (!isRows) return `${fencedJson(JSON.stringify(value, null, 2))}\n`;

@@ -74,6 +74,24 @@ function notSchema(keyword: string): TypeError {
   return new TypeError(`${keyword} holds something that is not JSON Schema.`);
 }
 
+/**
+ * Returns the schema without the keywords that `isLeftOut` names, also in the schemas that it holds. The rest
+ * accepts at least as much: schemas that narrow, like that of `not`, stay whole.
+ */
+export function withoutKeywords(
+  schema: JSONSchema7,
+  isLeftOut: (keyword: string, held: unknown) => boolean,
+): JSONSchema7 {
+  const kept = Object.entries(schema).filter(([keyword, held]) => !isLeftOut(keyword, held));
+  return mapSubschemas(Object.fromEntries(kept), (inner, keyword) =>
+    typeof inner === "boolean" || NARROWING.has(keyword)
+      ? inner
+      : withoutKeywords(inner, isLeftOut),
+  );
+}
+
+const NARROWING: ReadonlySet<string> = new Set(["contains", "if", "not", "oneOf", "propertyNames"]);
+
 /** Combines the schemas that apply to one value into one result. */
 export interface SchemaFold<Result> {
   /** Result for a schema's own keywords, without those that hold other schemas for the same value. */
@@ -162,7 +180,8 @@ function inEach(sets: readonly ReadonlySet<TypeName>[]): ReadonlySet<TypeName> {
   return new Set(TYPES.filter((name) => sets.every((types) => types.has(name))));
 }
 
-function ownTypes(schema: Definition): ReadonlySet<TypeName> {
+/** The types that a schema's own keywords allow. */
+export function ownTypes(schema: Definition): ReadonlySet<TypeName> {
   if (typeof schema === "boolean") return new Set(schema ? TYPES : []);
   const { type, enum: values, const: value } = schema;
   return inEach([
@@ -187,13 +206,15 @@ export function schemaAt(
   root: JSONSchema7,
 ): Definition {
   return foldSchema<Definition>(definition, root, {
-    own: (schema) => (typeof schema === "boolean" ? true : ownSchemaAt(key, schema)),
+    own: (schema) => ownSchemaAt(key, schema),
     all: (allOf) => ({ allOf: [...allOf] }),
     any: (anyOf) => ({ anyOf: [...anyOf] }),
   });
 }
 
-function ownSchemaAt(key: string | number, schema: JSONSchema7): Definition {
+/** The constraints of a schema's own keywords on a property or an element. */
+export function ownSchemaAt(key: string | number, schema: Definition): Definition {
+  if (typeof schema === "boolean") return true;
   const { properties = {}, patternProperties, additionalProperties, items = true } = schema;
   if (typeof key === "number") {
     const { prefixItems = [] } = schema as { prefixItems?: readonly Definition[] };

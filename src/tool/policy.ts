@@ -11,6 +11,7 @@ import {
 import type { Write } from "../store/variable-store.ts";
 import type { Flag } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
+import type { Diff } from "../value/line-diff.ts";
 import { charsOf } from "../value/json-text.ts";
 
 /** Which calls may run, and what the model and people see of their results. */
@@ -126,11 +127,26 @@ export interface Failed {
   readonly message: string;
 }
 
+/** How a variable differs from what it was edited from, for a person. */
+export interface VariableDiff extends Partial<Diff> {
+  readonly name: string;
+  readonly version: number;
+  /** The variable, or an earlier version of the same one. Absent if it is not known, or not kept any more. */
+  readonly from?: { readonly name: string; readonly version: number };
+  /**
+   * Why there is no diff. `sealed`: a value is sealed or secret; `too_large`: more than 4 MiB;
+   * `gone`: what it was edited from is not kept.
+   */
+  readonly withheld?: "sealed" | "too_large" | "gone";
+}
+
 /** A request for a person's approval. */
 export interface ApprovalRequest {
   readonly reason: string;
   /** The resolved input as text, shortened. With a secret in the input: as the model wrote it. */
   readonly input: string;
+  /** How variables in the input differ from what they were edited from; absent if none was edited. */
+  readonly diffs?: readonly VariableDiff[];
 }
 
 export type Approval = { readonly kind: "allowed"; readonly approval?: ApprovalRequest } | Failed;

@@ -149,6 +149,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
       kind: "ready",
       input: input.value,
       references,
+      variables: named.consumed.map(({ name: variable }) => variable),
       pin,
       ...compact({ approval }),
       run: () => run(prepared),

@@ -9,6 +9,7 @@ import {
   isJsonObject,
   isScalar,
   type Json,
+  type JsonObject,
   typeOfJson,
 } from "../value/json.ts";
 import { formatPath, isPlainKey, type Path, readPath } from "../value/path.ts";
@@ -44,7 +45,7 @@ export interface Handle extends ResultNotes {
   readonly bytes: number;
   /** The types in one line, up to 300 characters. */
   readonly shape: string;
-  /** The start of the value, up to 200 characters. */
+  /** The start of the value, or of the first record, up to 120 characters. */
   readonly preview: string;
   /** References to parts that exist, with simple types: `$orders[*].id: string[]`. */
   readonly try: readonly string[];
@@ -178,18 +179,25 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const { name, type, count, bytes, shape, preview } = info;
   const place = `$${name}${formatPath(path)}`;
   const paths = value === undefined ? knownPaths(info, place) : tryPaths(value, place);
+  const begun = firstRecord(value) ?? value ?? preview;
   const chars = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
-  const start = preview.length <= chars ? preview : previewOf(value ?? preview, chars);
+  const start = preview.length <= chars ? preview : previewOf(begun, chars);
   const handle = { $var: name, type, count, bytes, shape, preview: start, try: paths };
   // JSON escapes quotes: the preview is shortened first, then the shape.
   const excess = () => JSON.stringify(handle).length - limits.maxHandleChars;
   for (let left = start.length; excess() > 0 && left > 20;) {
     left = Math.max(20, left - Math.max(excess(), 10));
-    handle.preview = previewOf(value ?? preview, left);
+    handle.preview = previewOf(begun, left);
   }
   while (excess() > 0 && paths.length > 0) paths.pop();
   if (excess() > 0) handle.shape = previewOf(shape, Math.max(shape.length - excess() * 2, 20));
   return handle;
+}
+
+/** The others are alike: the shape has their keys, and the count says how many there are. */
+function firstRecord(value: Json | undefined): JsonObject | undefined {
+  const [first] = value !== undefined && isJsonArray(value) ? value : [];
+  return first !== undefined && isJsonObject(first) ? first : undefined;
 }
 
 /** Returns paths that exist, with their types: columns of records, keys, a slice. */
@@ -211,7 +219,7 @@ function typeAt(path: Path, value: Json): string {
 
 const SIMPLE_TYPE = /^[a-z ()|[\]]{1,40}$/u;
 /** A handle is sent again with each call. The longer the shape is, which has the keys, the shorter the preview. */
-const MAX_SHOWN_CHARS = 160;
+const MAX_SHOWN_CHARS = 120;
 const MIN_PREVIEW_CHARS = 60;
 
 /** Returns the paths that exist by the value's type and count. */

@@ -1,7 +1,7 @@
 import { compact } from "../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../limits.ts";
-import type { WrapOptions } from "./wrapped-tool.ts";
+import type { Syntaxes } from "../reference/syntaxes.ts";
 import { type Definition, mapSubschemas } from "./json-schema.ts";
 
 /** Keywords that restrict strings. A reference would not satisfy them. */
@@ -13,8 +13,47 @@ const SAME_VALUE: ReadonlySet<string> = new Set(
 );
 /** Keywords that are not widened: a widened schema would refuse valid values, or select another branch. */
 const NOT_WIDENED: ReadonlySet<string> = new Set(["not", "if", "propertyNames"]);
-const CHOICE_CHARS = JSON.stringify({ anyOf: [REFERENCE] }).length;
 const TYPE_CHARS = '["string"],'.length;
+
+/** The references that a model may write now. */
+export interface LiveReferences {
+  /** The places for them in a schema. */
+  slots(root: JSONSchema7, options: SlotOptions): Slots;
+}
+
+export interface SlotOptions {
+  /** The schema of any reference. */
+  readonly reference: JSONSchema7;
+  /** Names of the secrets that the tool receives. */
+  readonly secrets?: readonly string[] | undefined;
+}
+
+/** The places for references in one schema, each limited to the references that fit there. */
+export interface Slots {
+  /** The place for references to values that fit the schema. Undefined if there are none. */
+  for(schema: JSONSchema7): Slot | undefined;
+  /** Moves what several places have in common to the definitions. */
+  shared(widened: JSONSchema7): JSONSchema7;
+}
+
+/** What accepts a reference in place of a value. */
+export interface Slot {
+  /** The schema of the reference, as an alternative. */
+  readonly schema: JSONSchema7;
+  /** What the alternative adds, as JSON. */
+  readonly chars: number;
+  /**
+   * What a schema without strings needs beside the type `string`, so that what it holds stays in its place.
+   * Undefined: the reference is always an alternative, which decoders that follow a schema can read.
+   */
+  readonly keywords?: JSONSchema7 | undefined;
+}
+
+interface WidenOptions extends Pick<SlotOptions, "secrets"> {
+  readonly syntaxes?: Syntaxes | undefined;
+  /** Limits references to these. Default: a reference may be any string. */
+  readonly live?: LiveReferences | undefined;
+}
 
 /**
  * Returns the schema for the model. It accepts all that the original accepts, and a string for a reference
@@ -22,22 +61,28 @@ const TYPE_CHARS = '["string"],'.length;
  * object is left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested
  * places accept no references.
  */
-export function widenSchema(
-  schema: JSONSchema7,
-  { syntaxes = ["dollar"] }: Pick<WrapOptions, "syntaxes"> = {},
-): JSONSchema7 {
+export function widenSchema(schema: JSONSchema7, options: WidenOptions = {}): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;
   if (!isObjectRoot) return schema;
+  const { syntaxes = ["dollar"], live, secrets } = options;
   const reference = syntaxes.includes("dollar")
     ? REFERENCE
     : { ...REFERENCE, description: "or a reference" };
   let widened = schema;
   for (const depth of DEPTHS) {
-    const widening = new Widening(depth, reference);
-    widened = widening.inside(schema, 1);
+    const slots = live?.slots(schema, { reference, secrets }) ?? anyReference(reference);
+    const widening = new Widening(depth, slots);
+    widened = slots.shared(widening.inside(schema, 1));
     if (!widening.isFull) break;
   }
   return widened;
+}
+
+/** Places for references that may be any string. */
+function anyReference(reference: JSONSchema7): Slots {
+  const chars = JSON.stringify({ anyOf: [reference] }).length;
+  const slot = { schema: reference, chars, keywords: {} };
+  return { for: () => slot, shared: (widened) => widened };
 }
 
 /** Maximum depths of places that accept references; the first depth that fits is used. */
@@ -45,12 +90,12 @@ const DEPTHS = [Infinity, 8, 4, 2, 1];
 
 class Widening {
   readonly #maxDepth: number;
-  readonly #reference: JSONSchema7;
+  readonly #slots: Slots;
   #left = limits.maxWidenedChars;
 
-  constructor(maxDepth: number, reference: JSONSchema7) {
+  constructor(maxDepth: number, slots: Slots) {
     this.#maxDepth = maxDepth;
-    this.#reference = reference;
+    this.#slots = slots;
   }
 
   /** True if some places could not be widened within the limit. */
@@ -84,18 +129,18 @@ class Widening {
     const isChoice = anyOf !== undefined || oneOf !== undefined;
     if (!isChoice && takesAnyString(schema) && ($ref === undefined || DEFINITION.test($ref)))
       return inner;
+    if (depth > this.#maxDepth || this.isFull) return inner;
+    const slot = this.#slots.for(schema);
+    if (slot === undefined) return inner;
+    const { keywords } = slot;
     const isBound = isChoice || $ref !== undefined || not !== undefined || isConditional(schema);
-    const needsChoice = isBound || type === undefined || hasStringKeyword(schema);
-    if (!this.#hasRoom(depth, needsChoice ? CHOICE_CHARS : TYPE_CHARS)) return inner;
-    return needsChoice
-      ? orReference(inner, this.#reference)
-      : { ...inner, type: [...typesOf(inner), "string"] };
-  }
-
-  #hasRoom(depth: number, chars: number): boolean {
-    if (depth > this.#maxDepth) return false;
-    this.#left -= chars;
-    return this.#left >= 0;
+    const isOpen = !isBound && type !== undefined && !hasStringKeyword(schema);
+    const typed = isOpen ? keywords : undefined;
+    this.#left -= typed === undefined ? slot.chars : TYPE_CHARS + JSON.stringify(typed).length - 2;
+    if (this.isFull) return inner;
+    return typed === undefined
+      ? orReference(inner, slot.schema)
+      : { ...inner, ...typed, type: [...typesOf(inner), "string"] };
   }
 }
 

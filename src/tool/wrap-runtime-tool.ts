@@ -8,7 +8,7 @@ import { pickSyntaxes } from "../reference/syntaxes.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
 import { flowOf, textsIn } from "./flow-of-call.ts";
-import { mapSubschemas } from "./json-schema.ts";
+import { withoutKeywords } from "./json-schema.ts";
 import { runTool } from "./run-tool.ts";
 import type { RuntimeResult, RuntimeTool, RuntimeToolContext } from "./runtime-tool.ts";
 import { withTarget } from "./save-target.ts";
@@ -86,20 +86,11 @@ export function runtimeToolSchema(
 ): JSONSchema7 {
   const { $schema: _, properties = {}, ...schema } = own;
   const listed = Object.entries(properties).filter(([name]) => !unlisted.includes(name));
-  return withoutBounds({ ...schema, properties: Object.fromEntries(listed) });
+  const shown = { ...schema, properties: Object.fromEntries(listed) };
+  return withoutKeywords(shown, (keyword) => BOUNDS.has(keyword));
 }
 
-/**
- * The schema without what the tool checks itself. All of it is sent with each call, and a refused input tells
- * the model its bounds.
- */
-function withoutBounds(schema: JSONSchema7): JSONSchema7 {
-  const kept = Object.entries(schema).filter(([keyword]) => !BOUNDS.has(keyword));
-  return mapSubschemas(Object.fromEntries(kept), (inner) =>
-    typeof inner === "boolean" ? inner : withoutBounds(inner),
-  );
-}
-
+/** What a tool checks itself. A schema is sent with each call, and a refused input tells the model its bounds. */
 const BOUNDS: ReadonlySet<string> = new Set(
   "additionalProperties default definitions exclusiveMinimum maxItems maxLength maximum minItems minLength minimum".split(
     " ",

@@ -21,8 +21,9 @@ import {
   preparing,
 } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
+import { withoutKeywords } from "./json-schema.ts";
 import { declaredIn } from "./unknown-parameters.ts";
-import { widenSchema } from "./widen-schema.ts";
+import { type LiveReferences, widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
@@ -57,7 +58,7 @@ export async function wrapTool(
   const ownSchema = await jsonSchemaOf(tool, name);
   const { schema, hasTarget } = shownSchema(named, ownSchema);
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const shown = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
+  const shownAs = (shown: JSONSchema7) => ({ ...rest, inputSchema: jsonSchema(shown) }) as AnyTool;
   const wanted = targetOf(name, options.outputPath);
   const callable: CallableTool = {
     name,
@@ -71,15 +72,40 @@ export async function wrapTool(
     run: (prepared) => run(named, prepared),
   };
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
-  return { name, shown, flow, prepare: preparing(callable) };
+  const shownWith = (live: LiveReferences) => shownAs(shownSchema(named, ownSchema, live).schema);
+  return { name, shown: shownAs(schema), shownWith, flow, prepare: preparing(callable) };
 }
 
-/** Returns the schema that the model is shown. Without room for `_outputPath`, it has no such parameter. */
-export function shownSchema({ name, tool, options }: NamedTool, schema: JSONSchema7) {
-  const widened = widenSchema(schema, options);
+/**
+ * Returns the schema that the model is shown. Without room for `_outputPath`, it has no such parameter. `live`:
+ * the only references that it accepts.
+ */
+export function shownSchema(
+  { name, tool, options }: NamedTool,
+  schema: JSONSchema7,
+  live?: LiveReferences,
+) {
+  const { syntaxes, policies } = options;
+  const secrets = policies?.[name]?.secrets;
+  const isStrict = tool.strict === true;
+  const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
+  const shown = conciseSchema(widened, isStrict);
   const isChosen = targetOf(name, options.outputPath) === true;
-  const extended = isChosen ? withTarget(widened, tool.strict === true) : undefined;
-  return { schema: extended ?? widened, hasTarget: extended !== undefined };
+  const extended = isChosen ? withTarget(shown, isStrict) : undefined;
+  return { schema: extended ?? shown, hasTarget: extended !== undefined };
+}
+
+/**
+ * The schema without what tells a model nothing, as it is sent with each call. Providers require
+ * `additionalProperties: false` of strict tools.
+ */
+function conciseSchema(schema: JSONSchema7, isStrict: boolean): JSONSchema7 {
+  if (isStrict || schema.type !== "object") return schema;
+  return withoutKeywords(
+    schema,
+    (keyword, held) =>
+      keyword === "$schema" || (keyword === "additionalProperties" && held === false),
+  );
 }
 
 /** An application's own naming may depend on the output. */

@@ -23,17 +23,10 @@ export interface Agent {
   readonly effects?: Readonly<Record<string, Effects>>;
   /**
    * How this agent's model writes references, and where they are resolved. Default: dollar syntax, as
-   * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
+   * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on. `strict` is short
+   * for `{ strict: true }`.
    */
-  readonly references?: {
-    readonly syntaxes?: readonly (SyntaxName | Syntax)[];
-    /** Handling of an unknown name in a tool input: kept as text and reported (default), or an error. */
-    readonly unknown?: "keep" | "error";
-    /** Resolves references inside code in answers. */
-    readonly inCode?: boolean;
-    /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
-    readonly inUrls?: boolean;
-  };
+  readonly references?: "strict" | ReferenceOptions;
   /** The model's context window in tokens, for `savings`. Default: `contextTokens`. */
   readonly contextTokens?: number;
   /** How much the prompt explains references. Default: `auto`. */
@@ -98,6 +91,21 @@ export interface Agent {
   readonly naming?: Naming;
 }
 
+interface ReferenceOptions {
+  readonly syntaxes?: readonly (SyntaxName | Syntax)[];
+  /** Handling of an unknown name in a tool input: kept as text and reported (default), or an error. */
+  readonly unknown?: "keep" | "error";
+  /**
+   * The schemas of tools accept only references that exist and have a fitting type, for providers that force a
+   * model to follow a schema. Default: false, a reference may be any string.
+   */
+  readonly strict?: boolean;
+  /** Resolves references inside code in answers. */
+  readonly inCode?: boolean;
+  /** Resolves references inside URLs in answers. An attacker can then make a model leak data. */
+  readonly inUrls?: boolean;
+}
+
 /** True if the model receives this one of the runtime's own tools. */
 export function isOffered(name: string, { variableTools = true }: Agent): boolean {
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
@@ -106,11 +114,13 @@ export function isOffered(name: string, { variableTools = true }: Agent): boolea
 /** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
-  const { syntaxes, unknown } = referencesOf(agent);
+  const { syntaxes, unknown, strict = false } = referencesOf(agent);
+  const references = strict ? ("strict" as const) : undefined;
   // A tag says where its result is saved.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
-  return compact({ ...saving, policies, policy, untrusted, syntaxes, unknown });
+  const referring = { syntaxes, unknown, references };
+  return compact({ ...saving, policies, policy, untrusted, ...referring });
 }
 
 /** The tags with which the agent calls tools. Undefined for native calls. */
@@ -119,9 +129,10 @@ export function tagsOf({ toolCalls = "native" }: Agent): CapabilityTags | undefi
 }
 
 /** How the agent's model writes references. With tags, their syntaxes are the default. */
-export function referencesOf(agent: Agent): NonNullable<Agent["references"]> {
-  const tags = tagsOf(agent);
-  return { ...compact({ syntaxes: tags?.syntaxes }), ...agent.references };
+export function referencesOf(agent: Agent): ReferenceOptions {
+  const { references } = agent;
+  const given = references === "strict" ? { strict: true } : references;
+  return { ...compact({ syntaxes: tagsOf(agent)?.syntaxes }), ...given };
 }
 
 /** The explanation of references for the agent's model. */

@@ -29,7 +29,7 @@ export class Answer {
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
     const { parts } = options.state;
-    const { unknown: _unknown, ...references } = referencesOf(agent);
+    const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
     this.#emit = emit;
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,

@@ -46,8 +46,8 @@ interface DelegateOptions {
   readonly wrap: WrapOptions;
 }
 
-const DESCRIPTION = `Give another agent a task, and save its answer. It sees the variables and nothing else of this conversation, so say all that it needs.
-Agents:`;
+const DESCRIPTION =
+  "Give an agent a task, and save its answer. It sees the variables, no messages. Agents:";
 
 /**
  * Creates the tool with which an agent calls another. The answer becomes a variable, like any tool result.

@@ -1,39 +1,27 @@
 import type { FinishReason, ModelMessage, UIMessageChunk } from "ai";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { VariableInfo } from "../store/variable.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { Answer } from "./answer.ts";
-import type { StoredMessage } from "./history/stored-message.ts";
-import { type Outline, outlineMessage } from "./history/outline.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
-import { detailsFor, guidedText, NO_GUIDE } from "./history/guide.ts";
-import { withoutRepeats } from "./history/shown-variables.ts";
-import { toModelMessages, toTurnMessages, withTail } from "./history/prompt.ts";
-import { VariableList } from "./history/variable-list.ts";
+import { toTurnMessages } from "./history/prompt.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
+import { type PromptOptions, Prompts } from "./prompts.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
-import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
+import type { ToolboxOptions } from "./toolbox.ts";
 import type { RecoveredLog } from "./log/log-lines.ts";
 import type { TurnContext } from "./turn-context.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { DecidedCall } from "./waiting-calls.ts";
 
-interface StepsOptions {
+interface StepsOptions extends Pick<PromptOptions, "window" | "outline" | "variables"> {
   readonly state: TurnState;
-  /** The past messages that fit into the prompt. */
-  readonly window: readonly StoredMessage[];
-  /** The outline of the turns before them. Default: there are none. */
-  readonly outline?: Outline | undefined;
   /** Distinguishes the text ids of an attempt from those of the previous one. Empty for the first attempt. */
   readonly idSuffix: string;
   readonly toolbox: ToolboxOptions;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
-  /** Returns the variables that the prompt lists. Default: the conversation's. */
-  readonly variables?: () => readonly VariableInfo[] | undefined;
   /** Called for each variable that the answer refers to. */
   readonly onUsed?: (name: string) => void;
 }
@@ -69,31 +57,22 @@ export class Steps {
 
   /** Prepares the tools and the past messages. */
   async open(): Promise<void> {
-    const { agent, store, services, account } = this.#context;
-    const { window, outline, toolbox } = this.#options;
-    const { id, taint } = this.#state;
-    const wrap = { ...wrapOptionsFor(agent), store, owner: id, taint };
+    const { account } = this.#context;
+    const { id, taint, prompt: own } = this.#state;
     const onCall = () => account.spend.add("toolCalls", 1);
-    const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox, onCall });
-    const past = [
-      ...(outline === undefined ? [] : [outlineMessage(outline, agent)]),
-      ...(await toModelMessages(window, tools.all)),
-    ];
-    const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
-    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
-    const list = new VariableList({
-      store,
+    const toolbox = { ...this.#options.toolbox, onCall };
+    const prompts = await Prompts.open(this.#context, {
+      ...this.#options,
+      toolbox,
       taint,
-      hidesUntrusted: agent.untrusted === "hide",
-      syntaxes: referencesOf(agent).syntaxes,
-      variables: this.#options.variables,
-      before: [
-        ...(outline === undefined ? [] : [COMPACTED]),
-        ...window.flatMap(({ prompt }) => prompt ?? []),
-      ],
-      own: this.#state.prompt,
+      owner: id,
+      own,
+      hasOwnNames: this.#options.scope !== undefined,
     });
-    this.#opened = { tools, past, calls, list };
+    const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
+    const { tools } = prompts;
+    const calls = new ToolCalls(this.#context, { tools, state: this.#state, write });
+    this.#opened = { prompts, calls };
   }
 
   /** Calls the model until it requests no more tools. */
@@ -170,7 +149,7 @@ export class Steps {
       const { toolCallId } = part;
       const begun = this.#begun.get(toolCallId);
       const isUnknown =
-        begun !== undefined && this.#opened?.tools.effectsOf(begun.toolName) !== "none";
+        begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
       const { code, message } = isUnknown ? OUTCOME_UNKNOWN : NOT_CALLED;
       void this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
     }
@@ -185,20 +164,9 @@ export class Steps {
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
-    const { agent, model, newId } = this.#context;
-    const { tools, list } = this.#required;
-    const { stage, hasHandle, lines } = list.next(messages);
-    this.#state.prompt = list.record;
-    // A question that shows no variables needs no explanation of references.
-    const guide = this.#options.variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
-    const details = detailsFor(guide, { hasHandle, isTainted: this.#state.taint.isTainted });
-    const request = {
-      model: tools.modelFor(model, newId),
-      instructions: guidedText(agent.instructions, guide),
-      messages: withTail(withoutRepeats(messages), { details, lines }),
-      tools: tools.offeredAt(stage),
-      callable: tools.all,
-    };
+    const { prompts } = this.#required;
+    const request = prompts.next(messages);
+    this.#state.prompt = prompts.record;
     return callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
@@ -277,7 +245,7 @@ export class Steps {
 
   /** The past messages, followed by those of the current turn. */
   async #messages(): Promise<readonly ModelMessage[]> {
-    const { tools, past } = this.#required;
+    const { tools, past } = this.#required.prompts;
     const { parts } = this.#state.parts;
     if (parts.every(({ type }) => type === "step-start")) return past;
     return [...past, ...(await toTurnMessages(this.#state.message(parts, 0), tools.all))];
@@ -305,9 +273,6 @@ export class Steps {
   }
 }
 
-/** What prompts have reached once turns are in the variable `$history`. */
-const COMPACTED = { stage: "text", hasHandle: true } as const;
-
 const NOT_CALLED = {
   code: "turn_stopped",
   message: "The turn ended before this call had a result.",
@@ -321,12 +286,10 @@ interface Progress {
   readonly begun?: readonly JournalCall[];
 }
 
-/** The tools, past messages and calls of an attempt. */
+/** The prompts and calls of an attempt. */
 interface Opened {
-  readonly tools: Toolbox;
-  readonly past: readonly ModelMessage[];
+  readonly prompts: Prompts;
   readonly calls: ToolCalls;
-  readonly list: VariableList;
 }
 
 function tooManySteps(): ByrefError {

@@ -3,6 +3,7 @@ import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { LookupWork } from "../reference/lookup.ts";
 import type { PreparedWrite } from "../store/variable-store.ts";
+import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
@@ -183,7 +184,7 @@ export class ToolCalls {
     });
   }
 
-  async #prepareAll<Call extends ToolCall & { readonly idempotencyKey?: string }>(
+  async #prepareAll<Call extends ToolCall & Partial<Pick<JournalCall, "idempotencyKey" | "pin">>>(
     calls: readonly Call[],
     messages: readonly ModelMessage[],
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
@@ -200,12 +201,19 @@ export class ToolCalls {
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {
           call: { ...call, idempotencyKey: key },
-          ready: ready ?? this.#unknownTool(toolName),
+          ready: await this.#withDiffs(ready ?? this.#unknownTool(toolName), call.pin),
         };
       }),
     );
     signal.throwIfAborted();
     return prepared;
+  }
+
+  /** Adds diffs to a request for approval, unless it is for an input that was approved. */
+  async #withDiffs(ready: Prepared, pin: string | undefined): Promise<Prepared> {
+    if (ready.kind === "failed" || ready.approval === undefined || ready.pin === pin) return ready;
+    const diffs = await diffsOfEdited(ready.variables, this.#context.store);
+    return diffs.length === 0 ? ready : { ...ready, approval: { ...ready.approval, diffs } };
   }
 
   #unknownTool(toolName: string): Failed {

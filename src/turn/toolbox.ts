@@ -1,12 +1,15 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
+import type { LiveReferences } from "../tool/widen-schema.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
+import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { CapabilityTags } from "../plan/capability/capability-model.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
+import { compact } from "../value/json.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { type Agent, isOffered, tagsOf } from "./agent.ts";
@@ -19,8 +22,8 @@ export interface PlatformServices {
   readonly code?: MakeCodeTool | undefined;
   /** The bucket of `export_variable`. Without it, there is no such tool. */
   readonly files?: Files;
-  /** Creates `query_variables`. Without it, there is no such tool. */
-  readonly queryTool?: (wrap: WrapOptions) => RuntimeTool | undefined;
+  /** Creates `query_variables`, and finds records to edit. Without it, there is no such tool. */
+  readonly queries?: (wrap: WrapOptions) => QueryTools | undefined;
   /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
   /** Formats of plans that may run here. */
@@ -106,13 +109,18 @@ export class Toolbox {
 
   /**
    * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
-   * of their stages, so that tools are only added at the end.
+   * of their stages, so that tools are only added at the end. `live`: the only references that the agent's
+   * tools accept.
    */
-  offeredAt(stage: PromptStage): ToolSet {
+  offeredAt(stage: PromptStage, live?: LiveReferences): ToolSet {
     const { wrapped, offeredFrom, showsAll } = this.#tools;
-    if (showsAll) return this.all;
     const isOfferedAt = (name: string) => isFrom(stage, offeredFrom.get(name) ?? "start");
-    return setOf(new Map([...wrapped].filter(([name]) => isOfferedAt(name))));
+    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))), live);
+  }
+
+  /** When one of the runtime's own tools is offered. Undefined for an agent's tool, which always is. */
+  offeredFrom(name: string): PromptStage | undefined {
+    return this.#tools.offeredFrom.get(name);
   }
 
   /** All tools that a call or a message may name. */
@@ -141,8 +149,13 @@ function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
 
-function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
-  return Object.fromEntries(Array.from(tools, ([name, tool]) => [name, tool.shown]));
+function setOf(tools: ReadonlyMap<string, WrappedTool>, live?: LiveReferences): ToolSet {
+  return Object.fromEntries(
+    Array.from(tools, ([name, { shown, shownWith }]) => [
+      name,
+      live === undefined || shownWith === undefined ? shown : shownWith(live),
+    ]),
+  );
 }
 
 /** The tool to propose plans. None without tools to plan with. */
@@ -159,12 +172,12 @@ interface Callable extends Pick<ToolboxOptions, "onCall"> {
 
 async function ownTools(
   options: WrapOptions,
-  { code, files, callable, onCall, queryTool, agent }: PlatformServices & Callable,
+  { code, files, callable, onCall, queries: queriesFor, agent }: PlatformServices & Callable,
 ): Promise<readonly RuntimeTool[]> {
   const { toolMs } = options;
-  const query = queryTool?.(options);
+  const { query, records } = queriesFor?.(options) ?? {};
   const queries = query === undefined || !isOffered(query.name, agent) ? [] : [query];
-  const tools = [...variableTools(files === undefined ? {} : { files }), ...queries];
+  const tools = [...variableTools(compact({ files, records })), ...queries];
   if (code === undefined) return tools;
   const time = toolMs === undefined ? {} : { timeMs: toolMs };
   const inCode = new Map([...(await wrapRuntimeTools(queries, options)), ...callable]);

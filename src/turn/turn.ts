@@ -11,6 +11,7 @@ import { giveUpReason } from "./log/recovery.ts";
 import { TurnState } from "./log/turn-state.ts";
 import type { Savings } from "./spend/savings.ts";
 import type { Cost, Usage } from "./spend/spend.ts";
+import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions } from "./turn-context.ts";
@@ -155,9 +156,7 @@ class Turn {
       key: `${options.keyPrefix}/${id}`,
       resumed,
       // The message that continues may be too long for the window, but it is always in the prompt.
-      isTainted:
-        [resumed, ...window].some((message) => message?.tainted === true) ||
-        compacted?.lines.some((line) => line.isTainted === true) === true,
+      isTainted: resumed?.tainted === true || isTaintedPrompt(window, compacted),
       counts,
     });
     this.#steps = new Steps(context, {

@@ -11,9 +11,22 @@ function csvCell(text: string): string {
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
+/** Writes records as a CSV with their keys in the first line. `columns`: keys that it has in any case. */
+export function csvText(records: readonly Json[], columns: readonly string[] = []): string {
+  const written = new RecordColumns(columns);
+  for (const record of records) written.add(record);
+  const { names } = written;
+  const header = names.length === 0 ? "" : csvLine(names);
+  return header + records.map((record) => written.line(record)).join("");
+}
+
 /** The columns of records in order of appearance. An element that is no object has one column, `value`. */
 export class RecordColumns {
-  readonly #names = new Set<string>();
+  readonly #names: Set<string>;
+
+  constructor(names: readonly string[] = []) {
+    this.#names = new Set(names);
+  }
 
   get names(): readonly string[] {
     return [...this.#names];

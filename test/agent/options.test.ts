@@ -55,6 +55,31 @@ async function run(
 
 const call = (at: unknown, more = {}): ModelStep => [{ tool: "look", input: { at, ...more } }];
 
+describe("strict references", () => {
+  const sum = tool({
+    inputSchema: z.object({ numbers: z.array(z.number()) }),
+    execute: ({ numbers }) => [...numbers, 1],
+  });
+  const lists = (tools: readonly unknown[] = []) =>
+    JSON.stringify(tools).match(/"\$(?!schema)[^"]*"/gu) ?? [];
+
+  it("limits references to those that exist in each step", async () => {
+    const said: ModelStep[] = [[{ tool: "sum", input: { numbers: [1] } }], "Done."];
+    const { model } = await run(said, { tools: { sum }, references: "strict" });
+    const [first, second] = model.prompts.map(({ tools }) => lists(tools));
+    expect(first).toEqual(['"$x.a"']);
+    expect(second).toEqual(['"$x.a"', '"$sum_1[0]"', '"$sum_1"', '"$sum_1[:10]"']);
+  });
+
+  it("is off by default, and for a syntax of the application", async () => {
+    const said = ["Done."];
+    const { model } = await run(said, { tools: { sum } });
+    expect(lists(model.prompts[0]?.tools)).toEqual([]);
+    const own = await run(said, { tools: { sum }, references: "strict", syntaxes: ["target"] });
+    expect(lists(own.model.prompts[0]?.tools)).toEqual([]);
+  });
+});
+
 describe("syntaxes", () => {
   const syntaxes = ["mustache"] as const;
 
@@ -118,9 +143,9 @@ describe("syntaxes", () => {
 
   it("without one that may stand in a text leave out the guide", async () => {
     const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
-    expect(prompt).not.toContain("For a result write");
+    expect(prompt).not.toContain("Write results as");
     const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
-    expect(both.prompt).toContain("For a result write");
+    expect(both.prompt).toContain("Write results as");
   });
 });
 

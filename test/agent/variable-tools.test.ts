@@ -44,6 +44,37 @@ describe("variableTools", () => {
     expect(store.info("first")).toBeUndefined();
   });
 
+  it("query and edit records with Node's SQLite", async () => {
+    const store = await storeWith();
+    const sql = "SELECT sum(total) AS n FROM orders WHERE total < 10";
+    expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n: 45 }] });
+    const edits = [{ where: "id = 'ord_7'", set: { total: "$query_1[0].n" } }];
+    await called(store, "edit_variable", { name: "orders", edits });
+    expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n: 38 }] });
+    expect(await store.read("orders")).toEqual(orders.with(7, { id: "ord_7", total: 45 }));
+    await called(store, "edit_variable", { name: "orders", edits: "undo" });
+    expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n: 45 }] });
+    for (const other of [
+      called(store, "query_variables", { sql: "SELECT * FROM key" }),
+      called(store, "edit_variable", { name: "key", edits }),
+    ]) {
+      await expect(other).rejects.toMatchObject({ code: "variable_sealed" });
+    }
+  });
+
+  it("query the variables of their own store", async () => {
+    const [one, other] = [await storeWith(), new MemoryStore()];
+    await other.save({ name: "orders", value: [{ id: 1 }] });
+    const sql = "SELECT count(*) AS n FROM orders";
+    for (const [store, n] of [
+      [one, 500],
+      [other, 1],
+      [one, 500],
+    ] as const) {
+      expect(await called(store, "query_variables", { sql })).toMatchObject({ value: [{ n }] });
+    }
+  });
+
   it("refuse a sealed value", async () => {
     const store = await storeWith();
     await expect(called(store, "read_variable", { name: "key" })).rejects.toMatchObject({

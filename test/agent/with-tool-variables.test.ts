@@ -78,14 +78,14 @@ describe("generate", () => {
     await wrapped.generate({ prompt: "How warm is it?" });
     for (const { prompt } of model.prompts) {
       const [system, ...others] = prompt;
-      expect(system?.content).toMatch(/^Be brief\.\n\nFor a result write [^.]*\.path"[^.]*\.$/);
+      expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as [^.]*\.path"[^.]*\.$/);
       expect(others.filter(({ role }) => role === "system")).toEqual([]);
     }
     const tails = model.prompts.map(listsIn);
     expect(tails.map(({ length }) => length)).toEqual([0, 1, 1]);
     expect(tails[1]).toEqual(tails[2]);
     expect(tails[2]?.[0]).toMatch(
-      /^<variables>\\nIn arguments of any type and in answers: also \$name\[-1\].*itself\.\\n<\/variables>$/,
+      /^<variables>\\nIn any argument or answer: \$name\[-5:\].*itself\.\\n<\/variables>$/,
     );
     await wrapped.generate({ prompt: "And now?" });
     const [later] = model.prompts.slice(-1).map(listsIn);
@@ -223,7 +223,7 @@ describe("options", () => {
     const wrapped = withToolVariables(agent, { instructionStyle: "minimal" });
     await wrapped.generate({ prompt: "Hello." });
     const [system] = model.prompts[0]?.prompt ?? [];
-    expect(system?.content).toMatch(/^Be brief\.\n\nFor a result write /);
+    expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as /);
     expect(String(system?.content).length).toBeLessThan(200);
   });
 
@@ -304,8 +304,8 @@ describe("an agent's own hooks", () => {
       "auto",
       "none",
     ]);
-    expect(model.prompts[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nFor a result/);
-    expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nFor a result/);
+    expect(model.prompts[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
+    expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
   });
 
   it("decide of all approvals in one place by what would run", async () => {

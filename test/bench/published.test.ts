@@ -5,6 +5,7 @@ import { type Load, questionFor } from "../../bench/load.ts";
 import { readResults } from "../../bench/results.ts";
 import { scriptedModel, sentIn } from "../../bench/scripted-model.ts";
 import { shop } from "../../bench/shop.ts";
+import { mixedRequests, newChars } from "../support/mixed-talk.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const { rows } = readResults(join(import.meta.dirname, "../../bench/results.json"));
@@ -43,6 +44,23 @@ describe("a figure that is published is what the code does:", () => {
       messages: published(`${name}: characters of messages`),
       all: published(`${name}: characters of messages and tools`),
     });
+  });
+
+  it("what two short turns send", async () => {
+    const { sent, ask } = startTalk();
+    for (const word of ["one", "two"])
+      await ask({ deltas: 2, gapMs: 0, tool: "check", calls: 1, word });
+    const messages = sent.reduce((sum, prompt) => sum + prompt.messages.length, 0);
+    const tools = sent.reduce((sum, prompt) => sum + prompt.tools.length, 0);
+    const name = "two short turns with small results: characters of messages";
+    expect([messages, messages + tools]).toEqual([published(name), published(`${name} and tools`)]);
+  });
+
+  it("what the requests of 50 turns do not have from the request before", async () => {
+    const requests = await mixedRequests(50);
+    const chars = requests.reduce((sum, request) => sum + request.length, 0);
+    const name = "50 turns of mixed work: what the request before does not begin with";
+    expect(newChars(requests) / chars).toBe(published(name));
   });
 
   it("what the model writes for a stored report in its answer", async () => {

@@ -37,6 +37,19 @@ describe("the example", () => {
     expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
   });
 
+  it("of a page shows what has changed before it is published", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /prices on my page/ }).click();
+    const card = page.getByRole("region", { name: "Call of publish_page" });
+    await card.getByText("changes since version 1").click();
+    const changes = card.getByLabel("Changes of get_page_prices");
+    expect((await changes.locator("ins").first().innerText()).trim()).toBe(
+      "+<title>Prices 2026</title>",
+    );
+    await card.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("The page is published, with").waitFor();
+  });
+
   it("of 5,000 orders shows totals as a table in the answer, and as a chart", async ({
     open,
     demo,

@@ -68,23 +68,28 @@ describe("the meter", () => {
     const meter = page.getByRole("region", { name: "Meter" });
     const text = async (of = meter) => (await of.innerText()).replaceAll(/\s+/g, " ");
     await eventually(async () => expect(await meter.getByRole("listitem").count()).toBe(2));
-    const bars = (sent: number, byValue: number) =>
-      `Sent ${figure(sent)} ≈ ${figure(tokensOf(sent))} tokens ` +
-      `By value ${figure(byValue)} ≈ ${figure(tokensOf(byValue))} tokens`;
+    const bars = ({ savings, usage }: Costs) => {
+      const { sent, inline } = tokensOf(savings, usage.inputTokens);
+      return (
+        `Sent ${figure(sent)} tokens ${figure(savings.promptChars)} characters ` +
+        `Without references ≈ ${figure(inline)} tokens ${figure(savings.inlinePromptChars)} characters`
+      );
+    };
     const sent = sum(({ savings }) => savings.promptChars);
     const byValue = sum(({ savings }) => savings.inlinePromptChars);
-    expect(await text()).toContain(bars(sent, byValue));
+    const tokens = sum(({ usage }) => usage.inputTokens);
+    expect(await text()).toContain(`Sent ${figure(tokens)} tokens ${figure(sent)} characters`);
     expect(await text()).toContain(
-      `Written by the model ${figure(sum(({ savings }) => savings.authoredChars))} characters ` +
-        `that stood for ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
+      `References written ${figure(sum(({ savings }) => savings.authoredChars))} characters ` +
+        `Text they replaced ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
         `Rows written ${figure(sum(({ cost }) => cost.rowsWritten))}`,
     );
     const share = (sent / byValue) * 100;
     expect(Number.parseFloat(await text())).toBeCloseTo(share, share < 1 ? 2 : 1);
-    for (const [at, { savings, cost }] of costs.entries()) {
+    for (const [at, one] of costs.entries()) {
       const turn = await text(meter.getByRole("listitem").nth(at));
-      expect(turn).toContain(bars(savings.promptChars, savings.inlinePromptChars));
-      expect(turn).toContain(`${figure(cost.rowsWritten)} rows written`);
+      expect(turn).toContain(bars(one));
+      expect(turn).toContain(`${figure(one.cost.rowsWritten)} rows written`);
       expect(turn).toMatch(/first part after \d+ ms/);
     }
     const answer = page.getByRole("article", { name: "Answer" }).first();
@@ -94,5 +99,24 @@ describe("the meter", () => {
         `${figure(first?.savings.promptChars ?? 0)} characters, not ` +
         figure(first?.savings.inlinePromptChars ?? 0),
     );
+  });
+
+  it("shows what the model is sent, once it is asked", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    await page.getByRole("tab", { name: "Meter" }).click();
+    const meter = page.getByRole("region", { name: "Meter" });
+    expect(await meter.getByRole("table").count()).toBe(0);
+    await meter.getByText("What the model is sent").click();
+    const rows = meter.getByRole("row");
+    const sent = await createClient(demo.url).prompt("orders", { conversation: idIn(page) });
+    const row = (name: string) =>
+      rows.filter({ has: page.getByRole("rowheader", { name, exact: true }) });
+    const text = async (name: string) => (await row(name).innerText()).replaceAll(/\s+/g, " ");
+    await rows.first().waitFor();
+    expect(await text("Total")).toBe(`Total ${figure(sent.sentChars)}`);
+    expect(await text("list_orders")).toBe(`list_orders ${figure(sent.tools[0]?.chars ?? 0)}`);
+    expect(await meter.getByLabel("Instructions").innerText()).toContain("$name");
   });
 });

@@ -43,7 +43,7 @@ describe("a plan", () => {
     const output = page.getByRole("region", { name: "Call orders" });
     await output.getByRole("heading", { name: "Output" }).waitFor();
     await output.getByText("array of 5,000, 779 KB").waitFor();
-    await output.getByText(/ord_00001.* more\)\]$/).waitFor();
+    await output.getByText(/ord_00001/).waitFor();
     await page.locator(".plans-run").click();
     await page.getByRole("button", { name: /^orders 5,?000 elements/ }).waitFor();
     await output.getByRole("button", { name: "$Signed_report_orders" }).click();

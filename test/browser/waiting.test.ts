@@ -1,4 +1,5 @@
 import { describe, expect } from "vitest";
+import { barriersInBoth } from "../support/axe.ts";
 import { ask, idIn, it } from "../support/page-test.ts";
 
 const london = { name: "get_weather", input: { location: "London" } };
@@ -53,6 +54,29 @@ describe("a call that waits", () => {
     expect(sent()).not.toContain("Denied to London");
     await card.nth(1).getByRole("button", { expanded: false }).click();
     await card.nth(1).getByText("Enough.").waitFor();
+  });
+
+  it("shows what was changed in an edited variable", async ({ open, scripted }) => {
+    const edits = [{ op: "replace", path: "/city", value: "Rome" }];
+    const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };
+    scripted.answer(
+      "Edit it and send it.",
+      { kind: "calls", calls: [london] },
+      { kind: "calls", calls: [edit] },
+      { kind: "calls", calls: [mail] },
+      { kind: "text", text: "Rome is sent." },
+    );
+    const page = await open(scripted.url);
+    await ask(page, "Edit it and send it.");
+    const card = page.getByRole("region", { name: "Call of send_mail" });
+    const changes = card.getByLabel("Changes of get_weather_london");
+    expect(await changes.isVisible()).toBe(false);
+    await card.getByText("changes since version 1 +1 −1").click();
+    expect(await changes.locator("del").allInnerTexts()).toEqual(['-  "city": "London",']);
+    expect(await changes.locator("ins").allInnerTexts()).toEqual(['+  "city": "Rome",']);
+    expect(await barriersInBoth(page)).toEqual([]);
+    await card.getByRole("button", { name: "Approve" }).click();
+    await page.getByText("Rome is sent.").waitFor();
   });
 
   it("may be the call of a plan that the model proposes", async ({ open, scripted }) => {

@@ -10,6 +10,7 @@ import {
   weather,
   withResult,
 } from "../support/demo-session.ts";
+import { Conversation } from "../support/turn.ts";
 
 describe("questions about the model", () => {
   it.each(["Who are you?", "help", "Tell me a joke", ""])("introduces itself: %j", async (text) => {
@@ -108,12 +109,26 @@ describe("the stream", () => {
 
   it("counts four characters of prompt and output as a token, rounded up", async () => {
     const question = "Weather in Rome?";
-    const { usage } = await demoModel().doGenerate(asking(question));
+    const asked = asking(question);
+    const { usage } = await demoModel().doGenerate(asked);
+    const input = question.length + JSON.stringify(asked.tools).length;
     const output = Math.ceil(("get_weather".length + '{"location":"Rome"}'.length) / 4);
-    expect(usage.inputTokens.total).toBe(Math.ceil(question.length / 4));
+    expect(usage.inputTokens.total).toBe(Math.ceil(input / 4));
     expect(usage.outputTokens.total).toBe(output);
     const longer = withResult(asking(question), { type: "text", value: "x".repeat(4_000) });
     expect((await demoModel().doGenerate(longer)).usage.inputTokens.total).toBeGreaterThan(1_000);
+  });
+
+  it("counts the characters that a turn's savings count", async () => {
+    const conversation = new Conversation({ agent: orders });
+    const question = "Summarize my orders.";
+    const { result } = await conversation.say({ steps: [], model: demoModel(), question });
+    const { usage, savings } = result.metadata;
+    const counted = 4 * (usage?.inputTokens ?? 0);
+    expect(savings.promptChars).toBeGreaterThan(1_000);
+    // Each of the three calls is rounded up.
+    expect(counted - savings.promptChars).toBeGreaterThanOrEqual(0);
+    expect(counted - savings.promptChars).toBeLessThan(3 * 4);
   });
 
   it("errors with the abort's reason in the middle of a word's delay", async () => {

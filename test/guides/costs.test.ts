@@ -1,15 +1,15 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { readResults } from "../../bench/results.ts";
+import { readResults, shown } from "../../bench/results.ts";
 
 const root = join(import.meta.dirname, "../..");
 const { rows } = readResults(join(root, "bench/results.json"));
 const lines = readFileSync(join(root, "docs/guides/costs.md"), "utf8").split("\n");
 
-/** The cells of the guide's table of figures, with its head. */
-function figures(): readonly (readonly string[])[] {
-  const first = lines.findIndex((line) => line.startsWith("| figure |"));
+/** The cells of the guide's table with this first cell, with its head. */
+function tableOf(head: string): readonly (readonly string[])[] {
+  const first = lines.findIndex((line) => line.startsWith(`| ${head} |`));
   const table = lines.slice(first, lines.indexOf("", first));
   return table.map((line) =>
     line
@@ -19,7 +19,8 @@ function figures(): readonly (readonly string[])[] {
   );
 }
 
-const [[, ...sides] = [], , ...table] = figures();
+const [[, ...sides] = [], , ...table] = tableOf("figure");
+const [, , ...bounds] = tableOf("row");
 
 /** As the guide writes it: to the digits of what is there. */
 function written(value: number, like: string): string {
@@ -30,19 +31,25 @@ function written(value: number, like: string): string {
   });
 }
 
-it.each(table)("%s: the guide has what the benchmarks found", (name, ...shown) => {
+it.each(table)("%s: the guide has what the benchmarks found", (name, ...cells) => {
   const found = rows.find((row) => row.name === name)?.sides ?? {};
   expect(found.ours).toBeDefined();
   // A run without the peers says nothing of them.
   const known = sides.flatMap((side, at) => {
     const { median } = found[side] ?? {};
-    return median === undefined ? [] : [{ side, figure: shown[at] ?? "", median }];
+    return median === undefined ? [] : [{ side, figure: cells[at] ?? "", median }];
   });
   expect(known.map(({ side, figure }) => [side, figure])).toEqual(
     known.map(({ side, figure, median }) => [side, written(median, figure)]),
   );
 });
 
-it("shows ten of them", () => {
-  expect(table).toHaveLength(10);
+it.each(bounds)("%s: the guide has the measured value, and its bound", (name, ...cells) => {
+  const row = rows.find((one) => one.name === name);
+  expect(cells).toEqual([shown(row?.value ?? Number.NaN), String(row?.goal)]);
+  expect(row?.met).toBe(true);
+});
+
+it("shows ten of the one, and twelve of the other", () => {
+  expect([table.length, bounds.length]).toEqual([10, 12]);
 });

@@ -11,8 +11,10 @@ names.delete("guide-code");
 
 /** The tests of one guide: what they import, and their regions. */
 function testsOf(name: string) {
-  const paths = ["", "edge/", "edge-node/"].map((at) => `test/${at}guides/${name}.test.ts`);
-  const files = paths.filter((path) => existsSync(join(root, path)));
+  const files = globSync(
+    [`test/{,edge/,edge-node/}guides/${name}.test.ts`, `examples/*/test/${name}.test.ts`],
+    { cwd: root },
+  );
   const each = files.map((path) => regionsIn(readFileSync(join(root, path), "utf8")));
   return { each, regions: each.flatMap(({ regions }) => [...regions]) };
 }

@@ -85,7 +85,7 @@ Write.`;
     await runs.run(text);
     const listed = model.calls.map((call) => {
       const told = textsOf(call).join("\n");
-      expect(told).toContain("For a result write");
+      expect(told).toContain("Write results as");
       return /<variables>\n(.*)\n/.exec(told)?.[1];
     });
     const page = "$page: object (2) {title: string, pages: number[]}";

@@ -7,7 +7,8 @@ import { it } from "../support/page-test.ts";
 import type { ScriptedPage } from "../support/scripted-page.ts";
 import { listed, records } from "../support/variables-page.ts";
 
-const STEPS = 1_000;
+/** `PRESSES=1000 npm run test:large` for more. */
+const STEPS = Number(process.env.PRESSES ?? 500);
 const SEEDS = [1, 2] as const;
 
 /** What a server refuses is said by the page, and by the browser's console too. */

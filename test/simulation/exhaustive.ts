@@ -129,7 +129,7 @@ export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]):
 }
 
 /** Of the pairs of crashes one in so many is tried; `PAIR_STEP=1 npm run test:large` for all. */
-const STEP = Number(process.env.PAIR_STEP ?? 3);
+const STEP = Number(process.env.PAIR_STEP ?? 5);
 
 /** One crash at each wait there is, or pairs of them; returns how many conversations that were. */
 export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {

@@ -12,7 +12,7 @@ const STOPPED = 0.15;
 const MAX_SHOWN = 5;
 
 /** What two files at the same time do in a minute or so; `SEEDS=10000 npm run test:large` for more. */
-const SEEDS = Number(process.env.SEEDS ?? 3_000);
+const SEEDS = Number(process.env.SEEDS ?? 2_000);
 const BATCH = 100;
 
 /** First and last seeds of every other batch, from the first or the second one on. */

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "../../src/value/json.ts";
-import { formatPath } from "../../src/value/path.ts";
 import { type ChatBody, type ChatStep, startChatCompletions } from "./chat-completions.ts";
 import {
   type OfferedTool,
@@ -10,7 +9,7 @@ import {
   structured,
   textResult,
 } from "./mcp-server.ts";
-import { type Step, toSegment, type Trace, writtenWith } from "./replay.ts";
+import { sourceOf, type Step, type Trace, writtenWith } from "./replay.ts";
 import { startServer } from "./server.ts";
 import { post } from "./turn-client.ts";
 
@@ -27,7 +26,7 @@ export interface McpReplay {
   readonly milliseconds: number;
 }
 
-interface McpFailure {
+export interface McpFailure {
   readonly id: string;
   readonly step: number;
   readonly expected: Json;
@@ -149,7 +148,7 @@ class Lane {
   }
 }
 
-function resultFor(output: Json): Result {
+export function resultFor(output: Json): Result {
   return isObject(output) ? structured(output as JsonObject) : textResult(JSON.stringify(output));
 }
 
@@ -179,17 +178,4 @@ function variableIn(output: string): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** A label stands for a result, or for an entry of one: the newest that has it. */
-function sourceOf(
-  { name, path }: Step["refs"][number],
-  steps: readonly Step[],
-  variables: readonly (string | undefined)[],
-): string {
-  const done = steps.slice(0, variables.length);
-  const index = done.findLastIndex(({ label, labels }) => label === name || labels?.includes(name));
-  const isEntry = done[index]?.label !== name;
-  const full = isEntry ? [name, ...path] : path;
-  return `$${variables[index] ?? "unknown"}${formatPath(full.map(toSegment))}`;
 }

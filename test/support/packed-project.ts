@@ -203,11 +203,12 @@ function install(tarball: string, folder: string): void {
   const own = join(folder, "node_modules/byref");
   mkdirSync(own, { recursive: true });
   run(folder, "tar", "-xzf", tarball, "-C", own, "--strip-components=1");
-  const { dependencies } = JSON.parse(readFileSync(join(own, "package.json"), "utf8")) as {
-    dependencies: Readonly<Record<string, string>>;
-  };
+  const { dependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+    readFileSync(join(own, "package.json"), "utf8"),
+  ) as Readonly<Record<"dependencies" | "peerDependencies" | "peerDependenciesMeta", object>>;
+  const peers = Object.keys(peerDependencies).filter((name) => !(name in peerDependenciesMeta));
   const tools = ["@cloudflare/workers-types", "@types/node"];
-  for (const name of [...Object.keys(dependencies), ...tools]) {
+  for (const name of [...Object.keys(dependencies), ...peers, ...tools]) {
     const link = join(folder, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);

@@ -112,3 +112,16 @@ function spell(name: string, path: Path, spelling: Spelling): string {
   if (spelling === "mustache") return `{{${reference}}}`;
   return `${spelling === "dollar" ? "$" : "†"}${reference}`;
 }
+
+/** Returns the reference to a step's result by the variables' names. A label stands for a result, or for an entry of one: the newest that has it. */
+export function sourceOf(
+  { name, path }: Step["refs"][number],
+  steps: readonly Step[],
+  variables: readonly (string | undefined)[],
+): string {
+  const done = steps.slice(0, variables.length);
+  const index = done.findLastIndex(({ label, labels }) => label === name || labels?.includes(name));
+  const isEntry = done[index]?.label !== name;
+  const full = isEntry ? [name, ...path] : path;
+  return `$${variables[index] ?? "unknown"}${formatPath(full.map(toSegment))}`;
+}

@@ -92,6 +92,7 @@ export function fakeTool(
       kind: "ready",
       input,
       references: { authoredChars: 0, resolvedChars: 0 },
+      variables: [],
       pin: "",
       ...(approval === undefined ? {} : { approval }),
       run: async () => {

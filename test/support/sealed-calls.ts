@@ -115,6 +115,31 @@ const code = fc
   .tuple(condition, effect, effect)
   .map(([when, yes, no]) => `if (${when}) { ${yes} } else { ${no} }`);
 
+const searched = fc.oneof(reference, fc.constantFrom("a", "b", "Ada", "abc"));
+const pointer = fc.constantFrom("/0", "/0/name", "/1/x", "/x", "/x/name", "/x/0", "/-", "");
+/** Of one kind or of several, which is an error. */
+const edit = fc.oneof(
+  fc.record({
+    find: searched,
+    replace: value.map((one) => JSON.stringify(one)),
+    all: fc.boolean(),
+  }),
+  fc.record({ op: fc.constantFrom("add", "replace", "test"), path: pointer, value }),
+  fc.record({ op: fc.constantFrom("copy", "move"), from: pointer, path: pointer }),
+  fc.record({
+    where: fc.constantFrom(
+      "1",
+      "name = 'Ada'",
+      "name IS NULL",
+      "id IN (SELECT age FROM patients)",
+      "json_valid(name)",
+      "name = $patients[0].name",
+      "length(name) > 2 AND id < 3",
+    ),
+    set: fc.dictionary(fc.constantFrom("name", "id", "x"), value, { minKeys: 1, maxKeys: 2 }),
+  }),
+);
+
 /** Calls that a model may try. */
 export const call: fc.Arbitrary<Call> = fc.oneof(
   fc.record({
@@ -183,6 +208,17 @@ export const call: fc.Arbitrary<Call> = fc.oneof(
         saveAs: fc.constantFrom("kept", "list"),
       },
       { requiredKeys: ["sql"] },
+    ),
+  }),
+  fc.record({
+    tool: fc.constant("edit_variable"),
+    input: fc.record(
+      {
+        name: fc.constantFrom("orders", "words", "patients", "kept", "list"),
+        edits: fc.array(edit, { minLength: 1, maxLength: 3 }) as fc.Arbitrary<Json>,
+        saveAs: fc.constantFrom("kept", "list", "words"),
+      },
+      { requiredKeys: ["name", "edits"] },
     ),
   }),
   fc.record({

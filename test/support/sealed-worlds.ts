@@ -4,7 +4,7 @@ import fc from "fast-check";
 import * as z from "zod";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
-import { queryTool } from "../../src/tool/query/query-tool.ts";
+import { queryTools } from "../../src/tool/query/query-tools.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -69,7 +69,7 @@ async function sentIn(
     agent: isTagged ? { ...agent, toolCalls: capabilityTags } : agent,
     services: {
       files,
-      queryTool: (wrap) => queryTool({ engine, wrap }),
+      queries: (wrap) => queryTools({ engine, wrap }),
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
       findAgent: () => {
         const model = scriptedModel([

@@ -136,6 +136,18 @@ describe("edit_variable", () => {
     expect(await refused(store, { name: "page", ...input })).toMatchObject({ code });
   });
 
+  it("refuses copies of copies before they fill the memory", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "doc", value: { a: 1 } });
+    const edits = Array.from({ length: 99 }, (_, n) => ({ op: "copy", from: "", path: `/${n}` }));
+    const test = { op: "test", path: "", value: 1 };
+    expect(await refused(store, { name: "doc", edits: [...edits, test] })).toMatchObject({
+      code: "limit_exceeded",
+      message: expect.stringContaining("maxJsonBytes"),
+    });
+    expect(await store.read("doc")).toEqual({ a: 1 });
+  });
+
   it("fails if the variable has changed before the result is saved", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "a b" });
@@ -317,7 +329,7 @@ async function callPrepared(store: MemoryStore, input: object) {
   const { run, call } = await import("../support/wrapped.ts");
   const { wrapRuntimeTool } = await import("../../src/tool/wrap-runtime-tool.ts");
   const { editVariable } = await import("../../src/tool/edit/edit-variable.ts");
-  const ran = await run(await wrapRuntimeTool(editVariable, { store }), input as Json, call);
+  const ran = await run(await wrapRuntimeTool(editVariable(), { store }), input as Json, call);
   if (ran.kind === "failed") throw new Error(ran.message);
   return { ran: () => ran.save() };
 }

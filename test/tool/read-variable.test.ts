@@ -50,7 +50,7 @@ async function walkedKeys(tools: Tools, input: Fields, piece: Fields): Promise<J
   const entries: [string, Json][] = [];
   for (const key of Object.keys(piece["keys"] as Fields)) {
     const path = `${(input["path"] as string | undefined) ?? ""}[${JSON.stringify(key)}]`;
-    entries.push([key, await walked(tools, { path })]);
+    entries.push([key, await walked(tools, { name: input["name"] ?? "v", path })]);
   }
   const rest = piece["next"] === undefined ? {} : await walked(tools, piece["next"] as Fields);
   return { ...Object.fromEntries(entries), ...(rest as Fields) };
@@ -131,7 +131,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     const tools = new Tools(store);
     const piece = await read(tools, { path: "[1:6]", offset: 1, limit: 2 });
     expect(piece).toMatchObject({ value: [2, 3], offset: 1, count: 5 });
-    expect(piece["next"]).toEqual({ name: "v", path: "[1:6]", offset: 3, limit: 2 });
+    expect(piece["next"]).toEqual({ name: "v[1:6]", offset: 3, limit: 2 });
     expect(await walked(tools, { limit: 2 })).toEqual([0, 1, 2, 3, 4, 5, 6]);
     expect(await read(tools, { offset: 9 })).toMatchObject({ value: [], count: 7 });
   });
@@ -143,7 +143,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     const tools = new Tools(store);
     expect(await read(tools, { path: "[*].a", offset: 1 })).toMatchObject({
       reference: "$v[2].a",
-      after: { name: "v", path: "[*].a", offset: 2 },
+      after: { name: "v[*].a", offset: 2 },
     });
     expect(await walked(tools, { path: "[*].a" })).toEqual([1, long, 2]);
   });

@@ -124,7 +124,7 @@ describe("the handle of a large result", () => {
       count: 5_000,
       bytes: json.length,
       shape: "{id: number, total: number}[]",
-      preview: expect.stringMatching(/^\[\{"id":0,"total":0\}.*more\)\]$/u),
+      preview: '{"id":0,"total":0}',
       try: ["$it[*].id: number[]", "$it[*].total: number[]", "$it[:10]"],
     });
   });

@@ -1,4 +1,3 @@
-import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -22,17 +21,6 @@ function sink() {
 }
 
 const none: Files = { write: async () => ({ path: "", bytes: 0 }) };
-
-it("are described in fewer than 3,350 characters together", async () => {
-  const shown = await Promise.all(
-    variableTools({ files: none }).map(async ({ name, description, inputSchema }) => ({
-      name,
-      description,
-      inputSchema: await asSchema(inputSchema).jsonSchema,
-    })),
-  );
-  expect(charsOf(shown as unknown as Json)).toBeLessThan(3_350);
-});
 
 it("have the names that no server's tool may take", () => {
   const files = { write: async () => ({ path: "a", bytes: 1 }) };

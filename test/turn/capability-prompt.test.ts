@@ -39,7 +39,7 @@ describe("what a model that calls with tags is told", () => {
       - rows: {n: number}[]
 
       <capability name="set_variable">{"name": …, "value": …, "mode": …, "description": …, "ttl": …}</capability>
-      Save a variable, or a part: report.total.
+      Save a variable or part: a.b.
       - name?: string
       - value: any
       - mode?: "replace" | "append" | "merge" | "new"

@@ -52,7 +52,7 @@ describe("the references of a model that calls with tags", () => {
     const turn = await conversation.say({ steps: [[text(output), finish()], done] });
     const [[, system = ""] = [], ...rest] = read(turn, 1);
     if (tag !== undefined) expect(system).toContain(`. ${tag} hands a variable on.`);
-    if (guide !== undefined) expect(system).toContain(`result write ${guide} or `);
+    if (guide !== undefined) expect(system).toContain(`Write results as ${guide} or `);
     expect(rest.at(-1)?.[1]).toContain(`<variables>\n${listed}: object`);
     const told = system.replace('{"$var"', "");
     expect(told.includes("$")).toBe(guide === '"$name"');

@@ -1,6 +1,10 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import { queryTools } from "../../src/tool/query/query-tools.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
+import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { dataIn } from "../support/compacted.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
@@ -8,7 +12,7 @@ import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.
 const BUDGET = 4_000;
 
 /** A conversation with a tool whose results are numbers, and the budget of these tests. */
-function talking(more: object = {}) {
+function talking(more: object = {}, services: PlatformServices = {}) {
   const data = dataIn();
   const execute = ({ at }: { at: number }) => ({ total: at * 1_001 });
   const look = tool({ inputSchema: z.object({ at: z.number() }), execute });
@@ -18,6 +22,7 @@ function talking(more: object = {}) {
     agent: { ...agent, historyChars: BUDGET, ...more },
     store,
     history,
+    services,
   });
   return { conversation, data };
 }
@@ -109,6 +114,42 @@ describe("a conversation that was compacted", () => {
       expect(resultShown(refused, 1, id)).toContain("variable_read_only: $history is read-only");
     }
     expect(data.store.info("history")?.type).toBe("array");
+  });
+
+  it("answers queries on $history, and refuses a model that edits it", async () => {
+    const engine = nodeQueryEngine();
+    const queries = (wrap: WrapOptions) => queryTools({ engine, wrap });
+    const { conversation, data } = talking({}, { queries });
+    for (let turn = 1; turn <= 20; turn++) {
+      await conversation.say({ question: `The word is w${turn}w.`, steps: turnSteps(turn) });
+    }
+    const before = await data.store.read("history");
+    const sql = "SELECT turn, text FROM $history WHERE role = 'user' AND text LIKE '%w3w%'";
+    const value = { path: "/0/text", value: "x" };
+    const edits = [
+      [{ op: "replace", ...value }],
+      [{ find: "w3w", replace: "w4w" }],
+      [{ where: "turn = 3", set: { text: "x" } }],
+      "undo",
+    ];
+    const asked = await conversation.say({
+      steps: [
+        [toolCall("query_variables", { sql }, { id: "q" }), finish("tool-calls")],
+        ...edits.map((edit, at): Step => {
+          const input = { name: "$history", edits: edit };
+          return [toolCall("edit_variable", input, { id: `e${at}` }), finish("tool-calls")];
+        }),
+        [text("$query_1[0].text"), finish("stop")],
+      ],
+    });
+    const found = [{ turn: 3, text: "The word is w3w." }];
+    expect(resultShown(asked, 1, "q")).toMatchObject({ value: found });
+    for (const at of edits.keys()) {
+      const shown = resultShown(asked, at + 2, `e${at}`);
+      expect(shown).toContain("variable_read_only: $history is read-only");
+    }
+    expect(await data.store.read("history")).toEqual(before);
+    expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });
   });
 
   it("stays tainted while the outline repeats what was said under taint, and marks $history as untrusted", async () => {

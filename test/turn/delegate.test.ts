@@ -44,7 +44,7 @@ describe("an agent that asks another", () => {
     const [first] = callsOf("researcher");
     expect(textsOf(first).slice(1)).toEqual([
       "Find the orders of $city.",
-      "<variables>\n$city: string (4) string\n</variables>",
+      "<variables>\n$city: string (4)\n</variables>",
     ]);
     expect(JSON.stringify(callsOf("researcher"))).not.toContain("1234");
     expect(chat.store.info("delegate_researcher")).toMatchObject({

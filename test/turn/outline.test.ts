@@ -3,7 +3,14 @@ import { describe, expect, it } from "vitest";
 import { historyRecord } from "../../src/turn/history/history-record.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import type { MessagePart } from "../../src/turn/history/message-parts.ts";
-import { folded, outlineLine } from "../../src/turn/history/outline.ts";
+import {
+  charsOf,
+  folded,
+  outlineLine,
+  type OutlineLine,
+  outlineMessage,
+  summaryLine,
+} from "../../src/turn/history/outline.ts";
 
 const createdAt = "2026-01-02T03:04:05.678Z";
 
@@ -90,5 +97,21 @@ describe("an outline above its share", () => {
   it("leaves out the oldest lines down to half of the share, so that it does so rarely", () => {
     expect(folded(lines, 1_000)).toBe(lines);
     expect(folded(lines, 999).map(({ from }) => from)).toEqual([7, 8, 9, 10]);
+  });
+
+  it("keeps a summary while it fits, then leaves it out whole, and says which turns that were", () => {
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    const shown = (all: readonly OutlineLine[]) =>
+      outlineMessage({ variable: "history", lines: all }, agent).content;
+    const summary = summaryLine(lines.slice(0, 6), `They talked of orders. ${"y".repeat(900)}`);
+    if (summary === undefined) throw new Error("There is no summary.");
+    const summarized = [summary, ...lines.slice(6)];
+    expect(charsOf(summarized)).toBeLessThanOrEqual(charsOf(lines));
+    expect(folded(summarized, 1_000)).toBe(summarized);
+    expect(shown(summarized)).toContain("\n1 to 6, summary: They talked of orders. yyy");
+    const rest = folded(summarized, 900);
+    expect(rest.map(({ from }) => from)).toEqual([7, 8, 9, 10]);
+    expect(shown(rest)).toContain("\n1 to 6: in $history only.\n");
+    expect(shown(rest)).not.toContain("They talked");
   });
 });

@@ -1,7 +1,13 @@
 import { describe, expect, it } from "vitest";
+import { tool, type ToolSet } from "ai";
+import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { promptStages } from "../../src/tool/runtime-tool.ts";
+import type { QueryEngine } from "../../src/tool/query/query-engine.ts";
+import { queryTools } from "../../src/tool/query/query-tools.ts";
+import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
+import { proposePlanTool } from "../../src/turn/plans/propose-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/prepare-model-call.ts";
 import { Toolbox } from "../../src/turn/toolbox.ts";
 import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
@@ -12,16 +18,34 @@ const MAX_CHARS = 3_000;
 /** No tool is run. */
 const refused = () => Promise.reject(new Error("Not in this test."));
 
-function openToolbox() {
+const agent = { name: "bare", description: "", instructions: "", tools: {} };
+const research = { ...agent, name: "research", description: "Finds sources." };
+
+/** The runtime's tools, all that there are, beside the agent's. */
+function openToolbox(tools: ToolSet) {
+  const engine: QueryEngine = {
+    run: refused,
+    begin: refused,
+    add: refused,
+    complete: refused,
+    shapes: refused,
+    drop: refused,
+  };
   return Toolbox.open(
-    { name: "bare", description: "", instructions: "", tools: {} },
+    { ...agent, tools, delegates: ["research"] },
     { store: new MemoryStore() },
     {
       code: (options) => codeTool({ ...options, sandbox: { run: refused } }),
       files: { write: refused, read: refused, info: refused, list: refused },
+      queries: (wrap) => queryTools({ engine, wrap }),
+      planTool: (planner) => proposePlanTool(planner, { propose: refused, keep: () => {} }),
+      findAgent: () => ({ agent: research, model: scriptedModel([]) }),
     },
   );
 }
+
+const inputSchema = z.object({ about: z.object({ city: z.string() }), days: z.number() });
+const look = tool({ description: "Looks.", inputSchema, execute: () => 1 });
 
 /** The definitions as a provider receives them. */
 async function definitionsOf(tools: Toolbox["all"]) {
@@ -33,25 +57,51 @@ async function definitionsOf(tools: Toolbox["all"]) {
 }
 
 describe("the runtime's own tools", () => {
-  it("take at most 3,000 characters together, without bounds that they check themselves", async () => {
-    const definitions = JSON.stringify(await definitionsOf((await openToolbox()).all));
-    expect(definitions.length).toBeLessThanOrEqual(MAX_CHARS);
-    expect(definitions).not.toMatch(/"(minimum|maximum|additionalProperties|\$ref)":/);
+  it("take at most 3,000 characters together, all eleven, without bounds that they check themselves", async () => {
+    const given = await definitionsOf((await openToolbox({ look })).all);
+    const definitions = given.flatMap((one) => {
+      if (one.type !== "function" || one.name === "look") return [];
+      const { name, description, inputSchema } = one;
+      return [{ name, description, inputSchema }];
+    });
+    expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
+    const text = JSON.stringify(definitions);
+    expect(text.length).toBeLessThanOrEqual(MAX_CHARS);
+    expect(text).not.toMatch(/"(minimum|maximum|additionalProperties|\$ref|\$schema)":/);
   });
 
   it("are only added at the end from stage to stage, so that what was offered stays", async () => {
-    const toolbox = await openToolbox();
+    const toolbox = await openToolbox({ look });
     const offered = await Promise.all(
       promptStages.map(async (stage) =>
         (await definitionsOf(toolbox.offeredAt(stage))).map(({ name }) => name),
       ),
     );
     const [start = [], variable = [], all = []] = offered;
-    expect(start.toSorted()).toEqual(["run_code", "set_variable"]);
-    expect(variable.slice(0, start.length)).toEqual(start);
+    expect(start).toEqual(["look", "set_variable", "run_code", "delegate", "propose_plan"]);
+    expect(variable).toEqual([...start, "read_variable", "query_variables"]);
     expect(all.slice(0, variable.length)).toEqual(variable);
-    expect(variable).toEqual(expect.arrayContaining(["list_variables", "read_variable"]));
-    expect(all).toEqual(expect.arrayContaining(["search_variable", "export_variable"]));
+    expect(all.slice(variable.length).toSorted()).toEqual([
+      "delete_variable",
+      "edit_variable",
+      "export_variable",
+      "list_variables",
+      "search_variable",
+    ]);
+  });
+
+  it("are offered to list and delete variables once there are more than the prompt lists", async () => {
+    const chat = new Conversation({});
+    const namesAfter = async (count: number) => {
+      await chat.store.save({ name: `v_${count}`, value: count });
+      const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
+      return turn.calls[0]?.tools?.map(({ name }) => name) ?? [];
+    };
+    for (let count = 1; count < 20; count++)
+      await chat.store.save({ name: `v_${count}`, value: 1 });
+    expect(await namesAfter(20)).toEqual(["set_variable", "read_variable"]);
+    const names = ["list_variables", "delete_variable"];
+    expect(await namesAfter(21)).toEqual(expect.arrayContaining(names));
   });
 
   it("work when they are called, offered or not", async () => {
@@ -66,6 +116,24 @@ describe("the runtime's own tools", () => {
     expect(first?.tools?.map(({ name }) => name)).toEqual(["set_variable"]);
     expect(turn.result.message.parts).toContainEqual(
       expect.objectContaining({ state: "output-available", output: { variables: [] } }),
+    );
+  });
+});
+
+describe("the schema of an agent's tool", () => {
+  const shownOf = async (more: { readonly strict?: true }) => {
+    const { all } = await openToolbox({ look: { ...look, ...more } as ToolSet[string] });
+    const found = (await definitionsOf(all)).find(({ name }) => name === "look");
+    return JSON.stringify(found);
+  };
+
+  it("is sent without what tells a model nothing", async () => {
+    expect(await shownOf({})).not.toMatch(/"(\$schema|additionalProperties)":/);
+  });
+
+  it("keeps what providers require of strict tools", async () => {
+    expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(
+      2,
     );
   });
 });

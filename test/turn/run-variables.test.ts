@@ -42,10 +42,7 @@ describe("variables of a plan's run", () => {
       await store.save({ name: `run_${n}`, value: n, run: "r1" });
     }
     const list = listOf(store);
-    expect(list.slice(0, 2)).toEqual([
-      "(3 older variables are not listed)",
-      "$own_3: number number",
-    ]);
+    expect(list.slice(0, 2)).toEqual(["(3 older variables are not listed)", "$own_3: number"]);
     expect(list.join("\n")).not.toContain("$run_");
     store.endRun("r1");
     expect(listOf(store)).toEqual(list);

@@ -26,7 +26,7 @@ describe("a question to a model in the middle of something", () => {
     expect(textsOf(calls[0])).toEqual([
       expect.stringMatching(/^You are researcher\.\n/),
       "How is it?",
-      "<variables>\n$city: string (4) string\n</variables>",
+      "<variables>\n$city: string (4)\n</variables>",
     ]);
     expect(calls[0]?.tools ?? []).toEqual([]);
   });

@@ -169,7 +169,7 @@ describe("an agent that writes references its own way", () => {
     });
     expect(seen).toEqual([{ a: [1], b: "$x" }]);
     expect(turn.calls[0]?.prompt[0]?.content).toMatch(
-      /^Help\.\n\nFor a result write "\{\{name\}\}"/u,
+      /^Help\.\n\nWrite results as "\{\{name\}\}"/u,
     );
     const told = JSON.stringify([turn.calls[0]?.prompt, turn.calls[0]?.tools]);
     expect(told).not.toMatch(/\$(?!var|schema|\\":)/u);

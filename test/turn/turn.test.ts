@@ -167,10 +167,10 @@ describe("the list of variables", () => {
         [text("Done."), finish()],
       ],
     });
-    expect(lastText(turn, 0)).toBe("<variables>\n$old: number number\n</variables>");
+    expect(lastText(turn, 0)).toBe("<variables>\n$old: number\n</variables>");
     const after = [1, 2].map((call) => lastText(turn, call));
     for (const tail of after) {
-      expect(tail).toMatch(/^<variables>\nIn arguments .*\n\$old: number number\n<\/variables>$/);
+      expect(tail).toMatch(/^<variables>\nIn any argument .*\n\$old: number\n<\/variables>$/);
     }
     for (const call of [0, 1]) {
       const stable = promptOf(turn, call).slice(0, -1);
@@ -195,7 +195,7 @@ describe("the list of variables", () => {
     const turn = await chat.say({ steps: [[text("Hi."), finish()]] });
     const lines = lastText(turn, 0).split("\n");
     const notes = more === 0 ? [] : [`(${more} older variables are not listed)`];
-    const names = Array.from({ length: 20 }, (_, at) => `$v_${count - 20 + at}: number number`);
+    const names = Array.from({ length: 20 }, (_, at) => `$v_${count - 20 + at}: number`);
     expect(lines).toEqual(["<variables>", ...notes, ...names, "</variables>"]);
   });
 });

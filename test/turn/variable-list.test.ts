@@ -23,7 +23,7 @@ function tails({ calls }: Pick<Turn, "calls">): readonly (readonly string[])[] {
   });
 }
 
-const isDetails = (line: string) => line.startsWith("In arguments of any type");
+const isDetails = (line: string) => line.startsWith("In any argument or answer");
 const linesOf = (turn: Pick<Turn, "calls">) =>
   tails(turn).map((lines) => lines.filter((line) => !isDetails(line)));
 const toolsOf = ({ calls }: Pick<Turn, "calls">) =>
@@ -42,7 +42,7 @@ describe("what follows the messages of a call", () => {
   it("explains references from the first handle on, and never stops", async () => {
     const chat = new Conversation({ tools });
     const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
-    expect(tails(first)).toEqual([[], [expect.stringMatching(/^In arguments of any type/)]]);
+    expect(tails(first)).toEqual([[], [expect.stringMatching(/^In any argument or answer/)]]);
     chat.store.delete("large_1");
     chat.history.removeAnswers(undefined);
     const again = await chat.say({ steps: [done], question: null });
@@ -80,8 +80,8 @@ describe("what follows the messages of a call", () => {
       expect(tails(turn)).toEqual([[], []]);
       const [system] = promptOf(turn, 1);
       const said = String(system?.content);
-      expect(said.includes("For a result write")).toBe(instructionStyle !== "none");
-      expect(said.includes("$name[-1]")).toBe(instructionStyle === "full");
+      expect(said.includes("Write results as")).toBe(instructionStyle !== "none");
+      expect(said.includes("$name[-5:]")).toBe(instructionStyle === "full");
     }
   });
 });
@@ -99,7 +99,7 @@ describe("the list of variables", () => {
     };
     return { chat, next };
   }
-  const [a, b] = ["$a: number number", "$b: number number"];
+  const [a, b] = ["$a: number", "$b: number"];
 
   it("is in the order of creation, also if the first was written last", async () => {
     const { chat, next } = await listing();
@@ -126,9 +126,9 @@ describe("the list of variables", () => {
       a,
       b,
       "$a: array (2) number[]",
-      "$c: boolean boolean",
+      "$c: boolean",
       "$b: removed",
-      "$b: string (4) string",
+      "$b: string (4)",
     ]);
     for (const [index, list] of lists.slice(1).entries()) {
       expect(list.slice(0, lists[index]?.length)).toEqual(lists[index]);
@@ -155,7 +155,7 @@ describe("the list of variables", () => {
     const call = (name: string, n: number) => toolCall(name, { n }, { id: "call_0" });
     await chat.say({ steps: [[call("small", 1), asked], done] });
     const turn = await chat.say({ steps: [[call("forge", 1), asked], done] });
-    expect(linesOf(turn).at(-1)).toEqual(["$x: number number"]);
+    expect(linesOf(turn).at(-1)).toEqual(["$x: number"]);
   });
 
   it("is the same after a restart", async () => {

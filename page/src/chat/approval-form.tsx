@@ -1,4 +1,6 @@
 import { useId, useState } from "react";
+import type { VariableDiff } from "../../../src/tool/policy.ts";
+import { ApprovalDiffs } from "./approval-diffs.tsx";
 import type { ToolPart } from "./tool-part.ts";
 
 export type Decide = (decision: {
@@ -33,6 +35,7 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       <pre className="tool-json" role="group" tabIndex={0} aria-label="Input with its values">
         {asked.input ?? JSON.stringify(part.input, null, 2)}
       </pre>
+      <ApprovalDiffs diffs={asked.diffs} />
       <label className="approval-label" htmlFor={field}>
         Reason, if you like
       </label>
@@ -55,13 +58,21 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
   );
 }
 
-function requestIn(descriptor: unknown): { readonly reason: string; readonly input?: string } {
-  const { reason, input } = {
-    ...(descriptor as { reason?: unknown; input?: unknown } | undefined),
+interface Asked {
+  readonly reason: string;
+  readonly input?: string;
+  readonly diffs: readonly VariableDiff[];
+}
+
+function requestIn(descriptor: unknown): Asked {
+  const { reason, input, diffs } = {
+    ...(descriptor as { reason?: unknown; input?: unknown; diffs?: unknown } | undefined),
   };
   return {
     reason: typeof reason === "string" ? reason : "This call runs when you approve it.",
     ...(typeof input === "string" ? { input: pretty(input) } : {}),
+    // The server sends what the type declares.
+    diffs: Array.isArray(diffs) ? (diffs as readonly VariableDiff[]) : [],
   };
 }
 

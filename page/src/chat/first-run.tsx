@@ -22,6 +22,12 @@ const examples: readonly Example[] = [
     agent: "orders",
   },
   {
+    title: "A page of 300 KB",
+    question: "Change the prices on my page, and publish it.",
+    about: "Large text is rewritten by reference. You see how before it goes out.",
+    agent: "pages",
+  },
+  {
     title: "A plan",
     question: "Make a plan: monthly totals of my orders, then a report.",
     about: "Work that is written down first, and runs when you approve it.",

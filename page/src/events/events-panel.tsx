@@ -1,6 +1,6 @@
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { bytesInWords } from "../words.ts";
-import type { Events } from "./use-events.ts";
+import type { Events } from "../../../src/react.ts";
 import "./events-panel.css";
 
 const MAX_SHOWN = 400;

@@ -1,16 +1,18 @@
 import type { UIMessage } from "ai";
-import { useMemo } from "react";
-import { figure } from "../words.ts";
-import { type TurnCost, tokensOf, type Totals, totalsOf, turnCosts } from "./turn-costs.ts";
+import { type ReactNode, useMemo } from "react";
+import { figure, plural } from "../words.ts";
+import { type TurnCost, type Totals, totalsOf, turnCosts } from "./turn-costs.ts";
 import "./meter-panel.css";
 
 interface MeterPanelProps {
+  /** What the next call is sent. */
+  readonly prompt: ReactNode;
   readonly messages: readonly UIMessage[];
   readonly firstParts: ReadonlyMap<string, number>;
 }
 
 /** What passing by reference saves, counted by the server: in all, and turn by turn. */
-export function MeterPanel({ messages, firstParts }: MeterPanelProps) {
+export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
   const turns = useMemo(() => turnCosts(messages, firstParts), [messages, firstParts]);
   if (turns.length === 0) {
     return (
@@ -19,6 +21,7 @@ export function MeterPanel({ messages, firstParts }: MeterPanelProps) {
           After the first answer you see here what the model was sent, and what it would have been
           sent with every value in the prompt.
         </p>
+        {prompt}
       </section>
     );
   }
@@ -26,6 +29,7 @@ export function MeterPanel({ messages, firstParts }: MeterPanelProps) {
   return (
     <section className="meter" aria-label="Meter">
       <Whole totals={totals} />
+      {prompt}
       <h2 className="meter-title">Turn by turn</h2>
       <ol className="meter-turns">
         {turns.map((turn) => (
@@ -33,7 +37,8 @@ export function MeterPanel({ messages, firstParts }: MeterPanelProps) {
         ))}
       </ol>
       <p className="meter-note">
-        Characters are counted by the server, tokens estimated at four characters each.
+        The model's provider reports the tokens sent, the server counts characters. ≈ is an
+        estimate.
       </p>
     </section>
   );
@@ -50,41 +55,43 @@ function Whole({ totals }: { readonly totals: Totals }) {
       </p>
       <p className="meter-lead">
         {isSaved
-          ? "of the characters that the model would have been sent by value"
+          ? "of the prompt that the model would have been sent without references"
           : "of the characters that it passed on were written by the model; results this small it was shown whole"}
       </p>
-      <Bars sent={promptChars} byValue={inlinePromptChars} />
+      <Bars cost={totals} />
+      <NotFitting calls={totals.wouldNotFit} />
       <dl className="meter-facts">
-        <Fact name="Written by the model" value={`${figure(authoredChars)} characters`} />
-        <Fact name="that stood for" value={`${figure(resolvedChars)} characters`} />
+        <Fact name="References written" value={`${figure(authoredChars)} characters`} />
+        <Fact name="Text they replaced" value={`${figure(resolvedChars)} characters`} />
         <Fact name="Rows written" value={figure(rowsWritten)} />
       </dl>
     </>
   );
 }
 
-interface BarsProps {
-  readonly sent: number;
-  readonly byValue: number;
-}
+type PromptCost = Pick<TurnCost, "tokens" | "promptChars" | "inlinePromptChars">;
 
 /** On one scale. */
-function Bars({ sent, byValue }: BarsProps) {
-  const most = Math.max(1, sent, byValue);
+function Bars({ cost }: { readonly cost: PromptCost }) {
+  const { tokens, promptChars, inlinePromptChars } = cost;
+  const most = Math.max(1, tokens.sent, tokens.inline);
+  const sent = { count: tokens.sent, chars: promptChars, isEstimate: !tokens.isReported };
+  const inline = { count: tokens.inline, chars: inlinePromptChars, isEstimate: true };
   const bars = [
-    { word: "Sent", chars: sent, kind: "meter-sent" },
-    { word: "By value", chars: byValue, kind: "meter-by-value" },
+    { word: "Sent", ...sent, kind: "meter-sent" },
+    { word: "Without references", ...inline, kind: "meter-by-value" },
   ];
   return (
     <dl className="meter-bars">
-      {bars.map(({ word, chars, kind }) => (
+      {bars.map(({ word, count, chars, isEstimate, kind }) => (
         <div key={word} className="meter-bar">
           <dt>{word}</dt>
           <dd className="meter-chars">
-            {figure(chars)} <span>≈ {figure(tokensOf(chars))} tokens</span>
+            {isEstimate && "≈ "}
+            {figure(count)} tokens <span>{figure(chars)} characters</span>
           </dd>
           <dd className="meter-track" aria-hidden="true">
-            <span className={kind} style={{ width: `${(chars / most) * 100}%` }} />
+            <span className={kind} style={{ width: `${(count / most) * 100}%` }} />
           </dd>
         </div>
       ))}
@@ -92,12 +99,24 @@ function Bars({ sent, byValue }: BarsProps) {
   );
 }
 
+/** Says why the figures without references are not larger. */
+function NotFitting({ calls }: { readonly calls: number }) {
+  if (calls === 0) return null;
+  return (
+    <p className="meter-note">
+      With the values, {plural(calls, "model call")} would not have fitted into the context window;
+      each counts as a full window.
+    </p>
+  );
+}
+
 function Turn({ turn }: { readonly turn: TurnCost }) {
-  const { question, promptChars, inlinePromptChars, rowsWritten, firstPartMs } = turn;
+  const { question, wouldNotFit, rowsWritten, firstPartMs } = turn;
   return (
     <li className="meter-turn">
       <p className="meter-question">{question}</p>
-      <Bars sent={promptChars} byValue={inlinePromptChars} />
+      <Bars cost={turn} />
+      <NotFitting calls={wouldNotFit} />
       <p className="meter-small">
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}
         {turn.resolvedChars > 0 && (

@@ -9,10 +9,21 @@ export interface TurnCost {
   readonly inlinePromptChars: number;
   readonly authoredChars: number;
   readonly resolvedChars: number;
+  /** Model calls that the values would not have fitted into. */
+  readonly wouldNotFit: number;
+  readonly tokens: PromptTokens;
   readonly rowsWritten: number | undefined;
-  readonly totalTokens: number | undefined;
   /** Until something was to be seen; undefined for what was asked before this page was opened. */
   readonly firstPartMs: number | undefined;
+}
+
+/** The size of prompts in tokens. */
+export interface PromptTokens {
+  readonly sent: number;
+  /** False if the provider has not reported it: then it is estimated. */
+  readonly isReported: boolean;
+  /** What would have been sent without references: always an estimate. */
+  readonly inline: number;
 }
 
 /** One for each answer that says what it has cost, oldest first. */
@@ -29,21 +40,22 @@ export function turnCosts(
         id,
         question: questionOf(messages[index - 1]),
         ...savings,
+        wouldNotFit: savings.wouldNotFit ?? 0,
+        tokens: tokensOf(savings, usage?.inputTokens),
         rowsWritten: cost?.rowsWritten,
-        totalTokens: usage?.totalTokens,
         firstPartMs: firstParts.get(id),
       },
     ];
   });
 }
 
-export interface Totals {
+export type Totals = Pick<TurnCost, "tokens" | "wouldNotFit"> & {
   readonly promptChars: number;
   readonly inlinePromptChars: number;
   readonly authoredChars: number;
   readonly resolvedChars: number;
   readonly rowsWritten: number;
-}
+};
 
 export function totalsOf(turns: readonly TurnCost[]): Totals {
   const sum = (pick: (turn: TurnCost) => number) =>
@@ -53,15 +65,31 @@ export function totalsOf(turns: readonly TurnCost[]): Totals {
     inlinePromptChars: sum((turn) => turn.inlinePromptChars),
     authoredChars: sum((turn) => turn.authoredChars),
     resolvedChars: sum((turn) => turn.resolvedChars),
+    wouldNotFit: sum((turn) => turn.wouldNotFit),
+    tokens: {
+      sent: sum(({ tokens }) => tokens.sent),
+      isReported: turns.every(({ tokens }) => tokens.isReported),
+      inline: sum(({ tokens }) => tokens.inline),
+    },
     rowsWritten: sum((turn) => turn.rowsWritten ?? 0),
   };
 }
 
+/** An estimate where the provider reports nothing: tokenizers differ. */
 const CHARS_PER_TOKEN = 4;
 
-/** An estimate: tokenizers differ. */
-export function tokensOf(chars: number): number {
-  return Math.round(chars / CHARS_PER_TOKEN);
+/** Values count at the rate of the prompt that was sent. */
+export function tokensOf(
+  { promptChars, inlinePromptChars }: Pick<TurnCost, "promptChars" | "inlinePromptChars">,
+  reported: number | undefined,
+): PromptTokens {
+  const sent = reported ?? promptChars / CHARS_PER_TOKEN;
+  const rate = promptChars === 0 ? 1 / CHARS_PER_TOKEN : sent / promptChars;
+  return {
+    sent: Math.round(sent),
+    isReported: reported !== undefined,
+    inline: Math.round(inlinePromptChars * rate),
+  };
 }
 
 function questionOf(message: UIMessage | undefined): string {

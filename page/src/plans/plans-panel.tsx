@@ -1,8 +1,8 @@
 import { useState } from "react";
+import { usePlans } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
-import { useLoaded } from "../variables/use-loaded.ts";
 import { useNow } from "../variables/use-now.ts";
 import { ageWords } from "../variables/words.ts";
 import { markOfPlan, planName } from "./call-state.ts";
@@ -33,7 +33,7 @@ function Panel({ session, revision, selected, onSelect }: PlansPanelProps) {
   return (
     <section className="plans-panel" aria-label="Plans">
       {selected === undefined ? (
-        <PlanList session={session} revision={revision} focused={last} onOpen={onSelect} />
+        <PlanList session={session} focused={last} onOpen={onSelect} />
       ) : (
         <PlanView
           key={selected}
@@ -50,20 +50,19 @@ function Panel({ session, revision, selected, onSelect }: PlansPanelProps) {
   );
 }
 
-interface PlanListProps extends Pick<PlansPanelProps, "session" | "revision"> {
+interface PlanListProps extends Pick<PlansPanelProps, "session"> {
   /** Where the focus is when the list comes up. */
   readonly focused: string | undefined;
   readonly onOpen: (plan: string) => void;
 }
 
-function PlanList({ session, revision, focused, onOpen }: PlanListProps) {
-  const { plans } = session.client.conversation(session.conversation);
-  const { value, error } = useLoaded(() => plans.list(), revision);
+function PlanList({ session, focused, onOpen }: PlanListProps) {
+  const { plans, error } = usePlans(session.client.conversation(session.conversation));
   const now = useNow(10_000);
   if (error !== undefined) {
     return <Problem error={error} />;
   }
-  if (value?.plans.length === 0) {
+  if (plans?.length === 0) {
     return (
       <p className="variables-empty">
         Work that is written down before it runs is shown here, to be looked at and approved. Ask
@@ -73,7 +72,7 @@ function PlanList({ session, revision, focused, onOpen }: PlanListProps) {
   }
   return (
     <ul className="plans-list">
-      {value?.plans.toReversed().map((plan) => (
+      {plans?.toReversed().map((plan) => (
         <li key={plan.id}>
           <button
             type="button"

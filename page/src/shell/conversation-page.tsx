@@ -5,9 +5,8 @@ import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
-import { type Events, useEvents } from "../events/use-events.ts";
+import { type Events, useEvents, useVariables } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
-import { useVariableInfos } from "../use-variable-infos.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import type { AgentChoice } from "./header.tsx";
 import { SideContent } from "./side-content.tsx";
@@ -63,6 +62,7 @@ export function ConversationPage(props: ConversationPageProps) {
             <SideContent
               tab={side}
               exists={exists}
+              agent={props.agent}
               revision={revision}
               selected={tabs.variable}
               setSelected={tabs.setVariable}
@@ -92,13 +92,15 @@ function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPag
   useEffect(() => {
     if (hasAnswer) change();
   }, [hasAnswer, change]);
-  const events = useEvents(session, exists);
+  const conversation = exists ? session.client.conversation(session.conversation) : undefined;
+  const events = useEvents(conversation);
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
     if (newest !== undefined) change();
   }, [newest, change]);
   useOthers(events, chatting);
-  const variables = useVariableInfos(session, revision, exists);
+  const listed = useVariables(conversation);
+  const variables = useMemo(() => new Map(listed.map((info) => [info.name, info])), [listed]);
   const written = useWritten(session, revision, hasAnswer && !chatting.isBusy);
   return { chatting, revision, exists, events, variables, written };
 }

@@ -1,8 +1,9 @@
 import type { Chatting } from "../chat/use-chatting.ts";
 import { useConversation } from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
-import type { Events } from "../events/use-events.ts";
+import type { Events } from "../../../src/react.ts";
 import { MeterPanel } from "../meter/meter-panel.tsx";
+import { SentPrompt } from "../meter/sent-prompt.tsx";
 import { PlansPanel } from "../plans/plans-panel.tsx";
 import { VariablesPanel } from "../variables/variables-panel.tsx";
 import type { SideTab } from "./side.tsx";
@@ -10,6 +11,7 @@ import type { SideTab } from "./side.tsx";
 interface SideContentProps {
   readonly tab: SideTab;
   readonly exists: boolean;
+  readonly agent: string | undefined;
   readonly revision: number;
   readonly selected: string | undefined;
   readonly setSelected: (name: string | undefined) => void;
@@ -22,6 +24,7 @@ interface SideContentProps {
 
 export function SideContent(props: SideContentProps) {
   const { tab, exists, revision, selected, setSelected, plan, setPlan, events, chatting } = props;
+  const { agent } = props;
   const { session, openVariable } = useConversation();
   switch (tab) {
     case "variables":
@@ -42,6 +45,16 @@ export function SideContent(props: SideContentProps) {
     case "events":
       return <EventsPanel events={events} openVariable={openVariable} />;
     default:
-      return <MeterPanel messages={chatting.messages} firstParts={chatting.firstParts} />;
+      return (
+        <MeterPanel
+          messages={chatting.messages}
+          firstParts={chatting.firstParts}
+          prompt={
+            agent !== undefined && (
+              <SentPrompt session={session} agent={agent} exists={exists} revision={revision} />
+            )
+          }
+        />
+      );
   }
 }

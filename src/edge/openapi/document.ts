@@ -61,7 +61,8 @@ class Describer {
     const [, resource, , part = ""] = path.split("/");
     const tag = resource === "conversations" ? (TAGS[part] ?? resource) : "worker";
     // Tickets are for paths below a conversation.
-    const keys = method === "GET" && part !== "" ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
+    const takesTicket = method === "GET" && resource === "conversations" && part !== "";
+    const keys = takesTicket ? [{ key: [] }, { ticket: [] }] : [{ key: [] }];
     const pathParameters = [...path.matchAll(/:(\w+)/g)].map(([, name = ""]): OpenApiParameter => ({
       name,
       in: "path",

@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
+import { promptStages } from "../../tool/runtime-tool.ts";
 import { anyJson } from "../../tool/tool-input.ts";
-import { variableShape } from "../http/parameters.ts";
+import { variableShape } from "../../tool/variable-shape.ts";
 
 /**
  * Schemas of the responses, under their names in the document. They validate nothing at run time; tests check
@@ -20,6 +21,32 @@ export const health = z.strictObject({ ok: z.literal(true), version: text });
 
 export const agents = z.strictObject({
   agents: z.array(z.strictObject({ name: text, description: text })),
+});
+
+const sized = z.strictObject({ text, chars: count });
+
+export const prompt = z.strictObject({
+  agent: text,
+  instructions: sized.describe("With what Byref adds"),
+  tools: z.array(
+    z.strictObject({
+      name: text,
+      description: text.optional(),
+      inputSchema: z.record(z.string(), z.unknown()).optional(),
+      chars: count,
+      offeredFrom: z.enum(promptStages).optional().describe("Absent for the agent's own tools"),
+      sent: z.boolean(),
+    }),
+  ),
+  toolChars: count.describe("Of the tools that are sent, as one JSON array"),
+  messages: z.array(z.strictObject({ role: text, chars: count })),
+  guide: sized
+    .extend({ sent: z.boolean() })
+    .optional()
+    .describe("Sent from the first handle or guarded variable on"),
+  tail: sized.optional().describe("The last message: the guide once sent, and the variables"),
+  sentChars: count.describe("Instructions, tools and messages"),
+  laterChars: count.describe("The tools and the guide that are not sent yet"),
 });
 
 const status = z

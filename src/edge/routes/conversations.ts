@@ -77,7 +77,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
     ({ query, headers, request }, { context }) => {
       const after = headers["Last-Event-ID"] ?? query.after ?? 0;
       const list = (page: { readonly after: number; readonly limit: number }) =>
-        context.data?.events.list(page) ?? { events: [] };
+        context.listEvents(page);
       const accept = request.headers.get("accept");
       if (preferred(accept, ["application/json", "text/event-stream"]) === "application/json") {
         return Response.json(list({ after, limit: query.limit }));

@@ -6,13 +6,14 @@ import { wholeReference } from "../../reference/reference.ts";
 import { RECORDS_TYPE } from "../../store/bytes/content.ts";
 import { Labels } from "../../store/labels.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { fileContent } from "../../tool/files.ts";
+import { markdown } from "../../tool/files.ts";
 import type { QueryEngine } from "../../tool/query/query-engine.ts";
-import { type QueryAccess, runQuery } from "../../tool/query/run-query.ts";
+import { type QueryAccess, type QueryResult, runQuery } from "../../tool/query/run-query.ts";
 import { ScopedStore } from "../../tool/scoped-store.ts";
 import { digestOf } from "../../tool/tool-input.ts";
 import { anyValueAt } from "../../tool/variables/sequence.ts";
 import { targetIn, usable } from "../../tool/variables/variable-target.ts";
+import { csvText } from "../../value/csv-text.ts";
 import { type Json, parsedJson } from "../../value/json.ts";
 import type { Api, ConversationParts } from "../conversation-parts.ts";
 import type { ConversationContext, QueryParts } from "../conversation-context.ts";
@@ -22,6 +23,7 @@ import { preferred } from "../http/request-headers.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { ConversationTables } from "../tables/conversation-tables.ts";
 import { etagOf } from "../variables/etags.ts";
+import { written } from "../variables/serve-value.ts";
 
 /** `POST …/query`. */
 const queryBody = z.strictObject({
@@ -59,8 +61,8 @@ const query: Endpoint<ConversationParts> = endpoint(
     if (saveAs !== undefined) {
       return saved(context, { id, name: saveAs, labels, value: parsedJson(result.records) });
     }
-    await context.settle();
-    return served(result.records, request.headers.get("accept"));
+    context.settleSoon();
+    return served(result, request.headers.get("accept"));
   },
 );
 
@@ -123,22 +125,17 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
   return Response.json(info, { status: isNew ? 201 : 200, headers });
 }
 
-function served(text: string, accept: string | null): Response {
+function served({ records: text, columns }: QueryResult, accept: string | null): Response {
   const type = preferred(accept, OFFERS);
   const headers = {
     "content-type": type.startsWith("text/") ? `${type}; charset=utf-8` : type,
     vary: "accept",
   };
-  return new Response(bodyOf(text, type), { headers });
-}
-
-function bodyOf(text: string, type: (typeof OFFERS)[number]): string {
-  if (type === "application/json") return text;
+  if (type === "application/json") return new Response(text, { headers });
   // A query returns an array of objects.
   const value = parsedJson(text) as readonly Json[];
-  if (type === RECORDS_TYPE) return value.map((record) => `${JSON.stringify(record)}\n`).join("");
-  const content = fileContent(value, type === CSV ? "csv" : "md");
-  return "text" in content ? content.text : "";
+  if (type === CSV) return new Response(csvText(value, columns), { headers });
+  return new Response(type === MARKDOWN ? markdown(value) : written(value, type), { headers });
 }
 
 /** SQL over variables: the tool `query_variables`, and its endpoint. Needs the binding `TABLES`. */

@@ -1,7 +1,7 @@
 import * as limits from "../../limits.ts";
 import type { QueryEngine } from "../../tool/query/query-engine.ts";
-import { queryTool, type RanQuery } from "../../tool/query/query-tool.ts";
-import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import type { RanQuery } from "../../tool/query/query-tool.ts";
+import { type QueryTools, queryTools } from "../../tool/query/query-tools.ts";
 import type { WrapOptions } from "../../tool/wrapped-tool.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
@@ -26,10 +26,10 @@ export class ConversationTables implements ConversationQueries {
     if (this.engine !== undefined) context.deletion.onMarked(() => this.#drop());
   }
 
-  toolFor(wrap: WrapOptions): RuntimeTool | undefined {
+  toolsFor(wrap: WrapOptions): QueryTools | undefined {
     const { engine } = this;
     if (engine === undefined) return undefined;
-    return queryTool({ engine, wrap, onQuery: (query) => this.log(query) });
+    return queryTools({ engine, wrap, onQuery: (query) => this.log(query) });
   }
 
   log(query: RanQuery): void {

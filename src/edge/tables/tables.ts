@@ -27,13 +27,13 @@ export class TablesObject extends DurableObject implements QueryEngine {
     this.#engine = new SqlQueryEngine(databaseIn(state.storage));
   }
 
-  run(query: EngineQuery): Promise<EngineAnswer> {
+  async run(query: EngineQuery): Promise<EngineAnswer> {
     this.#usedMs = Date.now();
+    if (query.tables.length > 0) await this.#setAlarm();
     return this.#engine.run(query);
   }
 
-  async begin(): Promise<number> {
-    await this.#setAlarm();
+  begin(): Promise<number> {
     return this.#engine.begin();
   }
 

@@ -1,12 +1,13 @@
-import { compact } from "../../value/json.ts";
-import { ByrefError, codeOf, publicMessageOf } from "../../errors.ts";
+import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { toBase64 } from "../../value/base64.ts";
+import { dataLines, variableLines, writable } from "../../tool/transfer/export-variables.ts";
+import { transferLines } from "../../tool/transfer/transfer-lines.ts";
+import { TRANSFER_VERSION } from "../../tool/transfer/variable-records.ts";
 import type { ConversationData } from "../conversation-data.ts";
+import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { plansOf } from "../plans/plans-of.ts";
 import type { TransferFiles } from "./transfer-files.ts";
-import { TRANSFER_VERSION, type TransferOf, type TransferRecord } from "./transfer-format.ts";
-import { transferLines } from "./transfer-lines.ts";
+import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 
 export interface ExportOptions {
   /** Undefined when the conversation was deleted. */
@@ -23,11 +24,7 @@ export interface ExportOptions {
  * `conflict`. A running turn is exported without its answer.
  */
 export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
-  return transferLines(recordsOf(options), (error) => ({
-    type: "error",
-    code: codeOf(error),
-    message: publicMessageOf(error),
-  }));
+  return transferLines(recordsOf(options), new Sha256Stream());
 }
 
 async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<TransferRecord> {
@@ -42,7 +39,7 @@ async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<Tr
     title: source.givenTitle ?? null,
     createdAt,
   };
-  for (const records of [messages, variables, names, plans, turn, events]) {
+  for (const records of [messages, variables, plans, turn, events]) {
     for await (const record of records(source)) {
       yield record;
       guard.unchanged();
@@ -91,69 +88,8 @@ function* messages({ history }: ConversationData): Generator<TransferRecord> {
   }
 }
 
-async function* variables({ store }: ConversationData): AsyncGenerator<TransferRecord> {
-  for (const name of store.transfer.names()) {
-    const opened = store.transfer.open(name);
-    if (opened === undefined) continue;
-    try {
-      const { info, run, inputDigest } = opened;
-      yield {
-        type: "variable",
-        info: writable<TransferOf<"variable">["info"]>(info),
-        ...compact({ run, inputDigest }),
-      };
-      // A secret is exported without its value.
-      if (info.visibility !== "secret") yield* dataOf(info.bytes, opened);
-    } finally {
-      opened.close();
-    }
-    if (opened.info.visibility !== "secret") yield* versions(store, name);
-  }
-}
-
-async function* versions(
-  store: ConversationData["store"],
-  name: string,
-): AsyncGenerator<TransferRecord> {
-  const all = store.transfer.versions(name);
-  try {
-    for (const { info, undone, read } of all) {
-      const written = writable<TransferOf<"version">["info"]>(info);
-      yield { type: "version", info: written, ...compact({ undone }) };
-      yield* dataOf(info.bytes, { read });
-    }
-  } finally {
-    for (const one of all) one.close();
-  }
-}
-
-interface Readable {
-  read(from: number, to: number): Uint8Array | Promise<Uint8Array>;
-}
-
-async function* dataOf(bytes: number, source: Readable): AsyncGenerator<TransferRecord> {
-  const step = limits.transferDataBytes;
-  // One read of the bucket serves several lines.
-  const readStep = step * LINES_PER_READ;
-  for (let from = 0; from < bytes; from += readStep) {
-    const read = await source.read(from, Math.min(from + readStep, bytes));
-    for (let at = 0; at < read.length; at += step) {
-      yield { type: "data", base64: toBase64(read.subarray(at, at + step)) };
-    }
-  }
-}
-
-const LINES_PER_READ = 10;
-
-function* names({ store }: ConversationData): Generator<TransferRecord> {
-  const { tombstones, numbers } = store.transfer.nameRecords();
-  for (const tombstone of tombstones) {
-    yield {
-      type: "tombstone",
-      tombstone: writable<TransferOf<"tombstone">["tombstone"]>(tombstone),
-    };
-  }
-  yield { type: "numbers", numbers: { ...numbers } };
+function variables({ store }: ConversationData): AsyncGenerator<TransferRecord> {
+  return variableLines(store);
 }
 
 function* plans(data: ConversationData): Generator<TransferRecord> {
@@ -193,14 +129,6 @@ async function* filesOf(files: TransferFiles): AsyncGenerator<TransferRecord> {
     const file = await files.open(path);
     if (file === undefined) continue;
     yield file.record;
-    yield* dataOf(file.record.bytes, file);
+    yield* dataLines(file.record.bytes, file);
   }
-}
-
-/**
- * Casts from read-only types to those of the format. Neither is written to, and the reader rejects invalid
- * records.
- */
-function writable<Record>(value: unknown): Record {
-  return value as Record;
 }

@@ -1,21 +1,19 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
-import { tombstoneOf } from "../../store/metadata.ts";
-import type { VariableRecord, VersionRecord } from "../../store/variable-store.ts";
-import type { Tombstone } from "../../store/variable.ts";
+import { VariablesImport } from "../../tool/transfer/import-variables.ts";
+import { badImport, type TakenLine, TransferReader } from "../../tool/transfer/transfer-lines.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { isToolPart } from "../../turn/history/tool-part.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { spentBefore } from "../../turn/spend/spend.ts";
-import { fromBase64 } from "../../value/base64.ts";
 import type { ConversationData } from "../conversation-data.ts";
+import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { failRun, plansOf } from "../plans/plans-of.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
-import type { TransferOf, TransferRecord } from "./transfer-format.ts";
-import { badImport, TransferReader } from "./transfer-lines.ts";
+import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 
 export interface ImportOptions {
   /** The data of a new, empty conversation. */
@@ -35,7 +33,10 @@ export async function importInto(
   options: ImportOptions,
   body: ReadableStream<Uint8Array>,
 ): Promise<void> {
-  const reader = new TransferReader(body);
+  const reader = new TransferReader<OwnRecord>(body, {
+    schema: transferRecord,
+    digest: new Sha256Stream(),
+  });
   try {
     await new Import(options, reader).run();
   } finally {
@@ -47,46 +48,32 @@ class Import {
   readonly #data: ConversationData;
   readonly #files: TransferFiles | undefined;
   readonly #id: string;
-  readonly #reader: TransferReader;
-  readonly #tombstones: Tombstone[] = [];
-  #numbers: Readonly<Record<string, number>> = {};
+  readonly #reader: TransferReader<OwnRecord>;
+  readonly #variables: VariablesImport;
   #formerId = "";
   #writtenFiles = 0;
 
-  constructor({ data, files, id }: ImportOptions, reader: TransferReader) {
+  constructor({ data, files, id }: ImportOptions, reader: TransferReader<OwnRecord>) {
     this.#data = data;
     this.#files = files;
     this.#id = id;
     this.#reader = reader;
+    this.#variables = new VariablesImport(data.store, reader);
   }
 
   async run(): Promise<void> {
-    for (;;) {
-      const record = await this.#reader.next();
-      if (record.type === "end") break;
-      await this.#take(record);
-    }
-    const tombstones = this.#tombstones;
-    this.#data.store.transfer.restoreNames({ tombstones, numbers: this.#numbers });
+    await this.#reader.each((record) => this.#take(record));
+    this.#variables.end();
     await cancelWaitingRuns(this.#data);
   }
 
   // The casts below remove the schemas' statement that absent fields may be undefined.
-  async #take(record: TransferRecord): Promise<void> {
+  async #take(record: TakenLine<OwnRecord>): Promise<void> {
     switch (record.type) {
       case "byref":
         return this.#begin(record);
       case "message":
         return this.#takeMessage(record.message as StoredMessage);
-      case "variable":
-        return this.#takeVariable(record as VariableRecord & TransferOf<"variable">);
-      case "version":
-        return this.#takeVersion(record as VersionRecord & TransferOf<"version">);
-      case "tombstone":
-        return this.#addTombstone(record.tombstone as Tombstone);
-      case "numbers":
-        this.#numbers = record.numbers;
-        return;
       case "file":
         return this.#takeFile(record);
       case "plan":
@@ -98,7 +85,7 @@ class Import {
       case "events":
         return this.#data.events.restore(record.events as unknown as ConversationEvent[]);
       default:
-        throw badImport(`A record of type ${record.type} is not allowed here.`);
+        return this.#variables.take(record);
     }
   }
 
@@ -118,33 +105,6 @@ class Import {
     this.#data.history.add(withoutApprovals({ ...message, parts }));
   }
 
-  async #takeVariable(record: VariableRecord & TransferOf<"variable">): Promise<void> {
-    const { visibility, bytes, mediaType } = record.info;
-    if (visibility === "secret") {
-      const { inputDigest } = record;
-      const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
-      return this.#addTombstone(tombstoneOf(record.info, eviction));
-    }
-    const { store } = this.#data;
-    const content = await store.receive(this.#bytes(bytes), mediaType);
-    await store.transfer.restore(record, content);
-  }
-
-  async #takeVersion(record: VersionRecord & TransferOf<"version">): Promise<void> {
-    const { bytes, mediaType } = record.info;
-    const { store } = this.#data;
-    const content = await store.receive(this.#bytes(bytes), mediaType);
-    await store.transfer.restoreVersion(record, content);
-  }
-
-  #addTombstone(tombstone: Tombstone): void {
-    this.#tombstones.push(tombstone);
-    const actual = this.#tombstones.length;
-    const maximum = limits.maxTombstones;
-    // Each secret adds a tombstone, so the oldest are dropped.
-    if (actual > maximum) this.#tombstones.shift();
-  }
-
   async #takeFile(record: TransferOf<"file">): Promise<void> {
     if (this.#files === undefined) throw badImport("It contains files, and no bucket is bound.");
     requireFew(++this.#writtenFiles);
@@ -153,7 +113,7 @@ class Import {
       const advice = "No file is as long.";
       throw limitExceeded("maxValueBytes", { maximum, actual: record.bytes, advice });
     }
-    await this.#files.write(record, this.#bytes(record.bytes));
+    await this.#files.write(record, this.#variables.bytes(record.bytes));
   }
 
   #takePlan(plan: PlanRecord): void {
@@ -179,36 +139,10 @@ class Import {
     const ended = { ...withoutWaiting(head), isOpen: false, conversation: this.#id };
     this.#data.journal.begin(ended, "");
   }
-
-  /** A stream of exactly `length` bytes from the records that follow. */
-  #bytes(length: number): ReadableStream<Uint8Array> {
-    let left = length;
-    return new ReadableStream<Uint8Array>(
-      {
-        pull: async (controller) => {
-          if (left === 0) return controller.close();
-          const bytes = dataIn(await this.#reader.next());
-          left -= bytes.length;
-          if (bytes.length === 0 || left < 0) throw badImport("A value's size does not match.");
-          controller.enqueue(bytes);
-        },
-      },
-      { highWaterMark: 0 },
-    );
-  }
 }
 
 function variablesOf(id: string): string {
   return `/conversations/${id}/variables/`;
-}
-
-function dataIn(record: TransferRecord): Uint8Array {
-  if (record.type !== "data") throw badImport("A value is incomplete.");
-  try {
-    return fromBase64(record.base64);
-  } catch {
-    throw badImport("A value is not in base64.");
-  }
 }
 
 /**

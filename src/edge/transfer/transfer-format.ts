@@ -1,38 +1,16 @@
 import * as z from "zod";
 import { promptStages } from "../../tool/runtime-tool.ts";
 import { anyJson } from "../../tool/tool-input.ts";
-import * as limits from "../../limits.ts";
-import type { MovedInfo } from "../../store/variable.ts";
-import { variableShape } from "../http/parameters.ts";
+import {
+  fields,
+  type FrameLine,
+  labels,
+  variableRecords,
+} from "../../tool/transfer/variable-records.ts";
 
-/**
- * A conversation as a file: NDJSON, one record a line. The first is the header; the last has the count and
- * digest of those before it. Bytes follow the record that they belong to, as `data` in base64.
- */
-export const TRANSFER_VERSION = 1;
-
-const text = z.string();
-const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
-const count = z.int().min(0);
-const name = text.min(1).max(255);
-const names = z.array(text);
+const { text, time, count, name, names } = fields;
 // Values that are only shown, never interpreted.
 const any = z.looseObject({});
-
-const labels = {
-  visibility: z.enum(["model", "sealed", "secret"]),
-  sources: z.array(name).max(1_000),
-  trusted: z.boolean(),
-  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
-};
-
-const header = z.object({
-  type: z.literal("byref"),
-  version: z.literal(TRANSFER_VERSION),
-  id: text.regex(/^[\w.-]{1,128}$/u),
-  title: text.max(limits.maxTitleChars).nullable(),
-  createdAt: time,
-});
 
 /** Required text fields by a part's type. Types of tools and data begin with `tool-` and `data-`. */
 const partFields: ReadonlyMap<string, readonly string[]> = new Map([
@@ -62,6 +40,7 @@ const part = z.looseObject({ type: text }).refine((given) => {
 
 const prompt = z.object({
   stage: z.enum(promptStages),
+  hasHandle: z.literal(true).optional(),
   lines: z.array(z.tuple([name, count, text])).optional(),
 });
 
@@ -79,24 +58,6 @@ const message = z.looseObject({
   agent: text.optional(),
   finishReason: text.optional(),
   createdAt: time,
-});
-
-const call = { name, tool: text.optional(), input: anyJson.optional() };
-
-const order = z.int().min(1);
-const boolean = z.boolean();
-const schemas = { name, text, names: labels.sources, json: anyJson, count, order, boolean, time };
-// The table of fields defines the shape and the type.
-const info = z.object(
-  variableShape(schemas, ({ isMoved }) => isMoved === true),
-) as unknown as z.ZodType<MovedInfo>;
-
-const tombstone = z.object({
-  ...call,
-  version: z.int().min(1),
-  inputDigest: text.optional(),
-  evictedAt: time,
-  reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
 });
 
 const plan = z.looseObject({
@@ -167,20 +128,10 @@ const turn = z.object({
 
 const event = z.looseObject({ id: z.int().min(1), at: time, type: name });
 
+/** A conversation as a file: its variables, and what else it has. */
 export const transferRecord = z.discriminatedUnion("type", [
-  header,
+  ...variableRecords,
   z.object({ type: z.literal("message"), message }),
-  z.object({
-    type: z.literal("variable"),
-    info,
-    run: name.optional(),
-    inputDigest: text.optional(),
-  }),
-  // An earlier version of the variable before it.
-  z.object({ type: z.literal("version"), info, undone: z.literal(true).optional() }),
-  z.object({ type: z.literal("data"), base64: text }),
-  z.object({ type: z.literal("tombstone"), tombstone }),
-  z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),
   z.object({
     type: z.literal("file"),
     path: text,
@@ -193,11 +144,11 @@ export const transferRecord = z.discriminatedUnion("type", [
   z.object({ type: z.literal("run"), record: run, input: anyJson, state: anyJson.optional() }),
   z.object({ type: z.literal("turn"), head: turn }),
   z.object({ type: z.literal("events"), events: z.array(event) }),
-  z.object({ type: z.literal("error"), code: text, message: text }),
-  z.object({ type: z.literal("end"), records: count, sha256: text }),
 ]);
 
 export type TransferRecord = z.infer<typeof transferRecord>;
+/** The records of a file without its frame. */
+export type OwnRecord = Exclude<TransferRecord, FrameLine>;
 export type TransferOf<Type extends TransferRecord["type"]> = Extract<
   TransferRecord,
   { readonly type: Type }

@@ -3,13 +3,15 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
+import { badImport, TransferReader } from "../../tool/transfer/transfer-lines.ts";
+import { Sha256Stream } from "../platform/sha256-stream.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData, Retention } from "../conversation-data.ts";
 import { putValue } from "../variables/put-variable.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
-import { badImport, TransferReader } from "./transfer-lines.ts";
+import { transferRecord } from "./transfer-format.ts";
 
 /** Exports the conversation. Throws `conversation_not_found`. */
 export function exportTo(context: ConversationContext, id: string): Response {
@@ -65,7 +67,10 @@ export async function storePart(
 export async function partsFile({ sql, data }: ConversationContext): Promise<Response> {
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
-  const reader = new TransferReader(streamOf(bytesOf(data, of)));
+  const reader = new TransferReader(streamOf(bytesOf(data, of)), {
+    schema: transferRecord,
+    digest: new Sha256Stream(),
+  });
   const header = await reader.next();
   await reader.close();
   if (header.type !== "byref") throw badImport("Line 1 is no header.");

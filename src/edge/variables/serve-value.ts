@@ -173,7 +173,8 @@ function missing(name: string): ByrefError {
   return new ByrefError("variable_not_found", `There is no variable ${name}.`);
 }
 
-function written(value: Json, mediaType: string): string {
+/** Writes a value as text, JSON or NDJSON. */
+export function written(value: Json, mediaType: string): string {
   if (mediaType === TEXT_TYPE && typeof value === "string") return value;
   if (mediaType !== RECORDS_TYPE || !isJsonArray(value)) return JSON.stringify(value);
   return value.map((record) => `${JSON.stringify(record)}\n`).join("");

@@ -41,8 +41,7 @@ const NAME = "run_code";
 const SAVING_MS = 5_000;
 
 const DESCRIPTION =
-  "Run JavaScript, an async function's body, on variables, which are in scope by name. Saves what it " +
-  "returns, and vars.x = … as x. tools.name({…}) calls a tool.";
+  "Run JavaScript with variables in scope; return or vars.x = … saves, await tools.x({…}) calls x.";
 
 const inputSchema = z.object({
   code: z.string().min(1).max(limits.maxCodeChars),

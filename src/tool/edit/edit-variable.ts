@@ -2,69 +2,95 @@ import * as z from "zod";
 import { ByrefError, codeOf, type ErrorCode } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { compact, type Json } from "../../value/json.ts";
+import { compact, isObject, type Json } from "../../value/json.ts";
 import type { Diff } from "../../value/line-diff.ts";
 import { failureFlags, failureReport, hidesFailure } from "../policy.ts";
 import { change, type Prepare } from "../prepared-save.ts";
-import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import {
+  type RuntimeResult,
+  type RuntimeTool,
+  runtimeTool,
+  type RuntimeToolContext,
+} from "../runtime-tool.ts";
 import { guardedView } from "../tool-output.ts";
 import { keptInput, requireWritable, savingGuarded } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
 import { editedValue } from "./edited-value.ts";
-import { type Edit, editsIn, resolvedEdits } from "./resolved-edits.ts";
+import { type Edit, editsIn, type RecordEdits, resolvedEdits } from "./resolved-edits.ts";
 
 const NAME = "edit_variable";
 
-const inputSchema = z.object({
-  name: z.string(),
-  edits: z
-    .unknown()
-    .describe(
-      'Text: [{find, replace, all?}], find exact and once unless all. JSON: a JSON Patch. Or "undo"',
-    ),
-  saveAs: z.string().optional(),
-});
+const TEXT = "Text: [{find, replace, all?}]. JSON: a JSON Patch.";
+const RECORDS = " Records: [{where, set}], where in SQL.";
 
-type Input = z.infer<typeof inputSchema>;
+const inputSchema = (edits: string) =>
+  z.object({
+    name: z.string(),
+    edits: z.unknown().describe(`${edits} Or "undo"`),
+    saveAs: z.string().optional(),
+  });
 
-/** Changes a variable in place, or saves the changed value under another name. */
-export const editVariable = runtimeTool({
-  name: NAME,
-  description: "Change parts of a variable; shows a diff.",
-  inputSchema,
-  offeredFrom: "text",
-  writes: ["name", "saveAs"],
-  async execute(input, context) {
-    const { store, labels, hidesUntrusted, call } = context;
-    const from = targetIn(input.name);
-    const info = readable(store, from.name);
-    const place = input.saveAs === undefined ? from : targetIn(input.saveAs);
-    requireWritable(context, place);
-    labels.add(from.name);
-    const edits = editsIn(input.edits);
-    if (edits === "undo") return { output: undo(from, input, context) };
-    const { value, diff, flags = {} } = await made(from, { ...input, edits }, context);
-    const isHidden = labels.isGuarded || (hidesUntrusted && !info.trusted);
-    const shownDiff = isHidden ? undefined : diff;
-    const isInPlace = input.saveAs === undefined;
-    const write = {
-      ...place,
-      value,
-      toolCallId: call.toolCallId,
-      keepsMetadata: isInPlace,
-      keepsVersion: true,
-      // Repeating an edit in place does not restore the variable.
-      ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
-      ...labels.ofResult(NAME),
-      ...flags,
-    };
-    const save = savingGuarded(context, write, (saved) => shown(saved, shownDiff));
-    return {
-      output: isInPlace ? unlessChanged(save, info, context) : save,
-      untrusted: !info.trusted && shownDiff !== undefined,
-    };
-  },
-});
+type Input = z.infer<ReturnType<typeof inputSchema>>;
+
+/** Changes a variable in place, or saves the changed value under another name. Edits of records need `records`. */
+export function editVariable(records?: RecordEdits): RuntimeTool {
+  return runtimeTool({
+    name: NAME,
+    description: "Change parts of a variable.",
+    inputSchema: inputSchema(records === undefined ? TEXT : TEXT + RECORDS),
+    offeredFrom: "text",
+    unlisted: ["saveAs"],
+    writes: ["name", "saveAs"],
+    reads: ({ edits }, syntaxes) =>
+      conditionsIn(edits).flatMap((where) => records?.tablesIn(where, syntaxes) ?? []),
+    execute: (input, context) => edit(input, context, records),
+  });
+}
+
+/** Returns the conditions of edits that may not be valid. */
+function conditionsIn(edits: unknown): readonly string[] {
+  const all: readonly unknown[] = Array.isArray(edits) ? edits : [edits];
+  return all.flatMap((one) =>
+    isObject(one) && typeof one["where"] === "string" ? one["where"] : [],
+  );
+}
+
+async function edit(
+  input: Input,
+  context: Context,
+  records: RecordEdits | undefined,
+): Promise<RuntimeResult> {
+  const { store, labels, hidesUntrusted, call } = context;
+  const from = targetIn(input.name);
+  const info = readable(store, from.name);
+  const place = input.saveAs === undefined ? from : targetIn(input.saveAs);
+  requireWritable(context, place);
+  labels.add(from.name);
+  const edits = editsIn(input.edits);
+  if (edits === "undo") return { output: undo(from, input, context) };
+  const { value, diff, flags = {} } = await made(from, { ...input, edits, records }, context);
+  // The difference contains what was put in.
+  const isUntrusted = labels.hasUntrusted;
+  const isHidden = labels.isGuarded || (hidesUntrusted && isUntrusted);
+  const shownDiff = isHidden ? undefined : diff;
+  const isInPlace = input.saveAs === undefined;
+  const write = {
+    ...place,
+    value,
+    toolCallId: call.toolCallId,
+    keepsMetadata: isInPlace,
+    keepsVersion: true,
+    // Repeating an edit in place does not restore the variable.
+    ...(isInPlace ? {} : { tool: NAME, ...keptInput(input) }),
+    ...labels.ofResult(NAME),
+    ...flags,
+  };
+  const save = savingGuarded(context, write, (saved) => shown(saved, shownDiff));
+  return {
+    output: isInPlace ? unlessChanged(save, info, context) : save,
+    untrusted: isUntrusted && shownDiff !== undefined,
+  };
+}
 
 /** Restores the version before the last change. */
 function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Prepare<Json> {
@@ -87,15 +113,21 @@ interface Made {
   readonly flags?: ReturnType<typeof failureFlags>;
 }
 
+interface Making {
+  readonly edits: readonly Edit[];
+  readonly saveAs?: string | undefined;
+  readonly records: RecordEdits | undefined;
+}
+
 async function made(
   from: Target,
-  input: { readonly edits: readonly Edit[]; readonly saveAs?: string | undefined },
+  { edits, saveAs, records }: Making,
   context: Context,
 ): Promise<Made> {
   const { store, labels, call } = context;
-  const { saveAs } = input;
   try {
-    const resolved = await resolvedEdits(input.edits, context).catch((error: unknown) => {
+    const editing = { context, target: from, records };
+    const resolved = await resolvedEdits(edits, editing).catch((error: unknown) => {
       requireSaveAs(context, saveAs);
       throw error;
     });

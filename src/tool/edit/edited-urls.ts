@@ -17,20 +17,24 @@ export class EditedUrls {
   #chars = 0;
 
   add({ kind, text }: Segment): void {
-    if (this.#chars > MAX_CHARS) return;
+    if (this.#chars > MAX_CHARS) return this.#forget();
     if (kind !== "same") {
-      this.#open ??= { old: this.#before, made: this.#before, left: 0 };
+      if (this.#open === undefined) {
+        this.#open = { old: this.#before, made: this.#before, left: 0 };
+        this.#chars += 2 * this.#before.length;
+      }
       this.#open.left = AFTER_CHARS;
       this.#chars += text.length;
-      if (kind === "removed") this.#open.old += text;
+      if (kind === "removed") this.#open.old += copied(text);
       else {
         this.#open.made += text;
         this.#used.push(text);
       }
     } else if (this.#open !== undefined) {
-      const after = text.slice(0, this.#open.left);
+      const after = copied(text.slice(0, this.#open.left));
       this.#open.old += after;
       this.#open.made += after;
+      this.#chars += 2 * after.length;
       this.#open.left -= after.length;
       if (this.#open.left === 0) this.#close();
     }
@@ -45,11 +49,22 @@ export class EditedUrls {
     return this.#chars > MAX_CHARS || isComposed(this.#made, this.#used);
   }
 
+  /** The text counts as composed, whatever it was. */
+  #forget(): void {
+    this.#open = undefined;
+    this.#used.length = 0;
+    this.#made.length = 0;
+  }
+
   #close(): void {
     if (this.#open === undefined) return;
     this.#used.push(this.#open.old);
     this.#made.push(this.#open.made);
-    this.#chars += 2 * this.#open.made.length;
     this.#open = undefined;
   }
+}
+
+/** A part of a string keeps the whole in memory; its copy does not. */
+function copied(text: string): string {
+  return String(JSON.parse(JSON.stringify(text)));
 }

@@ -8,10 +8,12 @@ import { streamOf } from "../../value/bytes.ts";
 import type { Json } from "../../value/json.ts";
 import { patched } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
+import { charsOf } from "../../value/json-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { EditedText } from "./edit-text.ts";
+import type { OpaqueValues } from "./opaque-values.ts";
 import type { ResolvedEdits } from "./resolved-edits.ts";
 
 /** The value after edits. */
@@ -45,6 +47,10 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
     }
     const before = await valueAt(store, target);
     if (edits.kind === "json") return patchedValue(before, edits);
+    if (edits.kind === "records") {
+      requireWork(edits.count, charsOf(before, limits.maxJsonBytes));
+      return compared(before, await edits.apply(before), edits.opaque);
+    }
     if (typeof before !== "string") {
       const message = `${referenceTo(target)} is no text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
@@ -120,6 +126,12 @@ function requireWork(edits: number, chars: number): void {
   requireAtMost(["maxEditWork", limits.maxEditWork], edits * chars, advice);
 }
 
+function requireJsonSize(value: Json): void {
+  const maximum = limits.maxJsonBytes;
+  const advice = "Make the value smaller.";
+  requireAtMost(["maxJsonBytes", maximum], charsOf(value, maximum), advice);
+}
+
 async function valueAt(store: Variables, target: Target): Promise<Json> {
   const answer = await lookupInStore(store, { hidesUntrusted: true })(target);
   if (answer.found) return answer.value;
@@ -130,8 +142,18 @@ function patchedValue(
   before: Json,
   { operations, opaque }: Extract<ResolvedEdits, { kind: "json" }>,
 ): Edited {
+  const copies = operations.filter(({ op }) => op === "copy").length;
+  if (copies > 0) requireWork(copies, charsOf(before, limits.maxJsonBytes));
   let after = before;
-  for (const operation of operations) after = patched(after, operation);
+  for (const operation of operations) {
+    after = patched(after, operation);
+    // Copies of copies grow exponentially, and share their parts in memory.
+    if (operation.op === "copy") requireJsonSize(after);
+  }
+  return compared(before, after, opaque);
+}
+
+function compared(before: Json, after: Json, opaque: OpaqueValues): Edited {
   const value = opaque.show(after);
   const diff = new LineDiff(limits.maxDiffLines);
   // The difference of a value with guarded parts is never shown.

@@ -1,3 +1,4 @@
+import type { Syntax } from "../../reference/reference.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
@@ -8,6 +9,7 @@ import type { Replacement } from "../../value/text-edit.ts";
 import { hidesFailure } from "../policy.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import { anyJson, issuesOf } from "../tool-input.ts";
+import type { Target } from "../variables/variable-target.ts";
 import { OpaqueValues } from "./opaque-values.ts";
 
 const edit = z.strictObject({
@@ -18,9 +20,11 @@ const edit = z.strictObject({
   path: z.string().optional(),
   from: z.string().optional(),
   value: anyJson.optional(),
+  where: z.string().optional(),
+  set: z.record(z.string(), anyJson).optional(),
 });
 
-/** An edit as a model writes it: of text, or an operation of a JSON Patch. */
+/** An edit as a model writes it: of text, an operation of a JSON Patch, or of records. */
 export type Edit = z.infer<typeof edit>;
 
 /** Parses edits. Models may write one without its list. Throws `invalid_tool_input`. */
@@ -33,7 +37,7 @@ export function editsIn(written: unknown): "undo" | readonly Edit[] {
 }
 
 const FORMS =
-  "All edits of a call are {find, replace, all?}, or all are operations of a JSON Patch.";
+  "All edits of a call are {find, replace, all?}, or operations of a JSON Patch, or {where, set}.";
 
 /** Edits with values in place of their references. */
 export type ResolvedEdits = Hidden &
@@ -44,6 +48,7 @@ export type ResolvedEdits = Hidden &
         readonly operations: readonly PatchOperation[];
         readonly opaque: OpaqueValues;
       }
+    | ResolvedChanges
   );
 
 interface Hidden {
@@ -54,17 +59,59 @@ interface Hidden {
   readonly failure?: unknown;
 }
 
+/** Edits of records by conditions in SQL. Implemented on queries, so that an application without them has none of it. */
+export interface RecordEdits {
+  /**
+   * Reads the conditions of edits, and resolves references in them and in the values. Throws
+   * `invalid_tool_input`, `bad_query`, `query_not_allowed`, `variable_sealed`, and the errors of references.
+   */
+  resolve(
+    edits: readonly Edit[],
+    of: { readonly target: Target; readonly context: RuntimeToolContext },
+  ): Promise<ResolvedChanges>;
+  /** Returns the variables that a condition reads as tables. */
+  tablesIn(where: string, syntaxes: readonly Syntax[]): readonly string[];
+}
+
+export interface ResolvedChanges extends Hidden {
+  readonly kind: "records";
+  /** The number of edits. */
+  readonly count: number;
+  readonly opaque: OpaqueValues;
+  /**
+   * Returns the records after all edits, in order: each sees what those before it have made. Unchanged records
+   * are shared with the given ones. Throws `bad_value` if they are no records, `edit_not_found` if a condition
+   * is true for none, `limit_exceeded` if they would grow beyond `maxJsonBytes`, and the errors of queries.
+   */
+  apply(before: Json): Promise<Json>;
+}
+
 type Resolving = Pick<RuntimeToolContext, "resolve" | "labels" | "call">;
+
+interface Editing {
+  readonly context: RuntimeToolContext;
+  readonly target: Target;
+  /** Undefined where there are no queries. */
+  readonly records: RecordEdits | undefined;
+}
 
 /**
  * Resolves the references in edits. Whether an edit applies must not depend on a guarded value: what is
  * searched or tested cannot be one, and no edit finds one that was put in. Throws `invalid_tool_input`,
- * `variable_sealed`, `limit_exceeded` and the errors of `resolveReferences`.
+ * `variable_sealed`, `limit_exceeded`, `not_configured` and the errors of `resolveReferences` and of queries.
  */
-export function resolvedEdits(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+export async function resolvedEdits(
+  edits: readonly Edit[],
+  editing: Editing,
+): Promise<ResolvedEdits> {
   requireAtMost(["maxEdits", limits.maxEdits], edits.length, "Make several calls.");
+  const { context } = editing;
   const [first] = edits;
   if (first === undefined) throw new ByrefError("invalid_tool_input", "edits is empty.");
+  if (first.where !== undefined) {
+    if (editing.records !== undefined) return editing.records.resolve(edits, editing);
+    throw new ByrefError("not_configured", NO_QUERIES);
+  }
   return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, context);
 }
 
@@ -113,8 +160,11 @@ async function operationsOf(edits: readonly Edit[], context: Resolving): Promise
   return { kind: "json", operations, opaque, failure };
 }
 
-/** Resolves what is put into the variable. */
-async function put(
+const NO_QUERIES =
+  "{where, set} needs queries, which are not configured (docs/guides/queries.md). Use a JSON Patch: [{op, path, value}].";
+
+/** Resolves what is put into the variable. Errors of guarded values are passed to `onHidden`. */
+export async function put(
   written: Json,
   { resolve, labels, call }: Resolving,
   onHidden: (error: unknown) => void,
@@ -140,7 +190,7 @@ async function searched(written: Json, { resolve, labels }: Resolving): Promise<
   throw new ByrefError("variable_sealed", message);
 }
 
-function incomplete(index: number, missing: string): ByrefError {
+export function incomplete(index: number, missing: string): ByrefError {
   const message = `Edit ${index + 1} needs ${missing}. ${FORMS}`;
   return new ByrefError("invalid_tool_input", message);
 }

@@ -25,6 +25,8 @@ interface ViewOptions {
   readonly columns: readonly string[] | undefined;
   /** True if the statement reads tables more than once. */
   readonly isRepeated: boolean;
+  /** The name of a further column with the position. Default: none. */
+  readonly position?: string | undefined;
 }
 
 /** The name of the column with the position. */
@@ -95,7 +97,7 @@ export class LoadedTables {
   }
 
   /** Returns the definition of a table for WITH: its columns under their names. */
-  viewOf(table: LoadedTable, { name, columns, isRepeated }: ViewOptions): string {
+  viewOf(table: LoadedTable, { name, columns, isRepeated, position }: ViewOptions): string {
     const { id, isReal, showsIndex } = table;
     const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
       identifier(prefix + name),
@@ -106,10 +108,11 @@ export class LoadedTables {
       return isUsed(column) ? `${source} AS ${identifier(column)}` : [];
     });
     const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
-    if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex)) {
-      const position = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
-      selected.push(`${position} AS ${identifier(INDEX)}`);
-    }
+    const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
+    if (!hasIndex && (columns?.includes(INDEX) ?? showsIndex))
+      selected.push(`${at} AS ${identifier(INDEX)}`);
+    // First, because SQLite renames the second of two columns with one name.
+    if (position !== undefined) selected.unshift(`${at} AS ${identifier(position)}`);
     const list = selected.length === 0 ? "1 AS `·`" : selected.join(", ");
     const from = isReal
       ? `${realName(table)} AS ${rows}`

@@ -26,6 +26,10 @@ interface QueryTable {
   readonly key: string;
   /** Its name in the statement. */
   readonly name: string;
+  /** The name of a further column with the position. Default: none. */
+  readonly position?: string;
+  /** Its rows, if they are known before it is loaded. */
+  readonly rows?: number;
 }
 
 /** One statement that reads, in the engine's form (`rewrite-statement.ts`). */
@@ -33,8 +37,10 @@ export interface EngineQuery {
   readonly sql: string;
   readonly tables: readonly QueryTable[];
   readonly parameters: readonly string[];
-  /** The columns that are needed, in lower case; undefined: all. */
-  readonly columns: readonly string[] | undefined;
+  /** All names in the statement, in lower case: its columns have one of these. */
+  readonly names: readonly string[];
+  /** True if columns are needed that it does not name. */
+  readonly usesAllColumns: boolean;
   readonly facts: PlanFacts;
 }
 
@@ -100,7 +106,10 @@ export interface Scan {
  * and keeps nothing that a query writes. Implementations: a Durable Object (`edge/tables`), `node:sqlite`.
  */
 export interface QueryEngine {
-  /** Runs the query if all of its tables are loaded. */
+  /**
+   * Runs the query if all of its tables are loaded. A query that would be too expensive is refused before, as
+   * far as the rows of its tables are known.
+   */
   run(query: EngineQuery): Promise<EngineAnswer>;
   /** Begins a table; returns its number. */
   begin(): Promise<number>;

@@ -5,22 +5,22 @@ import type { Syntax } from "../../reference/reference.ts";
 import type { Write } from "../../store/variable-store.ts";
 import { compact, type Json, parsedJson } from "../../value/json.ts";
 import { UrlSources } from "../composed.ts";
-import { type RuntimeTool, runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
+import { type RuntimeTool, runtimeTool } from "../runtime-tool.ts";
 import { savingAt, writesAt } from "../save-result.ts";
 import { chosenPlaces, type SaveTarget } from "../save-target.ts";
 import { targetFor } from "../scoped-store.ts";
 import { digestOf } from "../tool-input.ts";
 import { keptInput } from "../variables/set-variable.ts";
-import { valueAt } from "../variables/sequence.ts";
-import { readable, referenceTo, targetIn } from "../variables/variable-target.ts";
+import { referenceTo, targetIn } from "../variables/variable-target.ts";
 import type { CallOptions, WrapOptions } from "../wrapped-tool.ts";
+import { modelAccess } from "./model-access.ts";
 import type { QueryEngine } from "./query-engine.ts";
 import { readStatement } from "./read-statement.ts";
-import { type QueryAccess, runQuery } from "./run-query.ts";
+import { runQuery } from "./run-query.ts";
 
 const NAME = "query_variables";
 
-const DESCRIPTION = `One SELECT in SQLite's dialect. A variable is a table: of records (their keys), an array (value), an object (key, value), a text (line, text). FROM $a[*].b is a table of a part; elsewhere $a.b is a value. Nested values are JSON text.`;
+const DESCRIPTION = `One SQLite SELECT. A variable is a table: records (their keys), an array (value), an object (key, value), a text (line, text). FROM $a[*].b is a table of a part; elsewhere $a.b is a value. Nested values are JSON text.`;
 
 const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() });
 
@@ -55,7 +55,7 @@ export function queryTool({ engine, wrap, onQuery }: QueryToolOptions): RuntimeT
       // In code, values are parts of the statement: nothing in it is a reference.
       const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
       const sources = new UrlSources();
-      const access = accessOf(context, { engine, syntaxes, sources });
+      const access = modelAccess(context, { engine, syntaxes, sources });
       const { records, variables } = await runQuery(input.sql, access);
       if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       onQuery?.({ variables, digest: await digestOf(input.sql) });
@@ -90,50 +90,8 @@ function placesIn(
     : targetFor(referenceTo(targetIn(written)), store, scope);
 }
 
-interface Reading {
-  readonly engine: QueryEngine;
-  readonly syntaxes: readonly Syntax[];
-  readonly sources: UrlSources;
-}
-
-/** What a model may query: variables whose values it may see. */
-function accessOf(
-  { store, labels, resolve }: RuntimeToolContext,
-  { engine, syntaxes, sources }: Reading,
-): QueryAccess {
-  const used = new Set<string>();
-  return {
-    store,
-    engine,
-    syntaxes,
-    read: valueAt,
-    table: (target) => {
-      const info = readable(store, target.name);
-      labels.add(info.name);
-      const source = referenceTo(target);
-      if (!used.has(source)) {
-        used.add(source);
-        // A value that is too large to be read has no known URLs.
-        sources.add(() => valueAt(store, target).catch(() => null));
-      }
-      return info;
-    },
-    parameter: async (source) => {
-      const { value, unresolved } = await resolve(source).finally(() => {
-        // Takes precedence over any other error.
-        if (!labels.isGuarded) return;
-        const message = "A query cannot compare with a sealed or secret value.";
-        throw new ByrefError("variable_sealed", message);
-      });
-      if (unresolved.length > 0) return undefined;
-      sources.add(() => value);
-      return value;
-    },
-  };
-}
-
 /** Returns the tables that a statement reads. None if it cannot be read; the call then fails. */
-function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly string[] {
+export function tablesIn(sql: Json | undefined, syntaxes: readonly Syntax[]): readonly string[] {
   if (typeof sql !== "string") return [];
   try {
     return readStatement(sql, syntaxes).tables.map(({ name }) => name);

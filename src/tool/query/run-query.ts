@@ -42,6 +42,18 @@ export interface QueryAccess {
   readonly read: ReadTarget;
   /** Returns the value of a reference, by its source; undefined for an unknown name. */
   readonly parameter: (source: string) => Promise<Json | undefined>;
+  /** What the first table of the statement is, whatever its name. It has a column `POSITION`. */
+  readonly first?: Target | undefined;
+}
+
+/** The column with the position of a row in the first table, if the access says what that is. */
+export const POSITION = "$position";
+
+/** A value that is not stored, which replaces that of the first table. */
+export interface Replacing {
+  /** Identifies the value in the engine. */
+  readonly key: string;
+  readonly read: ReadTarget;
 }
 
 export interface QueryResult {
@@ -57,8 +69,27 @@ export interface QueryResult {
  * Runs one SQL statement over variables. Throws `bad_query`, `query_not_allowed`, `query_too_expensive`,
  * `not_queryable`, `limit_exceeded`, and the errors of variables that cannot be read.
  */
-export function runQuery(sql: string, access: QueryAccess): Promise<QueryResult> {
-  return new Query(readStatement(sql, access.syntaxes), access).run();
+export async function runQuery(sql: string, access: QueryAccess): Promise<QueryResult> {
+  return (await prepareQuery(sql, access))();
+}
+
+/**
+ * Reads a statement and resolves its references. Returns the function that runs it. Both throw as `runQuery`
+ * does.
+ */
+export async function prepareQuery(
+  sql: string,
+  access: QueryAccess,
+): Promise<(replacing?: Replacing) => Promise<QueryResult>> {
+  const query = new Query(readStatement(sql, access.syntaxes), access);
+  const resolved = await query.resolve();
+  return (replacing) => query.run(resolved, replacing);
+}
+
+/** A statement with the values of its references. */
+interface Resolved {
+  readonly rewritten: Rewritten;
+  readonly parameters: readonly string[];
 }
 
 /** A table of a query: a variable or a part of it. */
@@ -67,6 +98,7 @@ interface Table extends Target {
   readonly key: string;
   /** Its name in the engine's statement. */
   readonly alias: string;
+  readonly read: ReadTarget;
 }
 
 class Query {
@@ -80,20 +112,29 @@ class Query {
     this.#tables = this.#findTables();
   }
 
-  async run(): Promise<QueryResult> {
-    const { rewritten, parameters } = await this.#rewritten();
-    const tables = this.#distinctTables;
+  async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
+    const [first, ...others] = this.#distinctTables;
+    const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
+    const position = this.#access.first === undefined ? undefined : POSITION;
     const query: EngineQuery = {
       sql: rewritten.sql,
-      tables: tables.map(({ key, alias }) => ({ key, name: alias })),
+      tables: tables.map((table, at) => {
+        const { key, alias: name } = table;
+        return {
+          key,
+          name,
+          ...compact({ position: at === 0 ? position : undefined, rows: rowsOf(table) }),
+        };
+      }),
       parameters,
-      columns: this.#statement.usesAllColumns ? undefined : [...this.#statement.names],
+      names: [...this.#statement.names],
+      usesAllColumns: this.#statement.usesAllColumns,
       facts: this.#facts(parameters),
     };
-    const answer = await this.#answered(query);
+    const answer = await this.#answered(query, tables);
     // The variables may have become guarded meanwhile.
     for (const target of tables) this.#access.table(target);
-    if (answer.kind !== "done") throw await this.#problem(answer, rewritten);
+    if (answer.kind !== "done") throw await this.#problem(answer, { rewritten, tables });
     const { records, count, columns } = answer;
     return { records, count, columns, variables: [...new Set(tables.map(({ name }) => name))] };
   }
@@ -103,15 +144,15 @@ class Query {
   }
 
   /** Loads what is missing. The engine may lose tables at any time. */
-  async #answered(query: EngineQuery): Promise<EngineAnswer> {
-    const { engine, store, read } = this.#access;
+  async #answered(query: EngineQuery, tables: readonly Table[]): Promise<EngineAnswer> {
+    const { engine, store } = this.#access;
     for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const answer = await engine.run(query);
       requireSmall(answer);
       if (answer.kind !== "missing") return answer;
-      for (const table of this.#distinctTables) {
-        if (!answer.keys.includes(table.key)) continue;
-        await loadTable(engine, { store, read, key: table.key, target: table });
+      for (const table of tables) {
+        const { key, read } = table;
+        if (answer.keys.includes(key)) await loadTable(engine, { store, read, key, target: table });
       }
     }
     throw new ByrefError("conflict", "The tables of the query are not kept; try again.");
@@ -123,8 +164,10 @@ class Query {
     while (tokens.some(({ value, kind }) => kind !== "reference" && value.startsWith(mark)))
       mark += "$";
     const found = new Map<string, Table>();
+    const { first, read } = this.#access;
     return new Map(
-      uses.map((use) => {
+      uses.map((written, at) => {
+        const use = at === 0 ? { ...written, ...first } : written;
         const { path } = use;
         const info = this.#variableOf(use);
         const key = tableKey(info, path);
@@ -134,9 +177,10 @@ class Query {
           info,
           key,
           alias: `${mark}${found.size + 1}`,
+          read,
         };
         found.set(key, table);
-        return [use, table];
+        return [written, table];
       }),
     );
   }
@@ -169,7 +213,7 @@ class Query {
     return same.length === 1 ? same[0]?.name : undefined;
   }
 
-  async #rewritten(): Promise<{ rewritten: Rewritten; parameters: readonly string[] }> {
+  async resolve(): Promise<Resolved> {
     const texts = new Map<ParameterUse, string>();
     const parameters: string[] = [];
     for (const use of this.#statement.parameters) {
@@ -212,13 +256,13 @@ class Query {
 
   async #problem(
     answer: Exclude<EngineAnswer, { kind: "done" }>,
-    rewritten: Rewritten,
+    { rewritten, tables }: { readonly rewritten: Rewritten; readonly tables: readonly Table[] },
   ): Promise<ByrefError> {
-    const tables = await this.#columnsOfTables();
+    const columns = await this.#columnsOf(tables);
     if (answer.kind === "expensive") return this.#tooExpensive(answer);
     if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
     const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
-    return explainedProblem(answer.message, { statement: this.#statement, tables, at });
+    return explainedProblem(answer.message, { statement: this.#statement, tables: columns, at });
   }
 
   #tooExpensive({ estimate, scans }: Extract<EngineAnswer, { kind: "expensive" }>): ByrefError {
@@ -233,13 +277,18 @@ class Query {
     return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
   }
 
-  async #columnsOfTables(): Promise<TableColumns> {
-    const tables = this.#distinctTables;
+  async #columnsOf(tables: readonly Table[]): Promise<TableColumns> {
     const shapes = await this.#access.engine.shapes(tables.map(({ key }) => key));
     return Object.fromEntries(
       tables.map(({ name, path }, at) => [`${name}${formatPath(path)}`, columnsOf(shapes[at])]),
     );
   }
+}
+
+/** Returns the rows of a table as far as the variable's metadata has them. */
+function rowsOf({ info, path }: Table): number | undefined {
+  const isCounted = path.length === 0 && (info.type === "array" || info.type === "object");
+  return isCounted ? info.count : undefined;
 }
 
 /** Tables are loaded and may be lost before the query runs; then once more. */

@@ -15,6 +15,7 @@ import type {
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
   readonly #tables: LoadedTables;
+  readonly #checked = new Set<string>();
 
   constructor(database: QueryDatabase) {
     this.#database = database;
@@ -42,22 +43,35 @@ export class SqlQueryEngine implements QueryEngine {
   }
 
   async run(query: EngineQuery): Promise<EngineAnswer> {
-    const found = query.tables.map(({ key, name }) => ({ name, table: this.#tables.find(key) }));
-    const missing = query.tables.filter((_, at) => found[at]?.table === undefined);
-    if (missing.length > 0) return { kind: "missing", keys: missing.map(({ key }) => key) };
-    const tables = new Map<string, LoadedTable>();
-    for (const { name, table } of found) {
-      if (table !== undefined) tables.set(name, this.#tables.used(table));
-    }
-    return new Run(this.#database, this.#tables, { query, tables }).answer();
+    const found = query.tables.map(({ key }) => this.#tables.find(key));
+    const missing = query.tables.filter((_, at) => found[at] === undefined);
+    const tables = query.tables.map(({ name, rows = 1 }, at) => {
+      const table = found[at];
+      const known = missing.length === 0 && table !== undefined ? this.#tables.used(table) : table;
+      return [name, known ?? standIn(query, rows)] as const;
+    });
+    const running = { query, tables: new Map(tables), checked: this.#checked };
+    const run = new Run(this.#database, this.#tables, running);
+    if (missing.length === 0) return run.answer();
+    return run.refusal() ?? { kind: "missing", keys: missing.map(({ key }) => key) };
   }
+}
+
+/** A table that is not loaded, as far as a plan can be made of it. */
+function standIn({ names }: EngineQuery, rows: number): LoadedTable {
+  return { id: 0, key: "", isReal: false, columns: names, rows, chars: 0, showsIndex: false };
 }
 
 interface Running {
   readonly query: EngineQuery;
   /** By their names in the statement. */
   readonly tables: ReadonlyMap<string, LoadedTable>;
+  /** Statements that may run. Tables never change, so this is decided once. */
+  readonly checked: Set<string>;
 }
+
+const MAX_CHECKED = 64;
+const MAX_CHECKED_CHARS = 16_384;
 
 /** One query. */
 class Run {
@@ -71,41 +85,90 @@ class Run {
     this.#loaded = loaded;
     this.#running = running;
     const { tables, query } = running;
-    const options = { columns: query.columns, isRepeated: query.facts.isJoin };
-    const views = Array.from(tables, ([name, table]) => loaded.viewOf(table, { ...options, name }));
+    const columns = query.usesAllColumns ? undefined : query.names;
+    const options = { columns, isRepeated: query.facts.isJoin };
+    const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
+    const views = Array.from(tables, ([name, table]) =>
+      loaded.viewOf(table, { ...options, name, position: positions.get(name) }),
+    );
     this.#views = views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
   }
 
   answer(): EngineAnswer {
-    const { sql, parameters } = this.#running.query;
-    const opening = `${this.#views}SELECT * FROM (\n`;
-    const whole = `${opening}${sql}\n)`;
+    const { parameters } = this.#running.query;
     try {
-      const plan = this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${whole}`, parameters);
-      const expensive = this.#expensive(plan);
+      const expensive = this.#check();
       if (expensive !== undefined) return expensive;
-      this.#requireOwnTables(whole);
-      return this.#database.undone(() => this.#read(whole, parameters));
+      return this.#database.undone(() => this.#read(this.#whole, parameters));
     } catch (error) {
       if (error instanceof ByrefError) throw error;
       const { message, byte } = sqliteMessage(error);
       const explained =
-        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${whole}`, byte);
-      const before = "EXPLAIN QUERY PLAN ".length + opening.length;
+        byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
+      const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
       const at = explained === undefined ? undefined : explained - before;
       return { kind: "failed", message, ...(at === undefined || at < 0 ? {} : { at }) };
     }
   }
 
-  #expensive(plan: readonly PlanLine[]): EngineAnswer | undefined {
+  /**
+   * Refuses a statement some of whose tables are not loaded, if it would visit too many rows even if every
+   * search found one row. Undefined if that is not known.
+   */
+  refusal(): EngineAnswer | undefined {
+    try {
+      const estimate = new PlanEstimate(this.#plan, {
+        ...this.#sizes,
+        sameRows: () => 1,
+        groups: () => 1,
+      });
+      return estimate.visits > limits.maxQueryVisits ? expensive(estimate) : undefined;
+    } catch {
+      // The plan needs the tables' columns.
+      return undefined;
+    }
+  }
+
+  get #opening(): string {
+    return `${this.#views}SELECT * FROM (\n`;
+  }
+
+  get #whole(): string {
+    return `${this.#opening}${this.#running.query.sql}\n)`;
+  }
+
+  get #plan(): readonly PlanLine[] {
+    return this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
+  }
+
+  /** What the estimate knows of the tables. */
+  get #sizes() {
     const { query, tables } = this.#running;
     const sizes = [...tables.values()];
     const ofRow = Math.max(0, ...sizes.map(({ chars, rows }) => chars / Math.max(rows, 1)));
-    const options = {
+    return {
       facts: query.facts,
       rowsOf: (name: string) => tables.get(name)?.rows,
       chars: { ofRow, all: Math.max(0, ...sizes.map(({ chars }) => chars)) },
     };
+  }
+
+  /** Returns the refusal of a statement that is too expensive. Throws if it reads more than its tables. */
+  #check(): EngineAnswer | undefined {
+    const { checked, query } = this.#running;
+    const key = `${query.facts.parameterChars} ${this.#whole}`;
+    if (checked.has(key)) return undefined;
+    const refused = this.#expensive(this.#plan);
+    if (refused !== undefined) return refused;
+    this.#requireOwnTables();
+    if (checked.size >= MAX_CHECKED) checked.clear();
+    if (key.length <= MAX_CHECKED_CHARS) checked.add(key);
+    return undefined;
+  }
+
+  #expensive(plan: readonly PlanLine[]): EngineAnswer | undefined {
+    const { tables } = this.#running;
+    const options = this.#sizes;
     const estimate = new PlanEstimate(plan, options);
     if (estimate.visits <= limits.maxQueryVisits) return undefined;
     // A search visits all rows at worst. The data tells how many it visits.
@@ -123,14 +186,13 @@ class Run {
       groups: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.count,
     };
     const exact = estimate.searches.length === 0 ? estimate : new PlanEstimate(plan, measured);
-    if (exact.visits <= limits.maxQueryVisits) return undefined;
-    return { kind: "expensive", estimate: Math.round(exact.visits), scans: exact.scans };
+    return exact.visits <= limits.maxQueryVisits ? undefined : expensive(exact);
   }
 
   /** Throws if the compiled statement opens a table that is not one of its own. */
-  #requireOwnTables(whole: string): void {
-    const { tables, query } = this.#running;
-    const steps = this.#rows<Step>(`EXPLAIN ${whole}`, query.parameters);
+  #requireOwnTables(): void {
+    const { tables } = this.#running;
+    const steps = this.#rows<Step>(`EXPLAIN ${this.#whole}`);
     const opened = steps.filter(({ opcode }) => /^(?:Reopen|Open)(?:Read|Write|Idx)/.test(opcode));
     if (opened.length === 0) return;
     const own = this.#loaded.pagesOf([...tables.values()]);
@@ -139,8 +201,8 @@ class Run {
       throw new ByrefError("query_not_allowed", "The statement reads more than its tables.");
   }
 
-  #rows<Row>(statement: string, parameters: readonly string[]): readonly Row[] {
-    const { columns, rows } = this.#database.query(statement, ...parameters);
+  #rows<Row>(statement: string): readonly Row[] {
+    const { columns, rows } = this.#database.query(statement, ...this.#running.query.parameters);
     return Array.from(
       rows,
       // SQLite documents the columns of its explanations.
@@ -181,6 +243,10 @@ interface Step {
   readonly opcode: string;
   /** The page where the opened table begins. */
   readonly p2: number;
+}
+
+function expensive({ visits, scans }: PlanEstimate): EngineAnswer {
+  return { kind: "expensive", estimate: Math.round(visits), scans };
 }
 
 function tooMany(actual: number): EngineAnswer {

@@ -33,10 +33,10 @@ export function exportVariable(files: FileWriter) {
     name: NAME,
     // A repeated call writes the same file.
     effects: "idempotent",
-    description: "Write a variable to a file, e.g. file:orders.csv.",
+    description: "Write a variable or a part to a file, e.g. file:orders.csv.",
     offeredFrom: "text",
-    // The file's ending says it.
-    unlisted: ["format"],
+    // The name may have the path, and the file's ending says the format.
+    unlisted: ["path", "format"],
     inputSchema,
     async execute({ name, path, file, format }, { store, labels, call }) {
       const target = targetIn(name, path);

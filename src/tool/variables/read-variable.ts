@@ -21,11 +21,18 @@ import { toBase64 } from "../../value/base64.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
-import { formatPath, type Path } from "../../value/path.ts";
+import type { Path } from "../../value/path.ts";
 import { previewOf } from "../../value/preview.ts";
 import { shapeOf } from "../../value/shape.ts";
 import { elementsWithin, partAt, type Sequence } from "./sequence.ts";
-import { inspect, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
+import {
+  inspect,
+  nameOf,
+  readable,
+  referenceTo,
+  type Target,
+  targetIn,
+} from "./variable-target.ts";
 
 /** In an object that is too large to show, longer keys are cut and longer values described. */
 const MAX_KEY_CHARS = 200;
@@ -40,7 +47,9 @@ const inputSchema = z.object({
 
 export const readVariable = runtimeTool({
   name: "read_variable",
-  description: "Read a variable, or a part at path: [0].items. `next` reads on.",
+  description: "Read a variable or a part, e.g. orders[0].items. `next` reads on.",
+  // The name may have the path. A path has slices.
+  unlisted: ["path", "limit"],
   inputSchema,
   async execute({ name, path, offset = 0, limit }, { store }) {
     const target = targetIn(name, path);
@@ -78,9 +87,8 @@ function pieceOf(
 }
 
 /** Returns the input of the call that continues reading. */
-function callFor({ target: { name, path }, limit }: ReadRequest, offset?: number) {
-  const written = path.length === 0 ? undefined : formatPath(path);
-  return compact({ name, path: written, offset, limit });
+function callFor({ target, limit }: ReadRequest, offset?: number) {
+  return compact({ name: nameOf(target), offset, limit });
 }
 
 function boundsIn({ offset, limit }: ReadRequest, count: number) {

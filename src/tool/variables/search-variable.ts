@@ -3,7 +3,7 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
-import { formatPath, type Path, type Segment } from "../../value/path.ts";
+import type { Path, Segment } from "../../value/path.ts";
 import { Work } from "../../value/work.ts";
 import { charsOf, MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
@@ -16,7 +16,14 @@ import {
   searchText,
 } from "./search-json.ts";
 import { childrenOf, type Part, partAt, type Sequence, valueAt } from "./sequence.ts";
-import { inspect, readable, referenceTo, type Target, targetIn } from "./variable-target.ts";
+import {
+  inspect,
+  nameOf,
+  readable,
+  referenceTo,
+  type Target,
+  targetIn,
+} from "./variable-target.ts";
 
 export interface SearchOptions {
   /** Work limit of one call, about twice the number of characters to search. */
@@ -37,9 +44,9 @@ const inputSchema = z.object({
 export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
-    description: "Find text in a variable. `next` searches on.",
+    description: "Find text in a variable or a part. `next` searches on.",
     offeredFrom: "text",
-    unlisted: ["match_case", "top_k"],
+    unlisted: ["path", "match_case", "top_k"],
     inputSchema,
     async execute(input, { store }) {
       const target = targetIn(input.name, input.path);
@@ -51,8 +58,7 @@ export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions
         matchCase: input.match_case === true,
       });
       const { query, match_case, top_k } = input;
-      const path = target.path.length === 0 ? undefined : formatPath(target.path);
-      const repeated = compact({ name: info.name, query, path, match_case, top_k });
+      const repeated = compact({ name: nameOf(target), query, match_case, top_k });
       const findings = new Findings(repeated, { target, maxHits: top_k ?? DEFAULT_HITS });
       const search: Search = { target, matcher, findings, maxWork, offset: input.offset ?? 0 };
       await inspect(info, target, () => run(store, search));

@@ -2,6 +2,7 @@ import { compact, type Json } from "../../value/json.ts";
 import { ByrefError, codeOf } from "../../errors.ts";
 import type { Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
+import { readOnly } from "../../store/computed.ts";
 import { strictestVisibility } from "../../store/labels.ts";
 import { isExtension } from "../../store/write-mode.ts";
 import { runtimeTool, type RuntimeToolContext } from "../runtime-tool.ts";
@@ -30,7 +31,7 @@ const inputSchema = z.object({
 /** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
   name: NAME,
-  description: "Save a variable, or a part: report.total.",
+  description: "Save a variable or part: a.b.",
   unlisted: ["description", "ttl"],
   inputSchema,
   offeredFrom: "start",
@@ -133,8 +134,8 @@ function handleOf(info: VariableInfo): Record<string, Json> {
 type Context = Pick<RuntimeToolContext, "store" | "call">;
 
 /**
- * Throws `bad_name`, `variable_secret` or `variable_sealed` for a place that a model may not write: a
- * secret, or a part of a guarded variable.
+ * Throws `bad_name`, `variable_secret`, `variable_read_only` or `variable_sealed` for a place that a model may
+ * not write: a secret, a computed variable, or a part of a guarded one.
  */
 export function requireWritable(
   { store, call }: Context,
@@ -148,7 +149,8 @@ export function requireWritable(
     );
   }
   if (name === undefined || store.glance(name) === undefined) return;
-  const { visibility } = usable(store, name);
+  const { visibility, readOnly: isReadOnly } = usable(store, name);
+  if (isReadOnly === true) throw readOnly(name);
   const isAdded = visibility !== "model" && isExtension({ ...write, value: null });
   if (isAdded && call.isPlanned !== true) throw notExtended(name);
 }

@@ -57,8 +57,13 @@ function pathIn(text: string): Path {
 }
 
 /** The target as a reference in a text. */
-export function referenceTo({ name, path }: Target): string {
-  return `$${name}${formatPath(path)}`;
+export function referenceTo(target: Target): string {
+  return `$${nameOf(target)}`;
+}
+
+/** The target as a tool's `name`. */
+export function nameOf({ name, path }: Target): string {
+  return `${name}${formatPath(path)}`;
 }
 
 /** Returns a variable of any visibility. Throws `variable_unknown` or `variable_evicted`. */

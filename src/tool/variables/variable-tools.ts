@@ -1,4 +1,5 @@
 import { editVariable } from "../edit/edit-variable.ts";
+import type { RecordEdits } from "../edit/resolved-edits.ts";
 import { exportVariable } from "./export-variable.ts";
 import type { FileWriter } from "../files.ts";
 import { readVariable } from "./read-variable.ts";
@@ -18,6 +19,8 @@ import { describesUntrusted, guardedView } from "../tool-output.ts";
 export interface VariableToolsOptions {
   /** Required for `export_variable`; without it the tool is not in the list. */
   readonly files?: FileWriter;
+  /** Required for `edit_variable` to change records by a condition. */
+  readonly records?: RecordEdits | undefined;
   /** Work limit of one search; see `SearchOptions`. */
   readonly maxSearchWork?: number;
 }
@@ -39,7 +42,7 @@ export const runtimeToolNames: readonly string[] = [
 
 /** The tools with which a model reads and writes variables. */
 export function variableTools(options: VariableToolsOptions = {}): readonly RuntimeTool[] {
-  const { files, maxSearchWork } = options;
+  const { files, records, maxSearchWork } = options;
   const maxWork = maxSearchWork === undefined ? {} : { maxWork: maxSearchWork };
   return [
     listVariables,
@@ -47,7 +50,7 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
     searchVariable(maxWork),
     setVariable,
     deleteVariable,
-    editVariable,
+    editVariable(records),
     ...(files === undefined ? [] : [exportVariable(files)]),
   ];
 }
@@ -55,6 +58,7 @@ export function variableTools(options: VariableToolsOptions = {}): readonly Runt
 export const deleteVariable = runtimeTool({
   name: "delete_variable",
   description: "Delete a variable.",
+  offeredFrom: "text",
   inputSchema: z.object({ name: z.string() }),
   writes: ["name"],
   execute(input, { store }) {
@@ -90,6 +94,7 @@ const LENGTHS = [limits.maxPreviewChars, 120, 60, 20, 0];
 const listVariables = runtimeTool({
   name: "list_variables",
   description: "List variables.",
+  offeredFrom: "text",
   unlisted: ["last_n"],
   inputSchema: z.object({ last_n: z.int().min(1).max(limits.maxAskedVariables).optional() }),
   execute({ last_n = limits.maxListedVariables }, { store, hidesUntrusted }) {

@@ -21,10 +21,10 @@ export const NO_GUIDE: Guide = { start: "", details: "" };
 export function guideFor(style: InstructionStyle = "auto", syntaxes?: Syntaxes): Guide {
   const write = writerIn(syntaxes);
   if (write === undefined || style === "none") return NO_GUIDE;
-  const start = `For a result write "${write("name")}" or "${write("name.path")}", not a copy.`;
+  const start = `Write results as "${write("name")}" or "${write("name.path")}".`;
   if (style === "minimal") return { start, details: "" };
-  const [last, slice, key] = ["name[-1]", "name[0:10]", "name['a key']"].map(write);
-  const details = `In arguments of any type and in answers: also ${last}, ${slice}, ${key}. An array alone on its line prints as a table; \\${write("name")} prints itself.`;
+  const [last, key] = ["name[-5:]", "name['a key']"].map(write);
+  const details = `In any argument or answer: ${last}, ${key}. An array alone on a line is a table; \\${write("name")} prints itself.`;
   return style === "auto"
     ? { start, details }
     : { start: `${start} ${details} ${UNTRUSTED}`, details: "" };

@@ -80,7 +80,8 @@ export function summaryLine(lines: readonly OutlineLine[], text: string): Outlin
   const { from, seq } = first;
   const head = `${from} to ${last.to}, summary: `;
   const isTainted = lines.some((line) => line.isTainted === true) && { isTainted: true as const };
-  const summary = startOf(text, Math.max(charsOf(lines) - head.length - 1, 0));
+  // A line break and an ellipsis are added.
+  const summary = startOf(text, Math.max(charsOf(lines) - head.length - 2, 0));
   return { from, to: last.to, seq, text: `${head}${summary}`, isSummary: true, ...isTainted };
 }
 

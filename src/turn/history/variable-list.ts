@@ -124,7 +124,7 @@ export class VariableList {
     if (isFrom(stage, this.#stage)) this.#stage = stage;
   }
 
-  #advance(shown: Shown, { known, missing, total }: Found): void {
+  #advance(shown: Shown, { known, current, missing, total }: Found): void {
     const handles = [...shown.values()].filter(isHandle);
     const inFull = known.filter((info) => isInFull(info, shown.get(info.name)));
     if (handles.length > 0 || total > inFull.length) this.#reach("variable");
@@ -137,7 +137,7 @@ export class VariableList {
     const hasText =
       handles.some(({ output: { type, count } }) => isLong({ type, chars: count })) ||
       missing.some((info) => info.visibility === "model" && isLong(info));
-    if (hasText) this.#reach("text");
+    if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
   #addRemoved(shown: Shown, { isGiven }: Found): void {
@@ -220,5 +220,6 @@ function aboutVariable(info: VariableInfo, hidesUntrusted: boolean): string {
   if (guarded !== undefined) return `${type}${size} sealed`;
   if (!trusted && hidesUntrusted) return `${type}${size} hidden, untrusted`;
   const about = description === undefined ? "" : ` // ${description}`;
-  return `${type}${size} ${clip(shape, limits.maxListedShapeChars)}${about}`;
+  const inside = shape === type ? "" : ` ${clip(shape, limits.maxListedShapeChars)}`;
+  return `${type}${size}${inside}${about}`;
 }

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { Findings, type Plan, type PlanFormatName } from "../../plan/plan.ts";
-import { jsonPlan } from "../../plan/json-plan.ts";
+import { jsonCall } from "../../plan/json-plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
 import { change } from "../../tool/prepared-save.ts";
@@ -105,13 +105,14 @@ export interface PlanProposals {
 }
 
 const DESCRIPTION =
-  "Propose a plan of tool calls, which runs once a person approves it. `_outputPath` †state.user names a " +
-  "result, †state.user.id reads it; †name is a variable, †input.x given at the run, †approvals.x waits for a " +
-  "person.";
+  "Propose tool calls, run once a person approves them. _outputPath †state.user names a result, " +
+  "†state.user.id reads it; †name is a variable, †input.x given at the run, †approvals.x waits for a person. " +
+  "_after: ids to wait for.";
 
 const inputSchema = z.object({
   name: z.string().optional(),
-  calls: jsonPlan.shape.calls,
+  // The plan's own check has a finding for each wrong part.
+  calls: z.array(jsonCall.extend({ _after: z.unknown().optional() })),
 });
 
 /** Creates the tool `propose_plan`. A person approves and runs the plan over HTTP. */

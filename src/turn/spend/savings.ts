@@ -1,4 +1,4 @@
-import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk/provider";
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { variableIn } from "../../tool/tool-output.ts";
@@ -54,15 +54,13 @@ export class SavingsCounter {
   }
 
   /** Counts one model call. Cost: linear in the prompt. */
-  addPrompt({ prompt, tools = [] }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): void {
-    let chars = tools.length === 0 ? 0 : JSON.stringify(tools).length;
+  addPrompt({ prompt, tools }: Pick<LanguageModelV4CallOptions, "prompt" | "tools">): void {
+    let chars = charsOfTools(tools);
     let extraChars = 0;
     for (const message of prompt) {
-      const parts = typeof message.content === "string" ? [message.content] : message.content;
-      for (const part of parts) {
-        chars += charsOf(part);
-        extraChars += this.#extraChars(part);
-      }
+      chars += charsOfMessage(message);
+      if (typeof message.content === "string") continue;
+      for (const part of message.content) extraChars += this.#extraChars(part);
     }
     const { promptChars, inlinePromptChars, wouldNotFit = 0 } = this.#savings;
     const inline = chars + extraChars;
@@ -89,6 +87,17 @@ export class SavingsCounter {
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
   }
+}
+
+/** Characters of the definitions as JSON. */
+export function charsOfTools(tools: LanguageModelV4CallOptions["tools"] = []): number {
+  return tools.length === 0 ? 0 : JSON.stringify(tools).length;
+}
+
+/** Characters of texts, and of inputs and outputs of calls as JSON. Images count as zero. */
+export function charsOfMessage({ content }: LanguageModelV4Message): number {
+  if (typeof content === "string") return content.length;
+  return content.reduce((sum, part) => sum + charsOf(part), 0);
 }
 
 function charsOf(part: unknown): number {

@@ -1,7 +1,8 @@
 import { env } from "cloudflare:workers";
 import { tool, type ToolExecutionOptions } from "ai";
 import * as z from "zod";
-import { createRuntime, modelFromSettings, openaiCompatibleModels } from "../../../src/byref.ts";
+import { createRuntime, modelFromSettings } from "../../../src/byref.ts";
+import { openaiCompatibleModels } from "../../../src/openai-compatible.ts";
 import { TOOLS, type ToolName } from "./script.ts";
 
 // The test binds them, and nobody else.

@@ -152,6 +152,11 @@ describe("the client", () => {
       expect(await client.agents()).toEqual({
         agents: [{ name: "test", description: "For tests." }],
       });
+      expect(await client.prompt("test")).toMatchObject({ agent: "test", messages: [{}] });
+      expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "unknown_agent" });
+      expect(await failureOf(client.prompt("test", { conversation: "c" }))).toMatchObject({
+        code: "conversation_not_found",
+      });
       const conversation = client.conversation("c");
       expect(await failureOf(conversation.about())).toMatchObject({
         code: "conversation_not_found",

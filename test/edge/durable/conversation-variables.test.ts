@@ -63,6 +63,16 @@ async function messageOf(response: Response): Promise<UIMessage> {
 const textOf = ({ parts }: UIMessage) =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
+const ask = (text: string): UIMessage => ({
+  id: crypto.randomUUID(),
+  role: "user",
+  parts: [{ type: "text", text }],
+});
+
+interface Turn extends Pick<ConversationVariables, "prepareStep"> {
+  expand(response: Response): Response;
+}
+
 describe("conversationVariables", () => {
   it("create their tables, all with a prefix, at the first use and not before", () =>
     inObject(async (variables, state) => {
@@ -95,11 +105,6 @@ describe("conversationVariables", () => {
         });
         return messageOf(variables.expand(result.toUIMessageStreamResponse()));
       };
-      const ask = (text: string): UIMessage => ({
-        id: crypto.randomUUID(),
-        role: "user",
-        parts: [{ type: "text", text }],
-      });
       const first = [ask("Ship all orders.")];
       const shown = await answer(first);
       expect(textOf(shown)).toBe("The last is ord_499.");
@@ -111,6 +116,37 @@ describe("conversationVariables", () => {
       expect(prompt).toContain("The last is $list_orders_1[499].id.");
       expect(prompt).not.toContain("ord_250");
       expect(prompt.length).toBeLessThan(6_000);
+    }));
+
+  it("show no model a sealed value, also if the framework's history has only what was shown", () =>
+    inObject(async (variables, state) => {
+      await variables.store.save({ name: "code", value: "1815-12-10", visibility: "sealed" });
+      const model = agentModel(["Your code is $code, Ada.", "Again: $code."]);
+      const answer = async (messages: UIMessage[], { prepareStep, expand }: Turn) => {
+        const result = streamText({
+          model,
+          messages: await convertToModelMessages(messages),
+          prepareStep,
+        });
+        return messageOf(expand(result.toUIMessageStreamResponse()));
+      };
+      const turn = (of: ConversationVariables): Turn => ({
+        prepareStep: of.prepareStep,
+        expand: (response) => of.expand(response),
+      });
+      const shown = textOf(await answer([ask("My code?")], turn(variables)));
+      expect(shown).toBe("Your code is 1815-12-10, Ada.");
+      const said = (text: string): UIMessage => ({
+        id: crypto.randomUUID(),
+        role: "assistant",
+        parts: [{ type: "text", text }],
+      });
+      // The next life of the object; one history is complete, the other was cut off.
+      const next = turn(conversationVariables(state));
+      await answer([ask("My code?"), said(shown), said(shown.slice(0, 19)), ask("Again?")], next);
+      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      expect(prompt).not.toContain("1815");
+      expect(prompt).toContain("Your code is $code, Ada.");
     }));
 
   it("keep large values in a bucket, under the object's id", () =>

@@ -66,6 +66,44 @@ it("tells what a turn took, and what it would have taken by value", async () => 
   });
 });
 
+it("shows what a model is sent, and what comes later", async () => {
+  const steps: readonly Step[] = [
+    [toolCall("list_rows", {}), finish("tool-calls")],
+    [text("Many."), finish("stop")],
+  ];
+  const model = scriptedModel(steps);
+  await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
+    const client = createClient(ORIGIN, { fetch: sendTo(own as OwnRuntime) });
+    const first = await client.prompt("shop");
+    await client.conversation("c").send("Which rows are there?").text();
+    // --- what a model is sent
+    const { instructions, tools, guide, sentChars, laterChars } = await client.prompt("shop");
+    const sizes = tools.map(({ name, chars, sent }) => `${name}: ${chars}${sent ? "" : ", later"}`);
+    const now = await client.prompt("shop", { conversation: "c" });
+    // ---
+    expect(instructions.text).toMatch(/^Help\.\n\nWrite results as/u);
+    const [list] = tools;
+    expect(sizes.slice(0, 2)).toEqual([
+      `list_rows: ${JSON.stringify(model.calls[0]?.tools?.[0]).length}`,
+      expect.stringMatching(/^act: \d+$/u),
+    ]);
+    expect(list?.inputSchema).toMatchObject({ type: "object" });
+    expect(first.tools.find(({ name }) => name === "read_variable")).toMatchObject({
+      offeredFrom: "variable",
+      sent: false,
+    });
+    expect(sentChars).toBeGreaterThan(instructions.chars);
+    expect(first.laterChars).toBeGreaterThan(laterChars);
+    expect(guide?.text).toMatch(/\$name\[-5:\]/u);
+    expect(now.messages.map(({ role }) => role)).toEqual([
+      ..."user assistant tool assistant user".split(" "),
+      "user",
+    ]);
+    expect(now.tail?.text).toContain(guide?.text);
+    expect(now.sentChars).toBeGreaterThan(first.sentChars);
+  });
+});
+
 const endlessly = () => scriptedModel(endless(1_000));
 const nameFor = (tenant: string) => ({ name: JSON.stringify([tenant, newId()]) });
 

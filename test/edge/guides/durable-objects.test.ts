@@ -33,6 +33,12 @@ class Chat extends DurableObject<{ readonly BLOBS: R2Bucket }> {
   // --- a field of the class
   variables = conversationVariables(this.ctx, { bucket: this.env.BLOBS });
   // ---
+
+  // --- a method of the class
+  importVariables(file: ReadableStream<Uint8Array>) {
+    return this.variables.import(file);
+  }
+  // ---
 }
 
 async function byValue(model: LanguageModel, messages: UIMessage[]): Promise<Response> {
@@ -87,4 +93,27 @@ it("adds variables to any Durable Object: the prompt has at most 3 % of the char
   expect(shipped).toEqual([2_000, 2_000]);
   const share = promptChars(referring) / promptChars(copying);
   expect(share).toBeLessThan(0.03);
+});
+
+it("copies variables into another object", async () => {
+  const objects = env.CONVERSATIONS;
+  const file = await runInDurableObject(objects.get(objects.newUniqueId()), async (_, state) => {
+    const { variables } = new Chat(state, env);
+    await variables.store.save({ name: "orders", value: orders });
+    const files: string[] = [];
+    const other = {
+      importVariables: async (file: ReadableStream<Uint8Array>) => {
+        files.push(await new Response(file).text());
+      },
+    };
+    // --- a copy
+    await variables.fork((file) => other.importVariables(file));
+    // ---
+    return files.join("");
+  });
+  await runInDurableObject(objects.get(objects.newUniqueId()), async (_, state) => {
+    const copy = new Chat(state, env);
+    await copy.importVariables(new Blob([file]).stream());
+    expect(await copy.variables.store.read("orders")).toEqual(orders);
+  });
 });

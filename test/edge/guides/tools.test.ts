@@ -106,7 +106,7 @@ it("gives the second tool the values, and the model a handle and a widened schem
         count: 60,
         bytes: 1_602,
         shape: "{id: string, total: number}[]",
-        preview: expect.stringMatching(/^\[\{"id":"ord_1","total":0\},.*… \(\+\d+ more\)\]$/),
+        preview: '{"id":"ord_1","total":0}',
         try: [
           "$list_orders_ada[*].id: string[]",
           "$list_orders_ada[*].total: number[]",

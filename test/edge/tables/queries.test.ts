@@ -84,6 +84,28 @@ describe("a query over HTTP", () => {
     );
   });
 
+  it("writes CSV, lines and numbers as a saved variable does, and the columns of no records", async () => {
+    const id = newId();
+    const cells = ["=1+2", 'a "b", c', "x\r\ny", "", null, 1e21, -0.5, true, " é|😀 ", "@SUM(A1)"];
+    await put(
+      id,
+      "cells",
+      cells.map((cell, n) => ({ n, "a, b": cell })),
+    );
+    const sql = "SELECT * FROM cells";
+    const saved = await call("POST", `/conversations/${id}/query`, json({ sql, saveAs: "kept" }));
+    expect(saved.status).toBe(201);
+    for (const accept of ["text/csv", "application/x-ndjson", "application/json"]) {
+      const answer = await query(id, sql, { accept });
+      const at = `/conversations/${id}/variables/kept`;
+      const kept = await call("GET", at, { headers: { accept } });
+      expect(await answer.text()).toBe(await kept.text());
+      expect(answer.headers.get("content-type")?.split(";")[0]).toBe(accept);
+    }
+    const none = await query(id, "SELECT n, 1 AS `a,b` FROM cells LIMIT 0", { accept: "text/csv" });
+    expect(await none.text()).toBe('n,"a,b"\r\n');
+  });
+
   it("says what is wrong, where, and what there is", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
@@ -134,6 +156,22 @@ describe("a query over HTTP", () => {
       type: "variables.queried",
       query: { variables: ["orders"], digest: expect.stringMatching(/^[\w+/=-]{20,}$/) },
     });
+  });
+
+  it("waits for no write of the log, which is written seconds later, or when it is read", async () => {
+    const id = newId();
+    await put(id, "orders", ORDERS);
+    const written = () =>
+      runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
+        const rows = sql.exec("SELECT data FROM event").toArray();
+        return rows.filter(({ data }) => String(data).includes("variables.queried")).length;
+      });
+    await query(id, "SELECT * FROM orders");
+    expect(await written()).toBe(0);
+    await call("GET", `/conversations/${id}/events`);
+    expect(await written()).toBe(1);
+    await query(id, "SELECT * FROM orders");
+    await expect.poll(written, { timeout: 20_000 }).toBe(2);
   });
 });
 

@@ -4,24 +4,24 @@ import { expect } from "vitest";
 import type { Json } from "../../../src/value/json.ts";
 import { Queries } from "./queries.ts";
 
-type Records = readonly Readonly<Record<string, Json>>[];
+export type Records = readonly Readonly<Record<string, Json>>[];
 
-const KEYS = ["id", "name", "total", "Kind", "tags", "first name", "group", 'a"b', "0"];
+export const KEYS = ["id", "name", "total", "Kind", "tags", "first name", "group", 'a"b', "0"];
 
-const value = fc.oneof(
+export const value = fc.oneof(
   { weight: 4, arbitrary: fc.integer({ min: -3, max: 9 }) },
   { weight: 2, arbitrary: fc.constantFrom("ann", "Bob", "", "10", "é😀", "it's", "2025-01-05") },
   { weight: 2, arbitrary: fc.constantFrom(0.5, 1e21, 2.25, -0.1, 9_007_199_254_740_991) },
   { weight: 1, arbitrary: fc.constantFrom<Json>(null, true, false, [1, "x"], { a: [2] }, []) },
 );
 const record = fc.record(Object.fromEntries(KEYS.map((key) => [key, value])), { requiredKeys: [] });
-const table = fc.array(record, { minLength: 1, maxLength: 12 });
+export const table = fc.array(record, { minLength: 1, maxLength: 12 });
 
-const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
+export const quoted = (name: string) => `"${name.replaceAll('"', '""')}"`;
 const column = fc.constantFrom(...KEYS).map(quoted);
 const literal = fc.constantFrom("0", "3", "-1.5", "'ann'", "'it''s'", "NULL", "x'00' IS NULL");
 
-const { expression } = fc.letrec<{ expression: string }>((tie) => ({
+export const { expression } = fc.letrec<{ expression: string }>((tie) => ({
   expression: fc.oneof(
     { maxDepth: 3, withCrossShrink: true },
     column,
@@ -96,7 +96,7 @@ const listed = fc
 const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, nested, listed);
 
 /** A table of SQLite with the same records, written as plain SQL. */
-function createTable(database: DatabaseSync, name: string, records: Records): void {
+export function createTable(database: DatabaseSync, name: string, records: Records): void {
   const keys = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const columns = [...keys, "index"].map(quoted);
   database.exec(`CREATE TABLE ${name} (${columns.join(", ")})`);
@@ -106,7 +106,7 @@ function createTable(database: DatabaseSync, name: string, records: Records): vo
   }
 }
 
-function sqlOf(value: Json | undefined): string {
+export function sqlOf(value: Json | undefined): string {
   if (value === undefined || value === null) return "NULL";
   if (typeof value === "boolean") return value ? "1" : "0";
   if (typeof value === "number") return String(value);

@@ -11,9 +11,19 @@ import type { Json } from "../../../src/value/json.ts";
 /** Queries of a person, in Node's SQLite. */
 export class Queries {
   readonly store = new MemoryStore();
-  /** How many queries have run to their end. */
+  /** How many queries have run to their end, tables were begun, and values or parts of them were read. */
   read = 0;
+  loads = 0;
+  valuesRead = 0;
   readonly #engine: QueryEngine = nodeQueryEngine();
+
+  constructor() {
+    const { begin } = this.#engine;
+    this.#engine.begin = () => {
+      this.loads++;
+      return begin.call(this.#engine);
+    };
+  }
 
   async records(sql: string): Promise<Json> {
     const syntaxes = pickSyntaxes();
@@ -21,7 +31,10 @@ export class Queries {
       store: this.store,
       engine: this.#engine,
       syntaxes,
-      read: anyValueAt,
+      read: (store, target) => {
+        this.valuesRead++;
+        return anyValueAt(store, target);
+      },
       table: ({ name }) => readable(this.store, name),
       parameter: async (source) => {
         const reference = wholeReference(source, syntaxes)?.reference;

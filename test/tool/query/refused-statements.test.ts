@@ -4,28 +4,71 @@ import { Queries } from "./queries.ts";
 import { refusedStatements } from "./refused-statements.ts";
 
 const ROWS = 100_000;
+const CODES = ["bad_query", "query_not_allowed", "query_too_expensive"];
 const queries = new Queries();
 
+const rows = Array.from({ length: ROWS }, (_, id) => ({ id, k: id % 3 }));
+
+async function saveTables({ store }: Queries): Promise<void> {
+  for (const name of ["big", "other"]) await store.save({ name, value: rows });
+}
+
 beforeAll(async () => {
-  for (const name of ["big", "other"]) {
-    const rows = Array.from({ length: ROWS }, (_, id) => ({ id, k: id % 3 }));
-    await queries.store.save({ name, value: rows });
-    await queries.records(`SELECT count(*) FROM ${name}`);
-  }
+  await saveTables(queries);
+  await queries.records("SELECT (SELECT count(*) FROM big), (SELECT count(*) FROM other)");
 });
+
+async function codeFor(own: Queries, sql: string): Promise<string> {
+  return codeOf(await own.records(sql).catch((error: unknown) => error));
+}
 
 describe("40 statements that do more than read a little", () => {
   it("are 40", () => expect(refusedStatements).toHaveLength(40));
 
   it.each(refusedStatements)("%j is refused before it runs", async (sql) => {
     const before = queries.read;
-    const refused = await queries.records(sql).catch((error: unknown) => error);
-    expect(["bad_query", "query_not_allowed", "query_too_expensive"]).toContain(codeOf(refused));
+    expect(CODES).toContain(await codeFor(queries, sql));
     expect(queries.read).toBe(before);
+  });
+
+  it("are refused before a value is read or a table is loaded", async () => {
+    const fresh = new Queries();
+    await saveTables(fresh);
+    for (const sql of refusedStatements) expect(CODES).toContain(await codeFor(fresh, sql));
+    expect(fresh).toMatchObject({ read: 0, loads: 0, valuesRead: 0 });
   });
 
   it("change nothing", async () => {
     expect(await queries.records("SELECT count(*) AS n FROM big")).toEqual([{ n: ROWS }]);
+  });
+});
+
+describe("a cross join", () => {
+  it.each([
+    "SELECT count(*) FROM big, other",
+    "SELECT * FROM big AS a CROSS JOIN other AS b",
+    "SELECT a.id FROM big a, other b WHERE a.id + b.id > 5",
+    "WITH t AS (SELECT id FROM big) SELECT count(*) FROM t AS a, t AS b",
+    "SELECT (SELECT count(*) FROM other AS o WHERE o.id > b.id) AS n FROM big AS b",
+    "SELECT count(*) FROM big a, json_each($big) AS b",
+  ])("%s is refused by the sizes of its tables alone", async (sql) => {
+    const fresh = new Queries();
+    await saveTables(fresh);
+    expect(await codeFor(fresh, sql)).toBe("query_too_expensive");
+    expect(fresh.loads).toBe(0);
+  });
+
+  it.each([
+    "SELECT count(*) AS n FROM big AS a JOIN other AS b ON a.id = b.id",
+    "SELECT count(*) AS n FROM big WHERE id IN (SELECT id FROM other)",
+    "SELECT count(*) AS n FROM big NATURAL JOIN other",
+    "SELECT count(*) AS n FROM big JOIN (SELECT id AS other_id FROM other LIMIT 1)",
+    "SELECT count(*) AS n FROM $big[*].id AS a JOIN $other[*].id AS b ON a.value = b.value",
+  ])("%s is none, and runs on tables that have to be loaded", async (sql) => {
+    const fresh = new Queries();
+    await saveTables(fresh);
+    expect(await fresh.records(sql)).toEqual([{ n: ROWS }]);
+    expect(fresh.loads).toBe(2);
   });
 });
 

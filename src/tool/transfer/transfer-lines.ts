@@ -1,34 +1,26 @@
-import { ByrefError, requireAtMost } from "../../errors.ts";
+import { ByrefError, codeOf, messageOf, publicMessageOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import type * as z from "zod";
 import { streamOf } from "../../value/bytes.ts";
 import { LineBuffer } from "../../value/line-buffer.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";
 import { requireJson } from "../../value/require-json.ts";
-import {
-  TRANSFER_VERSION,
-  type TransferOf,
-  type TransferRecord,
-  transferRecord,
-} from "./transfer-format.ts";
+import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
 
 const LINE_BREAK = 10;
 /** Minimum size of a chunk that is sent. */
 const SENT_BYTES = 65_536;
 
-/** SHA-256 of bytes that arrive in pieces. */
-class Digest {
-  readonly #stream = new crypto.DigestStream("SHA-256");
-  readonly #writer = this.#stream.getWriter();
+/** SHA-256 of bytes that arrive in pieces. Platforms differ in how they compute it. */
+export interface RunningDigest {
+  add(bytes: Uint8Array): Promise<void>;
+  /** In hexadecimal. */
+  end(): Promise<string>;
+}
 
-  add(bytes: Uint8Array): Promise<void> {
-    return this.#writer.write(bytes);
-  }
-
-  async end(): Promise<string> {
-    await this.#writer.close();
-    const bytes = new Uint8Array(await this.#stream.digest);
-    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-  }
+/** Further records, such as variables. */
+interface OwnLine {
+  readonly type: string;
 }
 
 /**
@@ -37,21 +29,20 @@ class Digest {
  * generator.
  */
 export function transferLines(
-  records: AsyncGenerator<TransferRecord>,
-  publicError: (error: unknown) => TransferOf<"error">,
+  records: AsyncGenerator<OwnLine>,
+  digest: RunningDigest,
 ): ReadableStream<Uint8Array> {
-  return streamOf(bytesOf(records, publicError));
+  return streamOf(bytesOf(records, digest));
 }
 
 async function* bytesOf(
-  records: AsyncGenerator<TransferRecord>,
-  publicError: (error: unknown) => TransferOf<"error">,
+  records: AsyncGenerator<OwnLine>,
+  digest: RunningDigest,
 ): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder();
-  const digest = new Digest();
   let count = 0;
   let held = "";
-  const lineOf = (record: TransferRecord) => `${JSON.stringify(record)}\n`;
+  const lineOf = (record: OwnLine) => `${JSON.stringify(record)}\n`;
   try {
     for await (const record of records) {
       held += lineOf(record);
@@ -63,14 +54,19 @@ async function* bytesOf(
       yield bytes;
     }
   } catch (error) {
-    yield encoder.encode(held + lineOf(publicError(error)));
+    yield encoder.encode(held + lineOf(failureOf(error)));
     return undefined;
   }
   const bytes = encoder.encode(held);
   await digest.add(bytes);
   yield bytes;
-  yield encoder.encode(lineOf({ type: "end", records: count, sha256: await digest.end() }));
+  const end: LineOf<"end"> = { type: "end", records: count, sha256: await digest.end() };
+  yield encoder.encode(lineOf(end));
   return undefined;
+}
+
+function failureOf(error: unknown): LineOf<"error"> {
+  return { type: "error", code: codeOf(error), message: publicMessageOf(error) };
 }
 
 /**
@@ -101,28 +97,52 @@ function requireShort(actual: number): void {
   requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
+/** What a file has, and how its digest is computed. */
+export interface TransferOptions<Own extends OwnLine> {
+  readonly schema: z.ZodType<Own | FrameLine>;
+  readonly digest: RunningDigest;
+}
+
 /**
  * Reads the records of a file and checks each. The file is complete only if the end record's count and digest
  * match.
  */
-export class TransferReader {
+export class TransferReader<Own extends OwnLine> {
   readonly #lines: AsyncGenerator<Uint8Array, undefined>;
-  readonly #digest = new Digest();
+  readonly #options: TransferOptions<Own>;
   #count = 0;
 
-  constructor(stream: ReadableStream<Uint8Array>) {
+  constructor(stream: ReadableStream<Uint8Array>, options: TransferOptions<Own>) {
     this.#lines = linesOf(stream);
+    this.#options = options;
+  }
+
+  /**
+   * Passes each record before the end to `take`, which may read the bytes that follow. Rejects as `next` does,
+   * and with the errors of `take`, each with the number of its line.
+   */
+  async each(take: (record: TakenLine<Own>) => Promise<void> | void): Promise<void> {
+    for (;;) {
+      const record = await this.next();
+      if (isEnd(record)) return;
+      const line = this.#count;
+      try {
+        await take(record);
+      } catch (error) {
+        throw inLine(line, error);
+      }
+    }
   }
 
   /** Throws `bad_import`, `unsupported_version`, `limit_exceeded`, or the error that ended the export. */
-  async next(): Promise<Exclude<TransferRecord, TransferOf<"error">>> {
+  async next(): Promise<TakenLine<Own> | LineOf<"end">> {
     const { done, value: line } = await this.#lines.next();
     if (done === true) throw badImport("It has no end: it was cut off.");
     this.#count++;
-    const record = recordIn(line, this.#count);
-    if (record.type === "error") throw failed(record);
-    if (record.type === "end") await this.#check(record);
-    else await this.#digest.add(line);
+    const record = recordIn(line, this.#count, this.#options.schema);
+    if (isFailure(record)) throw failed(record);
+    if (isEnd(record)) await this.#check(record);
+    else await this.#options.digest.add(line);
     return record;
   }
 
@@ -131,23 +151,46 @@ export class TransferReader {
     await this.#lines.return(undefined);
   }
 
-  async #check({ records, sha256 }: TransferOf<"end">): Promise<void> {
+  async #check({ records, sha256 }: LineOf<"end">): Promise<void> {
     const found = this.#count - 1;
     if (records !== found)
       throw badImport(`It has ${found} records before its end, not ${records}.`);
-    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not match.");
+    if (sha256 !== (await this.#options.digest.end()))
+      throw badImport("Its digest does not match.");
     if ((await this.#lines.next()).done !== true) throw badImport("Something follows its end.");
   }
+}
+
+/** A record between the first line and the end. */
+export type TakenLine<Own extends OwnLine> = Own | LineOf<"byref" | "data">;
+
+function isFailure(record: OwnLine): record is LineOf<"error"> {
+  return record.type === "error";
+}
+
+function isEnd(record: OwnLine): record is LineOf<"end"> {
+  return record.type === "end";
+}
+
+/** Adds the number of the line, unless a later line was at fault. */
+function inLine(line: number, error: unknown): unknown {
+  const isNumbered = messageOf(error).startsWith("Line ");
+  if (!(error instanceof ByrefError) || isNumbered) return error;
+  return new ByrefError(error.code, `Line ${line}: ${error.message}`, error.details);
 }
 
 /**
  * Throws `bad_import`, `unsupported_version` or `limit_exceeded`. Messages do not quote values, which may be
  * private.
  */
-function recordIn(line: Uint8Array, number: number): TransferRecord {
+function recordIn<Record extends OwnLine>(
+  line: Uint8Array,
+  number: number,
+  schema: z.ZodType<Record>,
+): Record {
   const given = jsonIn(line, number);
   if (number === 1) requireVersion(given);
-  const { data, error } = transferRecord.safeParse(given);
+  const { data, error } = schema.safeParse(given);
   if (data === undefined) {
     const { path = [], message = "" } = error?.issues[0] ?? {};
     throw badImport(`Line ${number}: ${path.map(String).join(".")} ${message}`);
@@ -182,7 +225,7 @@ function requireVersion(given: unknown): void {
   throw new ByrefError("unsupported_version", message);
 }
 
-function failed({ code, message }: TransferOf<"error">): ByrefError {
+function failed({ code, message }: LineOf<"error">): ByrefError {
   if (code === "conflict") return new ByrefError("conflict", message);
   return badImport(`The export failed: ${code}.`);
 }

@@ -1,0 +1,34 @@
+/** Orders of a shop, the same in each run. */
+export interface Order {
+  readonly id: string;
+  readonly customer: string;
+  readonly city: string;
+  readonly total: number;
+  readonly note: string;
+}
+
+const CITIES = ["Oslo", "Lisbon", "Kyoto", "Lima", "Accra", "Pune", "Quito"];
+const NOTES = ["paid by card", "leave it at the door", "a gift, wrap it please", "call first", ""];
+
+/** Makes orders whose JSON has about this many characters. */
+export function ordersOf(chars: number): Order[] {
+  const orders: Order[] = [];
+  for (let length = 2; length < chars;) {
+    const order = orderAt(orders.length);
+    length += JSON.stringify(order).length + 1;
+    orders.push(order);
+  }
+  return orders;
+}
+
+function orderAt(index: number): Order {
+  // A linear congruential generator: orders differ, without state.
+  const mixed = (index * 1_103_515_245 + 12_345) % 2_147_483_648;
+  return {
+    id: `ord_${String(index).padStart(5, "0")}`,
+    customer: `customer ${mixed % 9_973}`,
+    city: CITIES[mixed % CITIES.length] ?? "",
+    total: (mixed % 100_000) / 100,
+    note: NOTES[mixed % NOTES.length] ?? "",
+  };
+}

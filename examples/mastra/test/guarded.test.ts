@@ -1,0 +1,94 @@
+import { Agent } from "@mastra/core/agent";
+import { createTool } from "@mastra/core/tools";
+import { MemoryStore, withToolVariables } from "byref/mastra";
+import { beforeEach, describe, expect, it } from "vitest";
+import * as z from "zod";
+import { ScriptedModel, type Step } from "../scripted-model.ts";
+
+let store: MemoryStore;
+let received: unknown[];
+
+beforeEach(async () => {
+  store = new MemoryStore();
+  received = [];
+  await store.save({ name: "salary", value: 123_456, visibility: "sealed" });
+  await store.save({ name: "city", value: "Oslo" });
+});
+
+function setUp(steps: readonly Step[]) {
+  const model = new ScriptedModel(steps);
+  const pay = createTool({
+    id: "pay",
+    description: "Pays.",
+    inputSchema: z.object({ amount: z.number().max(500_000) }),
+    execute: async (input) => {
+      received.push(input);
+      return { paid: input.amount };
+    },
+  });
+  const limited = createTool({
+    id: "limited",
+    description: "Pays little.",
+    inputSchema: z.object({ amount: z.number().max(10) }),
+    execute: async ({ amount }) => ({ paid: amount }),
+  });
+  const agent = new Agent({
+    id: "payroll",
+    name: "Payroll",
+    instructions: "You pay.",
+    model: model.config,
+    tools: { pay, limited },
+  });
+  return { model, agent: withToolVariables(agent, { store }) };
+}
+
+const showMap = createTool({
+  id: "show_map",
+  description: "Shows a place on the client's map.",
+  inputSchema: z.object({ city: z.string() }),
+});
+
+describe("a sealed variable", () => {
+  it("reaches a tool and a person, and never the model", async () => {
+    const { agent, model } = setUp([
+      { calls: [["pay", { amount: "$salary" }]] },
+      { calls: [["limited", { amount: "$salary" }]] },
+      { text: "Paid $salary." },
+    ]);
+    await agent.generate("Pay.");
+    expect(received).toEqual([{ amount: 123_456 }]);
+    expect(JSON.stringify(model.prompts)).not.toMatch(/123[,_]?456/);
+  });
+
+  it("does not reach a tool of the client, whose result the model gets", async () => {
+    const { agent, model } = setUp([{ calls: [["show_map", { city: "$salary" }]] }]);
+    const stream = await agent.stream("Show.", { clientTools: { show_map: showMap } });
+    const chunks: { type: string }[] = [];
+    for await (const chunk of stream.fullStream) chunks.push(chunk);
+    expect(JSON.stringify(chunks)).not.toContain("123456");
+    expect(chunks.find(({ type }) => type === "tool-error")).toMatchObject({
+      payload: { toolName: "show_map", error: expect.stringContaining("tool_denied") },
+    });
+    expect(model.prompts).toHaveLength(1);
+  });
+});
+
+describe("a tool of the client", () => {
+  it("is shown widened, and gets its input resolved", async () => {
+    const steps: readonly Step[] = [{ calls: [["show_map", { city: "$city" }]] }];
+    const options = { clientTools: { show_map: showMap } };
+    const { agent, model } = setUp(steps);
+    const { toolCalls } = await agent.generate("Show.", options);
+    expect(toolCalls[0]?.payload.args).toEqual({ city: "Oslo" });
+    const tools = JSON.stringify(model.prompts[0]?.tools);
+    expect(tools).toContain("show_map");
+    const { agent: streaming } = setUp(steps);
+    const stream = await streaming.stream("Show.", options);
+    const args: unknown[] = [];
+    for await (const chunk of stream.fullStream) {
+      if (chunk.type === "tool-call") args.push(chunk.payload.args);
+    }
+    expect(args).toEqual([{ city: "Oslo" }]);
+    expect(JSON.stringify(stream.messageList.get.response.db())).toContain("$city");
+  });
+});

@@ -1,0 +1,55 @@
+import type { VariableDiff } from "../../../src/tool/policy.ts";
+import { plural } from "../words.ts";
+import "./approval-diffs.css";
+
+/** How edited variables in the input differ from what they were edited from. */
+export function ApprovalDiffs({ diffs }: { readonly diffs: readonly VariableDiff[] }) {
+  return diffs.map((diff) => <VariableChanges key={diff.name} changes={diff} />);
+}
+
+function VariableChanges({ changes }: { readonly changes: VariableDiff }) {
+  const { name, version, from, diff, more = 0, withheld } = changes;
+  const since = from?.name === name ? `version ${from.version}` : `$${from?.name}`;
+  const title = `$${name}, version ${version}, was edited`;
+  if (withheld !== undefined || diff === undefined || from === undefined) {
+    return (
+      <p className="tool-note">
+        {title}. {WITHHELD[withheld ?? "gone"]}
+      </p>
+    );
+  }
+  const lines = diff.split("\n").slice(0, -1);
+  const count = (sign: string) => lines.filter((line) => line.startsWith(sign)).length;
+  const isOlder = from.version > 1;
+  return (
+    <details className="diff">
+      <summary className="diff-summary">
+        {title}: changes since {since}{" "}
+        <span className="diff-counts">
+          +{count("+")} −{count("-")}
+          {more > 0 && " …"}
+        </span>
+      </summary>
+      <pre className="tool-json" role="group" tabIndex={0} aria-label={`Changes of ${name}`}>
+        {lines.map((line, index) => (
+          <Line key={index} line={line} />
+        ))}
+      </pre>
+      {more > 0 && <p className="tool-note">and {plural(more, "more line")}</p>}
+      {isOlder && <p className="tool-note">Changes before {since} are not shown.</p>}
+    </details>
+  );
+}
+
+const WITHHELD = {
+  sealed: "It contains a sealed value, so its changes are not shown.",
+  too_large: "It is too large to be compared.",
+  gone: "What it was edited from is not kept any more.",
+} as const;
+
+/** The signs at the start say the same as the colours. */
+function Line({ line }: { readonly line: string }) {
+  if (line.startsWith("+")) return <ins className="diff-line diff-added">{line}</ins>;
+  if (line.startsWith("-")) return <del className="diff-line diff-removed">{line}</del>;
+  return <span className={`diff-line${line.startsWith("@@") ? " diff-hunk" : ""}`}>{line}</span>;
+}

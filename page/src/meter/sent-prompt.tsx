@@ -1,0 +1,85 @@
+import { useState } from "react";
+import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
+import type { Session } from "../session.ts";
+import { useLoaded } from "../variables/use-loaded.ts";
+import { figure, messageOf } from "../words.ts";
+
+interface SentPromptProps {
+  readonly session: Session;
+  readonly agent: string;
+  /** True if the server knows the conversation. */
+  readonly exists: boolean;
+  readonly revision: number;
+}
+
+/** What the model is sent in the next call. Asks the server once it is opened. */
+export function SentPrompt(props: SentPromptProps) {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <details className="meter-prompt" onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>What the model is sent</summary>
+      {isOpen && <Loaded {...props} />}
+    </details>
+  );
+}
+
+function Loaded({ session, agent, exists, revision }: SentPromptProps) {
+  const conversation = exists ? session.conversation : undefined;
+  const { value, error } = useLoaded(
+    () => session.client.prompt(agent, { conversation }),
+    `${agent}/${exists}/${revision}`,
+  );
+  if (value === undefined) {
+    return <p className="meter-note">{error === undefined ? "Loading…" : messageOf(error)}</p>;
+  }
+  return <Parts prompt={value} />;
+}
+
+function Parts({ prompt }: { readonly prompt: PromptDescription }) {
+  const { instructions, tools, toolChars, guide, tail, messages, sentChars, laterChars } = prompt;
+  const messageChars = messages.reduce((sum, { chars }) => sum + chars, 0);
+  return (
+    <>
+      <table className="meter-parts">
+        <caption>Characters in the next call of {prompt.agent}</caption>
+        <tbody>
+          <Row name="Instructions" chars={instructions.chars} />
+          <Row name="Tools" chars={toolChars} />
+          {tools.map(({ name, chars, sent }) => (
+            <Row key={name} name={name} chars={chars} isLater={!sent} isPart />
+          ))}
+          <Row name="Messages" chars={messageChars} />
+          {guide !== undefined && (
+            <Row name="Guide to references" chars={guide.chars} isLater={!guide.sent} isPart />
+          )}
+          <Row name="Total" chars={sentChars} />
+          <Row name="Sent later, when needed" chars={laterChars} />
+        </tbody>
+      </table>
+      <pre className="meter-text" aria-label="Instructions">
+        {instructions.text}
+      </pre>
+      {tail !== undefined && (
+        <pre className="meter-text" aria-label="Last message">
+          {tail.text}
+        </pre>
+      )}
+    </>
+  );
+}
+
+interface RowProps {
+  readonly name: string;
+  readonly chars: number;
+  readonly isLater?: boolean;
+  readonly isPart?: boolean;
+}
+
+function Row({ name, chars, isLater = false, isPart = false }: RowProps) {
+  return (
+    <tr className={isPart ? "meter-part" : undefined}>
+      <th scope="row">{isLater ? `${name}, later` : name}</th>
+      <td>{figure(chars)}</td>
+    </tr>
+  );
+}

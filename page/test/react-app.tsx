@@ -1,0 +1,120 @@
+import { useChat } from "@ai-sdk/react";
+import type { UIMessage } from "ai";
+import { StrictMode, useEffect, useState } from "react";
+import { createRoot } from "react-dom/client";
+import { createClient } from "../../src/client.ts";
+import { byrefTransport, useEvents, usePlans, useVariable, useVariables } from "../../src/react.ts";
+
+/** An application that uses `byref/react` as its guide says: `test/browser/react.test.ts` looks at it. */
+
+const query = new URLSearchParams(location.search);
+const id = query.get("id") ?? "";
+const client = createClient("");
+const transport = byrefTransport("", { agent: "weather" });
+
+interface Shown {
+  readonly value: string;
+  readonly version: number | undefined;
+}
+
+declare global {
+  interface Window {
+    /** Each pair of a value and a version that was drawn. */
+    drawn: Shown[];
+  }
+}
+
+window.drawn = [];
+
+function Chat({ messages: before }: { readonly messages: readonly UIMessage[] }) {
+  const { messages, sendMessage, status, stop } = useChat({
+    id,
+    transport,
+    messages: [...before],
+    resume: true,
+  });
+  const [text, setText] = useState("");
+  return (
+    <form
+      onSubmit={(event) => {
+        event.preventDefault();
+        void sendMessage({ text });
+      }}
+    >
+      <input aria-label="Message" value={text} onChange={({ target }) => setText(target.value)} />
+      <output aria-label="Status">{status}</output>
+      <button type="button" onClick={() => void stop()}>
+        Stop
+      </button>
+      <output aria-label="Answers">{messages.map(textOf).join(" | ")}</output>
+    </form>
+  );
+}
+
+function textOf({ role, parts }: UIMessage): string {
+  return `${role}: ${parts.map((part) => (part.type === "text" ? part.text : "")).join("")}`;
+}
+
+function Variable({ label }: { readonly label: string }) {
+  const name = query.get("name") ?? "rows";
+  const part = useVariable(client.conversation(id), name, query.get("path") ?? "");
+  const { value, info, status, error } = part;
+  const text = JSON.stringify(value) ?? "";
+  window.drawn.push({ value: text, version: info?.version });
+  return (
+    <output aria-label={label}>
+      {text} v{info?.version} {status} {error?.code}
+    </output>
+  );
+}
+
+function Lists() {
+  const conversation = client.conversation(id);
+  const variables = useVariables(conversation);
+  const { plans, approve, run } = usePlans(conversation);
+  const { events } = useEvents(conversation);
+  const [last] = plans?.slice(-1) ?? [];
+  return (
+    <>
+      <output aria-label="Variables">
+        {variables.map(({ name, version }) => `${name} v${version}`).join(", ")}
+      </output>
+      <output aria-label="Plans">{plans?.map(({ status }) => status).join(", ")}</output>
+      <output aria-label="Events">{events.map(({ type }) => type).join(", ")}</output>
+      <button type="button" onClick={() => last && void approve(last.id).then(() => run(last.id))}>
+        Run
+      </button>
+    </>
+  );
+}
+
+function App() {
+  const [messages, setMessages] = useState<readonly UIMessage[]>();
+  const [isOpen, setOpen] = useState(true);
+  useEffect(() => {
+    client
+      .conversation(id)
+      .messages()
+      .then((page) => setMessages(page.messages))
+      .catch(() => setMessages([]));
+  }, []);
+  return (
+    <>
+      {messages !== undefined && <Chat messages={messages} />}
+      {isOpen && <Variable label="First" />}
+      <Variable label="Second" />
+      <Lists />
+      <button type="button" onClick={() => setOpen(!isOpen)}>
+        Toggle
+      </button>
+    </>
+  );
+}
+
+const root = document.createElement("div");
+document.body.append(root);
+createRoot(root).render(
+  <StrictMode>
+    <App />
+  </StrictMode>,
+);

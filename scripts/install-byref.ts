@@ -1,0 +1,69 @@
+/**
+ * Installs this clone's `byref` in the `node_modules` of the folder it is called in, as a package of its own
+ * and not as a link: it then finds the folder's packages, so there is one `ai` and one `zod`. Needs only
+ * Node 24, no packages of the root. Examples call it before they start: `node ../../scripts/install-byref.ts`.
+ */
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { stripTypeScriptTypes } from "node:module";
+import { dirname, join } from "node:path";
+import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
+
+interface Package {
+  readonly version: string;
+  readonly dependencies: Versions;
+  readonly devDependencies: Versions;
+  readonly peerDependencies: Versions;
+}
+
+type Versions = Readonly<Record<string, string>>;
+
+const root = join(import.meta.dirname, "..");
+const modules = join(process.cwd(), "node_modules");
+const own = readJson(join(root, "package.json"));
+
+requireSameVersions();
+// It is said once for each process, and means the function that makes the JavaScript.
+process.removeAllListeners("warning");
+const made = newFolderFor(join(modules, "byref"));
+copyFolder(join(root, "src"), join(made, "src"));
+for (const name of readdirSync(join(made, "src"), { recursive: true, encoding: "utf8" })) {
+  if (name.endsWith(".ts")) writeJavaScript(name);
+}
+writeFileSync(join(made, "package.json"), JSON.stringify(withSources(own), null, 2));
+replaceFolder(join(modules, "byref"), made);
+
+/**
+ * Throws if the folder has another version of a package that `byref` depends on. It needs only those that the
+ * entries it imports need.
+ */
+function requireSameVersions(): void {
+  const { dependencies, devDependencies, peerDependencies } = own;
+  const peers = Object.keys(peerDependencies)
+    .filter((name) => name in devDependencies)
+    .map((name) => [name, devDependencies[name]]);
+  const versions: Versions = { ...dependencies, ...Object.fromEntries(peers) };
+  for (const [name, version] of Object.entries(versions)) {
+    const path = join(modules, name, "package.json");
+    const installed = existsSync(path) ? readJson(path).version : version;
+    if (installed === version) continue;
+    throw new Error(`byref needs ${name} ${version}, and ${process.cwd()} has ${installed}.`);
+  }
+}
+
+function writeJavaScript(name: string): void {
+  const source = readFileSync(join(made, "src", name), "utf8");
+  const target = join(made, "dist", name.replace(/\.ts$/, ".js"));
+  mkdirSync(dirname(target), { recursive: true });
+  const imported = /((?:\bfrom|\bimport\() ?"\.{1,2}\/[^"]+)\.ts"/g;
+  writeFileSync(target, stripTypeScriptTypes(source).replaceAll(imported, '$1.js"'));
+}
+
+/** The package, whose types are its sources: they need no compiler. */
+function withSources(given: Package): object {
+  const text = JSON.stringify(given).replaceAll(/"\.\/dist\/([\w-]+)\.d\.ts"/g, '"./src/$1.ts"');
+  return JSON.parse(text) as object;
+}
+
+function readJson(path: string): Package {
+  return JSON.parse(readFileSync(path, "utf8")) as Package;
+}

@@ -1,0 +1,115 @@
+/**
+ * Checks the oldest versions of the packages that an application brings along (`peerDependencies`): types, and
+ * the tests of `byref/agent`, in a folder that has these versions. The newest are those of `devDependencies`,
+ * which all other tests use. Also checks that npm refuses an older `ai` beside the package, instead of
+ * installing a second one. Needs npm's registry or its cache: `npm run test:peers`.
+ */
+import { spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+
+type Versions = Readonly<Record<string, string>>;
+
+const root = join(import.meta.dirname, "..");
+const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } = JSON.parse(
+  readFileSync(join(root, "package.json"), "utf8"),
+) as Readonly<Record<"dependencies" | "devDependencies" | "peerDependencies", Versions>> & {
+  readonly peerDependenciesMeta: object;
+};
+/** The peers that every application has. Tests of adapters have the others. */
+const oldest = Object.fromEntries(
+  Object.entries(peerDependencies)
+    .filter(([name]) => !(name in peerDependenciesMeta))
+    .map(([name, range]) => [name, oldestIn(range)]),
+);
+const folder = mkdtempSync(join(tmpdir(), "byref-peers-"));
+/** An `ai` outside of the range. */
+const OTHER_AI = "7.0.155";
+const CONFIG = {
+  extends: "./tsconfig.json",
+  include: ["src", "test/agent"],
+  exclude: ["src/index.ts"],
+};
+
+try {
+  requireOneAi();
+  console.log(`Oldest peers: ${JSON.stringify(oldest)}`);
+  for (const name of [
+    "src",
+    "test/agent",
+    "test/support",
+    "test/cases",
+    "tsconfig.json",
+    "README.md",
+  ]) {
+    cpSync(join(root, name), join(folder, name), { recursive: true });
+  }
+  const manifest = { type: "module", dependencies: { ...dependencies, ...oldest } };
+  writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
+  writeFileSync(join(folder, "tsconfig.peers.json"), JSON.stringify(CONFIG));
+  writeFileSync(
+    join(folder, "vitest.config.ts"),
+    "export default { test: { testTimeout: 30_000, isolate: false } };\n",
+  );
+  run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"]);
+  // React and its types come with the page.
+  const others = [
+    ...Object.keys(devDependencies),
+    ...Object.keys(peerDependencies),
+    "@types/react",
+  ];
+  for (const name of others) linkUnlessInstalled(name);
+  run(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.peers.json"]);
+  run(join(root, "node_modules/.bin/vitest"), ["run", "test/agent"]);
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** Throws unless npm refuses the packed package beside another `ai`. */
+function requireOneAi(): void {
+  const app = join(folder, "app");
+  mkdirSync(app);
+  const packed = spawnSync("npm", ["pack", "--ignore-scripts", "--pack-destination", app], {
+    cwd: root,
+    encoding: "utf8",
+  });
+  const tarball = packed.stdout.trim().split("\n").at(-1) ?? "";
+  const manifest = { dependencies: { byref: `file:${tarball}`, ai: OTHER_AI } };
+  writeFileSync(join(app, "package.json"), JSON.stringify(manifest));
+  const parameters = ["install", "--dry-run", "--prefer-offline", "--no-audit", "--no-fund"];
+  const { stderr } = spawnSync("npm", parameters, { cwd: app, encoding: "utf8" });
+  const isRefused = stderr.includes("ERESOLVE") && stderr.includes("from byref@");
+  if (!isRefused) throw new Error(`npm installs byref beside ai ${OTHER_AI}:\n${stderr}`);
+  console.log(`npm refuses byref beside ai ${OTHER_AI}.`);
+}
+
+/** The version after `^` or `>=`. Throws for other ranges. */
+function oldestIn(range: string): string {
+  const found = /^(?:\^|>=)(\d+\.\d+\.\d+)/u.exec(range)?.[1];
+  if (found === undefined) throw new Error(`The range ${range} has no oldest version.`);
+  return found;
+}
+
+function linkUnlessInstalled(name: string): void {
+  const path = join(folder, "node_modules", name);
+  const own = join(root, "node_modules", name);
+  if (existsSync(path) || !existsSync(own)) return;
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(own, path);
+}
+
+function run(program: string, parameters: readonly string[]): void {
+  const { status } = spawnSync(program, parameters, { cwd: folder, stdio: "inherit" });
+  if (status === 0) return;
+  throw new Error(`${program} ${parameters.join(" ")} failed with the oldest peers.`);
+}

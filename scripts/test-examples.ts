@@ -1,0 +1,31 @@
+/**
+ * Installs the examples that have packages of their own, checks their types and runs their tests: `npm run
+ * test:examples`. `-- mastra` tests one.
+ */
+import { spawnSync } from "node:child_process";
+import { basename, join } from "node:path";
+import { exampleFolders } from "./example-folders.ts";
+
+const root = join(import.meta.dirname, "..");
+const named = process.argv.slice(2);
+const folders = exampleFolders().filter(
+  (folder) => named.length === 0 || named.includes(basename(folder)),
+);
+const failed = folders.filter((folder) => !isGreen(folder));
+for (const folder of failed) console.error(`${folder} failed.`);
+if (folders.length < named.length) console.error(`Examples: ${exampleFolders().join(", ")}`);
+process.exitCode = failed.length === 0 && folders.length >= named.length ? 0 : 1;
+
+function isGreen(folder: string): boolean {
+  console.log(`\n# ${folder}`);
+  const beganMs = Date.now();
+  const cwd = join(root, folder);
+  const run = (program: string, parameters: readonly string[]) =>
+    spawnSync(program, parameters, { cwd, stdio: "inherit" }).status === 0;
+  const isFine =
+    run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"]) &&
+    run("npm", ["test"]) &&
+    run(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.json"]);
+  console.log(`${folder}: ${Math.round((Date.now() - beganMs) / 1_000)} s`);
+  return isFine;
+}

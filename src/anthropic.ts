@@ -1,0 +1,1 @@
+export { anthropicModels } from "./edge/models/anthropic.ts";

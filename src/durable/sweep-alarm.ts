@@ -1,0 +1,83 @@
+/** Calls `sweep` of the variables at a time. */
+export interface SweepAlarm {
+  /** Makes sure that it rings at that time or earlier, in milliseconds since 1970. */
+  setBy(dueMs: number): Promise<void>;
+}
+
+/** The object's one alarm. Its handler calls `sweep`. */
+export class OwnAlarm implements SweepAlarm {
+  readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
+
+  constructor(storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">) {
+    this.#storage = storage;
+  }
+
+  async setBy(dueMs: number): Promise<void> {
+    const armedMs = (await this.#storage.getAlarm()) ?? Infinity;
+    if (dueMs < armedMs) await this.#storage.setAlarm(dueMs);
+  }
+}
+
+/** A call that the scheduler of the Agents SDK will make. */
+interface Schedule {
+  readonly id: string;
+  readonly callback: string;
+  /** In seconds since 1970. */
+  readonly time: number;
+}
+
+/** An agent of the Agents SDK, whose scheduler shares the object's alarm. */
+export interface SchedulingAgent {
+  schedule(when: Date, callback: string): Promise<Schedule>;
+  listSchedules(): Promise<readonly Schedule[]>;
+  cancelSchedule(id: string): Promise<boolean>;
+}
+
+/** The method that the scheduler calls, which it finds by its name. */
+const CALLBACK = "sweepByrefVariables";
+
+/** A sweep in the scheduler of the Agents SDK: one schedule at a time. */
+export class ScheduledSweep implements SweepAlarm {
+  readonly #agent: SchedulingAgent;
+  #next: { readonly id: string; readonly timeMs: number } | undefined;
+  /** False until this life of the object knows what an earlier one has scheduled. */
+  #isKnown = false;
+  #last: Promise<void> = Promise.resolve();
+
+  constructor(agent: SchedulingAgent, sweep: () => Promise<void>) {
+    this.#agent = agent;
+    const onSchedule = async () => {
+      // The schedule that calls this is over, although the SDK still lists it.
+      this.#isKnown = true;
+      this.#next = undefined;
+      await sweep();
+    };
+    Object.defineProperty(agent, CALLBACK, { value: onSchedule, configurable: true });
+  }
+
+  setBy(dueMs: number): Promise<void> {
+    const set = this.#last.then(() => this.#setBy(dueMs));
+    this.#last = set.catch(() => undefined);
+    return set;
+  }
+
+  async #setBy(dueMs: number): Promise<void> {
+    if (!this.#isKnown) this.#next = await this.#scheduled();
+    this.#isKnown = true;
+    // The SDK rounds down to whole seconds, and would call before anything is due.
+    const timeMs = Math.ceil(dueMs / 1_000) * 1_000;
+    const before = this.#next;
+    if (before !== undefined && before.timeMs <= timeMs) return;
+    const { id } = await this.#agent.schedule(new Date(timeMs), CALLBACK);
+    this.#next = { id, timeMs };
+    if (before !== undefined) await this.#agent.cancelSchedule(before.id);
+  }
+
+  async #scheduled() {
+    const all = await this.#agent.listSchedules();
+    const ours = all
+      .filter(({ callback, time }) => callback === CALLBACK && time * 1_000 > Date.now())
+      .map(({ id, time }) => ({ id, timeMs: time * 1_000 }));
+    return ours.toSorted((one, other) => one.timeMs - other.timeMs)[0];
+  }
+}

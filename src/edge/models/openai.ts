@@ -1,0 +1,26 @@
+import { OpenAIResponsesLanguageModel } from "@ai-sdk/openai/internal";
+import { defaultSettingsMiddleware, wrapLanguageModel } from "ai";
+import { type ModelProvider, withoutTrailingSlash } from "./model.ts";
+
+/**
+ * `openai:<model>`: the Responses API. `MODEL_BASE_URL` may be that of an AI Gateway, `…/openai`. Uses the
+ * model's class instead of `createOpenAI`, which adds 20 KiB and reads environment variables that are not
+ * settings of this Worker.
+ */
+export const openaiModels: ModelProvider = {
+  name: "openai",
+  model(id, { MODEL_BASE_URL = "https://api.openai.com/v1", MODEL_API_KEY = "" }) {
+    const baseURL = withoutTrailingSlash(MODEL_BASE_URL);
+    const model = new OpenAIResponsesLanguageModel(id, {
+      provider: "openai.responses",
+      baseURL,
+      url: ({ path }) => `${baseURL}${path}`,
+      headers: { authorization: `Bearer ${MODEL_API_KEY}` },
+      fileIdPrefixes: ["file-"],
+    });
+    // Without OpenAI's default `store`, the conversation is stored only here. With it, later calls would refer
+    // to messages in OpenAI's copy instead of sending them.
+    const settings = { providerOptions: { openai: { store: false } } };
+    return wrapLanguageModel({ model, middleware: defaultSettingsMiddleware({ settings }) });
+  },
+};

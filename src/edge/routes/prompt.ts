@@ -1,0 +1,46 @@
+import type { Context } from "hono";
+import { describePrompt } from "../../turn/describe-prompt.ts";
+import type { AppEnv } from "../app-env.ts";
+import { conversationOf, mutableResponse, unusedObject } from "../conversation-of.ts";
+import type { ConversationParts } from "../conversation-parts.ts";
+import { type Endpoint, endpoint } from "../http/endpoint.ts";
+import { text } from "../http/parameters.ts";
+import * as schemas from "../openapi/schemas.ts";
+import { chooseAgent } from "../turns/chosen-agent.ts";
+
+const route = "GET /agents/:name/prompt";
+const operation = {
+  summary: "Returns what a model is sent, with sizes in characters",
+  query: { conversation: text.optional() },
+  answers: { 200: { "application/json": schemas.prompt } },
+};
+
+/** Only an object has the services that a turn has. */
+export const promptEndpoint: Endpoint<Context<AppEnv>> = endpoint(
+  route,
+  operation,
+  async ({ query: { conversation }, request: { url } }, context) => {
+    const object =
+      conversation === undefined ? unusedObject(context) : conversationOf(context, conversation);
+    return mutableResponse(await object.fetch(url));
+  },
+);
+
+/** The same route in a conversation's object. */
+export const objectPromptEndpoint: Endpoint<ConversationParts> = endpoint(
+  route,
+  operation,
+  async ({ params: { name }, query: { conversation }, request: { signal } }, { context }) => {
+    const history = conversation === undefined ? undefined : context.requireExisting().history;
+    const { model, equip } = chooseAgent(context.setup, context.settings, name);
+    const equipped = await equip(signal);
+    try {
+      const { store, services } = context;
+      const { agent } = equipped;
+      return Response.json(await describePrompt({ agent, model, store, services, history }));
+    } finally {
+      // The response does not wait until sessions are closed.
+      void equipped.close();
+    }
+  },
+);

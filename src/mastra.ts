@@ -1,0 +1,19 @@
+export { type ToolVariablesOptions, withToolVariables } from "./mastra/with-tool-variables.ts";
+export type { MastraAgent } from "./mastra/mastra-agent.ts";
+export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/store-of-run.ts";
+export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";
+export * as limits from "./limits.ts";
+export { MemoryStore } from "./store/memory-store.ts";
+export type { VariableStore } from "./store/variable-store.ts";
+export type { VariableInfo } from "./store/variable.ts";
+export {
+  allOf,
+  type Decision,
+  type Policy,
+  type PolicyCall,
+  requireTrusted,
+  type ToolPolicy,
+} from "./tool/policy.ts";
+export type { InstructionStyle } from "./turn/history/guide.ts";
+export type { GuardedHandle, Handle, NotKept, ShownValue } from "./tool/tool-output.ts";
+export type { Naming, WrapOptions } from "./tool/wrapped-tool.ts";

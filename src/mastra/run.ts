@@ -1,0 +1,101 @@
+import { Taints } from "../agent/call-store.ts";
+import type { Decision } from "../agent/approvals.ts";
+import type { OwnTool } from "../agent/own-tool.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import type { WrapOptions } from "../tool/wrapped-tool.ts";
+import type { CallOptions } from "./mastra-agent.ts";
+import { Recent } from "./recent.ts";
+
+/** A call of a tool that a person is asked about, or that its tool has suspended. */
+export interface Asked {
+  /** What the call would run with, for people. Undefined if it could not run. */
+  readonly shown: unknown;
+  readonly decision: Decision;
+}
+
+/**
+ * A run of an agent: from a question to an answer, with everything that it waits for. It is resumed under the
+ * same id.
+ */
+export class Run {
+  readonly id: string;
+  /** The tools that the client executes, by name. */
+  readonly clientTools = new Map<string, OwnTool>();
+  /** Decides about calls of tools that do not decide for themselves. */
+  requiresApproval: CallOptions["requireToolApproval"];
+  /**
+   * True until the run's model is called here. A call of a tool before that was made in another process, and
+   * waited.
+   */
+  isForeign = true;
+  knownStore: VariableStore | undefined;
+  #part = 0;
+  readonly #asked = new Map<string, Asked & { readonly part: number }>();
+
+  constructor(id: string) {
+    this.id = id;
+  }
+
+  /** The store of the run's variables, from when the run has its tools. */
+  get store(): VariableStore {
+    if (this.knownStore === undefined) throw new Error("The run has not begun.");
+    return this.knownStore;
+  }
+
+  /** Begins, or continues when it is resumed. */
+  begin(store: VariableStore): void {
+    this.knownStore = store;
+    this.#part++;
+  }
+
+  /** Stores what a call would run with, unless it is known from when the call was asked about. */
+  ask(toolCallId: string, asked: Asked): void {
+    const known = this.#asked.get(toolCallId);
+    if (known !== undefined && known.part < this.#part) return;
+    this.#asked.set(toolCallId, { ...asked, part: this.#part });
+  }
+
+  /** What is shown of a call that waits. */
+  shownOf(toolCallId: string): unknown {
+    return this.#asked.get(toolCallId)?.shown;
+  }
+
+  /**
+   * Returns the decision about a call that is resumed, and removes it. Undefined for a call that has not
+   * waited: Mastra runs a call that it asked about only in a later part of the run, when it is approved.
+   */
+  takeDecision(toolCallId: string): Decision | undefined {
+    const asked = this.#asked.get(toolCallId);
+    this.#asked.delete(toolCallId);
+    return asked !== undefined && asked.part < this.#part ? asked.decision : undefined;
+  }
+}
+
+/** The runs that have not ended, and what they share. A run that is forgotten is resumed as a foreign one. */
+export class Runs {
+  readonly #options: Omit<WrapOptions, "store">;
+  readonly #taints = new Taints();
+  readonly #runs = new Recent<Run>();
+
+  constructor(options: Omit<WrapOptions, "store">) {
+    this.#options = options;
+  }
+
+  get(id: string): Run | undefined {
+    return this.#runs.get(id);
+  }
+
+  /** Returns the run; a new one if it is not known. */
+  open(id: string): Run {
+    return this.#runs.use(id, () => new Run(id));
+  }
+
+  end(id: string): void {
+    this.#runs.delete(id);
+  }
+
+  /** The options of the pipeline for a run's calls. */
+  wrapOptions({ store }: Run): WrapOptions {
+    return { taint: this.#taints.of(store), ...this.#options, store };
+  }
+}

@@ -1,0 +1,1 @@
+export { openaiCompatibleModels } from "./edge/models/openai-compatible.ts";

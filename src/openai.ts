@@ -1,0 +1,1 @@
+export { openaiModels } from "./edge/models/openai.ts";

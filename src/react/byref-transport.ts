@@ -1,0 +1,186 @@
+import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
+import { type ClientOptions, type Connection, connect } from "../client/connection.ts";
+import { backOff } from "../client/retries.ts";
+import { type Chunk, streamed, type TurnData } from "../client/streamed.ts";
+import { beginReading, tell } from "./turn-news.ts";
+
+/** How a chat reaches its server, beside the options of the client. */
+export interface ByrefTransportOptions extends ClientOptions {
+  /** The agent that answers, or a function that is called for each message. Default: the server's first. */
+  readonly agent?: string | (() => string | undefined);
+  /** Further headers of each request, or a function that returns them. */
+  readonly headers?: HeaderFields | (() => HeaderFields);
+  /**
+   * What an abort does, by the chat's `stop` or because its component is gone: `stop` (default) stops the
+   * server's turn, `leave` only stops reading.
+   */
+  readonly onAbort?: "stop" | "leave";
+  /** Called with true when the connection breaks and is made again, and with false when it is back. */
+  readonly onReconnect?: (isLost: boolean) => void;
+}
+
+type HeaderFields = Readonly<Record<string, string>>;
+type SendOptions = Parameters<ChatTransport<UIMessage>["sendMessages"]>[0];
+type Asked = Pick<SendOptions, "chatId"> & Partial<SendOptions>;
+
+/**
+ * A transport for the AI SDK's `useChat`, to a Byref server. Sends the last message only, because the server
+ * has the others; reconnects to a running turn, and continues a stream after its last part when the
+ * connection breaks. Rejects with a `ClientError`.
+ */
+export function byrefTransport<Message extends UIMessage = UIMessage>(
+  url: string,
+  options: ByrefTransportOptions = {},
+): ChatTransport<Message> {
+  const { agent, onAbort = "stop" } = options;
+  return {
+    // The server repeats a turn's stream from its first part.
+    resumeStreamIsReplay: true,
+    sendMessages: async (asked) => {
+      const { chatId: id, messages, trigger, messageId, body } = asked;
+      const [last] = messages.slice(-1);
+      const name = typeof agent === "function" ? agent() : agent;
+      const json = { agent: name, ...body, id, messages: [last], trigger, messageId };
+      // The server recognises a new message that it has already.
+      const isNew = trigger === "submit-message" && messageId === undefined;
+      const mayRepeat = isNew && last?.role === "user";
+      const request = { method: "POST", at: "", json, mayRepeat } as const;
+      const stream = await opened(url, { options, asked, request, stops: onAbort === "stop" });
+      return stream ?? new ReadableStream({ start: (controller) => controller.close() });
+    },
+    reconnectToStream: (asked) => {
+      const request = { method: "GET", at: "/stream", mayRepeat: true } as const;
+      return opened(url, { options, asked, request, stops: false });
+    },
+  };
+}
+
+interface Opening {
+  readonly options: ByrefTransportOptions;
+  readonly asked: Asked;
+  readonly request: Omit<Parameters<typeof streamed>[1], "headers" | "signal">;
+  /** An abort before the first part stops the turn, too: it may have begun. */
+  readonly stops: boolean;
+}
+
+type Parts = AsyncIterator<Chunk<TurnData>, void>;
+
+/** Returns the stream when its first part is there; null if there is none. */
+async function opened(
+  url: string,
+  opening: Opening,
+): Promise<ReadableStream<UIMessageChunk> | null> {
+  const { options, asked, request, stops } = opening;
+  const { chatId, abortSignal } = asked;
+  const report = changesFor(options.onReconnect);
+  const connection = connectionOf(url, opening, report);
+  const reading = new AbortController();
+  const end = beginReading(chatId);
+  let hasBegun = false;
+  const leave = () => {
+    // The turn of a message that was just sent is stopped when it has begun.
+    if (!hasBegun && stops) return;
+    if (hasBegun && options.onAbort !== "leave") stop(connection);
+    reading.abort(abortSignal?.reason);
+  };
+  abortSignal?.addEventListener("abort", leave);
+  const onEnd = () => {
+    abortSignal?.removeEventListener("abort", leave);
+    report(false);
+    end();
+    reading.abort();
+  };
+  const headers = Object.fromEntries(new Headers(asked.headers));
+  const { signal } = reading;
+  const chunks = streamed<TurnData, never>(connection, { ...request, headers, signal });
+  const parts: Parts = chunks[Symbol.asyncIterator]();
+  try {
+    const first = await parts.next();
+    hasBegun = true;
+    if (abortSignal?.aborted === true) leave();
+    signal.throwIfAborted();
+    if (first.done !== true) return streamOf(parts, first, { chatId, onEnd });
+    onEnd();
+    return null;
+  } catch (error) {
+    onEnd();
+    throw error;
+  }
+}
+
+interface Following extends Pick<Asked, "chatId"> {
+  readonly onEnd: () => void;
+}
+
+function streamOf(
+  parts: Parts,
+  first: IteratorResult<Chunk<TurnData>, void>,
+  { chatId, onEnd }: Following,
+): ReadableStream<UIMessageChunk> {
+  let next = first;
+  const stream = new ReadableStream<Chunk<TurnData>>({
+    async pull(controller) {
+      try {
+        if (next.done === true) {
+          controller.close();
+          return onEnd();
+        }
+        const { value: chunk } = next;
+        if (chunk.type === "data-variable") tell(chatId, chunk.data.name);
+        controller.enqueue(chunk);
+        next = await parts.next();
+      } catch (error) {
+        onEnd();
+        throw error;
+      }
+    },
+    cancel: onEnd,
+  });
+  return stream as ReadableStream<UIMessageChunk>;
+}
+
+/** If it fails the turn goes on, and the messages show it. */
+function stop({ call }: Connection): void {
+  call("POST", "/stop").catch(() => undefined);
+}
+
+/** A connection to one conversation, of which the empty path is that of chats. */
+function connectionOf(
+  url: string,
+  { options, asked }: Opening,
+  report: (isLost: boolean) => void,
+): Connection {
+  const { headers, fetch: send = fetch, retryMs = backOff } = options;
+  const root = `${url.replace(/\/$/, "")}/conversations`;
+  const own: ClientOptions = {
+    ...options,
+    fetch: (to, init) => {
+      const more = typeof headers === "function" ? headers() : headers;
+      return send(to, { ...init, headers: { ...more, ...(init.headers as HeaderFields) } });
+    },
+    retryMs: (failures) => {
+      const ms = asked.abortSignal?.aborted === true ? undefined : retryMs(failures);
+      report(ms !== undefined);
+      return ms;
+    },
+  };
+  const chats = connect(root, own);
+  const connection = connect(`${root}/${encodeURIComponent(asked.chatId)}`, own);
+  return {
+    ...connection,
+    call: async (method, at, request) => {
+      const response = await (at === "" ? chats : connection).call(method, at, request);
+      report(false);
+      return response;
+    },
+  };
+}
+
+/** Calls the listener when the connection is lost, or back; not twice in a row with the same. */
+function changesFor(listener: ByrefTransportOptions["onReconnect"]): (isLost: boolean) => void {
+  let wasLost = false;
+  return (isLost) => {
+    if (isLost !== wasLost) listener?.(isLost);
+    wasLost = isLost;
+  };
+}

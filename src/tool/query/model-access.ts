@@ -1,0 +1,52 @@
+import { ByrefError } from "../../errors.ts";
+import type { Syntax } from "../../reference/reference.ts";
+import type { UrlSources } from "../composed.ts";
+import type { RuntimeToolContext } from "../runtime-tool.ts";
+import { valueAt } from "../variables/sequence.ts";
+import { readable, referenceTo } from "../variables/variable-target.ts";
+import type { QueryEngine } from "./query-engine.ts";
+import type { QueryAccess } from "./run-query.ts";
+
+interface Reading {
+  readonly engine: QueryEngine;
+  /** The syntaxes of references in the statement. */
+  readonly syntaxes: readonly Syntax[];
+  /** Receives the values that the statement reads. Default: none. */
+  readonly sources?: UrlSources;
+}
+
+/** What a model may query: variables whose values it may see. */
+export function modelAccess(
+  { store, labels, resolve }: RuntimeToolContext,
+  { engine, syntaxes, sources }: Reading,
+): QueryAccess {
+  const used = new Set<string>();
+  return {
+    store,
+    engine,
+    syntaxes,
+    read: valueAt,
+    table: (target) => {
+      const info = readable(store, target.name);
+      labels.add(info.name);
+      const source = referenceTo(target);
+      if (!used.has(source)) {
+        used.add(source);
+        // A value that is too large to be read has no known URLs.
+        sources?.add(() => valueAt(store, target).catch(() => null));
+      }
+      return info;
+    },
+    parameter: async (source) => {
+      const { value, unresolved } = await resolve(source).finally(() => {
+        // Takes precedence over any other error.
+        if (!labels.isGuarded) return;
+        const message = "A query cannot compare with a sealed or secret value.";
+        throw new ByrefError("variable_sealed", message);
+      });
+      if (unresolved.length > 0) return undefined;
+      sources?.add(() => value);
+      return value;
+    },
+  };
+}

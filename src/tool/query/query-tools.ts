@@ -1,0 +1,16 @@
+import type { RecordEdits } from "../edit/resolved-edits.ts";
+import type { RuntimeTool } from "../runtime-tool.ts";
+import { type QueryToolOptions, queryTool } from "./query-tool.ts";
+import { recordEdits } from "./record-edits.ts";
+
+/** What tools do with queries. */
+export interface QueryTools {
+  /** `query_variables`. */
+  readonly query: RuntimeTool;
+  /** For `edit_variable`. */
+  readonly records: RecordEdits;
+}
+
+export function queryTools(options: QueryToolOptions): QueryTools {
+  return { query: queryTool(options), records: recordEdits(options) };
+}

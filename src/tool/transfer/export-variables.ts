@@ -1,0 +1,84 @@
+import * as limits from "../../limits.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
+import { toBase64 } from "../../value/base64.ts";
+import { compact } from "../../value/json.ts";
+import type { StoreLine } from "./import-variables.ts";
+import type { LineOf } from "./variable-records.ts";
+
+/** The records of all variables and names of a store, created while they are read. Secrets have no value. */
+export async function* variableLines(
+  store: VariableStore,
+): AsyncGenerator<StoreLine | LineOf<"data">> {
+  for (const name of store.transfer.names()) yield* linesOf(store, name);
+  const { tombstones, numbers } = store.transfer.nameRecords();
+  for (const tombstone of tombstones) {
+    yield {
+      type: "tombstone",
+      tombstone: writable<LineOf<"tombstone">["tombstone"]>(tombstone),
+    };
+  }
+  yield { type: "numbers", numbers: { ...numbers } };
+}
+
+async function* linesOf(
+  store: VariableStore,
+  name: string,
+): AsyncGenerator<StoreLine | LineOf<"data">> {
+  const opened = store.transfer.open(name);
+  if (opened === undefined) return;
+  const { info, run, inputDigest } = opened;
+  try {
+    yield {
+      type: "variable",
+      info: writable<LineOf<"variable">["info"]>(info),
+      ...compact({ run, inputDigest }),
+    };
+    if (info.visibility !== "secret") yield* dataLines(info.bytes, opened);
+  } finally {
+    opened.close();
+  }
+  if (info.visibility !== "secret") yield* versionLines(store, name);
+}
+
+async function* versionLines(
+  store: VariableStore,
+  name: string,
+): AsyncGenerator<StoreLine | LineOf<"data">> {
+  const all = store.transfer.versions(name);
+  try {
+    for (const { info, undone, read } of all) {
+      const written = writable<LineOf<"version">["info"]>(info);
+      yield { type: "version", info: written, ...compact({ undone }) };
+      yield* dataLines(info.bytes, { read });
+    }
+  } finally {
+    for (const one of all) one.close();
+  }
+}
+
+interface Readable {
+  read(from: number, to: number): Uint8Array | Promise<Uint8Array>;
+}
+
+/** The bytes of a value, in lines of limited length. */
+export async function* dataLines(bytes: number, source: Readable): AsyncGenerator<LineOf<"data">> {
+  const step = limits.transferDataBytes;
+  // One read of the bucket serves several lines.
+  const readStep = step * LINES_PER_READ;
+  for (let from = 0; from < bytes; from += readStep) {
+    const read = await source.read(from, Math.min(from + readStep, bytes));
+    for (let at = 0; at < read.length; at += step) {
+      yield { type: "data", base64: toBase64(read.subarray(at, at + step)) };
+    }
+  }
+}
+
+const LINES_PER_READ = 10;
+
+/**
+ * Casts from read-only types to those of the format. Neither is written to, and the reader rejects invalid
+ * records.
+ */
+export function writable<Record>(value: unknown): Record {
+  return value as Record;
+}

@@ -1,0 +1,104 @@
+import * as limits from "../../limits.ts";
+import { tombstoneOf } from "../../store/metadata.ts";
+import type { VariableRecord, VariableStore, VersionRecord } from "../../store/variable-store.ts";
+import type { Tombstone } from "../../store/variable.ts";
+import { fromBase64 } from "../../value/base64.ts";
+import { badImport, type TakenLine } from "./transfer-lines.ts";
+import type { LineOf } from "./variable-records.ts";
+
+/** The reader of the file, for the bytes that follow a record. */
+interface Lines {
+  next(): Promise<{ readonly type: string } | LineOf<"data">>;
+}
+
+/** Records of a store. */
+export type StoreLine = LineOf<"variable" | "version" | "tombstone" | "numbers">;
+
+/** Restores variables and names from the records of a file, in an empty store. */
+export class VariablesImport {
+  readonly #store: VariableStore;
+  readonly #lines: Lines;
+  readonly #tombstones: Tombstone[] = [];
+  #numbers: Readonly<Record<string, number>> = {};
+
+  constructor(store: VariableStore, lines: Lines) {
+    this.#store = store;
+    this.#lines = lines;
+  }
+
+  /**
+   * Takes one record, with the bytes that follow it. Rejects with `bad_import` or the error of a rejected value.
+   * The casts remove the schemas' statement that absent fields may be undefined.
+   */
+  async take(record: TakenLine<StoreLine>): Promise<void> {
+    switch (record.type) {
+      case "byref":
+        return;
+      case "variable":
+        return this.#takeVariable(record as VariableRecord & LineOf<"variable">);
+      case "version":
+        return this.#takeVersion(record as VersionRecord & LineOf<"version">);
+      case "tombstone":
+        return this.#addTombstone(record.tombstone as Tombstone);
+      case "numbers":
+        this.#numbers = record.numbers;
+        return;
+      default:
+        throw badImport(`A record of type ${record.type} is not allowed here.`);
+    }
+  }
+
+  /** Writes the records of names. Call it after the last record. */
+  end(): void {
+    this.#store.transfer.restoreNames({ tombstones: this.#tombstones, numbers: this.#numbers });
+  }
+
+  /** A stream of exactly `length` bytes from the records that follow. */
+  bytes(length: number): ReadableStream<Uint8Array> {
+    let left = length;
+    return new ReadableStream<Uint8Array>(
+      {
+        pull: async (controller) => {
+          if (left === 0) return controller.close();
+          const bytes = dataIn(await this.#lines.next());
+          left -= bytes.length;
+          if (bytes.length === 0 || left < 0) throw badImport("A value's size does not match.");
+          controller.enqueue(bytes);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+  }
+
+  async #takeVariable(record: VariableRecord & LineOf<"variable">): Promise<void> {
+    const { visibility, bytes, mediaType } = record.info;
+    if (visibility === "secret") {
+      const { inputDigest } = record;
+      const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
+      return this.#addTombstone(tombstoneOf(record.info, eviction));
+    }
+    const content = await this.#store.receive(this.bytes(bytes), mediaType);
+    await this.#store.transfer.restore(record, content);
+  }
+
+  async #takeVersion(record: VersionRecord & LineOf<"version">): Promise<void> {
+    const { bytes, mediaType } = record.info;
+    const content = await this.#store.receive(this.bytes(bytes), mediaType);
+    await this.#store.transfer.restoreVersion(record, content);
+  }
+
+  #addTombstone(tombstone: Tombstone): void {
+    this.#tombstones.push(tombstone);
+    // Each secret adds a tombstone, so the oldest are dropped.
+    if (this.#tombstones.length > limits.maxTombstones) this.#tombstones.shift();
+  }
+}
+
+function dataIn(record: { readonly type: string } | LineOf<"data">): Uint8Array {
+  if (!("base64" in record)) throw badImport("A value is incomplete.");
+  try {
+    return fromBase64(record.base64);
+  } catch {
+    throw badImport("A value is not in base64.");
+  }
+}

@@ -1,0 +1,86 @@
+import * as z from "zod";
+import * as limits from "../../limits.ts";
+import type { MovedInfo } from "../../store/variable.ts";
+import { anyJson } from "../tool-input.ts";
+import { variableShape } from "../variable-shape.ts";
+
+/**
+ * Variables as a file: NDJSON, one record a line. The first is the header; the last has the count and digest of
+ * those before it. Bytes follow the record that they belong to, as `data` in base64. The file of a whole
+ * conversation has further records (`edge/transfer/transfer-format.ts`).
+ */
+export const TRANSFER_VERSION = 1;
+
+const text = z.string();
+const time = text.refine((value) => !Number.isNaN(Date.parse(value)), "must be a time");
+const count = z.int().min(0);
+const name = text.min(1).max(255);
+const names = z.array(text);
+
+/** Schemas that other records use too. */
+export const fields = { text, time, count, name, names };
+
+export const labels = {
+  visibility: z.enum(["model", "sealed", "secret"]),
+  sources: z.array(name).max(1_000),
+  trusted: z.boolean(),
+  flags: z.array(z.enum(["composed", "derived", "failed"])).optional(),
+};
+
+const header = z.object({
+  type: z.literal("byref"),
+  version: z.literal(TRANSFER_VERSION),
+  id: text.regex(/^[\w.-]{1,128}$/u),
+  title: text.max(limits.maxTitleChars).nullable(),
+  createdAt: time,
+});
+
+const call = { name, tool: text.optional(), input: anyJson.optional() };
+
+const order = z.int().min(1);
+const boolean = z.boolean();
+const schemas = { name, text, names: labels.sources, json: anyJson, count, order, boolean, time };
+// The table of fields defines the shape and the type.
+const info = z.object(
+  variableShape(schemas, ({ isMoved }) => isMoved === true),
+) as unknown as z.ZodType<MovedInfo>;
+
+const tombstone = z.object({
+  ...call,
+  version: z.int().min(1),
+  inputDigest: text.optional(),
+  evictedAt: time,
+  reason: z.enum(["expired", "idle", "quota", "run_ended", "left_out"]),
+});
+
+const data = z.object({ type: z.literal("data"), base64: text });
+const failure = z.object({ type: z.literal("error"), code: text, message: text });
+const end = z.object({ type: z.literal("end"), records: count, sha256: text });
+
+export const variableRecords = [
+  header,
+  z.object({
+    type: z.literal("variable"),
+    info,
+    run: name.optional(),
+    inputDigest: text.optional(),
+  }),
+  // An earlier version of the variable before it.
+  z.object({ type: z.literal("version"), info, undone: z.literal(true).optional() }),
+  data,
+  z.object({ type: z.literal("tombstone"), tombstone }),
+  z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),
+  failure,
+  end,
+] as const;
+
+/** A record of a file that has variables only. */
+export const variableRecord = z.discriminatedUnion("type", variableRecords);
+
+type VariableLine = z.infer<typeof variableRecord>;
+export type LineOf<Type extends VariableLine["type"]> = Extract<
+  VariableLine,
+  { readonly type: Type }
+>;
+/** Records that any file may have: its frame, and bytes. */
+export type FrameLine = LineOf<"byref" | "data" | "error" | "end">;

@@ -1,0 +1,161 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { LanguageModel, ModelMessage } from "ai";
+import { Taint } from "../store/labels.ts";
+import type { PromptStage } from "../tool/runtime-tool.ts";
+import { compact } from "../value/json.ts";
+import { detailsFor } from "./history/guide.ts";
+import type { History } from "./history/history.ts";
+import { prepareModelCall, resolvedModel } from "./model/prepare-model-call.ts";
+import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
+import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
+import type { TurnContext } from "./turn-context.ts";
+
+/** What a model is sent, with sizes in characters as `savings` counts them. */
+export interface PromptDescription {
+  readonly agent: string;
+  /** The agent's instructions with what Byref adds. With calls as tags, they describe the tools. */
+  readonly instructions: SizedText;
+  /** The agent's tools in their order, then Byref's, in the order in which they are offered. */
+  readonly tools: readonly DescribedTool[];
+  /** The definitions that are sent, as one JSON array. */
+  readonly toolChars: number;
+  /** The messages of the next call. Its question has no characters yet. */
+  readonly messages: readonly { readonly role: string; readonly chars: number }[];
+  /** What explains references once there is a handle or a guarded variable. Absent if nothing is left to say. */
+  readonly guide?: SizedText & { readonly sent: boolean };
+  /** The last message, if there is one: the guide once it is sent, and the list of variables. */
+  readonly tail?: SizedText;
+  /** Instructions, definitions and messages. */
+  readonly sentChars: number;
+  /** The tools and the guide that are not sent yet. */
+  readonly laterChars: number;
+}
+
+interface SizedText {
+  readonly text: string;
+  readonly chars: number;
+}
+
+interface DescribedTool {
+  readonly name: string;
+  readonly description?: string;
+  readonly inputSchema?: object;
+  /** The definition as JSON. */
+  readonly chars: number;
+  /** When one of Byref's own tools is offered. Absent for an agent's tool, which always is. */
+  readonly offeredFrom?: PromptStage;
+  readonly sent: boolean;
+}
+
+interface DescribeOptions extends Pick<TurnContext, "agent" | "model" | "store" | "services"> {
+  /** The conversation's messages. Default: none. */
+  readonly history?: History | undefined;
+}
+
+/**
+ * Describes the prompt of the next model call, with an empty question. Built by the same code as those of
+ * turns, up to what the provider's model receives. Calls no model and writes nothing.
+ */
+export async function describePrompt(options: DescribeOptions): Promise<PromptDescription> {
+  const { agent, history } = options;
+  const window = history?.window() ?? [];
+  const outline = history?.compaction.compacted;
+  const taint = new Taint(isTaintedPrompt(window, outline));
+  const recorder = new Recorder(options.model);
+  // No call is made that would need an id.
+  const context = { ...options, model: recorder.model, newId: () => "" };
+  const prompts = await Prompts.open(context, { window, outline, taint });
+  const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
+  const now = await recorder.sent(prompt);
+  const all = await recorder.sent({ ...prompt, tools: prompts.toolsAt("text") });
+  const details = detailsFor(prompt.guide, { hasHandle: true, isTainted: taint.isTainted });
+  const guide = details === "" ? undefined : { ...sized(details), sent: prompt.hasDetails };
+  const describe = (definition: Definition): DescribedTool => ({
+    ...described(definition, all),
+    ...compact({ offeredFrom: prompts.tools.offeredFrom(definition.name) }),
+    sent: now.definitions.some(({ name }) => name === definition.name),
+  });
+  return {
+    agent: agent.name,
+    instructions: sized(now.instructions),
+    tools: all.definitions.map(describe),
+    toolChars: charsOfTools(now.received.tools),
+    messages: now.messages,
+    ...compact({ guide, tail: tailOf(prompt) }),
+    sentChars: now.chars,
+    laterChars: all.chars - now.chars + (guide?.sent === false ? guide.chars : 0),
+  };
+}
+
+/** A prompt without a message cannot be sent. */
+const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
+
+type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
+
+interface Sent {
+  /** As the provider's model receives it: with calls as tags, the instructions describe the tools. */
+  readonly received: LanguageModelV4CallOptions;
+  readonly definitions: readonly Definition[];
+  readonly instructions: string;
+  readonly messages: PromptDescription["messages"];
+  readonly chars: number;
+}
+
+/** Has the place of the provider's model, and notes what it would receive. */
+class Recorder {
+  readonly model: LanguageModelV4;
+  #received: LanguageModelV4CallOptions | undefined;
+
+  constructor(model: LanguageModel) {
+    const { provider, modelId, supportedUrls } = resolvedModel(model);
+    this.model = {
+      specificationVersion: "v4",
+      provider,
+      modelId,
+      supportedUrls,
+      doGenerate: () => Promise.reject(new Error("Nothing is generated.")),
+      doStream: async (received) => {
+        this.#received = received;
+        return { stream: new ReadableStream({ start: (stream) => stream.close() }) };
+      },
+    };
+  }
+
+  async sent(prompt: Prompt): Promise<Sent> {
+    const { signal } = new AbortController();
+    const { model, options } = await prepareModelCall({ ...prompt, signal });
+    await model.doStream(options);
+    const received = this.#received ?? options;
+    const [first, ...rest] = received.prompt;
+    const instructions = first?.role === "system" ? first.content : "";
+    const others = first?.role === "system" ? rest : received.prompt;
+    const messages = others.map((message) => ({
+      role: message.role,
+      chars: charsOfMessage(message),
+    }));
+    const chars = messages.reduce(
+      (sum, message) => sum + message.chars,
+      instructions.length + charsOfTools(received.tools),
+    );
+    return { received, definitions: options.tools ?? [], instructions, messages, chars };
+  }
+}
+
+/** A tool that the instructions describe has no definition of its own, and no characters. */
+function described(definition: Definition, { received: { tools = [] } }: Sent) {
+  const chars = tools.includes(definition) ? JSON.stringify(definition).length : 0;
+  if (definition.type !== "function") return { name: definition.name, chars };
+  const { name, description, inputSchema } = definition;
+  return { name, ...compact({ description }), inputSchema, chars };
+}
+
+function tailOf({ messages }: Prompt): SizedText | undefined {
+  const last = messages.at(-1);
+  return last !== NEXT_QUESTION && typeof last?.content === "string"
+    ? sized(last.content)
+    : undefined;
+}
+
+function sized(text: string): SizedText {
+  return { text, chars: text.length };
+}

@@ -1,0 +1,136 @@
+import type { ModelMessage, ToolSet } from "ai";
+import type { Taint } from "../store/labels.ts";
+import type { VariableInfo } from "../store/variable.ts";
+import type { PromptStage } from "../tool/runtime-tool.ts";
+import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
+import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
+import { type Outline, outlineMessage } from "./history/outline.ts";
+import { toModelMessages, withTail } from "./history/prompt.ts";
+import { withoutRepeats } from "./history/shown-variables.ts";
+import type { StoredMessage } from "./history/stored-message.ts";
+import { type PromptRecord, VariableList } from "./history/variable-list.ts";
+import type { ModelRequest } from "./model/prepare-model-call.ts";
+import { Toolbox, type ToolboxOptions } from "./toolbox.ts";
+import { liveReferences } from "../tool/live-references.ts";
+import type { TurnContext } from "./turn-context.ts";
+
+type PromptContext = Pick<TurnContext, "agent" | "model" | "newId" | "store" | "services">;
+
+export interface PromptOptions {
+  /** The past messages that fit into the prompt. */
+  readonly window: readonly StoredMessage[];
+  /** The outline of the turns before them. Default: there are none. */
+  readonly outline?: Outline | undefined;
+  /** Taint of the model that reads the prompts. */
+  readonly taint: Taint;
+  /** Holder that protects the calls' variables from eviction. */
+  readonly owner?: string;
+  readonly toolbox?: ToolboxOptions;
+  /** Returns the variables that the prompts list. Default: the conversation's. */
+  readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
+  /** True if the model writes names of a run. Default: those of the conversation. */
+  readonly hasOwnNames?: boolean;
+  /** What the turn itself had reached before it waited for a person. */
+  readonly own?: PromptRecord | undefined;
+}
+
+/** A prompt before it is in the form that providers accept. */
+export interface Prompt extends Omit<ModelRequest, "signal"> {
+  /** What explains references: in the instructions, or later. */
+  readonly guide: Guide;
+  /** True if the guide's details are in the last message. */
+  readonly hasDetails: boolean;
+}
+
+/** Builds the prompts of an attempt, one for each model call: instructions, tools, messages, list of variables. */
+export class Prompts {
+  readonly tools: Toolbox;
+  /** The outline and the past messages. */
+  readonly past: readonly ModelMessage[];
+  readonly #context: PromptContext;
+  readonly #options: PromptOptions;
+  readonly #list: VariableList;
+
+  /** Opens the tools, and converts the past messages. */
+  static async open(context: PromptContext, options: PromptOptions): Promise<Prompts> {
+    const { agent, store, services } = context;
+    const { window, outline, taint, owner, toolbox } = options;
+    const wrap = { ...wrapOptionsFor(agent), store, taint, ...(owner && { owner }) };
+    const tools = await Toolbox.open(agent, wrap, { ...services, ...toolbox });
+    const past = [
+      ...(outline === undefined ? [] : [outlineMessage(outline, agent)]),
+      ...(await toModelMessages(window, tools.all)),
+    ];
+    return new Prompts(context, options, { tools, past });
+  }
+
+  private constructor(
+    context: PromptContext,
+    options: PromptOptions,
+    { tools, past }: Pick<Prompts, "tools" | "past">,
+  ) {
+    const { agent, store } = context;
+    const { window, outline, taint, variables, own } = options;
+    this.tools = tools;
+    this.past = past;
+    this.#context = context;
+    this.#options = options;
+    this.#list = new VariableList({
+      store,
+      taint,
+      hidesUntrusted: agent.untrusted === "hide",
+      syntaxes: referencesOf(agent).syntaxes,
+      variables,
+      before: [
+        ...(outline === undefined ? [] : [COMPACTED]),
+        ...window.flatMap(({ prompt }) => prompt ?? []),
+      ],
+      own,
+    });
+  }
+
+  /** What the prompts have reached. Undefined if there is nothing to store. */
+  get record(): PromptRecord | undefined {
+    return this.#list.record;
+  }
+
+  /** The tools that the model is offered at this stage. */
+  toolsAt(stage: PromptStage): ToolSet {
+    const { agent, store } = this.#context;
+    const { taint, variables, hasOwnNames = false } = this.#options;
+    // A run's references are not those of the conversation.
+    const isOfRun = hasOwnNames || variables?.() !== undefined;
+    const live = isOfRun ? undefined : liveReferences({ ...wrapOptionsFor(agent), store, taint });
+    return this.tools.offeredAt(stage, live);
+  }
+
+  /** Builds the prompt of the next model call. Adds what these messages do not show to the list. */
+  next(messages: readonly ModelMessage[]): Prompt {
+    const { agent, model, newId } = this.#context;
+    const { taint, variables } = this.#options;
+    const { stage, hasHandle, lines } = this.#list.next(messages);
+    // A question that shows no variables needs no explanation of references.
+    const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
+    const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+    return {
+      model: this.tools.modelFor(model, newId),
+      instructions: guidedText(agent.instructions, guide),
+      messages: withTail(withoutRepeats(messages), { details, lines }),
+      tools: this.toolsAt(stage),
+      callable: this.tools.all,
+      guide,
+      hasDetails: details !== "",
+    };
+  }
+}
+
+/** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */
+export function isTaintedPrompt(window: readonly StoredMessage[], outline?: Outline): boolean {
+  return (
+    window.some(({ tainted }) => tainted === true) ||
+    outline?.lines.some(({ isTainted }) => isTainted === true) === true
+  );
+}
+
+/** What prompts have reached once turns are in the variable `$history`. */
+const COMPACTED = { stage: "text", hasHandle: true } as const;

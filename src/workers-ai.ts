@@ -1,0 +1,1 @@
+export { workersAiModels } from "./edge/models/workers-ai.ts";

@@ -1,0 +1,182 @@
+import { execFileSync } from "node:child_process";
+import type { Page, Request } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { eventually, it as base } from "../support/page-test.ts";
+
+const APP = "page/test/react-app.tsx";
+
+/** An application with React and `byref/react`, in a file. */
+function built(): string {
+  const options = ["--bundle", "--format=iife", "--jsx=automatic", "--log-level=error"];
+  return execFileSync("esbuild", [APP, ...options], {
+    encoding: "utf8",
+    maxBuffer: 64_000_000,
+  });
+}
+
+let script: string | undefined;
+
+/** Serves the application from the server's own address, and counts what it asks for. */
+const it = base.extend("app", async ({ open }) => {
+  script ??= built();
+  const document = `<!doctype html><title>App</title><body><script>${script.replaceAll("</script", "<\\/script")}</script>`;
+  return async (url: string, query: Readonly<Record<string, string>>) => {
+    const page = await open(`${url}/health`, { forgives: /404|aborted/i });
+    const requests: Request[] = [];
+    page.on("request", (request) => requests.push(request));
+    await page.route("**/react-app*", (route) =>
+      route.fulfill({ contentType: "text/html; charset=utf-8", body: document }),
+    );
+    await page.goto(`${url}/react-app?${new URLSearchParams(query)}`);
+    const asked = (path: string) =>
+      requests.filter((one) => one.method() === "GET" && new URL(one.url()).pathname === path);
+    return { page, asked };
+  };
+});
+
+const text = (page: Page, label: string) => page.getByLabel(label, { exact: true }).innerText();
+const shows = (page: Page, label: string, expected: string) =>
+  eventually(async () => expect(await text(page, label)).toContain(expected));
+
+async function send(page: Page, message: string): Promise<void> {
+  await page.getByLabel("Message").fill(message);
+  await page.getByLabel("Message").press("Enter");
+}
+
+const newId = () => crypto.randomUUID();
+const london = { name: "get_weather", input: { location: "London" } };
+
+describe("byref/react", () => {
+  it("shows a variable as soon as a turn writes it, before the turn ends", async ({
+    app,
+    scripted,
+  }) => {
+    const { promise: hold, resolve: goOn } = Promise.withResolvers<void>();
+    scripted.answer(
+      "Live.",
+      { kind: "calls", calls: [london] },
+      { kind: "text", text: "It is fine there.", hold },
+    );
+    const id = newId();
+    const query = { id, name: "get_weather_london", path: ".city" };
+    const { page } = await app(scripted.url, query);
+    const { page: beside } = await app(scripted.url, query);
+    await shows(page, "First", "missing");
+    await send(page, "Live.");
+    await shows(page, "First", '"London" v1 ready');
+    await shows(page, "Variables", "get_weather_london v1");
+    await shows(page, "Status", "streaming");
+    // A page without this chat reads the turn's stream for itself.
+    await shows(beside, "First", '"London" v1 ready');
+    goOn();
+    await shows(page, "Answers", "assistant: It is fine there.");
+    await shows(page, "Events", "turn.done");
+  });
+
+  it("resumes a turn after a reload, and its stop stops the turn on the server", async ({
+    app,
+    scripted,
+  }) => {
+    const { promise: hold, resolve: goOn } = Promise.withResolvers<void>();
+    scripted.answer("Stay.", { kind: "text", text: "The first half, the second half.", hold });
+    const id = newId();
+    const { page } = await app(scripted.url, { id });
+    await shows(page, "Status", "ready");
+    await send(page, "Stay.");
+    await shows(page, "Answers", "assistant: The");
+    const conversation = createClient(scripted.url).conversation(id);
+    await page.reload();
+    await shows(page, "Answers", "user: Stay. | assistant: The");
+    await shows(page, "Status", "streaming");
+    expect((await conversation.about()).status).toBe("running");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await eventually(async () => expect((await conversation.about()).status).toBe("idle"));
+    await shows(page, "Status", "ready");
+    goOn();
+    const { messages } = await conversation.messages();
+    expect(JSON.stringify(messages)).not.toContain("second half");
+    expect(scripted.asked("Stay.")).toBe(1);
+  });
+
+  it("sends the last message only", async ({ app, scripted }) => {
+    scripted.answer("One.", { kind: "text", text: "First answer." });
+    scripted.answer("Two.", { kind: "text", text: "Second answer." });
+    const { page } = await app(scripted.url, { id: newId() });
+    await shows(page, "Status", "ready");
+    await send(page, "One.");
+    await shows(page, "Answers", "First answer.");
+    await shows(page, "Status", "ready");
+    const posted = page.waitForRequest((one) => one.method() === "POST");
+    await send(page, "Two.");
+    const { messages, agent } = (await posted).postDataJSON();
+    expect([messages.length, messages[0].parts[0].text, agent]).toEqual([1, "Two.", "weather"]);
+    await shows(page, "Answers", "First answer. | user: Two. | assistant: Second answer.");
+  });
+
+  it("makes one request for two components, and one for each new version", async ({
+    app,
+    demo,
+  }) => {
+    const id = newId();
+    const { variables } = createClient(demo.url).conversation(id);
+    await variables.put("rows", [1, 2, 3]);
+    const { page, asked } = await app(demo.url, { id, path: "[0:2]" });
+    const path = `/conversations/${id}/variables/rows`;
+    await shows(page, "First", "[1,2] v1 ready");
+    await shows(page, "Second", "[1,2] v1 ready");
+    expect([asked(path).length, asked(`${path}/info`).length]).toEqual([1, 1]);
+    await variables.put("rows", [7, 8, 9]);
+    await shows(page, "First", "[7,8] v2 ready");
+    await shows(page, "Second", "[7,8] v2 ready");
+    expect(asked(path)).toHaveLength(2);
+    // Another component for the same part needs nothing.
+    await page.getByRole("button", { name: "Toggle" }).click();
+    await page.getByRole("button", { name: "Toggle" }).click();
+    await shows(page, "First", "[7,8] v2 ready");
+    expect(asked(path)).toHaveLength(2);
+    expect(asked(`/conversations/${id}/events`)).toHaveLength(1);
+    // A change of the metadata alone transfers no value.
+    await variables.patch("rows", { description: "Numbers" });
+    await eventually(async () =>
+      expect((await asked(path).at(-1)?.response())?.status()).toBe(304),
+    );
+    await shows(page, "First", "[7,8] v2 ready");
+    await variables.delete("rows");
+    await shows(page, "First", "missing variable_not_found");
+  });
+
+  it("never shows a part under another version", async ({ app, demo }) => {
+    const id = newId();
+    const { variables } = createClient(demo.url).conversation(id);
+    await variables.put("rows", [1]);
+    const { page } = await app(demo.url, { id, path: "[0]" });
+    await shows(page, "First", "1 v1 ready");
+    // Values come late, and while others are written.
+    await page.route(`**/variables/rows?*`, async (route) => {
+      await new Promise((done) => setTimeout(done, 30));
+      await route.continue();
+    });
+    const last = 25;
+    for (let version = 2; version <= last; version++) await variables.put("rows", [version]);
+    await shows(page, "First", `${last} v${last} ready`);
+    const drawn = (await page.evaluate("drawn")) as readonly { value: string; version?: number }[];
+    const pairs = drawn.filter(({ value }) => value !== "");
+    expect(pairs.filter(({ value, version }) => value !== String(version))).toEqual([]);
+    expect(pairs.length).toBeGreaterThan(1);
+  });
+
+  it("shows plans, and approves and runs one", async ({ app, demo }) => {
+    const id = newId();
+    const { plans, variables } = createClient(demo.url).conversation(id);
+    const { page } = await app(demo.url, { id });
+    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
+    await variables.put("first", 1);
+    await plans.propose({ calls: [call] }, { agent: "weather" });
+    await shows(page, "Plans", "proposed");
+    await page.getByRole("button", { name: "Run" }).click();
+    await shows(page, "Events", "run.done");
+    await shows(page, "Plans", "done");
+    await shows(page, "Variables", "oslo v1");
+  });
+});

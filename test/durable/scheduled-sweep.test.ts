@@ -1,0 +1,94 @@
+import { beforeEach, describe, expect, it, vi } from "vitest";
+import { ScheduledSweep, type SchedulingAgent } from "../../src/durable/sweep-alarm.ts";
+
+interface Schedule {
+  readonly id: string;
+  readonly callback: string;
+  readonly time: number;
+}
+
+/** Stores schedules as the Agents SDK does: in whole seconds, rounded down. */
+class Agent implements SchedulingAgent {
+  schedules: Schedule[] = [];
+  #count = 0;
+
+  async schedule(when: Date, callback: string): Promise<Schedule> {
+    const schedule = {
+      id: `s${++this.#count}`,
+      callback,
+      time: Math.floor(when.getTime() / 1_000),
+    };
+    this.schedules.push(schedule);
+    return schedule;
+  }
+
+  async listSchedules(): Promise<readonly Schedule[]> {
+    return this.schedules;
+  }
+
+  async cancelSchedule(id: string): Promise<boolean> {
+    const before = this.schedules.length;
+    this.schedules = this.schedules.filter((schedule) => schedule.id !== id);
+    return this.schedules.length < before;
+  }
+
+  /** Calls what the first schedule names, and removes it afterwards. */
+  async ring(): Promise<void> {
+    const [first] = this.schedules;
+    const method: unknown = Reflect.get(this, first?.callback ?? "");
+    if (typeof method !== "function") throw new Error("The agent has no such method.");
+    await method.call(this);
+    this.schedules = this.schedules.filter((schedule) => schedule !== first);
+  }
+
+  get times(): readonly number[] {
+    return this.schedules.map(({ time }) => time * 1_000);
+  }
+}
+
+describe("a sweep in the scheduler of the Agents SDK", () => {
+  const sweep = vi.fn<() => Promise<void>>(async () => undefined);
+  const nowMs = Math.floor(Date.now() / 1_000) * 1_000;
+  let agent = new Agent();
+
+  beforeEach(() => {
+    agent = new Agent();
+    sweep.mockClear();
+  });
+
+  it("is scheduled once, never before it is due, and earlier if need be", async () => {
+    const alarm = new ScheduledSweep(agent, sweep);
+    await Promise.all([alarm.setBy(nowMs + 90_001), alarm.setBy(nowMs + 95_000)]);
+    expect(agent.times).toEqual([nowMs + 91_000]);
+    await alarm.setBy(nowMs + 30_000);
+    expect(agent.times).toEqual([nowMs + 30_000]);
+  });
+
+  it("is found by the next life of the object, among the agent's own schedules", async () => {
+    await agent.schedule(new Date(nowMs + 5_000), "remind");
+    await new ScheduledSweep(agent, sweep).setBy(nowMs + 90_000);
+    const alarm = new ScheduledSweep(agent, sweep);
+    await alarm.setBy(nowMs + 120_000);
+    expect(agent.times).toEqual([nowMs + 5_000, nowMs + 90_000]);
+    await alarm.setBy(nowMs + 60_000);
+    expect(agent.times).toEqual([nowMs + 5_000, nowMs + 60_000]);
+  });
+
+  it("is scheduled again by the sweep that it calls", async () => {
+    await new ScheduledSweep(agent, sweep).setBy(nowMs + 90_000);
+    // The scheduler wakes the object.
+    const alarm = new ScheduledSweep(agent, sweep);
+    sweep.mockImplementationOnce(() => alarm.setBy(nowMs + 180_000));
+    await agent.ring();
+    expect(sweep).toHaveBeenCalledOnce();
+    expect(agent.times).toEqual([nowMs + 180_000]);
+  });
+
+  it("is tried again after the scheduler has failed", async () => {
+    const alarm = new ScheduledSweep(agent, sweep);
+    vi.spyOn(agent, "schedule").mockRejectedValueOnce(new Error("full"));
+    await expect(alarm.setBy(nowMs + 90_000)).rejects.toThrow("full");
+    await alarm.setBy(nowMs + 90_000);
+    expect(agent.times).toEqual([nowMs + 90_000]);
+  });
+});

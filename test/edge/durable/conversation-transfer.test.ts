@@ -1,0 +1,271 @@
+import { runInDurableObject } from "cloudflare:test";
+import { env } from "cloudflare:workers";
+import { describe, expect, it } from "vitest";
+import { type ConversationVariables, conversationVariables } from "../../../src/durable.ts";
+import type { ErrorCode } from "../../../src/errors.ts";
+import { call, namesIn, newId, put } from "../../support/edge.ts";
+import {
+  changed,
+  exportOf,
+  fileOf,
+  importFile,
+  type Line,
+  linesIn,
+} from "../../support/transfer.ts";
+
+/** Runs in an object, each time with variables that have nothing in memory. */
+function inObject<Result>(
+  id: DurableObjectId,
+  work: (variables: ConversationVariables, state: DurableObjectState) => Promise<Result>,
+): Promise<Result> {
+  return runInDurableObject(env.CONVERSATIONS.get(id), (_, state) =>
+    work(conversationVariables(state, { bucket: env.BLOBS }), state),
+  );
+}
+
+const newObject = () => env.CONVERSATIONS.newUniqueId();
+const streamOf = (text: string) => new Blob([text]).stream();
+const fileFrom = (id: DurableObjectId) =>
+  inObject(id, (variables) => new Response(variables.export()).text());
+const importTo = (id: DurableObjectId, file: string) =>
+  inObject(id, (variables) => variables.import(streamOf(file)));
+const keysOf = async (id: DurableObjectId) =>
+  (await env.BLOBS.list({ prefix: `byref_${id.toString()}/` })).objects.map(({ key }) => key);
+
+function tablesOf({ storage }: DurableObjectState): string[] {
+  const rows = storage.sql.exec("SELECT name FROM sqlite_master WHERE type = 'table'").toArray();
+  return rows.map(({ name }) => String(name)).filter((name) => name.startsWith("byref_"));
+}
+
+const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: index, note: "as long as this" }));
+const photo = new Uint8Array(200_000).fill(7);
+
+/** An object with variables of every kind and place. */
+async function filledObject(): Promise<DurableObjectId> {
+  const id = newObject();
+  await inObject(id, async ({ store }) => {
+    await store.save({ name: "rows", value: rows, tool: "list_rows", input: { all: true } });
+    await store.save({ name: "note", value: "first" });
+    await store.save({ name: "note", value: "second", keepsVersion: true });
+    await store.save({ name: "letter", value: "sealed words", visibility: "sealed" });
+    await store.save({ name: "key", value: "secret words", visibility: "secret" });
+    await store.save({ name: "gone", value: 1, ttlMs: 1 });
+    const bytes = await store.receive(new Blob([photo]).stream(), "image/png");
+    await store.save({ name: "photo", value: bytes, pinned: true });
+  });
+  return id;
+}
+
+/** Nothing is left of an import, in tables or in the bucket. */
+async function expectNothing(id: DurableObjectId): Promise<void> {
+  await inObject(id, async (variables, state) => {
+    expect(variables.store.list()).toEqual([]);
+    expect(tablesOf(state).filter((name) => name.startsWith("byref_import_"))).toEqual([]);
+  });
+  expect(await keysOf(id)).toEqual([]);
+}
+
+describe("the variables of an object", () => {
+  it("move into another object with their versions, labels and bytes", async () => {
+    const [from, to] = [await filledObject(), newObject()];
+    const before = await inObject(from, async ({ store }) => store.list());
+    await importTo(to, await fileFrom(from));
+    await inObject(to, async ({ store }, state) => {
+      const seen = ({
+        name,
+        version,
+        visibility,
+        pinned,
+        bytes,
+        preview,
+        tool,
+      }: (typeof before)[0]) => ({ name, version, visibility, pinned, bytes, preview, tool });
+      const moved = before.filter(({ name }) => name !== "key" && name !== "gone");
+      expect(store.list().map(seen)).toEqual(moved.map(seen));
+      expect(await store.read("rows")).toEqual(rows);
+      expect(await store.read("letter")).toBe("sealed words");
+      const opened = store.open("photo");
+      expect(await opened?.read(0, photo.length)).toEqual(photo);
+      opened?.close();
+      store.undo("note");
+      expect(await store.read("note")).toBe("first");
+      expect(store.tombstone("key")?.reason).toBe("left_out");
+      expect(tablesOf(state).some((name) => name.startsWith("byref_import_"))).toBe(false);
+    });
+    expect(await keysOf(to)).toHaveLength(1);
+    // Each has bytes of its own.
+    await inObject(from, async (variables) => {
+      variables.store.delete("photo");
+      await variables.sweep();
+    });
+    expect(await keysOf(from)).toEqual([]);
+    expect(await keysOf(to)).toHaveLength(1);
+  });
+
+  it("have the format of the runtime's conversations, in both directions", async () => {
+    const from = await filledObject();
+    const imported = await importFile(await fileFrom(from));
+    expect(imported.status).toBe(201);
+    const { id } = await imported.json<{ id: string }>();
+    expect(await namesIn(id)).toEqual(["rows", "note", "letter", "photo"]);
+    const served = await call("GET", `/conversations/${id}/variables/rows`);
+    expect(await served.json()).toEqual(rows);
+    const other = newId();
+    await put(other, "a", [1, 2]);
+    const own = linesIn(await exportOf(other)).filter(({ type }) => type !== "events");
+    const to = newObject();
+    await importTo(to, await fileOf(own));
+    expect(await inObject(to, ({ store }) => store.read("a"))).toEqual([1, 2]);
+  });
+
+  it("leave nothing of an import that the end of the process cuts off, which nobody saw", async () => {
+    const [from, to] = [await filledObject(), newObject()];
+    const file = await fileFrom(from);
+    const lines = file.split("\n").slice(0, -3);
+    const isOver = inObject(to, async (variables, state) => {
+      const half = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = half.writable.getWriter();
+      void variables.import(half.readable).catch(() => undefined);
+      await writer.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
+      await expect.poll(async () => (await keysOf(to)).length).toBe(1);
+      expect(variables.store.list()).toEqual([]);
+      expect(variables.nextAlarm()).toBeGreaterThan(Date.now() + 1_000);
+      // It does not disturb an import that is under way.
+      await variables.sweep();
+      expect(tablesOf(state)).toContain("byref_import_variable");
+      await expect(variables.import(streamOf(file))).rejects.toMatchObject({ code: "conflict" });
+      await state.storage.sync();
+      state.abort("killed");
+    });
+    await expect(isOver).rejects.toThrow("killed");
+    await inObject(to, async (variables, state) => {
+      expect(variables.store.list()).toEqual([]);
+      expect(tablesOf(state)).toContain("byref_import_variable");
+      expect(variables.nextAlarm()).toBeLessThanOrEqual(Date.now());
+      await variables.sweep();
+      expect(variables.nextAlarm()).toBeUndefined();
+    });
+    await expectNothing(to);
+    await importTo(to, file);
+    expect(await inObject(to, async ({ store }) => store.count())).toBe(4);
+  });
+
+  it("are not replaced: an object with variables takes no file", async () => {
+    const from = await filledObject();
+    const file = await fileFrom(from);
+    await expect(importTo(from, file)).rejects.toMatchObject({ code: "conversation_exists" });
+    const to = newObject();
+    await inObject(to, async (variables) => {
+      const half = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = half.writable.getWriter();
+      const importing = variables.import(half.readable);
+      const refused = expect(importing).rejects.toMatchObject({ code: "conversation_exists" });
+      // A turn saves a variable meanwhile.
+      await variables.store.save({ name: "mine", value: 1 });
+      await writer.write(new TextEncoder().encode(file));
+      await writer.close();
+      await refused;
+      expect(variables.store.list().map(({ name }) => name)).toEqual(["mine"]);
+    });
+  });
+
+  it("are copied again when they change while they are copied", async () => {
+    const from = await filledObject();
+    const taken: string[] = [];
+    await inObject(from, async (variables) => {
+      await variables.fork(async (file) => {
+        const reader = file.getReader();
+        const { value: first } = await reader.read();
+        if (taken.length === 0) await variables.store.save({ name: "late", value: 1 });
+        let text = new TextDecoder().decode(first);
+        for (let read = await reader.read(); !read.done; read = await reader.read())
+          text += new TextDecoder().decode(read.value);
+        taken.push(text);
+        const end = linesIn(text).at(-1);
+        // As an object that imports it would.
+        if (end?.type === "error") throw new Error(String(end.message));
+      });
+    });
+    expect(taken).toHaveLength(2);
+    expect(linesIn(taken[1] ?? "").at(-1)?.type).toBe("end");
+  });
+});
+
+const info = {
+  name: "v",
+  version: 1,
+  bytes: 1,
+  mediaType: "application/json",
+  createdAt: "2026-01-01",
+  updatedAt: "2026-01-01",
+  pinned: false,
+  visibility: "model",
+  sources: [],
+  trusted: true,
+};
+const data = { type: "data", base64: btoa("1") };
+const variable = (changes: object) => ({ type: "variable", info: { ...info, ...changes } });
+const header = { type: "byref", version: 1, id: "c", title: null, createdAt: "2026-01-01" };
+const message = { id: "m", role: "user", parts: [], createdAt: "2026-01-01" };
+
+const hostile: Readonly<Record<string, readonly [readonly Line[], ErrorCode, number]>> = {
+  "an unknown type": [[variable({}), data, { type: "other" }], "bad_import", 4],
+  "a message": [[variable({}), data, { type: "message", message }], "bad_import", 4],
+  "another header": [[variable({}), data, header], "bad_import", 4],
+  "bytes of nothing": [[data], "bad_import", 2],
+  "a bad name": [[variable({}), data, variable({ name: "a b" }), data], "bad_name", 4],
+  "the name of a prototype's field": [[variable({ name: "a.b" }), data], "bad_name", 2],
+  "a variable twice": [[variable({}), data, variable({}), data], "conflict", 4],
+  "a value that is no JSON": [[variable({}), { ...data, base64: btoa("x") }], "bad_json", 2],
+  "a value with more bytes": [[variable({ bytes: 0, mediaType: "a/b" }), data], "bad_import", 3],
+  "no base64": [[variable({}), { ...data, base64: "*" }], "bad_import", 2],
+  "an unknown guard": [[variable({ visibility: "public" }), data], "bad_import", 2],
+};
+
+describe("a file that is not one", () => {
+  it.each(Object.entries(hostile))(
+    "is refused with %s, and the number of the line",
+    async (_, [lines, code, line]) => {
+      const to = newObject();
+      const file = await fileOf([header, ...lines]);
+      await expect(importTo(to, file)).rejects.toMatchObject({
+        code,
+        message: expect.stringMatching(new RegExp(`^Line ${line}\\b`, "u")),
+      });
+      await expectNothing(to);
+    },
+  );
+
+  it("is refused when it ends early, or with a changed byte, and leaves nothing", async () => {
+    const file = await fileFrom(await filledObject());
+    const lines = file.trimEnd().split("\n");
+    const early = [0, 1, 2, Math.floor(lines.length / 2), lines.length - 1].map((count) =>
+      lines
+        .slice(0, count)
+        .map((text) => `${text}\n`)
+        .join(""),
+    );
+    for (const bad of [...early, file.replace('"image/png"', '"image/gif"'), `${file}{}\n`]) {
+      const to = newObject();
+      await expect(importTo(to, bad)).rejects.toMatchObject({ code: "bad_import" });
+      await expectNothing(to);
+    }
+  });
+
+  it("cannot say of a value what it is not", async () => {
+    const from = await filledObject();
+    const lying = await changed(await fileFrom(from), "variable", ({ info, ...line }) => ({
+      ...line,
+      info: { ...(info as object), type: "null", count: 7, chars: 9, preview: "!" },
+    }));
+    const to = newObject();
+    await importTo(to, lying);
+    const shown = (id: DurableObjectId) =>
+      inObject(id, async ({ store }) =>
+        store
+          .list({ names: ["rows", "letter"] })
+          .map(({ type, count, preview }) => [type, count, preview]),
+      );
+    expect(await shown(to)).toEqual(await shown(from));
+  });
+});

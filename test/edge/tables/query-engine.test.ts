@@ -1,0 +1,17 @@
+import { env } from "cloudflare:workers";
+import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
+import { describeQueryEngine } from "../../contract/query-engine.ts";
+import { newId } from "../../support/edge.ts";
+
+describeQueryEngine("a Tables object", () => {
+  // The namespace is typed by the bound class, which the generated types do not know.
+  const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
+  return {
+    run: (query) => stub.run(query),
+    begin: () => stub.begin(),
+    add: (table, chunk) => stub.add(table, chunk),
+    complete: (table, key, shape) => stub.complete(table, key, shape),
+    shapes: (keys) => stub.shapes(keys),
+    drop: (variable) => stub.drop(variable),
+  };
+});

@@ -1,0 +1,133 @@
+import type { UIMessage } from "ai";
+import { tool } from "ai";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { ask, call, chunksIn, framesIn, json, newId, put } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { exportOf, fork, imported } from "../../support/transfer.ts";
+
+const NOTE = "A line of a note. ".repeat(40);
+const agent: Agent = {
+  name: "a",
+  description: "",
+  instructions: "Help.",
+  tools: {
+    read_note: tool({ inputSchema: z.object({ page: z.number() }), execute: () => NOTE }),
+  },
+};
+
+/** The step that reads a page. */
+function read(page: number): Step {
+  return [toolCall("read_note", { page }, { id: `call_${page}` }), finish("tool-calls")];
+}
+
+const ANSWER: Step = [text("Well: $read_note_1"), finish("stop")];
+
+function post(own: OwnRuntime, message: string): Promise<Response> {
+  return own.call("POST", "/conversations/c/messages", json({ message }));
+}
+
+/** All that a stock client gets of ten turns: their streams, and the messages; without ids, times and counts. */
+async function seenBy(historyChars: number) {
+  const steps = Array.from({ length: 10 }, (_, turn) => [read(turn), ANSWER]).flat();
+  const model = scriptedModel(steps);
+  return withRuntime({ agents: [{ ...agent, historyChars }], model }, async (own) => {
+    const streams: unknown[] = [];
+    for (let turn = 1; turn <= 10; turn++) {
+      const chunks = chunksIn(await framesIn(await post(own, `Question ${turn}?`)));
+      streams.push(chunks.map((chunk) => ({ ...chunk, messageId: "", messageMetadata: {} })));
+    }
+    const pages = ["display", "reference"].map(async (form) => {
+      const path = `/conversations/c/messages?form=${form}`;
+      const page = await (await own.call("GET", path)).json<{ messages: readonly UIMessage[] }>();
+      return page.messages.map(({ role, parts }) => ({ role, parts }));
+    });
+    const seen = JSON.stringify([streams, await Promise.all(pages)]);
+    const isCompacted = JSON.stringify(model.calls.at(-1)?.prompt).includes("<history>");
+    return { isCompacted, seen: seen.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, "<time>") };
+  });
+}
+
+it("shows a stock client the same streams and messages with compacted turns as without", async () => {
+  const [compacted, whole] = [await seenBy(3_000), await seenBy(1e9)];
+  expect([compacted.isCompacted, whole.isCompacted]).toEqual([true, false]);
+  expect(compacted.seen).toBe(whole.seen);
+  expect(whole.seen).toContain("Question 1?");
+});
+
+it("sends the calls of a running turn whole, however long, and compacts them in a later one", async () => {
+  const pages = Array.from({ length: 12 }, (_, page) => page);
+  const model = scriptedModel([...pages.map(read), ANSWER, ANSWER, ANSWER, ANSWER]);
+  const options = { agents: [{ ...agent, historyChars: 3_000 }] as const, model };
+  await withRuntime(options, async (own) => {
+    await (await post(own, "Read all of it.")).text();
+    const prompts = model.calls.map(({ prompt }) =>
+      prompt.filter((message) => !JSON.stringify(message).includes("<variables>")),
+    );
+    for (const [at, prompt] of prompts.entries()) {
+      const next = prompts[at + 1] ?? prompt;
+      expect(next.slice(0, prompt.length)).toEqual(prompt);
+    }
+    const last = JSON.stringify(prompts.at(-1));
+    expect(last.length).toBeGreaterThan(3 * 3_000);
+    expect(last).not.toContain("<history>");
+    expect(last.split(NOTE.trim())).toHaveLength(pages.length + 1);
+    for (const question of ["Two?", "Three?", "Four?"]) await (await post(own, question)).text();
+    const later = JSON.stringify(model.calls.at(-1)?.prompt);
+    expect(later).toContain("<history>");
+    expect(later).not.toContain(NOTE.trim());
+    expect(later.length).toBeLessThan(3_000);
+  });
+});
+
+it("keeps what prompts have reached in a fork and an import, also when its variables are gone", async () => {
+  const id = newId();
+  // No message shows it: only what is stored with the answer tells that there was a long text.
+  await put(id, "notes", "x".repeat(5_000));
+  await ask(id, "Hello.", { agent: "weather" });
+  const copies = [id, await fork(id), await imported(await exportOf(id))];
+  const prompts = copies.map(async (copy) => {
+    await call("DELETE", `/conversations/${copy}/variables`);
+    const response = await call("GET", `/agents/weather/prompt?conversation=${copy}`);
+    return response.json<{ guide: { sent: boolean }; tools: { name: string; sent: boolean }[] }>();
+  });
+  const [original, ...others] = await Promise.all(prompts);
+  expect(original?.guide.sent).toBe(true);
+  expect(original?.tools.find(({ name }) => name === "search_variable")?.sent).toBe(true);
+  for (const other of others) expect(other).toEqual(original);
+});
+
+it("reports the tokens that came from a provider's cache: in the answer, the stream and the message", async () => {
+  const cached: Step = [
+    text("Well."),
+    [
+      {
+        type: "finish",
+        finishReason: { unified: "stop", raw: "stop" },
+        usage: {
+          inputTokens: { total: 60, noCache: 20, cacheRead: 40, cacheWrite: 0 },
+          outputTokens: { total: 5, text: 5, reasoning: 0 },
+        },
+      },
+    ],
+  ];
+  const model = scriptedModel([cached, cached]);
+  const usage = { inputTokens: 60, cachedInputTokens: 40, outputTokens: 5, totalTokens: 65 };
+  await withRuntime({ agents: [agent], model }, async (own) => {
+    const init = json({ message: "One?" }, { accept: "application/json" });
+    const answer = await own.call("POST", "/conversations/c/messages", init);
+    expect(await answer.json()).toMatchObject({ usage, message: { metadata: { usage } } });
+    const chunks = chunksIn(await framesIn(await post(own, "Two?")));
+    expect(chunks.findLast(({ type }) => type === "message-metadata")).toMatchObject({
+      messageMetadata: { usage },
+    });
+    const stored = await own.call("GET", "/conversations/c/messages");
+    const { messages } = await stored.json<{ messages: readonly UIMessage[] }>();
+    expect(messages.filter(({ role }) => role === "assistant")).toMatchObject([
+      { metadata: { usage } },
+      { metadata: { usage } },
+    ]);
+  });
+});
