@@ -75,7 +75,6 @@ async function opened(
   const report = changesFor(options.onReconnect);
   const connection = connectionOf(url, opening, report);
   const reading = new AbortController();
-  const end = beginReading(chatId);
   let hasBegun = false;
   const leave = () => {
     // The turn of a message that was just sent is stopped when it has begun.
@@ -84,18 +83,24 @@ async function opened(
     reading.abort(abortSignal?.reason);
   };
   abortSignal?.addEventListener("abort", leave);
+  const headers = Object.fromEntries(new Headers(asked.headers));
+  const { signal } = reading;
+  const chunks = streamed<TurnData, never>(connection, { ...request, headers, signal });
+  const parts: Parts = chunks[Symbol.asyncIterator]();
+  const firstPart = parts.next();
+  const found = firstPart.then(
+    ({ done }) => done !== true,
+    () => false,
+  );
+  const end = beginReading(chatId, found);
   const onEnd = () => {
     abortSignal?.removeEventListener("abort", leave);
     report(false);
     end();
     reading.abort();
   };
-  const headers = Object.fromEntries(new Headers(asked.headers));
-  const { signal } = reading;
-  const chunks = streamed<TurnData, never>(connection, { ...request, headers, signal });
-  const parts: Parts = chunks[Symbol.asyncIterator]();
   try {
-    const first = await parts.next();
+    const first = await firstPart;
     hasBegun = true;
     if (abortSignal?.aborted === true) leave();
     signal.throwIfAborted();

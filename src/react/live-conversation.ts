@@ -170,10 +170,10 @@ export class LiveConversation {
   /** A turn's events come when it ends; its stream says at once what it writes. */
   async #readTurn(signal: AbortSignal): Promise<void> {
     const { id } = this.#conversation;
-    if (isRead(id)) return;
+    if (await isRead(id)) return;
     for await (const chunk of this.#conversation.resume({ signal })) {
       if (chunk.type === "data-variable") this.#written(chunk.data.name, () => true);
-      if (isRead(id)) return;
+      if (await isRead(id)) return;
     }
   }
 

@@ -1,23 +1,25 @@
 type Listener = (variable: string) => void;
 
-/** What the transports of this page read, by the conversation's id: a turn's stream is read once. */
-const read = new Map<string, number>();
+/** Streams that the transports of this page read, or ask for, by the conversation's id: a turn's is read once. */
+const readings = new Map<string, Set<Promise<boolean>>>();
 const listeners = new Map<string, Set<Listener>>();
 
-/** True while a transport reads a stream of the conversation. */
-export function isRead(conversation: string): boolean {
-  return read.has(conversation);
+/** Resolves with true if a transport reads a stream of the conversation; one that asks for it may find none. */
+export async function isRead(conversation: string): Promise<boolean> {
+  const found = await Promise.all(readings.get(conversation) ?? []);
+  return found.includes(true);
 }
 
-/** Notes that a transport begins to read. Returns a function that ends it. */
-export function beginReading(conversation: string): () => void {
-  read.set(conversation, (read.get(conversation) ?? 0) + 1);
-  let isOpen = true;
+/**
+ * Notes that a transport asks for a stream; `found` resolves with false if there is none. Returns a function
+ * that ends it.
+ */
+export function beginReading(conversation: string, found: Promise<boolean>): () => void {
+  const all = readings.get(conversation) ?? new Set();
+  readings.set(conversation, all.add(found));
   return () => {
-    const count = (read.get(conversation) ?? 0) - 1;
-    if (isOpen && count > 0) read.set(conversation, count);
-    else if (isOpen) read.delete(conversation);
-    isOpen = false;
+    all.delete(found);
+    if (all.size === 0 && readings.get(conversation) === all) readings.delete(conversation);
   };
 }
 

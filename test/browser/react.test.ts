@@ -21,13 +21,18 @@ let script: string | undefined;
 const it = base.extend("app", async ({ open }) => {
   script ??= built();
   const document = `<!doctype html><title>App</title><body><script>${script.replaceAll("</script", "<\\/script")}</script>`;
-  return async (url: string, query: Readonly<Record<string, string>>) => {
+  return async (
+    url: string,
+    query: Readonly<Record<string, string>>,
+    prepare?: (page: Page) => Promise<unknown>,
+  ) => {
     const page = await open(`${url}/health`, { forgives: /404|aborted/i });
     const requests: Request[] = [];
     page.on("request", (request) => requests.push(request));
     await page.route("**/react-app*", (route) =>
       route.fulfill({ contentType: "text/html; charset=utf-8", body: document }),
     );
+    await prepare?.(page);
     await page.goto(`${url}/react-app?${new URLSearchParams(query)}`);
     const asked = (path: string) =>
       requests.filter((one) => one.method() === "GET" && new URL(one.url()).pathname === path);
@@ -72,6 +77,45 @@ describe("byref/react", () => {
     goOn();
     await shows(page, "Answers", "assistant: It is fine there.");
     await shows(page, "Events", "turn.done");
+  });
+
+  it("shows what a turn writes to a page whose chat asked for a stream just before it began", async ({
+    app,
+    scripted,
+  }) => {
+    const { promise: hold, resolve: goOn } = Promise.withResolvers<void>();
+    scripted.answer(
+      "Just before.",
+      { kind: "calls", calls: [london] },
+      { kind: "text", text: "It is fine there.", hold },
+    );
+    const id = newId();
+    const begun = Promise.withResolvers<void>();
+    let isHeld = true;
+    const holdStreams = async (page: Page) =>
+      page.route("**/stream", async (route) => {
+        if (!isHeld) return route.continue();
+        // The server says that nothing runs, and the page hears of that late.
+        const response = await route.fetch();
+        await begun.promise;
+        return route.fulfill({ response });
+      });
+    const query = { id, name: "get_weather_london", path: ".city" };
+    const { page, asked } = await app(scripted.url, query, holdStreams);
+    await shows(page, "First", "missing");
+    const path = `/conversations/${id}`;
+    await eventually(async () => expect(asked(`${path}/stream`)).not.toHaveLength(0));
+    await eventually(async () => expect(asked(`${path}/events`)).not.toHaveLength(0));
+    const conversation = createClient(scripted.url).conversation(id);
+    const sent = conversation.send("Just before.", { agent: "weather" }).json();
+    await eventually(async () => expect((await conversation.about()).status).toBe("running"));
+    // By now the page knows of the turn, or hears of it while nothing is held any more: both must do.
+    await page.waitForTimeout(300);
+    isHeld = false;
+    begun.resolve();
+    await shows(page, "First", '"London" v1 ready');
+    goOn();
+    await sent;
   });
 
   it("resumes a turn after a reload, and its stop stops the turn on the server", async ({
