@@ -1,42 +1,84 @@
 /**
- * Builds `dist/`: ES modules and types, and the module that Node loads for `byref`, which throws an error
- * that names the supported modules. The page in `dist/web` is not part of the package.
+ * Builds `dist/`: an ES module and its types for each entry of the package, parts that several entries use in
+ * `dist/chunks`, and the module that Node loads for `byref`, which throws an error that names the supported
+ * modules. The page in `dist/web` is built by `npm run build:web`.
  */
-import { execFileSync, spawnSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { type InputOptions, rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
 
 const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:workers", which Node does not have. In Node, import "byref/agent" (agents of the AI SDK), "byref/client" (the HTTP client) or "byref/references" (the reference engine).`;
 
-const built = existsSync("dist") ? readdirSync("dist") : [];
-for (const name of built) {
-  // The page, or a build of it in progress.
-  if (!name.startsWith("web")) rmSync(join("dist", name), { recursive: true });
+const isPackage = (id: string) => !/^[./]/.test(id);
+const INPUT: InputOptions = { external: isPackage, platform: "neutral" };
+
+clear();
+const declarations = mkdtempSync(join(tmpdir(), "byref-build-"));
+try {
+  const emit = ["-p", "tsconfig.build.json", "--outDir", declarations];
+  const { status } = spawnSync("tsc", emit, { stdio: "inherit" });
+  if (status === 0) await bundle();
+  process.exitCode = status ?? 1;
+} finally {
+  rmSync(declarations, { recursive: true, force: true });
 }
-const { status } = spawnSync("tsc", ["-p", "tsconfig.build.json"], { stdio: "inherit" });
-if (status === 0) writeFileSync("dist/byref-in-node.js", moduleForNode());
-process.exit(status ?? 1);
+
+/** Removes the last build, and leaves the page, or a build of it in progress. */
+function clear(): void {
+  const built = existsSync("dist") ? readdirSync("dist") : [];
+  for (const name of built) {
+    if (!name.startsWith("web")) rmSync(join("dist", name), { recursive: true });
+  }
+}
+
+async function bundle(): Promise<void> {
+  const entries = entryNames();
+  const modules = await rolldown({
+    ...INPUT,
+    input: { ...named(entries, (name) => `src/${name}.ts`), "cli/main": "src/cli/main.ts" },
+  });
+  const { output } = await modules.write({
+    dir: "dist",
+    chunkFileNames: "chunks/[name]-[hash].js",
+  });
+  const types = await rolldown({
+    ...INPUT,
+    input: named(entries, (name) => join(declarations, `${name}.d.ts`)),
+    plugins: [dts({ dtsInput: true })],
+  });
+  await types.write({
+    dir: "dist",
+    entryFileNames: "[name].d.ts",
+    chunkFileNames: "chunks/[name]-[hash].d.ts",
+  });
+  for (const file of output) {
+    const isByref = file.type === "chunk" && file.fileName === "byref.js";
+    if (isByref) writeFileSync("dist/byref-in-node.js", moduleForNode(file.exports));
+  }
+}
+
+/** The names of the modules that package.json exports. */
+function entryNames(): readonly string[] {
+  const { exports } = JSON.parse(readFileSync("package.json", "utf8")) as {
+    readonly exports: Readonly<Record<string, string | { readonly types: string }>>;
+  };
+  return Object.values(exports).flatMap((entry) =>
+    typeof entry === "string" ? [] : basename(entry.types, ".d.ts"),
+  );
+}
+
+function named(
+  names: readonly string[],
+  path: (name: string) => string,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(names.map((name) => [name, path(name)]));
+}
 
 /** Has the same exports: otherwise Node would report a missing name before any code runs. */
-function moduleForNode(): string {
-  const names = exportsOf("dist/byref.js").join(", ");
+function moduleForNode(names: readonly string[]): string {
   const refusal = `throw new Error(${JSON.stringify(NOT_IN_NODE)});`;
-  return `export const { ${names} } = refuse();\n\nfunction refuse() {\n  ${refusal}\n}\n`;
-}
-
-function exportsOf(module: string): readonly string[] {
-  const folder = mkdtempSync(join(tmpdir(), "byref-build-"));
-  try {
-    const metafile = join(folder, "meta.json");
-    const options = ["--bundle", "--format=esm", "--packages=external", "--external:cloudflare:*"];
-    const outputs = [`--outdir=${folder}`, `--metafile=${metafile}`];
-    execFileSync("esbuild", [module, ...options, ...outputs], { stdio: "pipe" });
-    const meta = JSON.parse(readFileSync(metafile, "utf8")) as {
-      outputs: Readonly<Record<string, { readonly exports: readonly string[] }>>;
-    };
-    return Object.values(meta.outputs).flatMap((output) => output.exports);
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
+  return `export const { ${names.join(", ")} } = refuse();\n\nfunction refuse() {\n  ${refusal}\n}\n`;
 }

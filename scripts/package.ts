@@ -1,0 +1,62 @@
+/**
+ * Builds the package and the page in it, packs them as npm would publish them, and checks the tarball: `npm run
+ * package`. `-- FOLDER` keeps the tarball there.
+ */
+import { spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { buildPage } from "./page.ts";
+
+/** Of the tarball, with the page. */
+const MAX_BYTES = 900_000;
+const MAX_FILES = 250;
+
+interface Packed {
+  readonly filename: string;
+  readonly size: number;
+  readonly entryCount: number;
+}
+
+const [kept] = process.argv.slice(2);
+const folder = kept === undefined ? mkdtempSync(join(tmpdir(), "byref-package-")) : resolve(kept);
+mkdirSync(folder, { recursive: true });
+try {
+  run(process.execPath, ["scripts/build.ts"]);
+  buildPage();
+  const listed = run("npm", ["pack", "--json", "--ignore-scripts", `--pack-destination=${folder}`]);
+  const packed = packedIn(JSON.parse(listed));
+  const tarball = join(folder, packed.filename);
+  require(packed.size <= MAX_BYTES, `${packed.size} bytes, at most ${MAX_BYTES}`);
+  require(packed.entryCount <= MAX_FILES, `${packed.entryCount} files, at most ${MAX_FILES}`);
+  const checks = {
+    publint: ["publint", tarball, "--strict"],
+    "types of all entries": ["attw", tarball, "--profile=esm-only", "--quiet"],
+    "npm publish": ["npm", "publish", tarball, "--dry-run", "--ignore-scripts"],
+  };
+  for (const [name, [program = "", ...parameters]] of Object.entries(checks)) {
+    run(program, parameters);
+    console.log(`ok     ${name}`);
+  }
+} finally {
+  if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+}
+
+function run(program: string, parameters: readonly string[]): string {
+  const { status, stdout, stderr } = spawnSync(program, parameters, { encoding: "utf8" });
+  if (status === 0) return stdout;
+  console.error(`FAILED ${program} ${parameters.join(" ")}\n${stdout}${stderr}`);
+  process.exit(1);
+}
+
+function require(isFine: boolean, said: string): void {
+  console.log(`${isFine ? "ok    " : "FAILED"} package: ${said}`);
+  if (!isFine) process.exit(1);
+}
+
+/** npm 12 lists packages by name, earlier ones in an array. */
+function packedIn(listed: readonly Packed[] | Readonly<Record<string, Packed>>): Packed {
+  const [packed] = Object.values(listed);
+  if (packed === undefined) throw new Error("npm packed nothing.");
+  return packed;
+}
