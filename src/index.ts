@@ -1,4 +1,5 @@
 import { orders } from "../examples/agents/orders.ts";
+import { page } from "../examples/agents/page.ts";
 import { pages } from "../examples/agents/pages.ts";
 import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
@@ -37,6 +38,7 @@ const runtime = createRuntime({
   files: fileEndpoints,
   csv: csvRecords,
   queries,
+  page,
   jwt: jwtAuthenticator,
 });
 

@@ -1,6 +1,8 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
+import type { AgentsDescription } from "../../src/edge/page-options.ts";
 import { Door } from "./door/door.tsx";
 import { enter, storedKey, storeKey } from "./session.ts";
+import { applyColors } from "./shell/apply-colors.ts";
 import { Workspace } from "./shell/workspace.tsx";
 
 type Access = "asked" | "open" | "shut";
@@ -9,6 +11,7 @@ type Access = "asked" | "open" | "shut";
 export function Page() {
   const [key, setKey] = useState(storedKey);
   const [access, setAccess] = useState<Access>("asked");
+  const [described, setDescribed] = useState<AgentsDescription>();
   const [refused, setRefused] = useState<string>();
   const shut = useCallback(() => {
     setAccess("shut");
@@ -18,8 +21,10 @@ export function Page() {
   useEffect(() => {
     entry.client
       .agents()
-      .then(() => {
+      .then((known) => {
         storeKey(key);
+        applyColors(known.page?.colors);
+        setDescribed(known);
         setAccess("open");
       })
       // The door has been told of; any other trouble shows itself, and can be tried again, inside.
@@ -34,5 +39,6 @@ export function Page() {
     storeKey(undefined);
     setKey(undefined);
   };
-  return <Workspace entry={entry} leave={key === undefined ? undefined : leave} />;
+  const leaving = key === undefined ? undefined : leave;
+  return <Workspace entry={entry} described={described} leave={leaving} />;
 }

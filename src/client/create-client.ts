@@ -1,14 +1,13 @@
 import { type ClientOptions, connect } from "./connection.ts";
 import { ClientConversation } from "./conversation.ts";
+import type { AgentsDescription } from "../edge/page-options.ts";
 import type { PromptDescription } from "../turn/describe-prompt.ts";
 
 /** A client of one server. Error responses and failed requests throw a `ClientError`. */
 export interface Client {
   /** Sends no request: a conversation is created by the first write to it. */
   conversation(id: string): ClientConversation;
-  agents(): Promise<{
-    readonly agents: readonly { readonly name: string; readonly description: string }[];
-  }>;
+  agents(): Promise<AgentsDescription>;
   /** What a model is sent, with sizes in characters: at first, or with a conversation's messages. */
   prompt(
     agent: string,

@@ -1,13 +1,12 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
-import type { Agent } from "../turn/agent.ts";
 import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
 import { problem, problemOf } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
-import { workerApi } from "./routes/worker.ts";
+import { workerApi, type WorkerApiOptions } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -16,14 +15,16 @@ import type { Api, ConversationParts } from "./conversation-parts.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
 import { ClientBody, tooLarge, withEnd } from "./http/client-body.ts";
 
-export interface AppOptions extends ApiOptions {
-  readonly agents: readonly Agent[];
+export interface AppOptions extends ApiOptions, WorkerApiOptions {
   readonly authenticator: Authenticator;
 }
 
 /** The Worker. All endpoints except `/health` require authentication. */
-export function createApp({ agents, authenticator, ...options }: AppOptions) {
-  const api: Required<Api> = mergedApi([workerApi(agents, () => api), apiOf(options)]);
+export function createApp({ agents, page, model, authenticator, ...options }: AppOptions) {
+  const api: Required<Api> = mergedApi([
+    workerApi({ agents, page, model }, () => api),
+    apiOf(options),
+  ]);
   const app = new Hono<AppEnv>();
   const serve = (isOpen: boolean) => {
     for (const endpoint of api.worker.filter((one) => (one.isOpen ?? false) === isOpen)) {

@@ -12,7 +12,8 @@ import { apiOf, conversationRoutes } from "./api.ts";
 import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
-import type { Settings } from "./settings.ts";
+import type { PageOptions } from "./page-options.ts";
+import { type Settings, settingsOf } from "./settings.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
@@ -52,6 +53,8 @@ export interface RuntimeOptions {
   readonly spend?: SpendLimits;
   /** `jwtAuthenticator`, for `AUTH=jwt`. Default: `AUTH=jwt` is rejected. */
   readonly jwt?: Authenticator;
+  /** How the page presents the application: title, colours, example questions, first agent. */
+  readonly page?: PageOptions;
   /** Replaces `AUTH`. Default: the authenticator that `AUTH` names; if unset, every request is rejected. */
   readonly authenticator?: Authenticator;
 }
@@ -85,16 +88,19 @@ export function createRuntime({
   queries,
   retention = {},
   spend = {},
+  page,
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   const routes = conversationRoutes(apiOf({ plans, transfer, files, queries }));
+  const modelFor = (settings: Settings, env: Cloudflare.Env) =>
+    typeof model === "function" ? model(settings, env) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
     model: (settings) => {
       // Fails before a stream begins, so that the client receives a status.
       requireDirectory(spend, env);
-      return typeof model === "function" ? model(settings, env) : model;
+      return modelFor(settings, env);
     },
     mcp,
     code: code?.(env),
@@ -111,6 +117,15 @@ export function createRuntime({
       super(state, env, setup(env));
     }
   }
-  const worker = createApp({ agents, authenticator, plans, transfer, files, queries });
+  const worker = createApp({
+    agents,
+    page,
+    model: (env) => modelFor(settingsOf(env), env as Cloudflare.Env),
+    authenticator,
+    plans,
+    transfer,
+    files,
+    queries,
+  });
   return { worker, Conversation, Directory: DirectoryObject };
 }

@@ -1,7 +1,9 @@
 import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
+import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Chatting } from "./use-chatting.ts";
 import { Composer } from "./composer.tsx";
-import { type Example, FirstRun } from "./first-run.tsx";
+import { FirstRun } from "./first-run.tsx";
+import { ModelNote } from "./model-note.tsx";
 import { type MessageActions, MessageView } from "./message-view.tsx";
 import { TroubleNote } from "./trouble-note.tsx";
 import { ViewBoundary } from "../view-boundary.tsx";
@@ -11,13 +13,13 @@ import "./chat-view.css";
 interface ChatViewProps {
   readonly chatting: Chatting;
   readonly written: WrittenTexts;
-  readonly agents: readonly string[];
-  readonly onExample: (example: Example) => void;
+  readonly described: AgentsDescription;
+  readonly onExample: (example: ExampleQuestion) => void;
   readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
 /** The messages, and where the next one is written. */
-export function ChatView({ chatting, written, agents, onExample, field }: ChatViewProps) {
+export function ChatView({ chatting, written, described, onExample, field }: ChatViewProps) {
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
@@ -33,7 +35,7 @@ export function ChatView({ chatting, written, agents, onExample, field }: ChatVi
             </button>
           )}
           {messages.length === 0 && !isBusy && trouble === undefined && (
-            <FirstRun agents={agents} ask={onExample} />
+            <FirstRun presented={described.page ?? {}} ask={onExample} />
           )}
           {messages.map((message) => (
             <ViewBoundary key={message.id}>
@@ -58,6 +60,7 @@ export function ChatView({ chatting, written, agents, onExample, field }: ChatVi
       </div>
       <div className="chat-foot">
         <Composer isBusy={isBusy} field={field} send={chatting.send} stop={chatting.stop} />
+        <ModelNote model={described.model} />
       </div>
     </div>
   );

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import { ChatView } from "../chat/chat-view.tsx";
-import type { Example } from "../chat/first-run.tsx";
+import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWritten } from "../chat/use-written.ts";
@@ -17,6 +17,7 @@ interface ConversationPageProps {
   readonly session: Session;
   readonly loaded: Loaded;
   readonly agents: readonly AgentChoice[];
+  readonly described: AgentsDescription;
   readonly agent: string | undefined;
   readonly setAgent: (name: string) => void;
   /** Something has changed that others may show: a title, a status. */
@@ -27,7 +28,7 @@ interface ConversationPageProps {
 
 /** One conversation, and all that belongs to it. */
 export function ConversationPage(props: ConversationPageProps) {
-  const { session, agents, setAgent } = props;
+  const { session, setAgent } = props;
   const { chatting, revision, exists, events, variables, written } = useParts(props);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
@@ -47,7 +48,7 @@ export function ConversationPage(props: ConversationPageProps) {
             <ChatView
               chatting={chatting}
               written={written}
-              agents={agents.map(({ name }) => name)}
+              described={props.described}
               onExample={(example) => {
                 tryExample(example);
                 // Where it does not bring up a keyboard that hides the answer.
@@ -113,8 +114,8 @@ function useExample({ send }: Chatting, setAgent: (name: string) => void) {
     setQuestion(undefined);
     send(question);
   }, [question, send]);
-  return (example: Example) => {
-    setAgent(example.agent);
+  return (example: ExampleQuestion) => {
+    if (example.agent !== undefined) setAgent(example.agent);
     setQuestion(example.question);
   };
 }

@@ -1,6 +1,6 @@
 import { useCallback, useEffect, useState } from "react";
+import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import type { Entry } from "../session.ts";
-import type { AgentChoice } from "./header.tsx";
 
 const KEY = "byref-agents";
 /** Conversations of which it is remembered who answers. */
@@ -9,18 +9,24 @@ const MAX_REMEMBERED = 100;
 type Remembered = readonly (readonly [conversation: string, agent: string])[];
 
 /** Who can answer, and who does in this conversation: whoever was chosen in it, else in the last one. */
-export function useAgents({ client }: Entry, conversation: string) {
-  const [agents, setAgents] = useState<readonly AgentChoice[]>([]);
+export function useAgents(
+  { client }: Entry,
+  first: AgentsDescription | undefined,
+  conversation: string,
+) {
+  const [described, setDescribed] = useState<AgentsDescription>(first ?? { agents: [] });
   const [remembered, setRemembered] = useState<Remembered>(read);
   useEffect(() => {
+    if (first !== undefined) return;
     client
       .agents()
-      .then((known) => setAgents(known.agents))
+      .then(setDescribed)
       // The server then chooses who answers.
       .catch((error: unknown) => console.warn(error));
-  }, [client]);
+  }, [client, first]);
+  const { agents, page } = described;
   const own = remembered.find(([id]) => id === conversation)?.[1];
-  const known = [own, remembered[0]?.[1], agents[0]?.name];
+  const known = [own, remembered[0]?.[1], page?.agent, agents[0]?.name];
   const agent = known.find((name) => agents.some((one) => one.name === name));
   const setAgent = useCallback(
     (name: string) =>
@@ -32,7 +38,7 @@ export function useAgents({ client }: Entry, conversation: string) {
       }),
     [conversation],
   );
-  return { agents, agent, setAgent };
+  return { described, agents, agent, setAgent };
 }
 
 /** What is not as it was written above does not count. */

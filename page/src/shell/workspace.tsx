@@ -1,4 +1,5 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
+import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { TroubleNote } from "../chat/trouble-note.tsx";
 import type { Entry } from "../session.ts";
 import { type Api, apiOf } from "./api.ts";
@@ -20,11 +21,13 @@ const WIDE_PX = 1_100;
 
 interface WorkspaceProps {
   readonly entry: Entry;
+  /** What the server has said of its agents, if it was asked. */
+  readonly described: AgentsDescription | undefined;
   /** Forgets the key; undefined where there is none. */
   readonly leave: (() => void) | undefined;
 }
 
-export function Workspace({ entry, leave }: WorkspaceProps) {
+export function Workspace({ entry, described, leave }: WorkspaceProps) {
   const api = useMemo(() => apiOf(entry), [entry]);
   const [id, go] = useRoute();
   const [revision, setRevision] = useState(0);
@@ -59,13 +62,20 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
       </nav>
       <div className="workspace-conversation" inert={isDrawer}>
         {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
-        <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
+        <Current
+          described={described}
+          opened={opened}
+          whole={whole}
+          isListOpen={isOpen}
+          toggleList={toggle}
+        />
       </div>
     </div>
   );
 }
 
 interface CurrentProps {
+  readonly described: AgentsDescription | undefined;
   readonly opened: Opened;
   readonly whole: Parameters<typeof useChoices>[0] & { readonly api: Api };
   readonly isListOpen: boolean;
@@ -73,10 +83,11 @@ interface CurrentProps {
 }
 
 /** The conversation that is open, below its header. */
-function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
+function Current({ described: first, opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { entry, api, id, run, change } = whole;
   const { choices, question, close } = useChoices(whole);
-  const { agents, agent, setAgent } = useAgents(entry, id);
+  const { described, agents, agent, setAgent } = useAgents(entry, first, id);
+  const name = described.page?.title ?? "Byref";
   const [theme, setTheme] = useTheme();
   const rename = (title: string) =>
     run(async () => {
@@ -85,8 +96,8 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
     });
   const onBegin = useCallback(() => begin(id), [id]);
   useEffect(() => {
-    document.title = opened.title == null ? "Byref" : `${opened.title} · Byref`;
-  }, [opened.title]);
+    document.title = opened.title == null ? name : `${opened.title} · ${name}`;
+  }, [opened.title, name]);
   const chosen = { agents, agent, setAgent };
   return (
     <>
@@ -107,6 +118,7 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
         <ViewBoundary key={id}>
           <ConversationPage
             {...chosen}
+            described={described}
             session={opened.session}
             loaded={opened.loaded}
             onChange={change}

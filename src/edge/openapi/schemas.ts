@@ -19,8 +19,40 @@ export const json = anyJson;
 
 export const health = z.strictObject({ ok: z.literal(true), version: text });
 
+const color = z.union([text, z.strictObject({ light: text, dark: text })]).optional();
+
+const page = z.strictObject({
+  title: text.optional(),
+  lead: text.optional(),
+  colors: z
+    .strictObject({
+      accent: color,
+      accentText: color,
+      background: color,
+      surface: color,
+      text: color,
+    })
+    .optional(),
+  examples: z
+    .array(
+      z.strictObject({
+        question: text,
+        title: text,
+        about: text.optional(),
+        agent: text.optional(),
+      }),
+    )
+    .optional(),
+  agent: text.optional(),
+});
+
 export const agents = z.strictObject({
   agents: z.array(z.strictObject({ name: text, description: text })),
+  model: z
+    .strictObject({ provider: text.optional(), id: text })
+    .optional()
+    .describe("Absent where a setting that it needs is missing"),
+  page: page.optional().describe("How the page presents the application"),
 });
 
 const sized = z.strictObject({ text, chars: count });

@@ -8,7 +8,9 @@ import * as schemas from "../openapi/schemas.ts";
 import type { Context } from "hono";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import type { LanguageModel } from "ai";
 import type { AppEnv } from "../app-env.ts";
+import type { AgentsDescription, ModelDescription, PageOptions } from "../page-options.ts";
 import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
 import { directoryOf } from "../directory/directory-client.ts";
@@ -16,8 +18,14 @@ import { pageSize, text } from "../http/parameters.ts";
 import { newTicket } from "../auth/tickets.ts";
 import { settingsOf } from "../settings.ts";
 
+export interface WorkerApiOptions {
+  readonly agents: readonly Agent[];
+  readonly page?: PageOptions | undefined;
+  readonly model?: ((env: AppEnv["Bindings"]) => LanguageModel) | undefined;
+}
+
 /** The Worker's own endpoints. `api`: the interface that the document describes. */
-export function workerApi(agents: readonly Agent[], api: () => Required<Api>): Api {
+export function workerApi(options: WorkerApiOptions, api: () => Required<Api>): Api {
   // Created on first use: it takes some milliseconds, and most isolates do not need it.
   let document: object | undefined;
   return {
@@ -34,10 +42,7 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
       endpoint(
         "GET /agents",
         { summary: "Lists the agents", answers: { 200: { "application/json": schemas.agents } } },
-        () =>
-          Response.json({
-            agents: agents.map(({ name, description }) => ({ name, description })),
-          }),
+        (_, { env }) => Response.json(describe(options, env)),
       ),
       endpoint(
         "GET /openapi.json",
@@ -50,6 +55,29 @@ export function workerApi(agents: readonly Agent[], api: () => Required<Api>): A
     ],
     components: {},
   };
+}
+
+function describe(
+  { agents, page, model }: WorkerApiOptions,
+  env: AppEnv["Bindings"],
+): AgentsDescription {
+  const described = describeModel(() => model?.(env));
+  return {
+    agents: agents.map(({ name, description }) => ({ name, description })),
+    ...(described !== undefined && { model: described }),
+    ...(page !== undefined && { page }),
+  };
+}
+
+/** A setting that is missing is reported by the first turn, not here. */
+function describeModel(make: () => LanguageModel | undefined): ModelDescription | undefined {
+  try {
+    const model = make();
+    if (typeof model !== "object") return model && { id: model };
+    return { provider: model.provider, id: model.modelId };
+  } catch {
+    return undefined;
+  }
 }
 
 /** Lists a tenant's conversations. */
