@@ -17,10 +17,10 @@ export {
 } from "./reference/reference.ts";
 export type { Found, Lookup, Missing } from "./reference/lookup.ts";
 export { type Mention, type MentionOptions, referencesIn } from "./reference/references-in.ts";
+export { ReferenceProblem } from "./reference/reference-problem.ts";
 export {
   type Interpolation,
   interpolate,
-  ReferenceProblem,
   type Resolution,
   type ResolveOptions,
   resolveReferences,

@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { textOfResult, valueOfResult } from "../tool/mcp/result-value.ts";
+import { textOfResult } from "../tool/mcp/result-value.ts";
 import { type Policy, requireTrusted } from "../tool/policy.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { queryTool } from "../tool/query/query-tool.ts";
@@ -14,6 +14,7 @@ import type { Json } from "../value/json.ts";
 import { clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
+import { savedValue } from "./json-text.ts";
 import { type OfferedTool, offeredTools, type ToolOfServer } from "./offered-tools.ts";
 import type { Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
@@ -261,7 +262,7 @@ export class Gateway {
     const received = await upstream.call(call);
     running.received = received;
     if (received.isError === true) throw new ByrefError("tool_failed", textOfFailure(received));
-    return valueOfResult(received);
+    return savedValue(received);
   }
 
   #forgetTools(): void {

@@ -5,6 +5,7 @@ import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
 import type { WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
+import { textsFor } from "./json-text.ts";
 import { type JoinedRules, rulesFor } from "./rules.ts";
 import type { LastingNames } from "./unique-names.ts";
 import type { Upstream } from "./upstream.ts";
@@ -63,14 +64,16 @@ async function serversTool(
   const { upstream, tool } = from;
   const rules = rulesFor(upstream.server, tool.name);
   const { outputSchema: _outputSchema, ...definition } = tool;
+  const schema = tool.inputSchema as JSONSchema7;
   const runnable = dynamicTool({
     // The server checks its own inputs.
-    inputSchema: jsonSchema(tool.inputSchema as JSONSchema7),
+    inputSchema: jsonSchema(schema),
     execute: (input, { toolCallId }) => call(from, isObject(input) ? input : {}, toolCallId),
   });
   const wrapped = await wrapTool(name, runnable, {
     ...wrap,
     policies: { [name]: rules.policy },
+    textFor: textsFor(schema, wrap.store),
   });
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
   return { definition: { ...definition, name, inputSchema }, wrapped, from: { ...from, rules } };

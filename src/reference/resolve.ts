@@ -1,4 +1,4 @@
-import { type Bound, ByrefError, type ErrorCode, limitExceeded } from "../errors.ts";
+import { type Bound, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
@@ -6,6 +6,7 @@ import { formatPath } from "../value/path.ts";
 import { renderText } from "../value/render.ts";
 import type { Unresolved } from "./expand.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
+import { describe, problemFrom, ReferenceProblem } from "./reference-problem.ts";
 import {
   type Alternatives,
   type Operand,
@@ -28,27 +29,24 @@ export interface ResolveOptions {
   readonly work?: LookupWork | undefined;
   /** Called for each resolved reference, with its source and value. Must not throw. */
   readonly onResolved?: (source: string, found: Found) => void;
+  /** Returns a text to put at a place in the input instead of the value of a whole reference. Default: none. */
+  readonly textFor?: (
+    reference: Reference,
+    value: Json,
+    place: Place,
+  ) => Promise<string | undefined>;
   /** Called when a value becomes part of a URL that surrounding text, or another value, opens. */
   readonly onComposed?: () => void;
 }
+
+/** The keys and indices that lead to a part of an input. */
+export type Place = readonly (string | number)[];
 
 /** A tool's input with values in place of its references. */
 export interface Resolution {
   readonly value: Json;
   /** Text with the form of a reference, but with an unknown name. It stayed as written. */
   readonly unresolved: readonly Unresolved[];
-}
-
-/**
- * The error for a reference that cannot be resolved, with data for the model that wrote it. `code` is
- * `path_not_found`, `variable_evicted`, `variable_secret`, `variable_unknown`, `bad_alternatives` or
- * `limit_exceeded`.
- */
-export class ReferenceProblem extends ByrefError {
-  constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>>) {
-    super(code, message, details);
-    this.name = "ReferenceProblem";
-  }
 }
 
 /**
@@ -62,7 +60,7 @@ export async function resolveReferences(
   options: ResolveOptions = {},
 ): Promise<Resolution> {
   const resolver = new Resolver(lookup, options);
-  return { value: await resolver.resolve(value, 0), unresolved: resolver.unresolved };
+  return { value: await resolver.resolve(value, []), unresolved: resolver.unresolved };
 }
 
 /** A text with its references replaced, and the references that stayed as written. */
@@ -104,36 +102,32 @@ class Resolver {
   }
 
   /** Resolves a value. Returns a subtree without references unchanged. */
-  async resolve(value: Json, depth: number): Promise<Json> {
-    if (typeof value === "string") return this.#resolveText(value);
+  async resolve(value: Json, place: Place): Promise<Json> {
+    if (typeof value === "string") return this.#resolveText(value, place);
     if (!isJsonArray(value) && !isJsonObject(value)) return value;
-    check(["maxDepth", limits.maxDepth], depth + 1, "Pass deep data by one reference.");
-    return isJsonArray(value)
-      ? this.#resolveArray(value, depth)
-      : this.#resolveObject(Object.entries(value), value, depth);
+    check(["maxDepth", limits.maxDepth], place.length + 1, "Pass deep data by one reference.");
+    const isArray = isJsonArray(value);
+    const resolved = await this.#resolveAll(
+      isArray ? value.entries() : Object.entries(value),
+      place,
+    );
+    if (resolved === undefined) return value;
+    // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
+    return Object.freeze(
+      isArray ? resolved.map(([, inner]) => inner) : Object.fromEntries(resolved),
+    );
   }
 
-  async #resolveArray(values: readonly Json[], depth: number): Promise<Json> {
+  /** Returns undefined if nothing has changed. */
+  async #resolveAll(entries: Iterable<[string | number, Json]>, place: Place) {
     let changed = false;
-    const resolved: Json[] = [];
-    for (const value of values) {
-      const next = this.#isInert(value) ? value : await this.resolve(value, depth + 1);
-      changed ||= next !== value;
-      resolved.push(next);
-    }
-    return changed ? Object.freeze(resolved) : values;
-  }
-
-  async #resolveObject(entries: readonly [string, Json][], original: Json, depth: number) {
-    let changed = false;
-    const resolved: [string, Json][] = [];
+    const resolved: [string | number, Json][] = [];
     for (const [key, value] of entries) {
-      const next = this.#isInert(value) ? value : await this.resolve(value, depth + 1);
+      const next = this.#isInert(value) ? value : await this.resolve(value, [...place, key]);
       changed ||= next !== value;
       resolved.push([key, next]);
     }
-    // `fromEntries` defines own properties, so that a key named __proto__ stays a key.
-    return changed ? Object.freeze(Object.fromEntries(resolved)) : original;
+    return changed ? resolved : undefined;
   }
 
   /** True for a value that cannot contain a reference, so that it costs no promise. */
@@ -142,23 +136,23 @@ class Resolver {
     return !this.#syntaxes.some((syntax) => value.includes(syntax.opening));
   }
 
-  async #resolveText(text: string): Promise<Json> {
+  async #resolveText(text: string, place: Place): Promise<Json> {
     if (this.#isInert(text)) return text;
     const whole = wholeReference(text, this.#syntaxes);
-    if (whole !== undefined) return this.#resolveWhole(whole);
+    if (whole !== undefined) return this.#resolveWhole(whole, place);
     for (const syntax of this.#syntaxes) {
       const alternatives = syntax.alternatives?.(text);
-      if (alternatives !== undefined) return this.#resolveAlternatives(alternatives, text);
+      if (alternatives !== undefined) return this.#resolveAlternatives(alternatives, text, place);
     }
     return this.embed(text, "throw");
   }
 
-  async #resolveWhole(operand: Operand): Promise<Json> {
+  async #resolveWhole(operand: Operand, place: Place): Promise<Json> {
     const answer = await this.#find(operand.reference);
     // With an unknown name it is not a reference, but its path may contain one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
-    if (answer.found) return this.#whole(operand.source, answer);
+    if (answer.found) return this.#whole(operand, answer, place);
     throw problemFrom(operand.source, answer);
   }
 
@@ -182,23 +176,28 @@ class Resolver {
     return text;
   }
 
-  async #resolveAlternatives(alternatives: Alternatives, text: string): Promise<Json> {
+  async #resolveAlternatives(
+    alternatives: Alternatives,
+    text: string,
+    place: Place,
+  ): Promise<Json> {
     if (alternatives.operator === "mixed") {
       const message = `${text} mixes || and &&; use one of them.`;
       throw new ReferenceProblem("bad_alternatives", message, { reference: text });
     }
     const missing: Unresolved[] = [];
-    let last: { source: string; answer: Found } | undefined;
-    for (const { source, reference } of alternatives.operands) {
+    let last: { operand: Operand; answer: Found } | undefined;
+    for (const operand of alternatives.operands) {
+      const { source, reference } = operand;
       this.#count();
       const answer = await this.#find(reference);
       if (!answer.found && isRefused(answer)) throw problemFrom(source, answer);
-      if (answer.found) last = { source, answer };
+      if (answer.found) last = { operand, answer };
       else missing.push({ reference: source, ...describe(source, answer) });
       if (answer.found && alternatives.operator === "first") break;
     }
     const isComplete = alternatives.operator === "first" || missing.length === 0;
-    if (last !== undefined && isComplete) return this.#whole(last.source, last.answer);
+    if (last !== undefined && isComplete) return this.#whole(last.operand, last.answer, place);
     const messages = missing.map((operand) => operand.message).join(" ");
     throw new ReferenceProblem("path_not_found", `${text}: ${messages}`, {
       reference: text,
@@ -235,14 +234,12 @@ class Resolver {
         resolved.push(missing === "keep" && answer.inert === true ? inertText(text) : text);
       } else if (missing === "throw") throw problemFrom(piece.source, answer);
       else if (answer.reason === "secret") resolved.push(`[secret: ${piece.reference.name}]`);
-      else resolved.push(this.#kept(piece.source, answer));
+      else {
+        this.#note(piece.source, answer);
+        resolved.push(piece.source);
+      }
     }
     return resolved.join("");
-  }
-
-  #kept(source: string, missing: Missing): string {
-    this.unresolved.push({ reference: source, ...describe(source, missing) });
-    return source;
   }
 
   #embeddedText(source: string, answer: Found): string {
@@ -262,11 +259,11 @@ class Resolver {
     return text;
   }
 
-  /** Returns the value as it is. It still counts, because the tool holds it in memory. */
-  #whole(source: string, found: Found): Json {
+  /** Returns the value, or its text, as it is. It still counts, because the tool holds it in memory. */
+  async #whole({ source, reference }: Operand, found: Found, place: Place): Promise<Json> {
     this.#countInserted(found.chars ?? 0, "Pass fewer large values, or slices of them.");
     this.#options.onResolved?.(source, found);
-    return found.value;
+    return (await this.#options.textFor?.(reference, found.value, place)) ?? found.value;
   }
 
   #countInserted(chars: number, advice: string): void {
@@ -282,9 +279,12 @@ class Resolver {
   }
 
   #noteUnknown(source: string, missing: Missing): void {
-    const described = describe(source, missing);
     if (this.#options.unknown === "error") throw problemFrom(source, missing);
-    this.unresolved.push({ reference: source, ...described });
+    this.#note(source, missing);
+  }
+
+  #note(reference: string, missing: Missing): void {
+    this.unresolved.push({ reference, ...describe(reference, missing) });
   }
 }
 
@@ -297,51 +297,4 @@ function check([limit, maximum]: Bound, actual: number, advice: string): void {
   if (actual <= maximum) return;
   const { code, message, details } = limitExceeded(limit, { maximum, actual, advice });
   throw new ReferenceProblem(code, message, details);
-}
-
-const codeOfReason = {
-  unknown: "variable_unknown",
-  path: "path_not_found",
-  evicted: "variable_evicted",
-  secret: "variable_secret",
-  unreadable: "limit_exceeded",
-} as const;
-
-/** Describes why a reference failed, so that a model can correct it. */
-export function describe(
-  source: string,
-  missing: Missing,
-): Omit<Unresolved, "reference"> & { message: string } {
-  const near =
-    missing.near === undefined || missing.near.length === 0 ? {} : { near: missing.near };
-  const code = missing.code ?? codeOfReason[missing.reason];
-  return { code, message: sentence(source, missing), ...near };
-}
-
-function sentence(source: string, missing: Missing): string {
-  if (missing.message !== undefined) return missing.message;
-  if (missing.reason === "unknown")
-    return `${source} is not a variable.${didYouMean(missing.near)}`;
-  if (missing.reason === "evicted") return `${source} has been evicted.`;
-  if (missing.reason === "secret") return `${source} is secret and cannot be used here.`;
-  return `${source} leads nowhere.${existingPart(missing)}${didYouMean(missing.near)}`;
-}
-
-function existingPart({ nearest, keys, length }: Missing): string {
-  if (nearest === undefined) return "";
-  if (keys !== undefined)
-    return ` ${nearest} has the keys ${keys.slice(0, 20).join(", ") || "(none)"}.`;
-  return length === undefined ? ` ${nearest} exists.` : ` ${nearest} has length ${length}.`;
-}
-
-function didYouMean(near: readonly string[] = []): string {
-  return near.length === 0 ? "" : ` Did you mean ${near.join(" or ")}?`;
-}
-
-/** Returns the same as an error, with all known details. */
-export function problemFrom(source: string, missing: Missing): ReferenceProblem {
-  const { code, message } = describe(source, missing);
-  const { nearest, keys, length, near, tombstone } = missing;
-  const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near, tombstone };
-  return new ReferenceProblem(code, message, details);
 }

@@ -39,6 +39,8 @@ export interface VariableInfo {
   readonly preview: string;
   /** Media type of the written value: `application/json`, `text/plain`, or that of the bytes. */
   readonly mediaType: string;
+  /** The key of the text that the value was read from. Empty: the stored bytes are that text. */
+  readonly textKey?: string;
   readonly description?: string;
   /** The tool that returned the value. */
   readonly tool?: string;
@@ -122,6 +124,7 @@ export const variableFields = {
   shape: { is: "text" },
   preview: { is: "text" },
   mediaType: { is: "name", isMoved: true },
+  textKey: { is: "text", isOptional: true, since: 5 },
   description: { is: "text", isOptional: true, isMoved: true, isChangeable: true },
   tool: { is: "text", isOptional: true, isMoved: true },
   toolCallId: { is: "text", isOptional: true, isMoved: true },

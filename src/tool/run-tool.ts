@@ -1,6 +1,6 @@
 import { compact, isObject, type Json } from "../value/json.ts";
 import { copyOf } from "../value/bytes.ts";
-import { bytesContent, type Content } from "../store/bytes/content.ts";
+import { bytesContent, Content } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Deadline } from "../value/deadline.ts";
 import { toJson } from "../value/to-json.ts";
@@ -140,7 +140,9 @@ export async function placedResultOf(
  */
 async function toolResultOf(returned: unknown, store: VariableStore): Promise<ToolResult> {
   // A text may be longer than the limit for JSON.
-  if (typeof returned === "string") return { value: returned, notes: [] };
+  if (typeof returned === "string" || returned instanceof Content) {
+    return { value: returned, notes: [] };
+  }
   if (returned instanceof Response) return responseResult(returned, store);
   const bytes = await bytesIn(returned);
   if (bytes !== undefined) return { value: await bytesOrRecords(bytes, store), notes: [] };

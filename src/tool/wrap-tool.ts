@@ -153,7 +153,7 @@ function resolve(
   written: Json,
   { labels, references, call: { scope, work } }: InputOptions,
 ): Promise<ResolvedInput> {
-  const { store, syntaxes, unknown, owner, policies } = options;
+  const { store, syntaxes, unknown, owner, policies, textFor } = options;
   const lookup = lookupFor(scope, store, {
     bytes: true,
     hidesUntrusted: options.untrusted === "hide",
@@ -164,7 +164,7 @@ function resolve(
     },
   });
   return resolveReferences(written, lookup, {
-    ...compact({ syntaxes, unknown }),
+    ...compact({ syntaxes, unknown, textFor }),
     work,
     // The resolver measures what it reads; the store knows the size of a whole variable.
     onResolved: (source, { chars = 0 }) => {

@@ -1,6 +1,7 @@
 import type { ModelMessage, ToolSet } from "ai";
 import type { LookupWork } from "../reference/lookup.ts";
 import type { Reference, Syntax } from "../reference/reference.ts";
+import type { ResolveOptions } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { AutomaticName, VariableStore } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
@@ -39,6 +40,8 @@ export interface WrapOptions extends TrustOptions {
    * automatic names.
    */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
+  /** Returns a text to pass to the tool instead of the value of a whole reference. Default: none. */
+  readonly textFor?: ResolveOptions["textFor"];
   /** Time limit of one call in milliseconds. */
   readonly toolMs?: number;
   /** Holder that protects the calls' variables from eviction; see `VariableStore.holds`. */

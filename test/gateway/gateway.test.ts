@@ -42,6 +42,48 @@ function shop(calls: { name: string; input: unknown }[] = []) {
   };
 }
 
+/** A server that answers with a text, in several forms, and notes the texts that it is given. */
+function texts(json: string, written: string[]) {
+  return () => {
+    const server = new McpServer({ name: "files", version: "1" });
+    const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+    const inputSchema = z.object({});
+    server.registerTool("read", { inputSchema }, () => text(json));
+    server.registerTool("page", { inputSchema }, () => ({
+      ...text(json),
+      structuredContent: { path: "a.json", content: json },
+    }));
+    server.registerTool("same", { inputSchema }, () => ({
+      ...text(json),
+      structuredContent: { a: [2], b: 1 },
+    }));
+    server.registerTool("other", { inputSchema }, () => ({
+      ...text("3 are here"),
+      structuredContent: { count: 3 },
+    }));
+    server.registerTool(
+      "write",
+      {
+        inputSchema: z.object({
+          text: z.string().optional(),
+          maybe: z.string().nullable().optional(),
+          list: z.array(z.string()).optional(),
+        }),
+      },
+      ({ text: one, maybe, list = [] }) => {
+        written.push(...[one, maybe, ...list].filter((value) => typeof value === "string"));
+        return text("written");
+      },
+    );
+    server.registerTool(
+      "count",
+      { inputSchema: z.object({ value: z.record(z.string(), z.unknown()) }) },
+      ({ value }) => text(String(Object.keys(value).length)),
+    );
+    return server;
+  };
+}
+
 describe("a gateway", () => {
   it("shows parameters that take references, and resolves them before the server sees them", async () => {
     const calls: { name: string; input: unknown }[] = [];
@@ -53,6 +95,37 @@ describe("a gateway", () => {
     const orders = nameIn(await call("list_orders"));
     expect(textIn(await call("refund", { ids: `$${orders}[0:3][*].id` }))).toBe("refunded 3");
     expect(calls).toEqual([{ name: "refund", input: { ids: ["ord_0", "ord_1", "ord_2"] } }]);
+  });
+
+  it.each([
+    ["spaces and line breaks", '{\n  "a": [1, 2],\n  "b": {}\n}\n'],
+    ["numbers as they were written", "[1.0, 1e3, 12345678901234567890, -0]"],
+    ["escapes and repeated keys", '{"a":"\\u00e9\\/","a":1}'],
+    ["a single value", " 42 "],
+    ["a long list", `[\n${'  {"id": 1.50},\n'.repeat(20_000)}  {}\n]`],
+    ["a list without spaces", JSON.stringify(ORDERS)],
+  ])("passes JSON on to a parameter for texts as it was received: %s", async (_what, json) => {
+    const written: string[] = [];
+    const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
+    const name = nameIn(await call("read"));
+    for (const input of [{ text: `$${name}` }, { maybe: `$${name}` }, { list: [`$${name}`] }]) {
+      expect(textIn(await call("write", input))).toBe("written");
+    }
+    expect(new Set(written)).toEqual(new Set([json]));
+  });
+
+  it("passes structured content on as the text that the server repeats it in", async () => {
+    const written: string[] = [];
+    const json = '{ "b": 1, "a": [2] }';
+    const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
+    const [page, same, other] = [await call("page"), await call("same"), await call("other")];
+    await call("write", { text: `$${nameIn(page)}` });
+    await call("write", { text: `$${nameIn(same)}` });
+    expect(written).toEqual([json, json]);
+    const refused = await call("write", { text: `$${nameIn(other)}` });
+    expect(textIn(refused)).toContain("expected string, received object");
+    // In a parameter for objects it stays one.
+    expect(textIn(await call("count", { value: `$${nameIn(same)}` }))).toBe("2");
   });
 
   it("answers a large result with a handle and a link, and neither its schema nor its content", async () => {

@@ -78,6 +78,18 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(JSON.stringify([read, written]).length).toBeLessThan(2_000);
   });
 
+  it("copies a file of indented JSON, byte for byte, by the name of the result alone", async () => {
+    const records = Array.from({ length: 3_000 }, (_, id) => ({ id, name: `n ${id}`, tags: [] }));
+    const json = `${JSON.stringify(records, undefined, 4).replaceAll("\n", "\r\n")}\n`;
+    writeFileSync(join(files, "records.json"), json);
+    const name = nameIn(await call("read_text_file", { path: join(files, "records.json") }));
+    const copy = join(files, `records-${mode}.json`);
+    expect(textIn(await call("write_file", { path: copy, content: `$${name}` }))).toContain(
+      "wrote",
+    );
+    expect(readFileSync(copy, "utf8") === json).toBe(true);
+  });
+
   it("passes values of 1 to 500 KB in Base64, all of them identical", async () => {
     const sizes = [1, 2, 3, 5, 8, 13, 34, 89, 233, 500];
     for (const size of sizes) {

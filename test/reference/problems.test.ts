@@ -4,9 +4,11 @@ import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Found, Lookup, Missing } from "../../src/reference/lookup.ts";
 import {
   describe as described,
-  interpolate,
   problemFrom,
   ReferenceProblem,
+} from "../../src/reference/reference-problem.ts";
+import {
+  interpolate,
   resolveReferences,
   type ResolveOptions,
 } from "../../src/reference/resolve.ts";

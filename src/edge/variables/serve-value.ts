@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import {
   type Format,
   formatOf,

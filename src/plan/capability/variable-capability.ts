@@ -1,7 +1,8 @@
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
-import { interpolate, problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
+import { interpolate } from "../../reference/resolve.ts";
 import { change } from "../../tool/prepared-save.ts";
 import { requireName } from "../../store/names.ts";
 import type { VariableInfo } from "../../store/variable.ts";

@@ -12,7 +12,7 @@ import {
 import type { TemplateStep } from "./template-step.ts";
 import type { Found, Missing } from "../../reference/lookup.ts";
 import type { Reference } from "../../reference/reference.ts";
-import { describe, problemFrom } from "../../reference/resolve.ts";
+import { describe, problemFrom } from "../../reference/reference-problem.ts";
 import { parsedJson, type Json } from "../../value/json.ts";
 import { formatPath, readPath } from "../../value/path.ts";
 import { renderText } from "../../value/render.ts";

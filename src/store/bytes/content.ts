@@ -36,7 +36,7 @@ export function formatOf(mediaType: string): Format {
 /** Metadata that the content of a value determines. */
 export type About = Pick<
   VariableInfo,
-  "type" | "count" | "bytes" | "chars" | "shape" | "preview" | "mediaType"
+  "type" | "count" | "bytes" | "chars" | "shape" | "preview" | "mediaType" | "textKey"
 >;
 
 /** Bytes in chunk rows or in the bucket, under a unique id. */

@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { dollar } from "../../reference/dollar.ts";
 import { LookupWork } from "../../reference/lookup.ts";
 import { type Reference, wholeView } from "../../reference/reference.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { Glance } from "../../store/variable.ts";
 import { isObject, type Json, parsedJson } from "../../value/json.ts";

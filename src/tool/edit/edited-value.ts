@@ -1,6 +1,6 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import { type Content, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { OpenValue } from "../../store/variable.ts";

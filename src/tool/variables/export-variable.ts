@@ -1,7 +1,6 @@
 import * as z from "zod";
-import { ByrefError, limitExceeded } from "../../errors.ts";
-import * as limits from "../../limits.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { ByrefError } from "../../errors.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { Json } from "../../value/json.ts";
@@ -74,34 +73,22 @@ async function contentOf(
   info: VariableInfo,
   { target, written, format }: ExportRequest,
 ): Promise<FileContent> {
-  if (info.type === "bytes") {
-    if (format === undefined && target.path.length === 0) return bytesOf(store, info.name);
-    const message = `$${info.name} is bytes: it has no path, and is exported as it is.`;
+  const isWhole = format === undefined && target.path.length === 0;
+  if (info.type === "bytes" && !isWhole) {
+    const message = `$${info.name} is bytes, and is exported as it is.`;
     throw new ByrefError("bad_value", message);
   }
   const value = await valueOf(store, target);
+  // Only a variable of bytes has such a value.
+  if ((value as unknown) instanceof Uint8Array) {
+    return { bytes: value as unknown as Uint8Array, mediaType: info.mediaType };
+  }
   return fileContent(value, format ?? formatFor(written, value));
 }
 
-/** Reads the value. Errors about a sealed variable reveal nothing of it. */
+/** Reads the value, which may be bytes. Errors about a sealed variable reveal nothing of it. */
 async function valueOf(store: Variables, target: Target): Promise<Json> {
-  const answer = await lookupInStore(store)(target);
+  const answer = await lookupInStore(store, { bytes: true })(target);
   if (answer.found) return answer.value;
   throw problemFrom(referenceTo(target), answer);
-}
-
-async function bytesOf(store: Variables, name: string): Promise<FileContent> {
-  const open = store.open(name);
-  if (open === undefined) throw new ByrefError("variable_unknown", `$${name} is not a variable.`);
-  try {
-    const { bytes, mediaType } = open.info;
-    const maximum = limits.maxJsonBytes;
-    if (bytes > maximum) {
-      const advice = "Fetch it over HTTP.";
-      throw limitExceeded("maxJsonBytes", { maximum, actual: bytes, advice });
-    }
-    return { bytes: await open.read(0, bytes), mediaType };
-  } finally {
-    open.close();
-  }
 }

@@ -1,6 +1,6 @@
 import { codeOf } from "../../errors.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { codePointCount, sliceCodePoints } from "../../value/characters.ts";

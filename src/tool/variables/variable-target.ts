@@ -1,7 +1,7 @@
 import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { matchName, matchPath, parsePath } from "../../reference/grammar.ts";
-import { problemFrom } from "../../reference/resolve.ts";
+import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { formatPath, type Path } from "../../value/path.ts";

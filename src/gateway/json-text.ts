@@ -1,0 +1,94 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { JSONSchema7 } from "ai";
+import { codeOf } from "../errors.ts";
+import * as limits from "../limits.ts";
+import type { Place, ResolveOptions } from "../reference/resolve.ts";
+import { Content, jsonContent } from "../store/bytes/content.ts";
+import type { VariableStore } from "../store/variable-store.ts";
+import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
+import { valueOfResult } from "../tool/mcp/result-value.ts";
+import { canonicalJson, compact, isObject, type Json, jsonIn, typeOfJson } from "../value/json.ts";
+import { toJson } from "../value/to-json.ts";
+import { decodeUtf8 } from "../value/utf8.ts";
+
+/**
+ * Returns the value of a result to save. JSON that the server sent as one text keeps that text, so that it can be
+ * passed on as it was received. Throws as `valueOfResult`.
+ */
+export function savedValue(result: CallToolResult): unknown {
+  const value = valueOfResult(result);
+  const [only, ...others] = result.content;
+  if (typeof value === "string" || only?.type !== "text" || others.length > 0) return value;
+  try {
+    return withText(toJson(value).value, only.text);
+  } catch (error) {
+    // A value that is too large to keep has no text, so that the save says so.
+    if (codeOf(error) === "limit_exceeded") return value;
+    throw error;
+  }
+}
+
+/** Servers repeat structured content as a text: serialized, or the part of it that is the text. */
+function withText(value: Json, text: string): Json | Content {
+  const parts = isObject(value) ? Object.entries(value) : [];
+  const part = parts.find(([key, inner]) => inner === text && key !== "");
+  if (part !== undefined) return withTextKey(jsonContent(value), part[0]);
+  const parsed = jsonIn(text);
+  if (parsed === undefined || canonicalJson(parsed) !== canonicalJson(value)) return value;
+  return readFrom(text, value);
+}
+
+/** Content whose stored bytes are the text. Without them, if the text is too long or has a lone surrogate. */
+function readFrom(text: string, read: Json): Content {
+  const content = jsonContent(read);
+  if (JSON.stringify(read) === text) return withTextKey(content, "");
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length > limits.maxJsonBytes || !text.isWellFormed()) return content;
+  return new Content({
+    about: { ...content.about, textKey: "", bytes: bytes.length, chars: text.length },
+    // The marks of an array are places in its own serialization. Without them, it is read as a whole.
+    marks: [],
+    body: bytes.length > limits.maxRowBytes ? bytes : text,
+    ...compact({ value: content.value }),
+  });
+}
+
+function withTextKey({ about, marks, body, value }: Content, textKey: string): Content {
+  return new Content({ about: { ...about, textKey }, marks, body, ...compact({ value }) });
+}
+
+/**
+ * Finds the text that a variable was read from, for a place in inputs of the schema that takes texts but not its
+ * value. Undefined for other places, and for a text that was not kept.
+ */
+export function textsFor(
+  schema: JSONSchema7,
+  store: VariableStore,
+): NonNullable<ResolveOptions["textFor"]> {
+  return async ({ name, path }, value, place) => {
+    const isText = path.length === 0 && takesText(schema, place, value);
+    return isText ? textOf(name, value, store) : undefined;
+  };
+}
+
+async function textOf(name: string, value: Json, store: VariableStore) {
+  const stored = store.open(name);
+  if (stored === undefined) return undefined;
+  try {
+    const { textKey, bytes } = stored.info;
+    if (textKey === "") return decodeUtf8(await stored.read(0, bytes));
+    const text: unknown = textKey !== undefined && isObject(value) ? value[textKey] : undefined;
+    return typeof text === "string" ? text : undefined;
+  } finally {
+    stored.close();
+  }
+}
+
+function takesText(schema: JSONSchema7, place: Place, value: Json): boolean {
+  if (typeof value === "string") return false;
+  let at: Definition = schema;
+  for (const step of place) at = schemaAt(step, at, schema);
+  const types = typesIn(at, schema);
+  const type = typeOfJson(value);
+  return types.has("string") && !types.has(type === "number" ? "integer" : type);
+}
