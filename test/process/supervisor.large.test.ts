@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readdirSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
+import { isRunning } from "../../scripts/processes.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
@@ -25,15 +26,6 @@ function processesOn(stateDir: string) {
   const isWorker = ([, pid, , args = ""]: readonly string[]) =>
     family.has(Number(pid)) && /\/workerd\b.* serve /.test(args);
   return { wranglers, workers: all.filter(isWorker).map(([, pid]) => Number(pid)) };
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function health(server: Server): Promise<number | undefined> {

@@ -24,6 +24,7 @@ export interface FuzzedRequest {
 /** The first of each most of the time: what one call makes, another one finds. */
 const IDS = ["one", "one", "one", "two", "a.b-c_d", "9".repeat(128)] as const;
 const NAMES = ["note", "note", "note", "list_orders", "_", "missing"] as const;
+const AGENTS = ["weather", "orders", "nobody"] as const;
 /** Nothing that a program sends by itself. */
 const ODD = [
   "",
@@ -70,7 +71,9 @@ function requestOf(document: OpenApi, { method, route, operation }: Call) {
     .record({
       method: fc.constant(method),
       route: fc.constant(route),
-      names: fc.record(Object.fromEntries(of("path").map((one) => [one.name, nameFor(one)]))),
+      names: fc.record(
+        Object.fromEntries(of("path").map((one) => [one.name, nameFor(one, route)])),
+      ),
       query: values.texts(of("query")),
       headers: values.texts(of("header")),
       body: requestBody === undefined ? fc.constant(undefined) : values.body(requestBody.content),
@@ -96,7 +99,8 @@ function requestOf(document: OpenApi, { method, route, operation }: Call) {
 }
 
 /** Of the conversations and variables that there are, mostly. */
-function nameFor({ name }: OpenApiParameter): fc.Arbitrary<string> {
+function nameFor({ name }: OpenApiParameter, route: string): fc.Arbitrary<string> {
+  if (route.startsWith("/agents/")) return fc.constantFrom(...AGENTS);
   if (name === "id") return fc.constantFrom(...IDS);
   if (name === "name") return fc.constantFrom(...NAMES);
   // Put in by whoever sends it: what there is is known only then.
@@ -219,6 +223,7 @@ const meant = fc.constantFrom(
   "Compare London and Paris.",
   "Show my orders.",
   "$orders[0].id",
+  "SELECT 1 AS one",
   "{{orders}} and {{missing}}",
   "get_weather",
   "list_orders",

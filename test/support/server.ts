@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../../scripts/local-worker.ts";
+import { isRunning } from "../../scripts/processes.ts";
 
 const root = join(import.meta.dirname, "../..");
 const STARTS_WITHIN_MS = 45_000;
@@ -139,15 +140,6 @@ async function untilGone(pids: readonly number[]): Promise<readonly number[]> {
     if (left.length > 0) await new Promise((done) => setTimeout(done, 100));
   }
   return left;
-}
-
-/** A process that ended but that nobody has waited for does not run. */
-function isRunning(pid: number): boolean {
-  try {
-    return !ps("-o", "stat=", "-p", String(pid)).startsWith("Z");
-  } catch {
-    return false;
-  }
 }
 
 function ps(...options: readonly string[]): string {
