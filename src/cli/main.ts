@@ -15,6 +15,7 @@ const HELP = `byref ${version}
   byref mcp stats              what the gateway has saved
 
   --state DIR                  where variables are kept (default: the platform's folder for data)
+  --allow-write DIR            save_variable may write files in this folder; may be given several times
   --workspace NAME             whose variables (default: the working folder's)
   --dry-run                    wrap, unwrap: say what would change, and change nothing
   --json                       stats: as JSON
@@ -26,6 +27,7 @@ const options = {
   config: { type: "string" },
   state: { type: "string" },
   workspace: { type: "string" },
+  "allow-write": { type: "string", multiple: true },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
   help: { type: "boolean", short: "h" },
@@ -41,13 +43,14 @@ try {
 async function run(): Promise<void> {
   const { values, positionals } = parseArgs({ options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;
-  const { config, state, workspace, "dry-run": dryRun = false } = values;
+  const { config, state, workspace, "allow-write": allowWrite = [] } = values;
+  const { "dry-run": dryRun = false } = values;
   if (values.version === true) return console.log(version);
   if (values.help === true || program === "help") return console.log(HELP);
   if (program !== "mcp") throw new Error(`There is no command ${program}.\n\n${HELP}`);
   switch (action) {
     case "serve":
-      if (config !== undefined) return runGateway({ config, state, workspace });
+      if (config !== undefined) return runGateway({ config, state, workspace, allowWrite });
       throw new Error("byref mcp needs --config FILE: the configuration of an MCP client.");
     case "wrap":
       return report(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun);

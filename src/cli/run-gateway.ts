@@ -10,15 +10,22 @@ import { Gateway } from "../gateway/gateway.ts";
 import { gatewayServer } from "../gateway/gateway-server.ts";
 import { WaitingCalls } from "../gateway/running-call.ts";
 import * as limits from "../gateway/gateway-limits.ts";
+import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
 import { openStatistics, openStore, signingKey, stateFolder, type StatePlace } from "./state.ts";
 
 export interface GatewayCommand extends StatePlace {
   readonly config: string;
+  /** Folders that `save_variable` may write to; without any, there is no such tool. */
+  readonly allowWrite?: readonly string[];
 }
 
 /** Serves the gateway on standard input and output, until the client ends it. */
-export async function runGateway({ config, ...place }: GatewayCommand): Promise<void> {
+export async function runGateway({
+  config,
+  allowWrite = [],
+  ...place
+}: GatewayCommand): Promise<void> {
   const servers = readConfiguration(readFileSync(config, "utf8"), process.env);
   const folder = stateFolder(place);
   const store = openStore(folder, log);
@@ -29,6 +36,7 @@ export async function runGateway({ config, ...place }: GatewayCommand): Promise<
     statistics: openStatistics(folder),
     lists: listFile(join(folder, "tools.json")),
     log,
+    ...(allowWrite.length > 0 && { files: new AllowedFolders(allowWrite) }),
     ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };

@@ -16,6 +16,7 @@ import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { savedValue } from "./json-text.ts";
 import { type OfferedTool, offeredTools, type ToolOfServer } from "./offered-tools.ts";
+import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { LastingNames } from "./unique-names.ts";
@@ -34,6 +35,8 @@ export interface GatewayOptions {
   readonly open: OpenTransport;
   /** Runs `query_variables`; without it, there is no such tool. */
   readonly engine?: QueryEngine;
+  /** Writes files for `save_variable`; without it, there is no such tool. */
+  readonly files?: FileSaver;
   readonly statistics: Statistics;
   /** Keeps lists of tools for the next start. Default: nothing does. */
   readonly lists?: ListKeeper;
@@ -245,9 +248,12 @@ export class Gateway {
   }
 
   get #ownTools(): readonly RuntimeTool[] {
-    const { engine } = this.#options;
-    const tools = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
-    return engine === undefined ? tools : [...tools, queryTool({ engine, wrap: this.#wrap })];
+    const { engine, files } = this.#options;
+    return [
+      ...variableTools().filter(({ name }) => OWN_TOOLS.has(name)),
+      ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap })]),
+      ...(files === undefined ? [] : [saveVariable(files)]),
+    ];
   }
 
   async #callServer(

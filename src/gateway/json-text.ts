@@ -71,7 +71,12 @@ export function textsFor(
   };
 }
 
-async function textOf(name: string, value: Json, store: VariableStore) {
+/** Returns the text that all of a variable's value was read from, if it was kept. */
+export async function textOf(
+  name: string,
+  value: Json,
+  store: Pick<VariableStore, "open">,
+): Promise<string | undefined> {
   const stored = store.open(name);
   if (stored === undefined) return undefined;
   try {

@@ -24,7 +24,10 @@ const folder = mkdtempSync(join(tmpdir(), "gateway-"));
 const files = join(folder, "files");
 mkdirSync(files);
 const servers = { files: [...FILESYSTEM, files], everything: EVERYTHING, memory: MEMORY };
-const command = gatewayCommand(folder, servers);
+const saved = join(folder, "saved");
+mkdirSync(saved);
+const started = gatewayCommand(folder, servers);
+const command = { ...started, args: [...started.args, "--allow-write", saved] };
 
 /** A client of the library that the gateway itself is made with. */
 async function connected(mode: "auto" | "legacy") {
@@ -53,13 +56,14 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     const names = tools.map(({ name }) => name);
     expect(names.slice(0, 2)).toEqual(["read_file", "read_text_file"]);
     expect(names.indexOf("echo")).toBeGreaterThan(names.indexOf("write_file"));
-    expect(names.slice(-4)).toEqual([
+    expect(names.slice(-5)).toEqual([
       "list_variables",
       "read_variable",
       "edit_variable",
       "query_variables",
+      "save_variable",
     ]);
-    const own = tools.slice(-4).map(({ name, description, inputSchema }) => ({
+    const own = tools.slice(-5).map(({ name, description, inputSchema }) => ({
       name,
       description,
       inputSchema,
@@ -88,6 +92,16 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
       "wrote",
     );
     expect(readFileSync(copy, "utf8") === json).toBe(true);
+  });
+
+  it("saves a result in an allowed folder, and nowhere else", async () => {
+    const name = nameIn(await call("get-structured-content", { location: "Chicago" }));
+    const file = join(saved, `weather-${mode}.json`);
+    expect(textIn(await call("save_variable", { name, file }))).toContain(file);
+    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ temperature: 36 });
+    const outside = await call("save_variable", { name, file: join(files, "weather.json") });
+    expect(outside.isError).toBe(true);
+    expect(textIn(outside)).toContain(saved);
   });
 
   it("passes values of 1 to 500 KB in Base64, all of them identical", async () => {

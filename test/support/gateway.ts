@@ -5,6 +5,7 @@ import { Gateway } from "../../src/gateway/gateway.ts";
 import { gatewayServer } from "../../src/gateway/gateway-server.ts";
 import { WaitingCalls } from "../../src/gateway/running-call.ts";
 import { MemoryStatistics } from "../../src/gateway/statistics.ts";
+import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -19,13 +20,14 @@ export interface BehindServer {
 interface Options {
   readonly store?: MemoryStore;
   readonly lists?: ListKeeper;
+  readonly files?: FileSaver;
   /** What the person answers; without it the client cannot ask. */
   readonly onAsked?: (message: string) => "accept" | "decline";
 }
 
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
-  const { store = new MemoryStore(), lists, onAsked } = options;
+  const { store = new MemoryStore(), lists, files, onAsked } = options;
   const log: string[] = [];
   const open = new Map<string, McpServer | Server>();
   const statistics = new MemoryStatistics();
@@ -35,6 +37,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     engine: nodeQueryEngine(),
     log: (line) => log.push(line),
     ...(lists && { lists }),
+    ...(files && { files }),
     servers: behind.map(({ name, rules = {} }) => ({
       name,
       rules,
