@@ -38,7 +38,11 @@ async function bundle(): Promise<void> {
   const entries = entryNames();
   const modules = await rolldown({
     ...INPUT,
-    input: { ...named(entries, (name) => `src/${name}.ts`), "cli/main": "src/cli/main.ts" },
+    input: {
+      ...named(entries, (name) => `src/${name}.ts`),
+      "cli/main": "src/cli/main.ts",
+      ...partsOf(entries),
+    },
   });
   const { output } = await modules.write({
     dir: "dist",
@@ -68,6 +72,19 @@ function entryNames(): readonly string[] {
   return Object.values(exports).flatMap((entry) =>
     typeof entry === "string" ? [] : basename(entry.types, ".d.ts"),
   );
+}
+
+/**
+ * The modules that `byref` exports from. As entries of their own they are files of their own, which a bundler
+ * leaves out of a Worker that does not import them: in one file, statements such as `z.object(…)` would keep
+ * them.
+ */
+function partsOf(entries: readonly string[]): Readonly<Record<string, string>> {
+  const text = readFileSync("src/byref.ts", "utf8");
+  const exported = text.matchAll(/^export (?!type\b)[^;]*? from "\.\/([^"]+)\.ts";/gm);
+  const paths = Array.from(exported, ([, path = ""]) => path);
+  const parts = paths.filter((path) => !entries.includes(path));
+  return Object.fromEntries(parts.map((path) => [`parts/${path}`, `src/${path}.ts`]));
 }
 
 function named(

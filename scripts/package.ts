@@ -2,7 +2,7 @@
  * Builds the package and the page in it, packs them as npm would publish them, and checks the tarball: `npm run
  * package`. `-- FOLDER` keeps the tarball there.
  */
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
@@ -11,6 +11,8 @@ import { buildPage } from "./page.ts";
 /** Of the tarball, with the page. */
 const MAX_BYTES = 900_000;
 const MAX_FILES = 250;
+/** Of a Worker that imports `createRuntime` from the package, beside one that imports the sources. */
+const MAX_GROWTH = 1.02;
 
 interface Packed {
   readonly filename: string;
@@ -29,6 +31,8 @@ try {
   const tarball = join(folder, packed.filename);
   require(packed.size <= MAX_BYTES, `${packed.size} bytes, at most ${MAX_BYTES}`);
   require(packed.entryCount <= MAX_FILES, `${packed.entryCount} files, at most ${MAX_FILES}`);
+  const growth = bundledBytes("./dist/byref.js") / bundledBytes("./src/byref.ts");
+  require(growth <= MAX_GROWTH, `${growth.toFixed(3)} of the bytes of its sources in a Worker`);
   const checks = {
     publint: ["publint", tarball, "--strict"],
     "types of all entries": ["attw", tarball, "--profile=esm-only", "--quiet"],
@@ -40,6 +44,13 @@ try {
   }
 } finally {
   if (kept === undefined) rmSync(folder, { recursive: true, force: true });
+}
+
+function bundledBytes(module: string): number {
+  const text = `export { createRuntime } from "${module}";`;
+  const options = ["--bundle", "--minify", "--format=esm", "--target=es2022"];
+  const parameters = [...options, "--packages=external", "--loader=ts"];
+  return execFileSync("esbuild", parameters, { input: text, stdio: "pipe" }).length;
 }
 
 function run(program: string, parameters: readonly string[]): string {
