@@ -20,14 +20,21 @@ function found(): typeof sqlite | undefined {
   return globalThis.process?.getBuiltinModule?.("node:sqlite");
 }
 
+export interface NodeSqlOptions {
+  /** Called in each outermost transaction, which has the database for itself then. Default: it has it anyway. */
+  readonly onBegin?: () => void;
+}
+
 /** A database of Node's SQLite. */
 export class NodeSql implements Sql {
   readonly #database: DatabaseSync;
+  readonly #onBegin: (() => void) | undefined;
   readonly #prepared = new Map<string, StatementSync>();
   #depth = 0;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, { onBegin }: NodeSqlOptions = {}) {
     this.#database = database;
+    this.#onBegin = onBegin;
   }
 
   run(statement: string, ...bindings: readonly SqlValue[]): void {
@@ -49,22 +56,38 @@ export class NodeSql implements Sql {
 
   /** One inside another is a savepoint: if its work throws and the outer catches, only it is undone. */
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    const onBegin = this.#depth === 0 ? this.#onBegin : undefined;
     const point = `point_${this.#depth}`;
-    this.#database.exec(`SAVEPOINT ${point}`);
+    const [begin, end, undo] =
+      onBegin === undefined
+        ? [`SAVEPOINT ${point}`, `RELEASE ${point}`, `ROLLBACK TO ${point}; RELEASE ${point}`]
+        : ["BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"];
+    this.#exec(begin);
     this.#depth++;
     try {
+      onBegin?.();
       const result = work();
-      this.#release(point);
+      this.#exec(end);
       return result;
     } catch (error) {
       // If there is no room left, SQLite has undone all of it.
-      if (this.#database.isTransaction) {
-        this.#database.exec(`ROLLBACK TO ${point}`);
-        this.#database.exec(`RELEASE ${point}`);
-      }
+      if (this.#database.isTransaction) this.#database.exec(undo);
       throw error;
     } finally {
       this.#depth--;
+    }
+  }
+
+  /** Runs work that reads only, on one state of the database, whatever other processes write meanwhile. */
+  reading<Result>(work: () => Result): Result {
+    if (this.#depth > 0) return work();
+    this.#exec("BEGIN");
+    this.#depth++;
+    try {
+      return work();
+    } finally {
+      this.#depth--;
+      this.#database.exec("COMMIT");
     }
   }
 
@@ -73,10 +96,10 @@ export class NodeSql implements Sql {
     this.#database.close();
   }
 
-  /** The outermost one writes what is in memory. */
-  #release(point: string): void {
+  /** The end of the outermost transaction writes what is in memory. */
+  #exec(statement: string): void {
     try {
-      this.#database.exec(`RELEASE ${point}`);
+      this.#database.exec(statement);
     } catch (error) {
       throw sqlError(error);
     }

@@ -3,12 +3,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
-import { sqliteStore } from "../agent/sqlite-store.ts";
-import { codeOf } from "../errors.ts";
 import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { digestOf } from "./digest.ts";
+import { sharedStore } from "./shared-store.ts";
 import { StatisticsFile } from "./statistics-file.ts";
 
 /** Where a workspace's variables are. */
@@ -19,9 +18,6 @@ export interface StatePlace {
   readonly workspace?: string | undefined;
 }
 
-/** Processes that may use one workspace at once; each after the first has a store of its own. */
-const MAX_STORES = 16;
-
 /** Returns the folder, which is created if it is missing. Only its owner may read it. */
 export function stateFolder({ state = dataFolder(), workspace }: StatePlace): string {
   const name = workspace ?? digestOf(process.cwd());
@@ -30,25 +26,11 @@ export function stateFolder({ state = dataFolder(), workspace }: StatePlace): st
   return folder;
 }
 
-/**
- * Opens the workspace's variables. If another process uses them, this one has others, kept in a file of their
- * own, and `log` is told so. Without `node:sqlite` they are in memory.
- */
+/** Opens the workspace's variables, which all its processes share. Without `node:sqlite` they are in memory. */
 export function openStore(folder: string, log: (line: string) => void): VariableStore {
-  if (!hasNodeSqlite()) {
-    log("Variables are kept in memory only: a store on disk needs Node 22.13 or newer.");
-    return new MemoryStore();
-  }
-  for (let count = 1; ; count++) {
-    try {
-      const store = sqliteStore(join(folder, `variables${count === 1 ? "" : `-${count}`}.sqlite`));
-      if (count > 1)
-        log("Another process uses this workspace's variables; this one keeps its own.");
-      return store;
-    } catch (error) {
-      if (codeOf(error) !== "store_in_use" || count === MAX_STORES) throw error;
-    }
-  }
+  if (hasNodeSqlite()) return sharedStore(join(folder, "variables.sqlite"));
+  log("Variables are kept in memory only: a store on disk needs Node 22.13 or newer.");
+  return new MemoryStore();
 }
 
 /** Opens the workspace's counts. Without `node:sqlite` they are those of this process. */

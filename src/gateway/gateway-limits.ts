@@ -15,6 +15,10 @@ export const gatewayRetryMs = 60_000;
 export const maxGatewayNameChars = 128;
 /** Size of an image that is passed through beside its handle. */
 export const maxInlineImageBytes = 102_400;
+/** Time that another process has to finish reading a value that was replaced. */
+export const sharedReadMs = 60_000;
+/** Time that a process waits for another one's transaction. */
+export const sharedLockMs = 5_000;
 /** Size of one message of a server or a client. */
 export const maxGatewayMessageBytes = 134_217_728;
 /** Characters of a variable that one read of a resource returns. */

@@ -277,7 +277,8 @@ export class Gateway {
   }
 
   async #evict(): Promise<void> {
-    this.store.evictDue(Date.now(), MAX_EVICTIONS);
+    const nowMs = Date.now();
+    if ((this.store.nextDueMs() ?? Infinity) <= nowMs) this.store.evictDue(nowMs, MAX_EVICTIONS);
     if (this.store.hasGarbage()) await this.store.sweep();
   }
 }

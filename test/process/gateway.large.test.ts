@@ -227,6 +227,28 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
   });
 });
 
+describe("two gateways of one workspace", () => {
+  it("use one set of variables, also while both write", async () => {
+    const clients = [await connected("auto"), await connected("auto")];
+    const [one, other] = clients;
+    const names = await Promise.all(
+      Array.from({ length: 30 }, async (_, index) => {
+        const input = { message: `call ${index}` };
+        const result = await clients[index % 2]?.callTool({ name: "echo", arguments: input });
+        return nameIn(result ?? {});
+      }),
+    );
+    expect(new Set(names).size).toBe(30);
+    for (const [index, name] of names.entries()) {
+      const message = `$${name}!`;
+      const reader = index % 2 === 0 ? other : one;
+      const result = await reader?.callTool({ name: "echo", arguments: { message } });
+      expect(textIn(result ?? {})).toBe(`Echo: Echo: call ${index}!`);
+    }
+    for (const client of clients) await client.close();
+  });
+});
+
 describe("other clients of the gateway", () => {
   it("the SDK's first version reads, passes on and is asked", async () => {
     const client = new ClientOne(
