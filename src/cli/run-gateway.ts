@@ -12,7 +12,14 @@ import { WaitingCalls } from "../gateway/running-call.ts";
 import * as limits from "../gateway/gateway-limits.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
-import { openStatistics, openStore, signingKey, stateFolder, type StatePlace } from "./state.ts";
+import {
+  openJournal,
+  openStatistics,
+  openStore,
+  signingKey,
+  stateFolder,
+  type StatePlace,
+} from "./state.ts";
 
 export interface GatewayCommand extends StatePlace {
   readonly config: string;
@@ -29,9 +36,11 @@ export async function runGateway({
   const servers = readConfiguration(readFileSync(config, "utf8"), process.env);
   const folder = stateFolder(place);
   const store = openStore(folder, log);
+  const journal = openJournal(folder);
   const gateway = new Gateway({
     servers,
     store,
+    ...(journal && { journal }),
     open: transportTo,
     statistics: openStatistics(folder),
     lists: listFile(join(folder, "tools.json")),
@@ -50,6 +59,7 @@ export async function runGateway({
   const end = async () => {
     await handle.close();
     await gateway.close();
+    journal?.close();
     if ("close" in store && typeof store.close === "function") store.close();
     process.exit();
   };

@@ -7,6 +7,7 @@ import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { digestOf } from "./digest.ts";
+import { JournalFile } from "./journal-file.ts";
 import { sharedStore } from "./shared-store.ts";
 import { StatisticsFile } from "./statistics-file.ts";
 
@@ -38,6 +39,11 @@ export function openStatistics(folder: string): Statistics {
   return hasNodeSqlite()
     ? new StatisticsFile(join(folder, "statistics.sqlite"))
     : new MemoryStatistics();
+}
+
+/** Opens the workspace's record of running calls. Undefined without `node:sqlite`. */
+export function openJournal(folder: string): JournalFile | undefined {
+  return hasNodeSqlite() ? new JournalFile(join(folder, "calls.sqlite")) : undefined;
 }
 
 /** Returns the workspace's key for what clients send back, which is made on first use. */

@@ -19,6 +19,10 @@ export const maxInlineImageBytes = 102_400;
 export const sharedReadMs = 60_000;
 /** Time that a process waits for another one's transaction. */
 export const sharedLockMs = 5_000;
+/** Time for which a call that was cut off is remembered. */
+export const journalMs = 86_400_000;
+/** Time after a call in which its answer may still be on its way to the client. */
+export const journalEndMs = 1_000;
 /** Size of one message of a server or a client. */
 export const maxGatewayMessageBytes = 134_217_728;
 /** Characters of a variable that one read of a resource returns. */

@@ -12,6 +12,7 @@ import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, Saved, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 import { clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
+import { type CallJournal, journaled, runsOnce, unknownOutcome } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { savedValue } from "./json-text.ts";
@@ -26,6 +27,7 @@ import {
   type Progress,
   Upstream,
   type UpstreamStatus,
+  wasSent,
 } from "./upstream.ts";
 
 export interface GatewayOptions {
@@ -37,6 +39,8 @@ export interface GatewayOptions {
   readonly engine?: QueryEngine;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
+  /** Remembers calls that a crash cuts off. Default: they can run again. */
+  readonly journal?: CallJournal;
   readonly statistics: Statistics;
   /** Keeps lists of tools for the next start. Default: nothing does. */
   readonly lists?: ListKeeper;
@@ -160,7 +164,7 @@ export class Gateway {
       if (approval !== undefined && !(await call.isApproved(pin))) {
         return { kind: "approval", approval, pin };
       }
-      return { kind: "result", result: await this.#run(tool, prepared, toolCallId) };
+      return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };
     } catch (error) {
       return this.#failed(codeOf(error), messageOf(error));
     } finally {
@@ -176,6 +180,15 @@ export class Gateway {
   /** Ends all connections and programs. Never rejects. */
   async close(): Promise<void> {
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+  }
+
+  /** Fails for a call that a crash cut off and that must not run twice. */
+  #runOnce(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+    const run = () => this.#run(tool, ready, toolCallId);
+    const { definition, from } = tool;
+    if (from === undefined || !runsOnce(from.tool)) return run();
+    const key = JSON.stringify([from.upstream.server.name, from.tool.name, ready.pin]);
+    return journaled(this.#options.journal, { key, tool: definition.name }, run);
   }
 
   async #run(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
@@ -265,7 +278,10 @@ export class Gateway {
     if (running === undefined) throw new ByrefError("internal", "The call is over.");
     const { signal, onProgress, onQuestion } = running;
     const call = { tool: tool.name, input, signal, onProgress, onQuestion };
-    const received = await upstream.call(call);
+    const received = await upstream.call(call).catch((error: unknown) => {
+      if (!wasSent(error) || !runsOnce(tool)) throw error;
+      throw unknownOutcome(tool.name, `Server ${upstream.server.name} ended`);
+    });
     running.received = received;
     if (received.isError === true) throw new ByrefError("tool_failed", textOfFailure(received));
     return savedValue(received);

@@ -203,13 +203,21 @@ export class Upstream {
     try {
       return await answer;
     } catch (error) {
-      if (this.#client === undefined) throw this.#unavailable(this.#why ?? messageOf(error));
+      if (this.#client === undefined) throw this.#unavailable(this.#why ?? messageOf(error), SENT);
       throw new ByrefError("tool_failed", `Server ${this.server.name}: ${messageOf(error)}`);
     }
   }
 
-  #unavailable(why: string): ByrefError {
+  #unavailable(why: string, sent: typeof SENT | undefined = undefined): ByrefError {
     const message = `Server ${this.server.name} is not available. ${why}`;
-    return new ByrefError("server_unavailable", message, { server: this.server.name });
+    return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
+}
+
+/** The server may have acted on the request before it ended. */
+const SENT = { sent: true };
+
+/** True for the error of a request that was sent to a server, which then ended. */
+export function wasSent(error: unknown): boolean {
+  return error instanceof ByrefError && error.details.sent === true;
 }

@@ -298,11 +298,15 @@ describe("a gateway", () => {
     );
   });
 
-  it("answers server_unavailable when a server dies in a call, and does not send the call again", async () => {
+  it.each([
+    ["outcome_unknown", {}],
+    ["server_unavailable", { idempotentHint: true }],
+  ])("answers %s when a server dies in a call, and does not send it again", async (code, hints) => {
     let count = 0;
     const make = () => {
       const server = new McpServer({ name: "fragile", version: "1" });
-      server.registerTool("die", { inputSchema: z.object({}) }, async () => {
+      const about = { inputSchema: z.object({}), annotations: hints };
+      server.registerTool("die", about, async () => {
         count++;
         await server.close();
         return { content: [] };
@@ -312,7 +316,7 @@ describe("a gateway", () => {
     const { call } = await startGateway([{ name: "fragile", make }]);
     const result = await call("die");
     expect(result.isError).toBe(true);
-    expect(textIn(result)).toContain("server_unavailable");
+    expect(textIn(result)).toContain(code);
     expect(count).toBe(1);
   });
 

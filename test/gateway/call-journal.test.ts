@@ -1,0 +1,53 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { JournalFile } from "../../src/cli/journal-file.ts";
+import { journaled, runsOnce } from "../../src/gateway/call-journal.ts";
+
+const MODULE = new URL("../../src/cli/journal-file.ts", import.meta.url).href;
+
+/** A journal in which another process, which has ended, began the call `key`. */
+function journalAfterCrash(key: string): JournalFile {
+  const file = join(mkdtempSync(join(tmpdir(), "journal-")), "calls.sqlite");
+  const program = `
+    const { JournalFile } = await import(${JSON.stringify(MODULE)});
+    new JournalFile(${JSON.stringify(file)}).begin(${JSON.stringify(key)});
+    process.kill(process.pid, "SIGKILL");`;
+  try {
+    execFileSync(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" });
+  } catch {
+    // It was killed.
+  }
+  return new JournalFile(file);
+}
+
+describe("a journal of running calls", () => {
+  it("says once that nobody knows whether a call has run, then runs it", async () => {
+    const journal = journalAfterCrash("pay 5");
+    let runs = 0;
+    const run = (key: string) =>
+      journaled(journal, { key, tool: "pay" }, async () => Promise.resolve(++runs));
+    expect(await run("pay 6")).toBe(1);
+    await expect(run("pay 5")).rejects.toMatchObject({ code: "outcome_unknown" });
+    expect(runs).toBe(1);
+    expect(await run("pay 5")).toBe(2);
+    journal.close();
+  });
+
+  it("lets two equal calls run at once", async () => {
+    const journal = journalAfterCrash("other");
+    const call = { key: "pay 5", tool: "pay" };
+    const outer = journaled(journal, call, () => journaled(journal, call, async () => "both"));
+    expect(await outer).toBe("both");
+    journal.close();
+  });
+
+  it("is for tools that are neither read-only nor idempotent", () => {
+    expect(runsOnce({})).toBe(true);
+    expect(runsOnce({ annotations: { destructiveHint: false } })).toBe(true);
+    expect(runsOnce({ annotations: { readOnlyHint: true } })).toBe(false);
+    expect(runsOnce({ annotations: { idempotentHint: true } })).toBe(false);
+  });
+});

@@ -1,0 +1,115 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { expect, it, vi } from "vitest";
+import { gatewayCommand, nameIn, textIn } from "../support/gateway-process.ts";
+
+const RUNS = 40;
+/** Calls at once in each run. */
+const CALLS = 6;
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-kills-"));
+const [log, pidFile] = [join(folder, "log"), join(folder, "pid")];
+writeFileSync(log, "");
+const program = new URL("../support/acting-server.ts", import.meta.url).pathname;
+const command = gatewayCommand(folder, { acting: [process.execPath, program, log, pidFile] });
+
+async function start() {
+  const transport = new StdioClientTransport({ ...command, stderr: "ignore" });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const call = (name: string, args: Record<string, unknown>) =>
+    client.callTool({ name, arguments: args });
+  return { client, transport, call };
+}
+
+type Gateway = Awaited<ReturnType<typeof start>>;
+type Result = Awaited<ReturnType<Gateway["call"]>>;
+
+/** What was found out about the calls of `act`. */
+const done = new Set<string>();
+const unknown = new Set<string>();
+/** The ids of calls by the variables that have their results. */
+const kept = new Map<string, string>();
+
+function note(id: string, result: Result): void {
+  if (result.isError !== true) {
+    kept.set(nameIn(result), id);
+    done.add(id);
+    return;
+  }
+  if (textIn(result).startsWith("outcome_unknown")) unknown.add(id);
+  else expect(textIn(result)).toMatch(/^server_unavailable/u);
+}
+
+/** Calls again what has no answer. A server that was killed is started again after a pause. */
+async function repeat({ call }: Gateway, input: { readonly id: string }): Promise<void> {
+  await vi.waitUntil(
+    async () => {
+      note(input.id, await call("act", input));
+      return done.has(input.id) || unknown.has(input.id);
+    },
+    { timeout: 60_000, interval: 100 },
+  );
+}
+
+/** One start, some calls at once, and a kill in the middle of them. Returns the calls that have no answer. */
+async function runAndKill(gateway: Gateway, run: number) {
+  const inputs = Array.from({ length: CALLS }, (_, index) => ({
+    id: `${run}-${index}`,
+    waitMs: (run * 7 + index * 5) % 30,
+  }));
+  const calls = inputs.map(async (input) => note(input.id, await gateway.call("act", input)));
+  await pause((run * 13) % 60);
+  const isOfGateway = run % 3 !== 0;
+  const pid = isOfGateway ? gateway.transport.pid : Number(readFileSync(pidFile, "utf8"));
+  if (pid == null) throw new Error("There is no process.");
+  process.kill(pid, "SIGKILL");
+  await Promise.allSettled(calls);
+  const open = inputs.filter(({ id }) => !done.has(id) && !unknown.has(id));
+  return { open, isOfGateway };
+}
+
+/** Waits until a server that was killed is started again. */
+function answered(call: () => Promise<Result>): Promise<Result> {
+  const read = async () => {
+    const result = await call();
+    return textIn(result).startsWith("server_unavailable") ? undefined : result;
+  };
+  return vi.waitUntil(read, { timeout: 60_000, interval: 100 });
+}
+
+async function expectAlive({ call }: Gateway): Promise<void> {
+  for (const [name, id] of [...kept].slice(-8)) {
+    const read = await answered(() => call("first_word", { text: `$${name}` }));
+    expect(textIn(read)).toBe(`${id} of ${id.length + 5_001}`);
+  }
+}
+
+it(`after ${RUNS} kills, all handles are alive, nothing ran twice, and what is unknown is said to be`, async () => {
+  let gateway = await start();
+  for (let run = 0; run < RUNS; run++) {
+    // The server is up.
+    const input = { id: `page-${run}`, waitMs: 0 };
+    const page = await answered(() => gateway.call("page", input));
+    kept.set(nameIn(page), `page-${run}`);
+    const { open, isOfGateway } = await runAndKill(gateway, run);
+    if (isOfGateway) {
+      await gateway.client.close();
+      gateway = await start();
+    }
+    for (const input of open) await repeat(gateway, input);
+    await expectAlive(gateway);
+  }
+  await gateway.client.close();
+  const ran = readFileSync(log, "utf8").trim().split("\n");
+  expect(new Set(ran).size).toBe(ran.length);
+  expect(ran).toEqual(expect.arrayContaining([...done]));
+  expect(done.size + unknown.size).toBe(RUNS * CALLS);
+  // Calls were cut off at all points: before they had run, and after it.
+  expect(unknown.size).toBeGreaterThan(RUNS / 2);
+  console.log({ done: done.size, unknown: unknown.size, ran: ran.length, kept: kept.size });
+});
