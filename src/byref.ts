@@ -9,6 +9,7 @@ export { readSettings, type Settings } from "./edge/settings.ts";
 export { fileEndpoints } from "./edge/routes/files.ts";
 export { queries, type QuerySupport } from "./edge/routes/queries.ts";
 export { TablesObject as Tables } from "./edge/tables/tables.ts";
+export { mcpGateway, type GatewaySupport } from "./edge/routes/gateway.ts";
 export { transfers } from "./edge/routes/transfer.ts";
 export { planSupport, type PlanSupport } from "./edge/routes/plans.ts";
 export { csvRecords } from "./store/bytes/csv-records.ts";

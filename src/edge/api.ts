@@ -5,6 +5,7 @@ import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { PlanSupport } from "./routes/plans.ts";
+import type { GatewaySupport } from "./routes/gateway.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import type { QuerySupport } from "./routes/queries.ts";
@@ -19,11 +20,13 @@ export interface ApiOptions {
   readonly transfer?: Transfers | undefined;
   readonly files?: FileEndpoints | undefined;
   readonly queries?: QuerySupport | undefined;
+  readonly gateway?: GatewaySupport | undefined;
 }
 
 /** The HTTP interface of an application, except the Worker's own endpoints (`workerApi`). */
-export function apiOf({ plans, transfer, files, queries }: ApiOptions): Required<Api> {
-  return mergedApi([transfer?.api, coreApi, files?.api, queries?.api, plans?.api ?? WITHOUT_PLANS]);
+export function apiOf({ plans, transfer, files, queries, gateway }: ApiOptions): Required<Api> {
+  const optional = [files?.api, queries?.api, gateway?.api, plans?.api ?? WITHOUT_PLANS];
+  return mergedApi([transfer?.api, coreApi, ...optional]);
 }
 
 /** The endpoints of every application. */

@@ -61,7 +61,12 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
     app.on(endpoint.method, endpoint.path, (context) => forward(context, endpoint));
   }
   app.notFound(nothingAt);
-  app.onError((error) => problem(error));
+  app.onError((error, { req, env }) => {
+    const response = problem(error);
+    const challenge = response.status === 401 && options.gateway?.challenge(req.raw, env);
+    if (challenge) response.headers.set("www-authenticate", challenge);
+    return response;
+  });
   return app;
 }
 

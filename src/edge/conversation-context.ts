@@ -11,6 +11,7 @@ import type { RanQuery } from "../tool/query/query-tool.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { EventPage } from "../turn/log/event-log.ts";
 import type { TurnLog } from "../turn/log/turn-log.ts";
@@ -45,6 +46,8 @@ export interface ConversationSetup extends AgentSetup {
   readonly transfer?: TransferParts | undefined;
   /** Absent: no queries. */
   readonly queries?: QueryParts | undefined;
+  /** Absent: no MCP gateway. */
+  readonly gateway?: GatewayParts | undefined;
 }
 
 /** The part of queries that every conversation uses. */
@@ -71,6 +74,25 @@ export interface PlanParts {
   readonly endRuns: (data: ConversationData) => void;
   /** The tool with which an agent proposes plans. */
   readonly planTool: (context: ConversationContext, agent: Agent) => RuntimeTool;
+}
+
+/** The part of the MCP gateway that every conversation uses. */
+export interface GatewayParts {
+  readonly open: (context: ConversationContext) => ConversationMcp;
+}
+
+/** A message of an MCP client. */
+export interface McpRequest {
+  readonly request: Request;
+  /** Its body, parsed. */
+  readonly message: Json;
+  /** Also offers this agent's tools. */
+  readonly agent: string | undefined;
+}
+
+/** A conversation as an MCP server. */
+export interface ConversationMcp {
+  handle(request: McpRequest): Promise<Response>;
 }
 
 /** The part of transfers that every conversation uses. */
@@ -112,6 +134,8 @@ export class ConversationContext {
   readonly leases: QuotaService | undefined;
   /** Undefined in an application without queries. */
   readonly queries: ConversationQueries | undefined;
+  /** Undefined in an application without a gateway. */
+  readonly gateway: ConversationMcp | undefined;
   /** Services for the runtime's own tools. */
   readonly services: PlatformServices;
   #isSettleDue = false;
@@ -139,6 +163,7 @@ export class ConversationContext {
     this.telemetry = new Telemetry(this);
     this.leases = leasesOf(this, setup.spendLimits);
     this.queries = setup.queries?.open(this);
+    this.gateway = setup.gateway?.open(this);
     this.services = servicesOf(this);
     this.deletion.onMarked(() => {
       this.#data = undefined;

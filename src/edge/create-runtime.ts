@@ -14,6 +14,7 @@ import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { PageOptions } from "./page-options.ts";
 import { type Settings, settingsOf } from "./settings.ts";
+import type { GatewaySupport } from "./routes/gateway.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
@@ -44,6 +45,11 @@ export interface RuntimeOptions {
    * Default: not supported.
    */
   readonly queries?: QuerySupport;
+  /**
+   * `mcpGateway`, which makes each conversation an MCP server at `/conversations/:id/mcp`. Default: not
+   * supported.
+   */
+  readonly gateway?: GatewaySupport;
   /** Size limit of variables, and retention times. Default: `limits.ts`. */
   readonly retention?: Retention;
   /**
@@ -86,13 +92,14 @@ export function createRuntime({
   files,
   csv,
   queries,
+  gateway,
   retention = {},
   spend = {},
   page,
   jwt,
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
-  const routes = conversationRoutes(apiOf({ plans, transfer, files, queries }));
+  const routes = conversationRoutes(apiOf({ plans, transfer, files, queries, gateway }));
   const modelFor = (settings: Settings, env: Cloudflare.Env) =>
     typeof model === "function" ? model(settings, env) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
@@ -108,6 +115,7 @@ export function createRuntime({
     transfer,
     csv,
     queries,
+    gateway,
     retention,
     spendLimits: spend,
     routes,
@@ -126,6 +134,7 @@ export function createRuntime({
     transfer,
     files,
     queries,
+    gateway,
   });
   return { worker, Conversation, Directory: DirectoryObject };
 }

@@ -2,6 +2,7 @@ import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server"
 import * as limits from "./gateway-limits.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { outputJson, type ToolOutput } from "../tool/tool-output.ts";
+import { textOfResult } from "../tool/mcp/result-value.ts";
 import { isObject, type Json } from "../value/json.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
@@ -33,6 +34,13 @@ export function clientResult({ received, output, info, inlineChars }: SavedResul
   const images = "visibility" in output ? [] : received.content.filter(isSmallImage);
   const { content, ...rest } = handleResult(output, info);
   return { ...rest, content: [...content, ...images] };
+}
+
+/** Returns what a tool of this process would answer as a server: a small value itself, none for others. */
+export function answerOf(output: ToolOutput): CallToolResult {
+  if (!("value" in output)) return { content: [] };
+  const { value } = output;
+  return { content: [textBlock(typeof value === "string" ? value : JSON.stringify(value))] };
 }
 
 /** Returns the result of one of the gateway's own tools, which may be a variable. */
@@ -113,4 +121,10 @@ function isSmallImage(part: unknown): boolean {
 
 function textBlock(text: string): ContentBlock {
   return { type: "text", text };
+}
+
+/** What a server said of a call that failed. */
+export function textOfFailure(result: CallToolResult): string {
+  const text = textOfResult(result);
+  return text === "" ? "The tool failed and did not say why." : text;
 }

@@ -27,3 +27,7 @@ export const journalEndMs = 1_000;
 export const maxGatewayMessageBytes = 134_217_728;
 /** Characters of a variable that one read of a resource returns. */
 export const maxResourceChars = 1_048_576;
+/** Streams of changes that clients of one conversation listen to. */
+export const maxGatewaySubscriptions = 16;
+/** Time after which a conversation without calls ends its connections to servers. */
+export const gatewayIdleMs = 20_000;

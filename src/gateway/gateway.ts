@@ -2,23 +2,35 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { textOfResult } from "../tool/mcp/result-value.ts";
 import { type Policy, requireTrusted } from "../tool/policy.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
-import { queryTool } from "../tool/query/query-tool.ts";
+import { maxShownResultChars } from "../limits.ts";
+import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { ToolOutput } from "../tool/tool-output.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, Saved, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import { clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
+import {
+  answerOf,
+  clientResult,
+  contentChars,
+  failedResult,
+  ownResult,
+  textOfFailure,
+} from "./call-result.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { savedValue } from "./json-text.ts";
-import { type OfferedTool, offeredTools, type ToolOfServer } from "./offered-tools.ts";
+import {
+  type LocalTools,
+  type OfferedTool,
+  offeredTools,
+  type ToolOfServer,
+} from "./offered-tools.ts";
 import { type FileSaver, saveVariable } from "./save-variable.ts";
-import type { Statistics } from "./statistics.ts";
+import { isWrongReference, type Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { LastingNames } from "./unique-names.ts";
 import {
@@ -37,6 +49,10 @@ export interface GatewayOptions {
   readonly open: OpenTransport;
   /** Runs `query_variables`; without it, there is no such tool. */
   readonly engine?: QueryEngine;
+  /** Called for each query that has run. */
+  readonly onQuery?: (query: RanQuery) => void;
+  /** Offers tools of this process before those of the servers. */
+  readonly local?: LocalTools;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
   /** Remembers calls that a crash cuts off. Default: they can run again. */
@@ -172,6 +188,16 @@ export class Gateway {
     }
   }
 
+  /** True if no call runs. */
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
+  /** Ends all connections; the next call opens them again. Never rejects. */
+  async disconnect(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.disconnect()));
+  }
+
   /** Tells a person; never a value of a result. */
   log(line: string): void {
     this.#options.log(line);
@@ -202,22 +228,20 @@ export class Gateway {
     return this.#saved(tool, { saved: await run.save(), received, ready });
   }
 
-  #saved({ from }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
+  #saved({ from, isLocal }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
+    const { info } = saved;
     // A tool of the pipeline returns one of its outputs.
     const output = saved.output as ToolOutput;
+    const answered = isLocal === true ? answerOf(output) : received;
+    const inlineChars = from?.rules.inlineChars ?? maxShownResultChars;
     const result =
-      from === undefined || received === undefined
-        ? ownResult(saved.output as Json, saved.info)
-        : clientResult({
-            received,
-            output,
-            info: saved.info,
-            inlineChars: from.rules.inlineChars,
-          });
+      answered === undefined
+        ? ownResult(saved.output as Json, info)
+        : clientResult({ received: answered, output, info, inlineChars });
     this.#options.statistics.add({
       calls: 1,
       kept: saved.info === undefined ? 0 : 1,
-      charactersReceived: received === undefined ? 0 : contentChars(received),
+      charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
       charactersSent: contentChars(result),
       referenceCharacters: ready.references.authoredChars,
       charactersByReference: ready.references.resolvedChars,
@@ -226,13 +250,12 @@ export class Gateway {
   }
 
   #failed(code: string, message: string): CallAnswer {
-    const isWrongReference = WRONG_REFERENCES.has(code);
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
     this.#options.statistics.add({
       calls: 1,
       charactersSent,
-      wrongReferences: isWrongReference ? 1 : 0,
+      wrongReferences: isWrongReference(code) ? 1 : 0,
     });
     return { kind: "result", result };
   }
@@ -249,8 +272,10 @@ export class Gateway {
         return tools.map((tool) => ({ upstream, tool }));
       }),
     );
+    const local = await this.#options.local?.(this.#wrap);
     const offered = await offeredTools(lists.flat(), {
       wrap: this.#wrap,
+      local: local ?? new Map(),
       own: this.#ownTools,
       names: this.#names,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
@@ -261,10 +286,10 @@ export class Gateway {
   }
 
   get #ownTools(): readonly RuntimeTool[] {
-    const { engine, files } = this.#options;
+    const { engine, files, onQuery } = this.#options;
     return [
       ...variableTools().filter(({ name }) => OWN_TOOLS.has(name)),
-      ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap })]),
+      ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap, onQuery })]),
       ...(files === undefined ? [] : [saveVariable(files)]),
     ];
   }
@@ -318,17 +343,3 @@ const OWN_TOOLS: ReadonlySet<string> = new Set([
   "read_variable",
   "edit_variable",
 ]);
-
-/** Codes of calls that failed because of what was written for a reference. */
-const WRONG_REFERENCES: ReadonlySet<string> = new Set([
-  "path_not_found",
-  "variable_not_found",
-  "variable_unknown",
-  "variable_evicted",
-  "bad_path",
-]);
-
-function textOfFailure(result: CallToolResult): string {
-  const text = textOfResult(result);
-  return text === "" ? "The tool failed and did not say why." : text;
-}

@@ -14,9 +14,14 @@ import type { Upstream } from "./upstream.ts";
 export interface OfferedTool {
   readonly definition: Tool;
   readonly wrapped: WrappedTool;
-  /** Undefined for one of the gateway's own. */
+  /** Undefined for a tool of this process. */
   readonly from?: ToolOfServer & { readonly rules: JoinedRules };
+  /** True for a tool of this process that is not the gateway's own, such as an agent's. */
+  readonly isLocal?: true;
 }
+
+/** Wraps tools that run in this process, by their names. */
+export type LocalTools = (wrap: WrapOptions) => Promise<ReadonlyMap<string, WrappedTool>>;
 
 /** A tool as its server lists it. */
 export interface ToolOfServer {
@@ -33,25 +38,32 @@ type CallServer = (
 
 export interface OfferingOptions {
   readonly wrap: WrapOptions;
+  readonly local: ReadonlyMap<string, WrappedTool>;
   readonly own: readonly RuntimeTool[];
   readonly names: LastingNames;
   readonly call: CallServer;
 }
 
-/** Returns the tools by the names that a client sees: the servers' in their order, then the gateway's own. */
+/**
+ * Returns the tools by the names that a client sees: those of this process, the servers' in their order, then
+ * the gateway's own.
+ */
 export async function offeredTools(
   listed: readonly ToolOfServer[],
   options: OfferingOptions,
 ): Promise<ReadonlyMap<string, OfferedTool>> {
-  const given = listed.map(({ upstream, tool }) => ({ server: upstream.server.name, ...tool }));
-  const names = options.names.of([
-    ...given,
+  const local = [...options.local.values()];
+  const given = [
+    ...local.map(({ name }) => ({ server: "agent", name })),
+    ...listed.map(({ upstream, tool }) => ({ server: upstream.server.name, name: tool.name })),
     ...options.own.map(({ name }) => ({ server: "byref", name })),
-  ]);
-  const nameAt = (index: number) => names[index] ?? "";
+  ];
+  const names = options.names.of(given).values();
+  const next = () => names.next().value ?? "";
   const tools = await Promise.all([
-    ...listed.map((from, index) => serversTool(nameAt(index), from, options)),
-    ...options.own.map((tool, index) => ownTool(nameAt(listed.length + index), tool, options)),
+    ...local.map((tool) => localTool(next(), tool)),
+    ...listed.map((from) => serversTool(next(), from, options)),
+    ...options.own.map((tool) => ownTool(next(), tool, options)),
   ]);
   return new Map(tools.map((tool) => [tool.definition.name, tool]));
 }
@@ -77,6 +89,13 @@ async function serversTool(
   });
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
   return { definition: { ...definition, name, inputSchema }, wrapped, from: { ...from, rules } };
+}
+
+async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {
+  const { description } = wrapped.shown;
+  const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
+  const described = typeof description === "string" ? { description } : {};
+  return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
 }
 
 async function ownTool(

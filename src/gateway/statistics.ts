@@ -62,3 +62,16 @@ export class MemoryStatistics implements Statistics {
     return { ...this.#counts };
   }
 }
+
+/** True if a call fails with the code because of what was written for a reference. */
+export function isWrongReference(code: string): boolean {
+  return WRONG_REFERENCES.has(code);
+}
+
+const WRONG_REFERENCES: ReadonlySet<string> = new Set([
+  "path_not_found",
+  "variable_not_found",
+  "variable_unknown",
+  "variable_evicted",
+  "bad_path",
+]);

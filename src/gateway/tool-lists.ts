@@ -64,7 +64,7 @@ export class ToolLists {
       if (isLate && JSON.stringify(given) !== JSON.stringify(tools)) this.#options.onToolsChanged();
       return tools;
     } catch (error) {
-      this.#options.log(messageOf(error));
+      if (!upstream.isClosed) this.#options.log(messageOf(error));
       return given;
     } finally {
       this.#asking.delete(name);

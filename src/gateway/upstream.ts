@@ -78,6 +78,10 @@ export class Upstream {
     this.#why = server.problem;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   get status(): UpstreamStatus {
     const { name } = this.server;
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
@@ -134,10 +138,17 @@ export class Upstream {
     return (await this.#asked(listing)).resourceTemplates;
   }
 
-  /** Ends the connection, and the program if it was started. Never rejects. */
+  /** Ends the connection for good, and the program if it was started. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    const client = await this.#client?.catch(() => undefined);
+    await this.disconnect();
+  }
+
+  /** Ends the connection; the next request opens another. Never rejects. */
+  async disconnect(): Promise<void> {
+    const connected = this.#client;
+    this.#client = undefined;
+    const client = await connected?.catch(() => undefined);
     await client?.close().catch(() => undefined);
   }
 
@@ -195,7 +206,8 @@ export class Upstream {
     this.#client = undefined;
     this.#retryAt = Date.now() + Math.min(1_000 * 2 ** this.#failures, limits.gatewayRetryMs);
     this.#failures++;
-    if (this.#why === undefined) this.#options.log(`Server ${this.server.name}: ${why}`);
+    if (this.#why === undefined && !this.#isClosed)
+      this.#options.log(`Server ${this.server.name}: ${why}`);
     this.#why = why;
   }
 

@@ -41,11 +41,7 @@ export function chooseAgent(
 ): ChosenAgent {
   const { agents, model } = agentSetup;
   const wanted = name ?? settings.AGENT ?? agents[0].name;
-  const agent = agents.find((candidate) => candidate.name === wanted);
-  if (agent === undefined) {
-    const known = agents.map((candidate) => candidate.name).join(", ");
-    throw new ByrefError("unknown_agent", `There is no agent ${wanted}; there are: ${known}.`);
-  }
+  const agent = agentNamed(agents, wanted);
   const { INSTRUCTIONS } = settings;
   const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
   const instructed = { ...agent, instructions: `${instructions}${agent.instructions}` };
@@ -55,6 +51,14 @@ export function chooseAgent(
     equip: equipper(instructed, agentSetup, settings),
     redact: redactor(settings),
   };
+}
+
+/** Throws `unknown_agent`. */
+export function agentNamed(agents: readonly Agent[], name: string): Agent {
+  const agent = agents.find((candidate) => candidate.name === name);
+  if (agent !== undefined) return agent;
+  const known = agents.map((candidate) => candidate.name).join(", ");
+  throw new ByrefError("unknown_agent", `There is no agent ${name}; there are: ${known}.`);
 }
 
 /**
