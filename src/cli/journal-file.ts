@@ -50,6 +50,7 @@ export class JournalFile implements CallJournal {
     return taken.length === 0 ? undefined : Math.max(...taken.map(({ at }) => Number(at)));
   }
 
+  /** Calls that have not ended count as cut off: their answers may not reach the client any more. */
   close(): void {
     for (const end of this.#ending) end();
     this.#database.close();

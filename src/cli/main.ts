@@ -15,6 +15,7 @@ const HELP = `byref ${version}
   byref mcp stats              what the gateway has saved
 
   --state DIR                  where variables are kept (default: the platform's folder for data)
+  --http PORT                  serve HTTP at http://127.0.0.1:PORT/mcp, not standard input and output
   --allow-write DIR            save_variable may write files in this folder; may be given several times
   --workspace NAME             whose variables (default: the working folder's)
   --dry-run                    wrap, unwrap: say what would change, and change nothing
@@ -27,6 +28,7 @@ const options = {
   config: { type: "string" },
   state: { type: "string" },
   workspace: { type: "string" },
+  http: { type: "string" },
   "allow-write": { type: "string", multiple: true },
   "dry-run": { type: "boolean" },
   json: { type: "boolean" },
@@ -50,8 +52,10 @@ async function run(): Promise<void> {
   if (program !== "mcp") throw new Error(`There is no command ${program}.\n\n${HELP}`);
   switch (action) {
     case "serve":
-      if (config !== undefined) return runGateway({ config, state, workspace, allowWrite });
-      throw new Error("byref mcp needs --config FILE: the configuration of an MCP client.");
+      if (config === undefined) {
+        throw new Error("byref mcp needs --config FILE: the configuration of an MCP client.");
+      }
+      return runGateway({ config, state, workspace, allowWrite, http: portIn(values.http) });
     case "wrap":
       return report(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
     case "unwrap":
@@ -63,6 +67,13 @@ async function run(): Promise<void> {
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
   }
+}
+
+function portIn(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const port = Number(text);
+  if (/^\d+$/u.test(text) && port <= 65_535) return port;
+  throw new Error(`--http needs a port from 0 to 65535: ${text} is none.`);
 }
 
 function report({ file, servers, outcome }: WrapReport, dryRun: boolean): void {

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { createMcpHandler, type Server } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
 import { nodeQueryEngine } from "../agent/node-query-engine.ts";
@@ -25,12 +26,15 @@ export interface GatewayCommand extends StatePlace {
   readonly config: string;
   /** Folders that `save_variable` may write to; without any, there is no such tool. */
   readonly allowWrite?: readonly string[];
+  /** Serves HTTP on this port of the loopback address; 0 is any free one. Default: standard input and output. */
+  readonly http?: number | undefined;
 }
 
-/** Serves the gateway on standard input and output, until the client ends it. */
+/** Serves the gateway until the client or a signal ends it. */
 export async function runGateway({
   config,
   allowWrite = [],
+  http,
   ...place
 }: GatewayCommand): Promise<void> {
   const servers = readConfiguration(readFileSync(config, "utf8"), process.env);
@@ -49,22 +53,55 @@ export async function runGateway({
     ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
-  const transport = new StdioServerTransport(process.stdin, process.stdout, {
-    maxBufferSize: limits.maxGatewayMessageBytes,
-  });
-  const handle = serveStdio(() => gatewayServer(gateway, serving), {
-    transport,
-    onerror: logError,
-  });
+  const make = () => gatewayServer(gateway, serving);
   const end = async () => {
-    await handle.close();
-    await gateway.close();
+    // Calls that still run stay in the journal.
     journal?.close();
+    await gateway.close();
+    await handle.close();
     if ("close" in store && typeof store.close === "function") store.close();
     process.exit();
   };
-  process.stdin.once("close", () => void end());
+  const handle =
+    http === undefined
+      ? onStandardStreams(make, () => void end())
+      : await overHttp(make, { gateway, port: http });
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end());
+}
+
+interface Handle {
+  close(): Promise<void>;
+}
+
+function onStandardStreams(make: () => Server, onEnd: () => void): Handle {
+  const transport = new StdioServerTransport(process.stdin, process.stdout, {
+    maxBufferSize: limits.maxGatewayMessageBytes,
+  });
+  process.stdin.once("close", onEnd);
+  return serveStdio(make, { transport, onerror: logError });
+}
+
+async function overHttp(
+  make: () => Server,
+  { gateway, port }: { readonly gateway: Gateway; readonly port: number },
+): Promise<Handle> {
+  // Standard input and output need none of it.
+  const { listen } = await import("./http-endpoint.ts");
+  const handler = createMcpHandler(make, {
+    maxRequestBodySize: limits.maxGatewayMessageBytes,
+    // A call may take longer than a client waits for the first byte of a response.
+    responseMode: "sse",
+    onerror: logError,
+  });
+  gateway.onToolsChanged(() => handler.notify.toolsChanged());
+  const endpoint = await listen(handler, port);
+  log(`Listening on ${endpoint.url}`);
+  return {
+    close: async () => {
+      await endpoint.close();
+      await handler.close();
+    },
+  };
 }
 
 function transportTo({ address }: ServerConfiguration) {

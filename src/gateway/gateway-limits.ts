@@ -23,6 +23,8 @@ export const sharedLockMs = 5_000;
 export const journalMs = 86_400_000;
 /** Time after a call in which its answer may still be on its way to the client. */
 export const journalEndMs = 1_000;
+/** Time that running answers have when the gateway ends. */
+export const gatewayCloseMs = 1_000;
 /** Size of one message of a server or a client. */
 export const maxGatewayMessageBytes = 134_217_728;
 /** Characters of a variable that one read of a resource returns. */

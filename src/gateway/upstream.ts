@@ -215,7 +215,8 @@ export class Upstream {
     try {
       return await answer;
     } catch (error) {
-      if (this.#client === undefined) throw this.#unavailable(this.#why ?? messageOf(error), SENT);
+      const isOver = this.#isClosed || this.#client === undefined;
+      if (isOver) throw this.#unavailable(this.#why ?? messageOf(error), SENT);
       throw new ByrefError("tool_failed", `Server ${this.server.name}: ${messageOf(error)}`);
     }
   }

@@ -67,7 +67,8 @@ async function runAndKill(gateway: Gateway, run: number) {
   const isOfGateway = run % 3 !== 0;
   const pid = isOfGateway ? gateway.transport.pid : Number(readFileSync(pidFile, "utf8"));
   if (pid == null) throw new Error("There is no process.");
-  process.kill(pid, "SIGKILL");
+  // A client ends its servers with SIGTERM.
+  process.kill(pid, run % 3 === 1 ? "SIGTERM" : "SIGKILL");
   await Promise.allSettled(calls);
   const open = inputs.filter(({ id }) => !done.has(id) && !unknown.has(id));
   return { open, isOfGateway };

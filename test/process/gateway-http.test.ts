@@ -1,0 +1,198 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { type IncomingMessage, request } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { Client as ClientOne } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport as TransportOne } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  EVERYTHING,
+  FILESYSTEM,
+  gatewayCommand,
+  nameIn,
+  textIn,
+} from "../support/gateway-process.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "gateway-http-"));
+const files = join(folder, "files");
+mkdirSync(files);
+const { command, args } = gatewayCommand(folder, {
+  files: [...FILESYSTEM, files],
+  everything: EVERYTHING,
+});
+
+let gateway: ChildProcess;
+let url: string;
+
+beforeAll(async () => {
+  const started = spawn(command, [...args, "--http", "0"], { stdio: ["ignore", "ignore", "pipe"] });
+  gateway = started;
+  for await (const line of createInterface({ input: started.stderr })) {
+    const [listening] = /http:\S+/u.exec(line) ?? [];
+    if (listening === undefined) continue;
+    url = listening;
+    break;
+  }
+  started.stderr.resume();
+});
+
+afterAll(async () => {
+  if (gateway.exitCode !== null) return;
+  gateway.kill();
+  await once(gateway, "exit");
+});
+
+async function connected(mode: "auto" | "legacy"): Promise<Client> {
+  const capabilities = { elicitation: { form: {} } };
+  const client = new Client(
+    { name: "test", version: "1" },
+    { versionNegotiation: { mode }, capabilities },
+  );
+  await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+  return client;
+}
+
+describe.each(["auto", "legacy"] as const)(
+  "byref mcp --http, for a client of the %s era",
+  (mode) => {
+    let client: Client;
+
+    beforeAll(async () => {
+      client = await connected(mode);
+    });
+
+    afterAll(() => client.close());
+
+    const call = (name: string, input: Record<string, unknown> = {}) =>
+      client.callTool({ name, arguments: input });
+
+    it("lists the tools of all servers, and its own", async () => {
+      const names = (await client.listTools()).tools.map(({ name }) => name);
+      expect(names).toEqual(expect.arrayContaining(["write_file", "echo", "list_variables"]));
+    });
+
+    it("passes a file of 6 MB from one server to another", async () => {
+      const text = "ü𝄞 $orders\n".repeat(450_000);
+      writeFileSync(join(files, "large.txt"), text);
+      const read = await call("read_text_file", { path: join(files, "large.txt") });
+      const copy = join(files, `copy-${mode}.txt`);
+      await call("write_file", { path: copy, content: `$${nameIn(read)}.content` });
+      expect(readFileSync(copy, "utf8") === text).toBe(true);
+    });
+
+    it("takes an argument of 6 MB from the client", async () => {
+      const echoed = await call("echo", { message: "x".repeat(6_000_000) });
+      expect(textIn(echoed)).toContain("6000006");
+    });
+
+    it("passes on progress", async () => {
+      const steps: number[] = [];
+      await client.callTool(
+        { name: "trigger-long-running-operation", arguments: { duration: 1, steps: 4 } },
+        { onprogress: ({ progress }) => steps.push(progress) },
+      );
+      // The last one may be overtaken by the result.
+      expect(steps.slice(0, 3)).toEqual([1, 2, 3]);
+    });
+  },
+);
+
+describe("byref mcp --http", () => {
+  it("serves clients of the SDK's first version, and all clients the same variables", async () => {
+    const one = new ClientOne({ name: "one", version: "1" });
+    // The library's own types disagree under exactOptionalPropertyTypes.
+    await one.connect(new TransportOne(new URL(url)) as never);
+    const two = await connected("auto");
+    const echoed = await one.callTool({ name: "echo", arguments: { message: "shared" } });
+    const again = await two.callTool({
+      name: "echo",
+      arguments: { message: `$${nameIn(echoed)}!` },
+    });
+    expect(textIn(again)).toBe("Echo: Echo: shared!");
+    await one.close();
+    await two.close();
+  });
+
+  it("passes a server's question on to the person, and the answer back", async () => {
+    const client = await connected("auto");
+    client.setRequestHandler("elicitation/create", () => ({
+      action: "accept",
+      content: { name: "Ada" },
+    }));
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toContain("trigger-elicitation-request");
+    const answer = await client.callTool({ name: "trigger-elicitation-request", arguments: {} });
+    expect(textIn(answer)).toContain("Ada");
+    await client.close();
+  });
+
+  const ping = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "ping" });
+  const json = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+  };
+
+  it.each([
+    ["a name that a website owns", 403, { ...json, host: "evil.example" }],
+    ["a website", 403, { ...json, origin: "https://evil.example" }],
+    ["a page from a file", 403, { ...json, origin: "null" }],
+    [
+      "a form that a website sends",
+      403,
+      { ...json, "content-type": "text/plain", origin: "http://a.example" },
+    ],
+    ["a text", 415, { ...json, "content-type": "text/plain" }],
+    ["a program", 200, json],
+  ])("answers a request of %s with %i", async (_what, status, headers) => {
+    expect(await statusOf({ headers })).toBe(status);
+  });
+
+  it("serves one path, and no requests that keep a session", async () => {
+    expect(await statusOf({ headers: json, path: "/" })).toBe(404);
+    expect(await statusOf({ headers: json, method: "GET" })).toBe(405);
+  });
+
+  it("refuses a port that is in use, and one that is none", async () => {
+    const { port } = new URL(url);
+    expect(await errorOf(port)).toContain("EADDRINUSE");
+    expect(await errorOf("80a")).toContain("--http needs a port");
+  });
+
+  it("ends with SIGTERM, while a client waits", async () => {
+    const client = await connected("auto");
+    const input = { duration: 60, steps: 60 };
+    const seen = Promise.withResolvers<void>();
+    const waiting = client.callTool(
+      { name: "trigger-long-running-operation", arguments: input },
+      { onprogress: () => seen.resolve() },
+    );
+    await seen.promise;
+    gateway.kill();
+    expect(textIn(await waiting)).toMatch(/^outcome_unknown|^server_unavailable/u);
+    if (gateway.exitCode === null) await once(gateway, "exit");
+    await client.close();
+  });
+
+  /** `fetch` sets its own `Host`. */
+  async function statusOf(options: Parameters<typeof request>[1] & object): Promise<number> {
+    const sent = request(url, { method: "POST", ...options });
+    sent.end(options.method === "GET" ? undefined : ping);
+    const [response] = (await once(sent, "response")) as [IncomingMessage];
+    response.destroy();
+    return response.statusCode ?? 0;
+  }
+
+  async function errorOf(port: string): Promise<string> {
+    const failing = spawn(command, [...args, "--http", port], {
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    let text = "";
+    for await (const chunk of failing.stderr.setEncoding("utf8")) text += String(chunk);
+    expect(failing.exitCode ?? (await once(failing, "exit"))[0]).toBe(1);
+    return text;
+  }
+});
