@@ -17,10 +17,10 @@ export { gatewayServer, type ServingOptions } from "./gateway/gateway-server.ts"
 export { WaitingCalls } from "./gateway/running-call.ts";
 export { type Counts, MemoryStatistics, type Statistics } from "./gateway/statistics.ts";
 export type { ListKeeper } from "./gateway/tool-lists.ts";
+export type { AskClient, ClientOfCall, ClientOfGateway } from "./gateway/client-of-gateway.ts";
 export type {
-  AskPerson,
+  Change,
   OpenTransport,
-  Progress,
   Upstream,
   UpstreamCall,
   UpstreamStatus,

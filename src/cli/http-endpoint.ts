@@ -6,7 +6,6 @@ import type { ReadableStream as NodeStream } from "node:stream/web";
 import {
   localhostAllowedHostnames,
   localhostAllowedOrigins,
-  type McpHttpHandler,
   validateHostHeader,
   validateOriginHeader,
 } from "@modelcontextprotocol/server";
@@ -24,12 +23,14 @@ export interface HttpEndpoint {
   close(): Promise<void>;
 }
 
+type Answer = (request: Request) => Promise<Response>;
+
 /**
  * Serves MCP over streamable HTTP, on the loopback address. Requests that a browser sends for a website are
  * refused by their `Host` and `Origin`, because a website's name can be made to mean this machine. Rejects if
  * the port is in use.
  */
-export async function listen(handler: McpHttpHandler, port: number): Promise<HttpEndpoint> {
+export async function listen(handler: Answer, port: number): Promise<HttpEndpoint> {
   const server = createServer((incoming, outgoing) => {
     const refusal = refusalOf(incoming);
     if (refusal !== undefined) return refuse(outgoing, refusal);
@@ -77,13 +78,13 @@ function refuse(outgoing: ServerResponse, { status, message }: Refusal): void {
 }
 
 async function answer(
-  handler: McpHttpHandler,
+  handler: Answer,
   incoming: IncomingMessage,
   outgoing: ServerResponse,
 ): Promise<void> {
   const gone = new AbortController();
   outgoing.once("close", () => gone.abort());
-  const response = await handler.fetch(requestOf(incoming, gone.signal));
+  const response = await handler(requestOf(incoming, gone.signal));
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) return void outgoing.end();
   // Two declarations of one class.

@@ -2,12 +2,17 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { createMcpHandler, type Server } from "@modelcontextprotocol/server";
+import {
+  createMcpHandler,
+  type McpRequestContext,
+  type Server,
+} from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
 import { nodeQueryEngine } from "../agent/node-query-engine.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
 import { Gateway } from "../gateway/gateway.ts";
+import { publish } from "../gateway/client-events.ts";
 import { gatewayServer } from "../gateway/gateway-server.ts";
 import { WaitingCalls } from "../gateway/running-call.ts";
 import * as limits from "../gateway/gateway-limits.ts";
@@ -53,7 +58,7 @@ export async function runGateway({
     ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
-  const make = () => gatewayServer(gateway, serving);
+  const make = (era: Era) => gatewayServer(gateway, serving, era);
   const end = async () => {
     // Calls that still run stay in the journal.
     journal?.close();
@@ -69,35 +74,46 @@ export async function runGateway({
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end());
 }
 
+type Era = McpRequestContext["era"];
+
 interface Handle {
   close(): Promise<void>;
 }
 
-function onStandardStreams(make: () => Server, onEnd: () => void): Handle {
+function onStandardStreams(make: (era: Era) => Server, onEnd: () => void): Handle {
   const transport = new StdioServerTransport(process.stdin, process.stdout, {
     maxBufferSize: limits.maxGatewayMessageBytes,
   });
   process.stdin.once("close", onEnd);
-  return serveStdio(make, { transport, onerror: logError });
+  return serveStdio(({ era }) => make(era), { transport, onerror: logError });
 }
 
 async function overHttp(
-  make: () => Server,
+  make: (era: Era) => Server,
   { gateway, port }: { readonly gateway: Gateway; readonly port: number },
 ): Promise<Handle> {
   // Standard input and output need none of it.
-  const { listen } = await import("./http-endpoint.ts");
-  const handler = createMcpHandler(make, {
+  const [{ listen }, { HttpSessions }] = await Promise.all([
+    import("./http-endpoint.ts"),
+    import("./http-sessions.ts"),
+  ]);
+  const sessions = new HttpSessions(() => make("legacy"));
+  const handler = createMcpHandler(({ era }) => make(era), {
     maxRequestBodySize: limits.maxGatewayMessageBytes,
     // A call may take longer than a client waits for the first byte of a response.
     responseMode: "sse",
     onerror: logError,
   });
-  gateway.onToolsChanged(() => handler.notify.toolsChanged());
-  const endpoint = await listen(handler, port);
+  gateway.onChange((change) => publish(handler.notify, change));
+  const answer = async (request: Request) =>
+    (await sessions.fetch(request)) ?? handler.fetch(request);
+  const endpoint = await listen(answer, port);
   log(`Listening on ${endpoint.url}`);
   return {
     close: async () => {
+      // Calls have ended with the gateway; their answers are written first.
+      await new Promise((done) => setImmediate(done));
+      await sessions.close();
       await endpoint.close();
       await handler.close();
     },

@@ -10,8 +10,8 @@ const VARIABLE_META = "byref/variable";
 
 /** What a client is sent for a call whose result was saved. */
 export interface SavedResult {
-  /** As the server gave it. */
-  readonly received: CallToolResult;
+  /** As the server gave it. Undefined for a large one of a tool in this process. */
+  readonly received: CallToolResult | undefined;
   readonly output: ToolOutput;
   readonly info: VariableInfo | undefined;
   /** Results of up to so many characters pass as they are. */
@@ -23,22 +23,23 @@ export interface SavedResult {
  * the handle and a link to the variable.
  */
 export function clientResult({ received, output, info, inlineChars }: SavedResult): CallToolResult {
-  const isShown = "value" in output && charsOfResult(received) <= inlineChars;
-  if (isShown && info !== undefined) {
+  const isGuarded = "visibility" in output;
+  const isSmall = received !== undefined && charsOfResult(received) <= inlineChars;
+  if (isSmall && !isGuarded && info !== undefined) {
     return {
       ...received,
       content: [...received.content, ...notesIn(output)],
       _meta: { ...received._meta, ...metaOf(info) },
     };
   }
-  const images = "visibility" in output ? [] : received.content.filter(isSmallImage);
+  const images = isGuarded ? [] : (received?.content ?? []).filter(isSmallImage);
   const { content, ...rest } = handleResult(output, info);
   return { ...rest, content: [...content, ...images] };
 }
 
-/** Returns what a tool of this process would answer as a server: a small value itself, none for others. */
-export function answerOf(output: ToolOutput): CallToolResult {
-  if (!("value" in output)) return { content: [] };
+/** Returns what a tool of this process would answer as a server, if its value is small. */
+export function answerOf(output: ToolOutput): CallToolResult | undefined {
+  if (!("value" in output)) return undefined;
   const { value } = output;
   return { content: [textBlock(typeof value === "string" ? value : JSON.stringify(value))] };
 }

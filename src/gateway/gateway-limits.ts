@@ -33,3 +33,5 @@ export const maxResourceChars = 1_048_576;
 export const maxGatewaySubscriptions = 16;
 /** Time after which a conversation without calls ends its connections to servers. */
 export const gatewayIdleMs = 20_000;
+/** Sessions of clients over HTTP, of versions that have sessions. */
+export const maxGatewaySessions = 100;

@@ -2,23 +2,43 @@ import {
   type CallToolRequestParams,
   type CallToolResult,
   CLIENT_CAPABILITIES_META_KEY,
+  type ClientCapabilities,
   createRequestStateCodec,
   type ElicitResult,
+  type InputRequest,
   inputRequired,
   type InputRequiredResult,
+  type InputResponse,
   inputResponse,
+  type InputResponseView,
+  LOG_LEVEL_META_KEY,
+  type LoggingLevel,
+  type McpRequestContext,
   ProtocolError,
   ProtocolErrorCode,
+  type ReadResourceResult,
   type RequestStateCodec,
+  type Resource,
   Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { codeOf, messageOf } from "../errors.ts";
-import { toBase64 } from "../value/base64.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { version } from "../version.ts";
+import {
+  APPROVAL,
+  type ApprovalState,
+  approvalState,
+  approvedBy,
+  DECLINED,
+  isDeclined,
+  questionAbout,
+  refusalOf,
+} from "./approvals.ts";
 import { failedResult } from "./call-result.ts";
-import type { ApprovalNeeded, Gateway, GatewayCall } from "./gateway.ts";
+import { passEvents } from "./client-events.ts";
+import { answers, QUESTIONS } from "./client-of-gateway.ts";
+import type { Gateway } from "./gateway.ts";
 import { INSTRUCTIONS } from "./instructions.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import {
@@ -42,43 +62,47 @@ export interface ServingOptions {
 }
 
 /** What a client sends back with the next round of a call. */
-interface State {
-  /** A digest of the pin of the call that a person was shown. The pin itself must not leave the gateway. */
-  readonly approved?: string;
+interface State extends ApprovalState {
   /** The call whose server asked a question. */
   readonly waiting?: string;
 }
 
-/** The two kinds of questions, as the client names their answers. */
-const APPROVAL = "approve";
+/** The key of a server's question, as the client names the answer. */
 const QUESTION = "question";
 
 /** Returns a server for one connection or one request of a client; it serves both eras of the protocol. */
-export function gatewayServer(gateway: Gateway, options: ServingOptions): Server {
+export function gatewayServer(
+  gateway: Gateway,
+  options: ServingOptions,
+  era: McpRequestContext["era"],
+): Server {
   const codec = createRequestStateCodec<State>({ key: options.key });
   const server = new Server(
     { name: "byref", title: "Byref", version },
     {
-      capabilities: { tools: { listChanged: true }, resources: {}, prompts: {}, completions: {} },
+      capabilities: {
+        tools: { listChanged: true },
+        resources: { listChanged: true, subscribe: era === "legacy" },
+        prompts: { listChanged: true },
+        completions: {},
+        logging: {},
+      },
       instructions: INSTRUCTIONS,
       requestState: { verify: codec.verify },
     },
   );
   server.setRequestHandler("tools/list", async (_request, context) => {
-    if (canElicit(server, context)) gateway.allowQuestions();
+    gateway.client.declare(declaredBy(server, context));
     return { tools: [...(await gateway.tools())] };
   });
   server.setRequestHandler("tools/call", ({ params }, context) => {
-    const canAsk = canElicit(server, context);
-    if (canAsk) gateway.allowQuestions();
-    return answerTo(params, { ...options, gateway, codec, context, canAsk });
+    const declared = declaredBy(server, context);
+    gateway.client.declare(declared);
+    return answerTo(params, { ...options, gateway, codec, context, declared });
   });
   serveResources(server, gateway);
   servePrompts(server, gateway);
-  const unsubscribe = gateway.onToolsChanged(() => {
-    void server.sendToolListChanged().catch(() => undefined);
-  });
-  server.onclose = unsubscribe;
+  passEvents(server, gateway, era);
   return server;
 }
 
@@ -86,46 +110,47 @@ interface Answering extends ServingOptions {
   readonly gateway: Gateway;
   readonly codec: RequestStateCodec<State>;
   readonly context: ServerContext;
-  /** True if the client can ask a person. */
-  readonly canAsk: boolean;
+  readonly declared: ClientCapabilities;
 }
 
 async function answerTo(
   params: CallToolRequestParams,
   answering: Answering,
 ): Promise<CallToolResult | InputRequiredResult> {
-  const { codec, key, waiting, context, canAsk } = answering;
+  const { codec, waiting, context, declared } = answering;
   if (isDeclined(context)) return failedResult("tool_denied", DECLINED);
   const call = continued(answering) ?? begun(params, answering);
-  const answer = await asProtocolError(() => call.next(roundOf(context)));
+  const answer = await asProtocolError(() => call.next(roundOf(context, declared)));
   switch (answer.kind) {
     case "result":
       return answer.result;
     case "question":
       waiting.add(call);
       return inputRequired({
-        inputRequests: { [QUESTION]: { method: "elicitation/create", params: answer.params } },
+        inputRequests: { [QUESTION]: answer.request },
         requestState: await codec.mint({ waiting: call.id }),
       });
     case "approval": {
-      if (!canAsk) return failedResult("approval_required", refusalOf(answer));
+      if (!answers(declared, QUESTIONS.elicitation)) {
+        return failedResult("approval_required", refusalOf(answer));
+      }
       const question = inputRequired.elicit({
         message: questionAbout(params.name, answer),
         requestedSchema: { type: "object", properties: {} },
       });
-      const approved = await keyedDigest(answer.pin, key);
       return inputRequired({
         inputRequests: { [APPROVAL]: question },
-        requestState: await codec.mint({ approved }),
+        requestState: await codec.mint(await approvalState(params.name, answer.pin, answering)),
       });
     }
   }
 }
 
 function begun({ name, arguments: input = {} }: CallToolRequestParams, answering: Answering) {
-  const { gateway, context, key } = answering;
-  const isApproved = approvedBy(context, key);
-  return new RunningCall(gateway, { name, input: input as Json, isApproved });
+  const { gateway, context } = answering;
+  const isApproved = approvedBy(name, answering);
+  const logLevel = envelopeOf(context)?.[LOG_LEVEL_META_KEY] as LoggingLevel | undefined;
+  return new RunningCall(gateway, { name, input: input as Json, isApproved, logLevel });
 }
 
 /** Returns the call that waits for the answer in this request. It is over if nobody answered in time. */
@@ -138,33 +163,39 @@ function continued({ context: { mcpReq }, waiting }: Answering): RunningCall | u
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   }
   const response = inputResponse(mcpReq.inputResponses, QUESTION);
-  const { action, content } =
-    response.kind === "elicit" ? response : { action: "cancel" as const, content: undefined };
-  call.reply({ action, ...(content && { content: content as ElicitResult["content"] }) });
+  call.reply(({ method }) => answerFrom(response, method));
   return call;
 }
 
-const DECLINED = "The user declined this call. Do not try it again unless you are asked to.";
-
-function isDeclined({ mcpReq }: ServerContext): boolean {
-  const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  return response.kind === "elicit" && response.action !== "accept";
+/** Undefined if the client's answer is not of the question's kind. */
+function answerFrom(
+  response: InputResponseView,
+  method: InputRequest["method"],
+): InputResponse | undefined {
+  if (response.kind === "elicit" && method === QUESTIONS.elicitation) {
+    const { action, content } = response;
+    return { action, ...(content && { content: content as ElicitResult["content"] }) };
+  }
+  if (response.kind === "sampling" && method === QUESTIONS.sampling) {
+    return response.result as InputResponse;
+  }
+  if (response.kind === "roots" && method === QUESTIONS.roots) return { roots: response.roots };
+  return undefined;
 }
 
-/** Approves the call whose pin was shown to a person who accepted, and no other. */
-function approvedBy({ mcpReq }: ServerContext, key: Uint8Array): GatewayCall["isApproved"] {
-  const response = inputResponse(mcpReq.inputResponses, APPROVAL);
-  const approved = mcpReq.requestState<State>()?.approved;
-  const isAccepted = response.kind === "elicit" && response.action === "accept";
-  return async (pin) => isAccepted && approved === (await keyedDigest(pin, key));
-}
-
-function roundOf({ mcpReq }: ServerContext): Round {
+function roundOf({ mcpReq }: ServerContext, declared: ClientCapabilities): Round {
   const { signal, _meta: meta } = mcpReq;
   const progressToken = meta?.progressToken;
-  if (progressToken === undefined) return { signal };
-  return {
+  const round: Round = {
     signal,
+    answers: (method) => answers(declared, method),
+    onLog: ({ level, data, logger }) => {
+      void mcpReq.log(level, data, logger).catch(() => undefined);
+    },
+  };
+  if (progressToken === undefined) return round;
+  return {
+    ...round,
     onProgress: (progress) => {
       const params = { ...progress, progressToken };
       void mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined);
@@ -172,25 +203,22 @@ function roundOf({ mcpReq }: ServerContext): Round {
   };
 }
 
-function canElicit(server: Server, { mcpReq }: ServerContext): boolean {
-  // The library types the envelope as an object without keys.
-  const envelope = mcpReq.envelope as Readonly<Record<string, unknown>> | undefined;
-  const declared = envelope?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
-  return isObject(declared) && declared.elicitation !== undefined;
+function declaredBy(server: Server, context: ServerContext): ClientCapabilities {
+  const declared =
+    envelopeOf(context)?.[CLIENT_CAPABILITIES_META_KEY] ?? server.getClientCapabilities();
+  return isObject(declared) ? declared : {};
 }
 
-function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
-  return `Run ${tool}? ${approval.reason}\n\n${approval.input}`;
-}
-
-function refusalOf({ approval }: ApprovalNeeded): string {
-  return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
+/** The library types the envelope as an object without keys. */
+function envelopeOf({ mcpReq }: ServerContext): Readonly<Record<string, unknown>> | undefined {
+  return mcpReq.envelope;
 }
 
 function serveResources(server: Server, gateway: Gateway): void {
   server.setRequestHandler("resources/list", async () => ({
     resources: [
       STATUS,
+      STATS,
       ...variableResources(gateway.store),
       ...(await resourcesOfServers(gateway)),
     ],
@@ -202,10 +230,8 @@ function serveResources(server: Server, gateway: Gateway): void {
     ],
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
-    if (uri === STATUS.uri) {
-      const text = JSON.stringify(gateway.status, undefined, 2);
-      return { contents: [{ uri, mimeType: STATUS.mimeType, text }] };
-    }
+    if (uri === STATUS.uri) return jsonContents(STATUS, gateway.status);
+    if (uri === STATS.uri) return jsonContents(STATS, gateway.counts);
     if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway.store));
     return readFromServer(uri, gateway, context);
   });
@@ -218,6 +244,17 @@ const STATUS = {
   mimeType: "application/json",
 };
 
+const STATS = {
+  uri: "byref://stats",
+  name: "stats",
+  description: "What was kept and saved in this workspace. Counts, never values.",
+  mimeType: "application/json",
+};
+
+function jsonContents({ uri, mimeType }: Resource, value: unknown): ReadResourceResult {
+  return { contents: [{ uri, mimeType, text: JSON.stringify(value, undefined, 2) }] };
+}
+
 async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work();
@@ -225,16 +262,4 @@ async function asProtocolError<Result>(work: () => Promise<Result>): Promise<Res
     const message = `${codeOf(error)}: ${messageOf(error)}`;
     throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
   }
-}
-
-async function keyedDigest(text: string, key: Uint8Array): Promise<string> {
-  const imported = await crypto.subtle.importKey(
-    "raw",
-    new Uint8Array(key),
-    { name: "HMAC", hash: "SHA-256" },
-    false,
-    ["sign"],
-  );
-  const signature = await crypto.subtle.sign("HMAC", imported, new TextEncoder().encode(text));
-  return toBase64(new Uint8Array(signature));
 }

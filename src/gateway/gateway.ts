@@ -4,21 +4,14 @@ import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { type Policy, requireTrusted } from "../tool/policy.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
-import { maxShownResultChars } from "../limits.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
-import type { ToolOutput } from "../tool/tool-output.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
-import type { Ready, Saved, WrapOptions } from "../tool/wrapped-tool.ts";
+import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import {
-  answerOf,
-  clientResult,
-  contentChars,
-  failedResult,
-  ownResult,
-  textOfFailure,
-} from "./call-result.ts";
+import { textOfFailure } from "./call-result.ts";
+import { CallResults } from "./call-results.ts";
+import { ClientOfGateway, type ClientOfCall } from "./client-of-gateway.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
@@ -29,14 +22,14 @@ import {
   offeredTools,
   type ToolOfServer,
 } from "./offered-tools.ts";
+import { OfferedPrompts } from "./offered-prompts.ts";
 import { type FileSaver, saveVariable } from "./save-variable.ts";
-import { isWrongReference, type Statistics } from "./statistics.ts";
+import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { LastingNames } from "./unique-names.ts";
 import {
-  type AskPerson,
+  type Change,
   type OpenTransport,
-  type Progress,
   Upstream,
   type UpstreamStatus,
   wasSent,
@@ -65,13 +58,9 @@ export interface GatewayOptions {
 }
 
 /** A call of a client. */
-export interface GatewayCall {
+export interface GatewayCall extends ClientOfCall {
   readonly name: string;
   readonly input: Json;
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Asks a person for a server. */
-  readonly onQuestion?: AskPerson | undefined;
   /** Returns true if a person has approved the call of this pin. */
   readonly isApproved: (pin: string) => boolean | Promise<boolean>;
 }
@@ -99,36 +88,39 @@ const MAX_EVICTIONS = 1_000;
  */
 export class Gateway {
   readonly store: VariableStore;
+  readonly prompts = new OfferedPrompts(this);
   readonly #options: GatewayOptions;
   readonly #upstreams: readonly Upstream[];
   readonly #running = new Map<string, Running>();
-  readonly #listeners = new Set<() => void>();
+  readonly #listeners = new Set<(change: Change) => void>();
   readonly #wrap: WrapOptions;
   readonly #lists: ToolLists;
   readonly #names = new LastingNames();
   /** Names of the tools that ask a person when they are given what is not trusted. */
   #asking: ReadonlySet<string> = new Set();
-  #canAsk = false;
+  readonly #results: CallResults;
+  readonly #client = new ClientOfGateway();
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
 
   constructor(options: GatewayOptions) {
     this.#options = options;
     const { open, log, store } = options;
     this.store = store;
+    this.#results = new CallResults(options.statistics);
     const policy: Policy = (call) =>
       this.#asking.has(call.tool) ? requireTrusted([call.tool])(call) : "allow";
     this.#wrap = { store, taint: new Taint(), policy, toolMs: limits.maxGatewayCallMs };
-    const onToolsChanged = () => this.#forgetTools();
+    const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map(
       (server) =>
         new Upstream(server, {
           open,
           log,
-          canAsk: () => this.#canAsk,
-          onToolsChanged: () => {
-            this.#lists.forget(server.name);
-            onToolsChanged();
+          client: this.#client,
+          onChange: (change) => {
+            if (change.kind === "tools") this.#lists.forget(server.name);
+            this.#changed(change);
           },
         }),
     );
@@ -144,9 +136,14 @@ export class Gateway {
     return this.#upstreams.map(({ status }) => status);
   }
 
-  /** Tells servers that are connected from now on that the client can ask a person. */
-  allowQuestions(): void {
-    this.#canAsk = true;
+  /** The program that uses the gateway, as servers see it. */
+  get client(): ClientOfGateway {
+    return this.#client;
+  }
+
+  /** What was counted since the workspace exists, with calls of the past. */
+  get counts(): Counts {
+    return this.#options.statistics.read();
   }
 
   /** The tools of the servers that answer, then the gateway's own. */
@@ -157,8 +154,8 @@ export class Gateway {
     return [...offered.values()].map(({ definition }) => definition);
   }
 
-  /** Calls `listener` when the list of tools has changed, until the returned function is called. */
-  onToolsChanged(listener: () => void): () => void {
+  /** Calls `listener` when a list or a resource has changed, until the returned function is called. */
+  onChange(listener: (change: Change) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
@@ -171,18 +168,22 @@ export class Gateway {
     }
     await this.#evict();
     const toolCallId = crypto.randomUUID();
-    const { signal, onProgress, onQuestion } = call;
-    this.#running.set(toolCallId, { signal, onProgress, onQuestion });
+    const { signal } = call;
+    const answered = ({ code, message }: { readonly code: string; readonly message: string }) => ({
+      kind: "result" as const,
+      result: this.#results.failed(code, message),
+    });
+    this.#running.set(toolCallId, { call });
     try {
       const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
-      if (prepared.kind === "failed") return this.#failed(prepared.code, prepared.message);
+      if (prepared.kind === "failed") return answered(prepared);
       const { approval, pin } = prepared;
       if (approval !== undefined && !(await call.isApproved(pin))) {
         return { kind: "approval", approval, pin };
       }
       return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };
     } catch (error) {
-      return this.#failed(codeOf(error), messageOf(error));
+      return answered({ code: codeOf(error), message: messageOf(error) });
     } finally {
       this.#running.delete(toolCallId);
     }
@@ -199,9 +200,7 @@ export class Gateway {
   }
 
   /** Tells a person; never a value of a result. */
-  log(line: string): void {
-    this.#options.log(line);
-  }
+  readonly log = (line: string): void => this.#options.log(line);
 
   /** Ends all connections and programs. Never rejects. */
   async close(): Promise<void> {
@@ -223,41 +222,9 @@ export class Gateway {
     if (run.kind === "failed") {
       // The pipeline replaces a message that could reveal a guarded value; then the server's own must not pass.
       const isServers = received !== undefined && textOfFailure(received) === run.message;
-      return isServers ? received : this.#failed(run.code, run.message).result;
+      return isServers ? received : this.#results.failed(run.code, run.message);
     }
-    return this.#saved(tool, { saved: await run.save(), received, ready });
-  }
-
-  #saved({ from, isLocal }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
-    const { info } = saved;
-    // A tool of the pipeline returns one of its outputs.
-    const output = saved.output as ToolOutput;
-    const answered = isLocal === true ? answerOf(output) : received;
-    const inlineChars = from?.rules.inlineChars ?? maxShownResultChars;
-    const result =
-      answered === undefined
-        ? ownResult(saved.output as Json, info)
-        : clientResult({ received: answered, output, info, inlineChars });
-    this.#options.statistics.add({
-      calls: 1,
-      kept: saved.info === undefined ? 0 : 1,
-      charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
-      charactersSent: contentChars(result),
-      referenceCharacters: ready.references.authoredChars,
-      charactersByReference: ready.references.resolvedChars,
-    });
-    return result;
-  }
-
-  #failed(code: string, message: string): CallAnswer {
-    const result = failedResult(code, message);
-    const charactersSent = contentChars(result);
-    this.#options.statistics.add({
-      calls: 1,
-      charactersSent,
-      wrongReferences: isWrongReference(code) ? 1 : 0,
-    });
-    return { kind: "result", result };
+    return this.#results.saved(tool, { saved: await run.save(), received, ready });
   }
 
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
@@ -301,9 +268,8 @@ export class Gateway {
   ): Promise<unknown> {
     const running = this.#running.get(toolCallId);
     if (running === undefined) throw new ByrefError("internal", "The call is over.");
-    const { signal, onProgress, onQuestion } = running;
-    const call = { tool: tool.name, input, signal, onProgress, onQuestion };
-    const received = await upstream.call(call).catch((error: unknown) => {
+    const sent = upstream.call({ tool: tool.name, input, from: running.call });
+    const received = await sent.catch((error: unknown) => {
       if (!wasSent(error) || !runsOnce(tool)) throw error;
       throw unknownOutcome(tool.name, `Server ${upstream.server.name} ended`);
     });
@@ -312,9 +278,9 @@ export class Gateway {
     return savedValue(received);
   }
 
-  #forgetTools(): void {
-    this.#offered = undefined;
-    for (const listener of this.#listeners) listener();
+  #changed(change: Change): void {
+    if (change.kind === "tools") this.#offered = undefined;
+    for (const listener of this.#listeners) listener(change);
   }
 
   async #evict(): Promise<void> {
@@ -325,17 +291,9 @@ export class Gateway {
 }
 
 interface Running {
-  readonly signal: AbortSignal;
-  readonly onProgress: GatewayCall["onProgress"];
-  readonly onQuestion: GatewayCall["onQuestion"];
+  readonly call: GatewayCall;
   /** What the server answered. */
   received?: CallToolResult;
-}
-
-interface FinishedCall {
-  readonly saved: Saved;
-  readonly received: CallToolResult | undefined;
-  readonly ready: Ready;
 }
 
 const OWN_TOOLS: ReadonlySet<string> = new Set([

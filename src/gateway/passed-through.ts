@@ -1,41 +1,22 @@
 import {
   ProtocolError,
   ProtocolErrorCode,
-  type Prompt,
   type Resource,
   type ResourceTemplateType,
   type Server,
   type ServerContext,
   UriTemplate,
 } from "@modelcontextprotocol/server";
-import { messageOf } from "../errors.ts";
 import type { Gateway } from "./gateway.ts";
-import { uniqueNames } from "./unique-names.ts";
-import type { Upstream } from "./upstream.ts";
-
-interface Found<Item> {
-  readonly upstream: Upstream;
-  readonly item: Item;
-  /** The name or address that the client sees. */
-  readonly shown: string;
-}
+import { itemsOf } from "./items-of-servers.ts";
 
 /** Serves the prompts of all servers: a name that occurs twice is `server__name` for all but the first. */
 export function servePrompts(server: Server, gateway: Gateway): void {
-  const all = async (): Promise<readonly Found<Prompt>[]> => {
-    const found = await listed(gateway, (upstream) => upstream.prompts());
-    const named = found.map(({ upstream, item }) => ({
-      server: upstream.server.name,
-      name: item.name,
-    }));
-    const names = uniqueNames(named);
-    return found.map((one, index) => ({ ...one, shown: names[index] ?? one.item.name }));
-  };
   server.setRequestHandler("prompts/list", async () => ({
-    prompts: (await all()).map(({ item, shown }) => ({ ...item, name: shown })),
+    prompts: (await gateway.prompts.list()).map(({ item, shown }) => ({ ...item, name: shown })),
   }));
   server.setRequestHandler("prompts/get", async ({ params }, context) => {
-    const found = (await all()).find(({ shown }) => shown === params.name);
+    const found = await gateway.prompts.find(params.name);
     if (found === undefined) throw unknown(`prompt ${params.name}`);
     const { upstream, item } = found;
     const asked = { name: item.name, arguments: params.arguments ?? {} };
@@ -45,7 +26,7 @@ export function servePrompts(server: Server, gateway: Gateway): void {
     const { ref } = params;
     const found =
       ref.type === "ref/prompt"
-        ? (await all()).find(({ shown }) => shown === ref.name)
+        ? await gateway.prompts.find(ref.name)
         : await owning(ref.uri, gateway);
     if (found === undefined) return { completion: { values: [] } };
     const own = ref.type === "ref/prompt" ? { ...ref, name: found.item.name } : ref;
@@ -56,7 +37,7 @@ export function servePrompts(server: Server, gateway: Gateway): void {
 
 /** The resources of all servers; of several with one address, the first server's. */
 export async function resourcesOfServers(gateway: Gateway): Promise<readonly Resource[]> {
-  const found = await listed(gateway, (upstream) => upstream.resources());
+  const found = await itemsOf(gateway, (upstream) => upstream.resources());
   return firstOf(found.map(({ item }) => item));
 }
 
@@ -64,7 +45,7 @@ export async function resourcesOfServers(gateway: Gateway): Promise<readonly Res
 export async function templatesOfServers(
   gateway: Gateway,
 ): Promise<readonly ResourceTemplateType[]> {
-  return (await listed(gateway, (upstream) => upstream.resourceTemplates())).map(
+  return (await itemsOf(gateway, (upstream) => upstream.resourceTemplates())).map(
     ({ item }) => item,
   );
 }
@@ -76,32 +57,30 @@ export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: 
   return found.upstream.ask("resources/read", { uri }, { signal: mcpReq.signal });
 }
 
+interface Subscribing {
+  readonly uri: string;
+  readonly gateway: Gateway;
+  readonly signal: AbortSignal;
+}
+
+/** Subscribes to a resource at its server, or ends that. Rejects for a resource that no server has. */
+export async function subscribeAtServer(
+  method: "resources/subscribe" | "resources/unsubscribe",
+  { uri, gateway, signal }: Subscribing,
+): Promise<void> {
+  const found = await owning(uri, gateway);
+  if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
+  await found.upstream.ask(method, { uri }, { signal });
+}
+
 async function owning(uri: string, gateway: Gateway) {
-  const resources = await listed(gateway, (upstream) => upstream.resources());
+  const resources = await itemsOf(gateway, (upstream) => upstream.resources());
   const exact = resources.find(({ item }) => item.uri === uri);
   if (exact !== undefined) return exact;
-  const templates = await listed(gateway, (upstream) => upstream.resourceTemplates());
+  const templates = await itemsOf(gateway, (upstream) => upstream.resourceTemplates());
   return templates.find(
     ({ item }) => item.uriTemplate === uri || new UriTemplate(item.uriTemplate).match(uri) !== null,
   );
-}
-
-/** A server that does not answer has none. */
-async function listed<Item>(
-  gateway: Gateway,
-  list: (upstream: Upstream) => Promise<readonly Item[]>,
-): Promise<readonly { readonly upstream: Upstream; readonly item: Item }[]> {
-  const lists = await Promise.all(
-    gateway.upstreams.map(async (upstream) => {
-      try {
-        return (await list(upstream)).map((item) => ({ upstream, item }));
-      } catch (error) {
-        gateway.log(messageOf(error));
-        return [];
-      }
-    }),
-  );
-  return lists.flat();
 }
 
 function firstOf(resources: readonly Resource[]): readonly Resource[] {

@@ -1,25 +1,25 @@
-import type { ElicitRequestParams, ElicitResult } from "@modelcontextprotocol/server";
+import type { InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import { type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 import * as limits from "./gateway-limits.ts";
 import type { ApprovalNeeded, CallAnswer, Gateway, GatewayCall } from "./gateway.ts";
-import type { Progress } from "./upstream.ts";
 
-/** A question of a server to a person, in the middle of a call. */
+/** A question of a server to its client, in the middle of a call. */
 interface Question {
   readonly kind: "question";
-  readonly params: ElicitRequestParams;
+  readonly request: InputRequest;
 }
 
 /** What one request of a client is answered with. */
 type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
 
 /** The request of a client that currently waits for the call. */
-export interface Round {
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
+export interface Round extends Omit<ClientOfCall, "onQuestion"> {
+  /** True if the client answers such questions. */
+  readonly answers: (method: InputRequest["method"]) => boolean;
 }
 
 /**
- * A call that may outlive one request of its client: when a server asks a person, the request ends with the
+ * A call that may outlive one request of its client: when a server asks something, the request ends with the
  * question, and the next one brings the answer.
  */
 export class RunningCall {
@@ -27,15 +27,19 @@ export class RunningCall {
   readonly #controller = new AbortController();
   readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
   #asked = new Later<Question>();
-  #reply: ((result: ElicitResult) => void) | undefined;
+  #question: PendingQuestion | undefined;
   #round: Round | undefined;
 
-  constructor(gateway: Gateway, call: Pick<GatewayCall, "name" | "input" | "isApproved">) {
+  constructor(
+    gateway: Gateway,
+    call: Pick<GatewayCall, "name" | "input" | "isApproved" | "logLevel">,
+  ) {
     this.#answer = gateway.call({
       ...call,
       signal: this.#controller.signal,
       onProgress: (progress) => this.#round?.onProgress?.(progress),
-      onQuestion: (params) => this.#ask(params),
+      onLog: (message) => this.#round?.onLog?.(message),
+      onQuestion: (request) => this.#ask(request),
     });
     // Each round receives the failure.
     this.#answer.catch(() => undefined);
@@ -55,44 +59,64 @@ export class RunningCall {
     }
   }
 
-  /** Passes the person's answer on to the server. */
-  reply(result: ElicitResult): void {
+  /** Passes the client's answer on to the server; undefined if it is none of the question's kind. */
+  reply(answerTo: (question: InputRequest) => InputResponse | undefined): void {
     this.#asked = new Later();
-    this.#reply?.(result);
+    const { request, answer } = this.#question ?? {};
+    if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
   }
 
   /** Ends a call whose question nobody answers any more. */
   abandon(): void {
-    this.reply({ action: "cancel" });
+    this.reply(() => undefined);
   }
 
-  #ask(params: ElicitRequestParams): Promise<ElicitResult> {
-    const answer = new Later<ElicitResult>();
-    this.#reply = answer.resolve;
-    this.#asked.resolve({ kind: "question", params });
+  #ask(request: InputRequest): Promise<InputResponse> {
+    if (this.#round?.answers(request.method) === false) return noAnswer(request);
+    const answer = new Later<InputResponse>();
+    this.#question = { request, answer };
+    this.#asked.resolve({ kind: "question", request });
     return answer.promise;
   }
 }
 
+interface PendingQuestion {
+  readonly request: InputRequest;
+  readonly answer: Later<InputResponse>;
+}
+
+/** A person can leave a question open; for a model's answer, or roots, there is only an error. */
+async function noAnswer({ method }: InputRequest): Promise<InputResponse> {
+  if (method === QUESTIONS.elicitation) return { action: "cancel" };
+  throw new Error(`The client did not answer ${method}.`);
+}
+
 /** A promise that is resolved later. Not `Promise.withResolvers`, which Node 20 lacks. */
 class Later<Value> {
-  resolve: (value: Value) => void = () => undefined;
+  resolve: (value: Value | Promise<Value>) => void = () => undefined;
   readonly promise = new Promise<Value>((resolve) => {
     this.resolve = resolve;
   });
 }
 
-/** The calls that wait for a person's answer to a server's question. */
+/** What clients come back to: calls that wait for an answer to a server's question, and approvals. */
 export class WaitingCalls {
   readonly #calls = new Map<string, RunningCall>();
+  readonly #spent = new Set<string>();
 
   /** Keeps the call until it is taken, at most for `gatewayQuestionMs`. */
   add(call: RunningCall): void {
     this.#calls.set(call.id, call);
     const expire = () => this.take(call.id)?.abandon();
-    const timer: unknown = setTimeout(expire, limits.gatewayQuestionMs);
-    // In Node a timer keeps the process alive.
-    if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();
+    later(expire);
+  }
+
+  /** False if the approval was used before. */
+  spend(nonce: string): boolean {
+    if (this.#spent.has(nonce)) return false;
+    this.#spent.add(nonce);
+    later(() => this.#spent.delete(nonce));
+    return true;
   }
 
   /** Undefined for a call that is over, or belongs to another process. */
@@ -101,4 +125,11 @@ export class WaitingCalls {
     this.#calls.delete(id);
     return call;
   }
+}
+
+/** When what a client was given to send back is no longer accepted. */
+function later(work: () => void): void {
+  const timer: unknown = setTimeout(work, limits.gatewayQuestionMs);
+  // In Node a timer keeps the process alive.
+  if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();
 }

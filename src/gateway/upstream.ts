@@ -1,8 +1,9 @@
-import { Client } from "@modelcontextprotocol/client";
+import { Client, LOG_LEVEL_META_KEY } from "@modelcontextprotocol/client";
 import type {
   CallToolResult,
-  ElicitRequestParams,
-  ElicitResult,
+  ClientCapabilities,
+  InputRequest,
+  InputResponse,
   Prompt,
   RequestMethod,
   Resource,
@@ -14,6 +15,7 @@ import type {
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { version } from "../version.ts";
+import { type ClientOfCall, type ClientOfGateway, QUESTIONS } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 
 /** Opens the transport to a server; each call a new one. */
@@ -23,10 +25,8 @@ export interface UpstreamOptions {
   readonly open: OpenTransport;
   /** Receives lines for a person; never a value of a result. */
   readonly log: (line: string) => void;
-  /** True if the client can ask a person, which its servers are told when they are connected. */
-  readonly canAsk: () => boolean;
-  /** Called when the server's list of tools may have changed. */
-  readonly onToolsChanged: () => void;
+  readonly client: ClientOfGateway;
+  readonly onChange: (change: Change) => void;
 }
 
 /** A server's state, as `byref://status` shows it. */
@@ -42,20 +42,13 @@ const LIST_TIMING = { timeout: limits.gatewayConnectMs };
 export interface UpstreamCall {
   readonly tool: string;
   readonly input: Readonly<Record<string, unknown>>;
-  readonly signal: AbortSignal;
-  readonly onProgress?: ((progress: Progress) => void) | undefined;
-  /** Asks a person for the server. Default: the question is cancelled. */
-  readonly onQuestion?: AskPerson | undefined;
+  readonly from: ClientOfCall;
 }
 
-/** Returns a person's answer to a question of a server. */
-export type AskPerson = (question: ElicitRequestParams) => Promise<ElicitResult>;
-
-export interface Progress {
-  readonly progress: number;
-  readonly total?: number | undefined;
-  readonly message?: string | undefined;
-}
+/** Something of a server that clients may have to ask for again. */
+export type Change =
+  | { readonly kind: "tools" | "prompts" | "resources" }
+  | { readonly kind: "resource"; readonly uri: string };
 
 /**
  * The connection to one server. It is opened on first use, and again, after a pause that doubles, when it
@@ -69,8 +62,8 @@ export class Upstream {
   #retryAt = 0;
   #why: string | undefined;
   #isClosed = false;
-  /** How the running calls ask a person, the newest last. */
-  #asking: readonly AskPerson[] = [];
+  /** The clients of the running calls, the newest last. */
+  #calling: readonly ClientOfCall[] = [];
 
   constructor(server: ServerConfiguration, options: UpstreamOptions) {
     this.server = server;
@@ -97,12 +90,14 @@ export class Upstream {
   }
 
   /** Returns the result as the server gave it. Rejects with `server_unavailable` or `tool_failed`. */
-  async call({ tool, input, onQuestion, ...timing }: UpstreamCall): Promise<CallToolResult> {
-    if (onQuestion !== undefined) this.#asking = [...this.#asking, onQuestion];
+  async call({ tool, input, from }: UpstreamCall): Promise<CallToolResult> {
+    this.#calling = [...this.#calling, from];
+    const level = from.logLevel ?? this.#options.client.logLevel;
+    const meta = level && { _meta: { [LOG_LEVEL_META_KEY]: level } };
     try {
-      return await this.ask("tools/call", { name: tool, arguments: input }, timing);
+      return await this.ask("tools/call", { name: tool, arguments: input, ...meta }, from);
     } finally {
-      this.#asking = this.#asking.filter((ask) => ask !== onQuestion);
+      this.#calling = this.#calling.filter((one) => one !== from);
     }
   }
 
@@ -110,12 +105,24 @@ export class Upstream {
   async ask<Method extends RequestMethod>(
     method: Method,
     params: Record<string, unknown>,
-    { signal, onProgress }: Pick<UpstreamCall, "signal" | "onProgress">,
+    { signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">,
   ): Promise<ResultTypeMap[Method]> {
     const client = await this.#connected();
     const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
     const onprogress = onProgress && { onprogress: onProgress };
     return this.#asked(client.request({ method, params }, { signal, ...timing, ...onprogress }));
+  }
+
+  /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
+  async setLogLevel(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await (client && this.#setLogLevel(client));
+  }
+
+  /** Tells the server that the client's roots have changed. Never rejects. */
+  async rootsChanged(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await client?.sendRootsListChanged().catch(() => undefined);
   }
 
   /** None if the server has none. Rejects with `server_unavailable`, as the next two do. */
@@ -173,27 +180,60 @@ export class Upstream {
 
   async #connect(): Promise<Client> {
     const transport = this.#options.open(this.server);
-    const canAsk = this.#options.canAsk();
+    const { capabilities } = this.#options.client;
+    const onChanged = (kind: "tools" | "prompts" | "resources") => ({
+      autoRefresh: false,
+      onChanged: () => this.#options.onChange({ kind }),
+    });
     const client = new Client(
       { name: "byref", version },
       {
         versionNegotiation: { mode: "auto" },
-        capabilities: canAsk ? { elicitation: { form: {}, url: {} } } : {},
-        listChanged: { tools: { autoRefresh: false, onChanged: this.#options.onToolsChanged } },
+        capabilities,
+        listChanged: {
+          tools: onChanged("tools"),
+          prompts: onChanged("prompts"),
+          resources: onChanged("resources"),
+        },
       },
     );
-    if (canAsk) {
-      // A question does not name its call: it is the newest one's.
-      client.setRequestHandler("elicitation/create", ({ params }) => {
-        const ask = this.#asking.at(-1);
-        return ask === undefined ? { action: "cancel" } : ask(params);
-      });
-    }
+    this.#listen(client, capabilities);
     await client.connect(transport, { timeout: limits.gatewayConnectMs });
     client.onclose = () => this.#closed(client);
     this.#failures = 0;
     this.#why = undefined;
+    await this.#setLogLevel(client);
     return client;
+  }
+
+  #listen(client: Client, { elicitation, sampling, roots }: ClientCapabilities): void {
+    if (elicitation) client.setRequestHandler(QUESTIONS.elicitation, (asked) => this.#ask(asked));
+    if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
+    if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      this.#calling.at(-1)?.onLog?.(params);
+    });
+    client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
+      this.#options.onChange({ kind: "resource", uri });
+    });
+  }
+
+  /** Neither a question nor a line of a log names its call: it is the newest one's. */
+  async #ask<Answer extends InputResponse>(question: InputRequest): Promise<Answer> {
+    const { listRoots } = this.#options.client;
+    const call = this.#calling.at(-1);
+    const outside = question.method === QUESTIONS.roots ? listRoots : undefined;
+    const asked = call === undefined ? outside?.() : call.onQuestion?.(question);
+    if (asked === undefined) throw new Error("There is nobody to ask.");
+    // Both ways answer a question with its kind of result.
+    return (await asked) as Answer;
+  }
+
+  async #setLogLevel(client: Client): Promise<void> {
+    const level = this.#options.client.logLevel;
+    if (level === undefined || client.getServerCapabilities()?.logging === undefined) return;
+    // A server without sessions is told with each call.
+    await client.setLoggingLevel(level).catch(() => undefined);
   }
 
   #closed(client: Client): void {

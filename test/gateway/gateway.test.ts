@@ -192,7 +192,7 @@ describe("a gateway", () => {
       { name: "shop", make: shop(calls), rules },
     ]);
     const name = nameIn(await call("token"));
-    const { fetch } = createMcpHandler(() => gatewayServer(gateway, serving));
+    const { fetch } = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era));
     const manual = new Client(
       { name: "liar", version: "1" },
       {

@@ -30,7 +30,9 @@ describe("docs/guides/gateway.md", () => {
 
   it("names the gateway's own tools", async () => {
     const { client, gateway, serving } = await startGateway([]);
-    expect(gatewayServer(gateway, serving).getCapabilities()).toMatchObject({ tools: {} });
+    expect(gatewayServer(gateway, serving, "modern").getCapabilities()).toMatchObject({
+      tools: {},
+    });
     const { tools } = await client.listTools();
     for (const { name } of tools) expect(guide).toContain(`\`${name}\``);
   });

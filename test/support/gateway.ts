@@ -1,8 +1,15 @@
-import { Client, InMemoryTransport } from "@modelcontextprotocol/client";
-import type { McpServer, Server } from "@modelcontextprotocol/server";
+import {
+  Client,
+  type ClientCapabilities,
+  InMemoryTransport,
+  StreamableHTTPClientTransport,
+  type Transport,
+} from "@modelcontextprotocol/client";
+import { createMcpHandler, type McpServer, type Server } from "@modelcontextprotocol/server";
 import type { ServerRules } from "../../src/gateway/configuration.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
-import { gatewayServer } from "../../src/gateway/gateway-server.ts";
+import { publish } from "../../src/gateway/client-events.ts";
+import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-server.ts";
 import { WaitingCalls } from "../../src/gateway/running-call.ts";
 import { MemoryStatistics } from "../../src/gateway/statistics.ts";
 import type { FileSaver } from "../../src/gateway/save-variable.ts";
@@ -21,6 +28,12 @@ interface Options {
   readonly store?: MemoryStore;
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
+  /** Default: an older version, which keeps a connection. */
+  readonly era?: "modern" | "legacy";
+  /** What the client can be asked, beside `onAsked`. */
+  readonly capabilities?: ClientCapabilities;
+  /** Sees each question as it comes, and answers it by hand. */
+  readonly isManual?: boolean;
   /** What the person answers; without it the client cannot ask. */
   readonly onAsked?: (message: string) => "accept" | "decline";
 }
@@ -53,18 +66,41 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     },
   });
   const serving = { key: crypto.getRandomValues(new Uint8Array(32)), waiting: new WaitingCalls() };
-  const [near, far] = InMemoryTransport.createLinkedPair();
-  await gatewayServer(gateway, serving).connect(far);
-  const capabilities = onAsked === undefined ? {} : { elicitation: { form: {} } };
-  const client = new Client({ name: "test", version: "1" }, { capabilities });
+  const { era = "legacy", isManual = false } = options;
+  const asking = onAsked === undefined ? {} : { elicitation: { form: {} } };
+  const client = new Client(
+    { name: "test", version: "1" },
+    {
+      capabilities: { ...asking, ...options.capabilities },
+      versionNegotiation: { mode: era === "legacy" ? era : { pin: "2026-07-28" } },
+      inputRequired: { autoFulfill: !isManual },
+    },
+  );
   if (onAsked !== undefined) {
     client.setRequestHandler("elicitation/create", ({ params }) => {
       const action = onAsked(params.message);
       return action === "accept" ? { action, content: {} } : { action };
     });
   }
-  await client.connect(near);
+  await client.connect(await transportTo(gateway, serving, era));
   const call = (name: string, args: Record<string, unknown> = {}) =>
     client.callTool({ name, arguments: args });
   return { client, call, gateway, serving, store, statistics, log, open };
+}
+
+async function transportTo(
+  gateway: Gateway,
+  serving: ServingOptions,
+  era: "modern" | "legacy",
+): Promise<Transport> {
+  if (era === "legacy") {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    await gatewayServer(gateway, serving, era).connect(far);
+    return near;
+  }
+  const handler = createMcpHandler(() => gatewayServer(gateway, serving, era));
+  gateway.onChange((change) => publish(handler.notify, change));
+  return new StreamableHTTPClientTransport(new URL("https://gateway.example/mcp"), {
+    fetch: async (to, init) => handler.fetch(new Request(to, init)),
+  });
 }

@@ -7,6 +7,7 @@ import {
   Gateway,
   type GatewayCall,
 } from "../../gateway/gateway.ts";
+import { publish } from "../../gateway/client-events.ts";
 import { gatewayServer } from "../../gateway/gateway-server.ts";
 import * as limits from "../../gateway/gateway-limits.ts";
 import type { LocalTools } from "../../gateway/offered-tools.ts";
@@ -76,7 +77,7 @@ export class ConversationGateway {
       ...(agent && { local: toolsOf(agent) }),
     });
     const serving = { key: signingKey(context), waiting: this.#waiting };
-    const handler = createMcpHandler(() => gatewayServer(gateway, serving), {
+    const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
       onerror: (error) => console.warn(error.message),
     });
@@ -98,7 +99,7 @@ class OpenGateway {
   constructor(gateway: Gateway, handler: McpHttpHandler) {
     this.gateway = gateway;
     this.handler = handler;
-    gateway.onToolsChanged(() => handler.notify.toolsChanged());
+    gateway.onChange((change) => publish(handler.notify, change));
   }
 
   /** An object with open connections cannot hibernate. */

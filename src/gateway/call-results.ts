@@ -1,0 +1,53 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { maxShownResultChars } from "../limits.ts";
+import type { ToolOutput } from "../tool/tool-output.ts";
+import type { Ready, Saved } from "../tool/wrapped-tool.ts";
+import type { Json } from "../value/json.ts";
+import { answerOf, clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
+import type { OfferedTool } from "./offered-tools.ts";
+import { isWrongReference, type Statistics } from "./statistics.ts";
+
+export interface FinishedCall {
+  readonly saved: Saved;
+  /** As the server gave it; undefined for a tool that is no server's. */
+  readonly received: CallToolResult | undefined;
+  readonly ready: Ready;
+}
+
+/** Makes what clients are sent for calls, and counts it. */
+export class CallResults {
+  readonly #statistics: Statistics;
+
+  constructor(statistics: Statistics) {
+    this.#statistics = statistics;
+  }
+
+  saved({ from, isLocal }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
+    const { info } = saved;
+    // A tool of the pipeline returns one of its outputs.
+    const output = saved.output as ToolOutput;
+    const answered = isLocal === true ? answerOf(output) : received;
+    const isOwn = isLocal !== true && received === undefined;
+    const inlineChars = from?.rules.inlineChars ?? maxShownResultChars;
+    const result = isOwn
+      ? ownResult(saved.output as Json, info)
+      : clientResult({ received: answered, output, info, inlineChars });
+    this.#statistics.add({
+      calls: 1,
+      kept: saved.info === undefined ? 0 : 1,
+      charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
+      charactersSent: contentChars(result),
+      referenceCharacters: ready.references.authoredChars,
+      charactersByReference: ready.references.resolvedChars,
+    });
+    return result;
+  }
+
+  failed(code: string, message: string): CallToolResult {
+    const result = failedResult(code, message);
+    const charactersSent = contentChars(result);
+    const wrongReferences = isWrongReference(code) ? 1 : 0;
+    this.#statistics.add({ calls: 1, charactersSent, wrongReferences });
+    return result;
+  }
+}

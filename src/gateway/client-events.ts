@@ -1,0 +1,82 @@
+import type { McpRequestContext, Server, ServerNotifier } from "@modelcontextprotocol/server";
+import type { Gateway } from "./gateway.ts";
+import { subscribeAtServer } from "./passed-through.ts";
+import type { Change } from "./upstream.ts";
+
+/** Passes on what the client and the servers tell each other outside of calls. */
+export function passEvents(server: Server, gateway: Gateway, era: McpRequestContext["era"]): void {
+  const watched = new Set<string>();
+  const unsubscribe = gateway.onChange((change) => {
+    if (change.kind === "resource" && !watched.has(change.uri)) return;
+    void tell(server, change).catch(() => undefined);
+  });
+  server.onclose = unsubscribe;
+  // Later versions have neither of these: levels and roots come with each request.
+  if (era === "modern") return;
+  passLogLevel(server, gateway);
+  passRoots(server, gateway, unsubscribe);
+  server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, { mcpReq }) => {
+    await subscribeAtServer("resources/subscribe", { uri, gateway, signal: mcpReq.signal });
+    watched.add(uri);
+    return {};
+  });
+  server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }, { mcpReq }) => {
+    watched.delete(uri);
+    await subscribeAtServer("resources/unsubscribe", { uri, gateway, signal: mcpReq.signal });
+    return {};
+  });
+}
+
+/** Tells the clients that listen to a handler of HTTP requests. */
+export function publish(notifier: ServerNotifier, change: Change): void {
+  switch (change.kind) {
+    case "tools":
+      return notifier.toolsChanged();
+    case "prompts":
+      return notifier.promptsChanged();
+    case "resources":
+      return notifier.resourcesChanged();
+    case "resource":
+      return notifier.resourceUpdated(change.uri);
+  }
+}
+
+function tell(server: Server, change: Change): Promise<void> {
+  switch (change.kind) {
+    case "tools":
+      return server.sendToolListChanged();
+    case "prompts":
+      return server.sendPromptListChanged();
+    case "resources":
+      return server.sendResourceListChanged();
+    case "resource":
+      return server.sendResourceUpdated({ uri: change.uri });
+  }
+}
+
+/** The servers themselves leave out what is below the level. */
+function passLogLevel(server: Server, gateway: Gateway): void {
+  server.setRequestHandler("logging/setLevel", async ({ params: { level } }) => {
+    gateway.client.logLevel = level;
+    await Promise.all(gateway.upstreams.map((upstream) => upstream.setLogLevel()));
+    return {};
+  });
+}
+
+/** Servers ask for the roots whenever they like, also when no call runs. */
+function passRoots(server: Server, gateway: Gateway, unsubscribe: () => void): void {
+  const { client } = gateway;
+  const listRoots = () => server.listRoots();
+  server.oninitialized = () => {
+    const declared = server.getClientCapabilities() ?? {};
+    client.declare(declared);
+    if (declared.roots !== undefined) client.listRoots = listRoots;
+  };
+  server.onclose = () => {
+    unsubscribe();
+    if (client.listRoots === listRoots) client.listRoots = undefined;
+  };
+  server.setNotificationHandler("notifications/roots/list_changed", () => {
+    for (const upstream of gateway.upstreams) void upstream.rootsChanged();
+  });
+}

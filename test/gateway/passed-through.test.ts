@@ -1,0 +1,213 @@
+import {
+  inputRequired,
+  inputResponse,
+  McpServer,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { startGateway } from "../support/gateway.ts";
+
+const EMPTY = z.object({});
+const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
+const capabilities = { sampling: {}, roots: {} };
+
+/** A server that asks its client for what it answers. */
+function curious(): McpServer {
+  const server = new McpServer(
+    { name: "curious", version: "1" },
+    { capabilities: { logging: {} } },
+  );
+  const asking =
+    (question: Parameters<typeof inputRequired>[0]["inputRequests"]) =>
+    (_input: object, { mcpReq }: ServerContext) => {
+      const answer = inputResponse(mcpReq.inputResponses, "question");
+      if (answer.kind === "missing") return inputRequired({ inputRequests: question ?? {} });
+      return said(JSON.stringify(answer));
+    };
+  const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hello?" } }];
+  const model = inputRequired.createMessage({ messages, maxTokens: 10 });
+  const roots = inputRequired.listRoots();
+  server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
+  server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
+  server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
+    await mcpReq.log("debug", "a detail");
+    await mcpReq.log("warning", "a warning", "talker");
+    return said("done");
+  });
+  return server;
+}
+
+const textOf = ({ content }: { readonly content?: unknown }) => JSON.stringify(content);
+
+describe.each(["modern", "legacy"] as const)("for a client of the %s era, the gateway", (era) => {
+  const behind = [{ name: "curious", make: curious }];
+
+  it("passes a question to the client's model on, and the answer back", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    const asked: unknown[] = [];
+    client.setRequestHandler("sampling/createMessage", ({ params }) => {
+      asked.push(params.messages);
+      return { model: "m", role: "assistant", content: { type: "text", text: "It is I." } };
+    });
+    expect(textOf(await call("ask_model"))).toContain("It is I.");
+    expect(JSON.stringify(asked)).toContain("Hello?");
+  });
+
+  it("passes the client's roots on", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+    expect(textOf(await call("ask_roots"))).toContain("file:///work");
+  });
+
+  it("fails the call of a client that cannot be asked, and no other", async () => {
+    const { call } = await startGateway(behind, { era });
+    expect((await call("ask_model")).isError).toBe(true);
+    expect(textOf(await call("talk"))).toContain("done");
+  });
+
+  it("says what was counted", async () => {
+    const { client, call } = await startGateway(behind, { era });
+    await call("talk");
+    const { contents } = await client.readResource({ uri: "byref://stats" });
+    const [stats] = contents;
+    expect(JSON.parse(stats !== undefined && "text" in stats ? stats.text : "")).toMatchObject({
+      calls: 1,
+      kept: 1,
+    });
+  });
+});
+
+describe("lines of a server's log", () => {
+  it("reach the client whose call runs, from the level on that it has set", async () => {
+    const { client, call } = await startGateway([{ name: "curious", make: curious }]);
+    const lines: unknown[] = [];
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      lines.push(params);
+    });
+    await call("talk");
+    await client.setLoggingLevel("warning");
+    await call("talk");
+    await vi.waitFor(() => {
+      expect(lines).toEqual([
+        { level: "debug", data: "a detail" },
+        { level: "warning", data: "a warning", logger: "talker" },
+        { level: "warning", data: "a warning", logger: "talker" },
+      ]);
+    });
+  });
+
+  it("reach a client without sessions that asks for them with the call", async () => {
+    const behind = [{ name: "curious", make: curious }];
+    const { client } = await startGateway(behind, { era: "modern" });
+    const lines: unknown[] = [];
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      lines.push(params.data);
+    });
+    const _meta = { "io.modelcontextprotocol/logLevel": "warning" };
+    await client.callTool({ name: "talk", arguments: {}, _meta });
+    await client.callTool({ name: "talk", arguments: {} });
+    expect(lines).toEqual(["a warning"]);
+  });
+});
+
+/** A server with one resource and one prompt, that can change. */
+function changing() {
+  const open: Server[] = [];
+  const make = () => {
+    const server = new McpServer(
+      { name: "changing", version: "1" },
+      {
+        capabilities: {
+          resources: { subscribe: true, listChanged: true },
+          prompts: { listChanged: true },
+        },
+      },
+    );
+    server.registerResource("page", "test://page", {}, (uri) => ({
+      contents: [{ uri: uri.href, text: "a page" }],
+    }));
+    server.registerPrompt("greet", { argsSchema: z.object({}) }, () => ({
+      messages: [{ role: "user", content: { type: "text", text: "Greet." } }],
+    }));
+    const watched: string[] = [];
+    server.server.setRequestHandler("resources/subscribe", ({ params }) => {
+      watched.push(params.uri);
+      return {};
+    });
+    server.server.setRequestHandler("resources/unsubscribe", () => ({}));
+    open.push(server.server);
+    return server;
+  };
+  return { open, make };
+}
+
+describe("changes at a server", () => {
+  it("reach a client that has subscribed to the resource, and it alone", async () => {
+    const { open, make } = changing();
+    const { client } = await startGateway([{ name: "changing", make }]);
+    const updated: string[] = [];
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+      updated.push(params.uri);
+    });
+    await client.listResources();
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await client.subscribeResource({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://other" });
+    await client.unsubscribeResource({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await expect(client.subscribeResource({ uri: "test://nothing" })).rejects.toThrow(
+      "There is no",
+    );
+    expect(updated).toEqual(["test://page"]);
+  });
+
+  it("of its lists reach all clients", async () => {
+    const { open, make } = changing();
+    const { client } = await startGateway([{ name: "changing", make }]);
+    const changed: string[] = [];
+    for (const list of ["prompts", "resources"] as const) {
+      client.setNotificationHandler(`notifications/${list}/list_changed`, () => {
+        changed.push(list);
+      });
+    }
+    await client.listPrompts();
+    await open[0]?.sendPromptListChanged();
+    await open[0]?.sendResourceListChanged();
+    await vi.waitFor(() => expect(changed).toEqual(["prompts", "resources"]));
+  });
+});
+
+describe("prompts of several servers", () => {
+  it("keep their names when a server is down, and are not listed for each use", async () => {
+    let listed = 0;
+    let isDown = false;
+    const first = () => {
+      if (isDown) throw new Error("It is down.");
+      return changing().make();
+    };
+    const second = () => {
+      const made = changing().make();
+      made.server.setRequestHandler("prompts/list", () => {
+        listed++;
+        return { prompts: [{ name: "greet" }] };
+      });
+      return made;
+    };
+    const { client, gateway } = await startGateway([
+      { name: "first", make: first },
+      { name: "second", make: second },
+    ]);
+    const names = async () => (await client.listPrompts()).prompts.map(({ name }) => name);
+    expect(await names()).toEqual(["greet", "second__greet"]);
+    isDown = true;
+    await gateway.upstreams[0]?.disconnect();
+    expect(await names()).toEqual(["second__greet"]);
+    expect(JSON.stringify(await client.getPrompt({ name: "second__greet" }))).toContain("Greet.");
+    expect(listed).toBe(2);
+    await expect(client.getPrompt({ name: "greet" })).rejects.toThrow("There is no prompt greet");
+    expect(listed).toBe(3);
+  });
+});
