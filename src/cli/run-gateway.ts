@@ -16,8 +16,11 @@ import { publish } from "../gateway/client-events.ts";
 import { gatewayServer } from "../gateway/gateway-server.ts";
 import { WaitingCalls } from "../gateway/running-call.ts";
 import * as limits from "../gateway/gateway-limits.ts";
+import { secretsOf } from "../gateway/secrets-of-address.ts";
+import { redact } from "../tool/mcp/secrets.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
+import { readLines } from "./read-lines.ts";
 import {
   openJournal,
   openStatistics,
@@ -120,20 +123,26 @@ async function overHttp(
   };
 }
 
-function transportTo({ address }: ServerConfiguration) {
+function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
     return new StreamableHTTPClientTransport(new URL(address.url), { requestInit });
   }
   const { command, args, env, cwd } = address;
-  return new StdioClientTransport({
+  const transport = new StdioClientTransport({
     command,
     args: [...args],
     // As clients start servers: what a program needs, and what the configuration gives.
     env: { ...getDefaultEnvironment(), ...env },
+    stderr: "pipe",
     maxBufferSize: limits.maxGatewayMessageBytes,
     ...(cwd !== undefined && { cwd }),
   });
+  const secrets = secretsOf(address);
+  if (transport.stderr !== null) {
+    readLines(transport.stderr, (line) => log(`${name}: ${redact(line, secrets)}`));
+  }
+  return transport;
 }
 
 /** Standard output is the protocol's. */

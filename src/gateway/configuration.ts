@@ -114,7 +114,7 @@ function problemOf(address: ServerAddress, missing: ReadonlySet<string>): string
   if (missing.size > 0) return `It needs the environment variable ${[...missing].join(", ")}.`;
   if ("command" in address) return undefined;
   if (address.url === "") return 'It has neither "command" nor "url".';
-  if (!URL.canParse(address.url)) return `${address.url} is not a URL.`;
+  if (!URL.canParse(address.url)) return 'Its "url" is not a URL.';
   const { protocol } = new URL(address.url);
   return protocol === "https:" || protocol === "http:"
     ? undefined

@@ -14,9 +14,11 @@ import type {
 } from "@modelcontextprotocol/client";
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
+import { redact } from "../tool/mcp/secrets.ts";
 import { version } from "../version.ts";
 import { type ClientOfCall, type ClientOfGateway, QUESTIONS } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
+import { secretsOf } from "./secrets-of-address.ts";
 
 /** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
@@ -57,6 +59,7 @@ export type Change =
 export class Upstream {
   readonly server: ServerConfiguration;
   readonly #options: UpstreamOptions;
+  readonly #redact: (text: string) => string;
   #client: Promise<Client> | undefined;
   #failures = 0;
   #retryAt = 0;
@@ -68,6 +71,8 @@ export class Upstream {
   constructor(server: ServerConfiguration, options: UpstreamOptions) {
     this.server = server;
     this.#options = options;
+    const secrets = secretsOf(server.address);
+    this.#redact = (text) => redact(text, secrets);
     this.#why = server.problem;
   }
 
@@ -89,13 +94,17 @@ export class Upstream {
     return (await this.#asked(listing)).tools;
   }
 
-  /** Returns the result as the server gave it. Rejects with `server_unavailable` or `tool_failed`. */
+  /**
+   * Returns the result as the server gave it; of a failure, without secrets of the configuration. Rejects with
+   * `server_unavailable` or `tool_failed`.
+   */
   async call({ tool, input, from }: UpstreamCall): Promise<CallToolResult> {
     this.#calling = [...this.#calling, from];
     const level = from.logLevel ?? this.#options.client.logLevel;
     const meta = level && { _meta: { [LOG_LEVEL_META_KEY]: level } };
     try {
-      return await this.ask("tools/call", { name: tool, arguments: input, ...meta }, from);
+      const result = await this.ask("tools/call", { name: tool, arguments: input, ...meta }, from);
+      return result.isError === true ? this.#withoutSecrets(result) : result;
     } finally {
       this.#calling = this.#calling.filter((one) => one !== from);
     }
@@ -171,8 +180,9 @@ export class Upstream {
       return Promise.reject(this.#unavailable(why.trim()));
     }
     const connecting = this.#connect().catch((error: unknown) => {
-      this.#failed(messageOf(error));
-      throw this.#unavailable(messageOf(error));
+      const why = this.#redact(messageOf(error));
+      this.#failed(why);
+      throw this.#unavailable(why);
     });
     this.#client = connecting;
     return connecting;
@@ -211,7 +221,7 @@ export class Upstream {
     if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
     if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
     client.setNotificationHandler("notifications/message", ({ params }) => {
-      this.#calling.at(-1)?.onLog?.(params);
+      this.#calling.at(-1)?.onLog?.(this.#withoutSecrets(params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
       this.#options.onChange({ kind: "resource", uri });
@@ -255,10 +265,18 @@ export class Upstream {
     try {
       return await answer;
     } catch (error) {
+      const message = this.#redact(messageOf(error));
       const isOver = this.#isClosed || this.#client === undefined;
-      if (isOver) throw this.#unavailable(this.#why ?? messageOf(error), SENT);
-      throw new ByrefError("tool_failed", `Server ${this.server.name}: ${messageOf(error)}`);
+      if (isOver) throw this.#unavailable(this.#why ?? message, SENT);
+      throw new ByrefError("tool_failed", `Server ${this.server.name}: ${message}`);
     }
+  }
+
+  #withoutSecrets<Value extends object>(value: Value): Value {
+    const texts = (_key: string, inner: unknown) =>
+      typeof inner === "string" ? this.#redact(inner) : inner;
+    // Only texts change.
+    return JSON.parse(JSON.stringify(value), texts) as Value;
   }
 
   #unavailable(why: string, sent: typeof SENT | undefined = undefined): ByrefError {

@@ -69,7 +69,7 @@ describe("the configuration of the gateway", () => {
 
   it.each([
     [{ url: "ftp://x/y" }, "ftp:"],
-    [{ url: "nonsense" }, "nonsense"],
+    [{ url: "nonsense" }, "not a URL"],
     [{}, "neither"],
   ])("says why %j cannot be used", (server, part) => {
     const [one] = readConfiguration(JSON.stringify({ mcpServers: { one: server } }));

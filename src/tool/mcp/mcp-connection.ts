@@ -14,12 +14,11 @@ import { ByrefError, messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";
+import { redact, secretsIn } from "./secrets.ts";
 import { widenSchema } from "../widen-schema.ts";
 
 const MAX_PAGES = 20;
 const MAX_ERROR_CHARS = 1_000;
-/** Shorter parts of headers are unlikely to be secrets, and redacting them would remove ordinary words. */
-const MIN_SECRET_CHARS = 6;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
@@ -118,11 +117,8 @@ export class McpConnection {
 
   /** Replaces the endpoint's secrets in a text. */
   redact(text: string): string {
-    let redacted = text;
-    for (const secret of secretsOf(this.#endpoint)) {
-      redacted = redacted.replaceAll(secret, "[secret]");
-    }
-    return redacted;
+    const { url, headers = {} } = this.#endpoint;
+    return redact(text, secretsIn([url, ...Object.values(headers)]));
   }
 
   async #call(
@@ -220,14 +216,4 @@ function callTool(
 /** True if the server refused the HTTP request before it reached the tool. */
 function isRefusal(error: unknown): boolean {
   return MCPClientError.isInstance(error) && (error.statusCode === 400 || error.statusCode === 404);
-}
-
-/** Header values, their words and the URL's parameters, any of which may be keys; the longest first. */
-function secretsOf({ url, headers = {} }: McpEndpoint): readonly string[] {
-  const { href, searchParams } = new URL(url);
-  const values = Object.values(headers);
-  const words = values.flatMap((value) => value.split(/[\s;,=]+/));
-  return [href, url, ...values, ...words, ...searchParams.values()]
-    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
-    .sort((a, b) => b.length - a.length);
 }

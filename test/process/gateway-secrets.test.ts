@@ -1,0 +1,76 @@
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { expect, it } from "vitest";
+import { gatewayCommand, textIn } from "../support/gateway-process.ts";
+import { startLoopback } from "../support/loopback.ts";
+
+const SECRETS = {
+  environment: 'sk-"environment"/7351',
+  password: "database-password-7352",
+  argument: "argument-7353",
+  header: "header-token-7354",
+  query: "query-key-7355",
+  path: "path-token-0123456789-7356",
+};
+
+it("no failure of a server shows a secret of the configuration, to the client or in the log", async () => {
+  const remote = await startLoopback((request, response) => {
+    response.writeHead(400);
+    response.end(`Refused ${request.url} with ${JSON.stringify(request.headers)}`);
+  });
+  const folder = mkdtempSync(join(tmpdir(), "gateway-secrets-"));
+  const leaking = new URL("../support/leaking-server.ts", import.meta.url).pathname;
+  const env = {
+    SECRET: SECRETS.environment,
+    DATABASE: `postgres://user:${SECRETS.password}@db.example/one`,
+  };
+  const program = (mode: string) => ({
+    command: process.execPath,
+    args: [leaking, mode, "--api-key", SECRETS.argument],
+    env,
+  });
+  const mcpServers = {
+    running: program("run"),
+    ending: program("start"),
+    remote: {
+      url: `${remote.url}/${SECRETS.path}/mcp?key=${SECRETS.query}`,
+      headers: { Authorization: `Bearer ${SECRETS.header}` },
+    },
+    broken: { url: `https//${SECRETS.query}` },
+  };
+  const { command, args } = gatewayCommand(folder, {});
+  writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
+  const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
+  let log = "";
+  transport.stderr?.on("data", (chunk) => {
+    log += String(chunk);
+  });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["fail", "throw"]));
+  const failed = await client.callTool({ name: "fail", arguments: {} });
+  const thrown = await client.callTool({ name: "throw", arguments: {} });
+  const unread: unknown = await client.readResource({ uri: "page://one" }).catch(String);
+  const status = await client.readResource({ uri: "byref://status" });
+  const ended = transport.stderr && once(transport.stderr, "end");
+  await client.close();
+  await ended;
+  await remote.down();
+
+  expect(textIn(failed)).toContain("Refused: [secret]");
+  expect(textIn(thrown)).toContain("Thrown: [secret]");
+  expect(unread).toContain("Unreadable: [secret]");
+  expect(JSON.stringify(status)).toContain("Refused /[secret]");
+  expect(log).toContain("ending: Error: Cannot connect with [secret]");
+  const shown = JSON.stringify([failed, thrown, unread, status, log]);
+  for (const secret of Object.values(SECRETS)) {
+    for (const form of [secret, encodeURIComponent(secret), JSON.stringify(secret).slice(1, -1)]) {
+      expect(shown).not.toContain(form);
+    }
+  }
+});
