@@ -7,6 +7,8 @@ import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
 
 const root = join(import.meta.dirname, "..");
 const built = join(root, "dist/web");
+/** The view of a variable for MCP clients: one file. */
+const builtApp = join(root, "dist/web-app");
 const HEADERS = "_headers";
 
 /** The sources of the page. */
@@ -16,16 +18,21 @@ const sources = ["src", "page", "package-lock.json"];
  * Throws Vite's output if the build fails. Replaces the page as a whole, because a server may be reading it.
  */
 export function buildPage(): void {
-  const made = newFolderFor(built);
+  buildWith("app.config.ts", builtApp);
+  buildWith("vite.config.ts", built);
+}
+
+function buildWith(config: string, folder: string): void {
+  const made = newFolderFor(folder);
   const vite = join(root, "node_modules/vite/bin/vite.js");
-  const parameters = ["build", `--outDir=${made}`, "--emptyOutDir"];
+  const parameters = ["build", `--config=${config}`, `--outDir=${made}`, "--emptyOutDir"];
   const { status, stdout, stderr } = spawnSync(process.execPath, [vite, ...parameters], {
     cwd: join(root, "page"),
     encoding: "utf8",
     // The caller may be a test, and a page built for tests is larger and slower.
     env: { ...process.env, NODE_ENV: "production" },
   });
-  if (status === 0) return replaceFolder(built, made);
+  if (status === 0) return replaceFolder(folder, made);
   rmSync(made, { recursive: true, force: true });
   throw new Error(`The page could not be built.\n${stdout}${stderr}`);
 }
@@ -40,7 +47,9 @@ export function copyPage(folder: string): void {
 export function ensurePage(): void {
   const index = join(built, "index.html");
   const builtMs = existsSync(index) ? statSync(index).mtimeMs : 0;
-  const isFresh = sources.every((name) => newestMs(join(root, name)) < builtMs);
+  const isFresh =
+    existsSync(join(builtApp, "variable.html")) &&
+    sources.every((name) => newestMs(join(root, name)) < builtMs);
   if (!isFresh) buildPage();
 }
 
@@ -83,11 +92,20 @@ export function pageFiles(folder = built): readonly PageFile[] {
     });
 }
 
-/** KiB that a browser loads, after gzip. */
+/** KiB that a browser loads of the page, after gzip. */
 export function pageKiB(): number {
-  const sizes = namesIn(built)
+  return kibIn(built);
+}
+
+/** KiB of the view of a variable, after gzip. */
+export function appKiB(): number {
+  return kibIn(builtApp);
+}
+
+function kibIn(folder: string): number {
+  const sizes = namesIn(folder)
     .filter((name) => name !== HEADERS)
-    .map((name) => gzipSync(readFileSync(join(built, name))).length);
+    .map((name) => gzipSync(readFileSync(join(folder, name))).length);
   return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 102.4) / 10;
 }
 

@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -18,6 +18,7 @@ import { WaitingCalls } from "../gateway/running-call.ts";
 import * as limits from "../gateway/gateway-limits.ts";
 import { secretsOf } from "../gateway/secrets-of-address.ts";
 import { redact } from "../tool/mcp/secrets.ts";
+import { VariableApp } from "../gateway/show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
 import { readLines } from "./read-lines.ts";
@@ -59,6 +60,7 @@ export async function runGateway({
     log,
     ...(allowWrite.length > 0 && { files: new AllowedFolders(allowWrite) }),
     ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
+    ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
   const make = (era: Era) => gatewayServer(gateway, serving, era);
@@ -76,6 +78,10 @@ export async function runGateway({
       : await overHttp(make, { gateway, port: http });
   for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void end());
 }
+
+/** The package's folder is above that of the module, which is another one before the build. */
+const PACKAGE = join(import.meta.dirname, "../..");
+const APP_FILE = join(PACKAGE, "dist/web-app/variable.html");
 
 type Era = McpRequestContext["era"];
 

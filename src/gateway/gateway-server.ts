@@ -47,6 +47,7 @@ import {
   servePrompts,
   templatesOfServers,
 } from "./passed-through.ts";
+import { isShowing, showsApps } from "./show-variable.ts";
 import {
   isVariableUri,
   readVariableUri,
@@ -92,8 +93,10 @@ export function gatewayServer(
     },
   );
   server.setRequestHandler("tools/list", async (_request, context) => {
-    gateway.client.declare(declaredBy(server, context));
-    return { tools: [...(await gateway.tools())] };
+    const declared = declaredBy(server, context);
+    gateway.client.declare(declared);
+    const tools = await gateway.tools();
+    return { tools: tools.filter((tool) => showsApps(declared) || !isShowing(tool)) };
   });
   server.setRequestHandler("tools/call", ({ params }, context) => {
     const declared = declaredBy(server, context);
@@ -215,8 +218,11 @@ function envelopeOf({ mcpReq }: ServerContext): Readonly<Record<string, unknown>
 }
 
 function serveResources(server: Server, gateway: Gateway): void {
-  server.setRequestHandler("resources/list", async () => ({
+  server.setRequestHandler("resources/list", async (_request, context) => ({
     resources: [
+      ...(gateway.app !== undefined && showsApps(declaredBy(server, context))
+        ? [gateway.app.resource]
+        : []),
       STATUS,
       STATS,
       ...variableResources(gateway.store),
@@ -230,6 +236,7 @@ function serveResources(server: Server, gateway: Gateway): void {
     ],
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
+    if (uri === gateway.app?.resource.uri) return gateway.app.read();
     if (uri === STATUS.uri) return jsonContents(STATUS, gateway.status);
     if (uri === STATS.uri) return jsonContents(STATS, gateway.counts);
     if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway.store));

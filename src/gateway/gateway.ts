@@ -5,7 +5,6 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { type Policy, requireTrusted } from "../tool/policy.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
-import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
@@ -23,6 +22,7 @@ import {
   type ToolOfServer,
 } from "./offered-tools.ts";
 import { OfferedPrompts } from "./offered-prompts.ts";
+import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts";
 import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
@@ -48,6 +48,8 @@ export interface GatewayOptions {
   readonly local?: LocalTools;
   /** Writes files for `save_variable`; without it, there is no such tool. */
   readonly files?: FileSaver;
+  /** The view of `show_variable`; without it, there is no such tool. */
+  readonly app?: VariableApp;
   /** Remembers calls that a crash cuts off. Default: they can run again. */
   readonly journal?: CallJournal;
   readonly statistics: Statistics;
@@ -134,6 +136,10 @@ export class Gateway {
   /** The servers and whether they answer. */
   get status(): readonly UpstreamStatus[] {
     return this.#upstreams.map(({ status }) => status);
+  }
+
+  get app(): VariableApp | undefined {
+    return this.#options.app;
   }
 
   /** The program that uses the gateway, as servers see it. */
@@ -252,12 +258,13 @@ export class Gateway {
     return offered;
   }
 
-  get #ownTools(): readonly RuntimeTool[] {
-    const { engine, files, onQuery } = this.#options;
+  get #ownTools(): readonly OwnTool[] {
+    const { app, engine, files, onQuery } = this.#options;
     return [
       ...variableTools().filter(({ name }) => OWN_TOOLS.has(name)),
       ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap, onQuery })]),
       ...(files === undefined ? [] : [saveVariable(files)]),
+      ...(app === undefined ? [] : [showVariable()]),
     ];
   }
 

@@ -1,12 +1,12 @@
 import { asSchema, dynamicTool, jsonSchema, type JSONSchema7 } from "ai";
 import type { Tool } from "@modelcontextprotocol/server";
-import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
 import type { WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
 import { textsFor } from "./json-text.ts";
 import { type JoinedRules, rulesFor } from "./rules.ts";
+import type { OwnTool } from "./show-variable.ts";
 import type { LastingNames } from "./unique-names.ts";
 import type { Upstream } from "./upstream.ts";
 
@@ -39,7 +39,7 @@ type CallServer = (
 export interface OfferingOptions {
   readonly wrap: WrapOptions;
   readonly local: ReadonlyMap<string, WrappedTool>;
-  readonly own: readonly RuntimeTool[];
+  readonly own: readonly OwnTool[];
   readonly names: LastingNames;
   readonly call: CallServer;
 }
@@ -100,7 +100,7 @@ async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedToo
 
 async function ownTool(
   name: string,
-  tool: RuntimeTool,
+  tool: OwnTool,
   { wrap }: OfferingOptions,
 ): Promise<OfferedTool> {
   const wrapped = await wrapRuntimeTool(tool, wrap);
@@ -108,7 +108,13 @@ async function ownTool(
   const readOnly = tool.effects === undefined && tool.writes === undefined;
   const annotations = { readOnlyHint: readOnly, openWorldHint: false };
   return {
-    definition: { name, description: tool.description, inputSchema, annotations },
+    definition: {
+      name,
+      description: tool.description,
+      inputSchema,
+      annotations,
+      ...(tool.meta && { _meta: tool.meta }),
+    },
     wrapped,
   };
 }

@@ -13,6 +13,7 @@ import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-se
 import { WaitingCalls } from "../../src/gateway/running-call.ts";
 import { MemoryStatistics } from "../../src/gateway/statistics.ts";
 import type { FileSaver } from "../../src/gateway/save-variable.ts";
+import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -28,6 +29,7 @@ interface Options {
   readonly store?: MemoryStore;
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
+  readonly app?: VariableApp;
   /** Default: an older version, which keeps a connection. */
   readonly era?: "modern" | "legacy";
   /** What the client can be asked, beside `onAsked`. */
@@ -40,7 +42,7 @@ interface Options {
 
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
-  const { store = new MemoryStore(), lists, files, onAsked } = options;
+  const { store = new MemoryStore(), lists, files, app, onAsked } = options;
   const log: string[] = [];
   const open = new Map<string, McpServer | Server>();
   const statistics = new MemoryStatistics();
@@ -51,6 +53,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     log: (line) => log.push(line),
     ...(lists && { lists }),
     ...(files && { files }),
+    ...(app && { app }),
     servers: behind.map(({ name, rules = {} }) => ({
       name,
       rules,

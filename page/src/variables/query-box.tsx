@@ -3,7 +3,7 @@ import { Segments } from "../segments.tsx";
 import type { Session } from "../session.ts";
 import { problemWords } from "./problem-words.ts";
 import { RecordTable } from "./record-table.tsx";
-import { columnsOf, type Row } from "./records.ts";
+import { heldRecords } from "./held-records.ts";
 import { useAttempt } from "./use-attempt.ts";
 import type { Records } from "./use-records.ts";
 import { figure } from "../words.ts";
@@ -75,21 +75,6 @@ export function QueryBox({ session, name, children }: QueryBoxProps) {
       {result === undefined ? children : <ResultView session={session} result={result} />}
     </>
   );
-}
-
-/** Records that are all here. */
-function heldRecords(values: readonly Row["value"][]): Records {
-  const rows = values.map((value, index) => ({ index, value }));
-  return {
-    count: rows.length,
-    bytes: 0,
-    columns: columnsOf(rows),
-    rows,
-    at: (index) => rows[index],
-    isWhole: true,
-    mayBeWhole: true,
-    need: () => undefined,
-  };
 }
 
 const FORMS = ["Table", "Chart"] as const;

@@ -1,0 +1,79 @@
+import type { ReadResourceResult } from "@modelcontextprotocol/client";
+import type { Json } from "../../../src/value/json.ts";
+
+/** What the model asked to show. */
+export interface Shown {
+  readonly name: string;
+  readonly path?: string;
+}
+
+export type ReadValue =
+  | { readonly kind: "json"; readonly value: Json; readonly isPart: boolean }
+  | { readonly kind: "text"; readonly text: string; readonly isPart: boolean }
+  | { readonly kind: "bytes"; readonly mediaType: string; readonly base64: string };
+
+type ReadResource = (uri: string) => Promise<ReadResourceResult>;
+
+/** Characters that are asked for at once. The gateway sends at most 1,048,576. */
+const PART_CHARS = 1_000_000;
+/** What a view holds of one value without harm. */
+const MAX_CHARS = 16_000_000;
+/** Elements that are shown of an array that is larger. */
+const MAX_ELEMENTS = 1_000;
+
+/** Undefined for an input that names no variable. */
+export function shownBy(input: Readonly<Record<string, unknown>> = {}): Shown | undefined {
+  const { name, path } = input;
+  if (typeof name !== "string") return undefined;
+  const bare = name.replace(/^\$/, "");
+  return typeof path === "string" ? { name: bare, path } : { name: bare };
+}
+
+/** Reads the value in parts; of one that is too large, the beginning. */
+export async function readVariable(read: ReadResource, shown: Shown): Promise<ReadValue> {
+  const whole = await readText(read, shown);
+  if ("base64" in whole) return { kind: "bytes", ...whole };
+  const { text, isJson, isPart } = whole;
+  if (!isJson) return { kind: "text", text, isPart };
+  if (!isPart) return { kind: "json", value: parsed(text), isPart };
+  const { name, path = "" } = shown;
+  const first = await readText(read, { name, path: `${path}[0:${MAX_ELEMENTS}]` });
+  if ("base64" in first || first.isPart) throw new Error(`$${name} is too large to be shown.`);
+  return { kind: "json", value: parsed(first.text), isPart };
+}
+
+interface ReadText {
+  readonly text: string;
+  readonly isJson: boolean;
+  readonly isPart: boolean;
+}
+
+interface ReadBytes {
+  readonly mediaType: string;
+  readonly base64: string;
+}
+
+async function readText(read: ReadResource, { name, path }: Shown): Promise<ReadText | ReadBytes> {
+  let text = "";
+  for (;;) {
+    const query = new URLSearchParams({
+      ...(path !== undefined && { path }),
+      offset: String(text.length),
+      limit: String(PART_CHARS),
+    });
+    const uri = `byref://variables/${encodeURIComponent(name)}?${query.toString()}`;
+    const [content] = (await read(uri)).contents;
+    if (content === undefined) throw new Error(`$${name} could not be read.`);
+    const { mimeType = "" } = content;
+    if ("blob" in content) return { mediaType: mimeType, base64: content.blob };
+    text += content.text;
+    const isJson = mimeType === "application/json";
+    if (content.text.length < PART_CHARS) return { text, isJson, isPart: false };
+    if (text.length >= MAX_CHARS) return { text, isJson, isPart: true };
+  }
+}
+
+/** The server serializes it. */
+function parsed(text: string): Json {
+  return JSON.parse(text) as Json;
+}

@@ -1,0 +1,152 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import type { FrameLocator } from "playwright-core";
+import { describe, expect } from "vitest";
+import { ensurePage } from "../../scripts/page.ts";
+import { VariableApp } from "../../src/gateway/show-variable.ts";
+import { bytesContent, type Content } from "../../src/store/bytes/content.ts";
+import type { Json } from "../../src/value/json.ts";
+import { startGateway } from "../support/gateway.ts";
+import { eventually, it as base } from "../support/page-test.ts";
+
+const HOST = "page/test/apps-host.ts";
+const VIEW = "dist/web-app/variable.html";
+const SUPPORTED = {
+  extensions: { "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] } },
+};
+
+let script: string | undefined;
+
+function built(): string {
+  ensurePage();
+  const options = ["--bundle", "--format=iife", "--log-level=error"];
+  return execFileSync("esbuild", [HOST, ...options], { encoding: "utf8", maxBuffer: 64_000_000 });
+}
+
+/** Asks the gateway to show a value, in a client that does. */
+const it = base.extend("shown", async ({ open, demo }) => {
+  script ??= built();
+  const document = `<!doctype html><title>Client</title><body><script>${script.replaceAll("</script", "<\\/script")}</script>`;
+  return async (
+    value: Json | Content,
+    { theme = "light", path = "" } = {},
+  ): Promise<{ frame: FrameLocator; answer: string; read: string[] }> => {
+    const app = new VariableApp(() => readFileSync(VIEW, "utf8"));
+    const { client, call, store } = await startGateway([], { app, capabilities: SUPPORTED });
+    await store.save({ name: "orders", value });
+    const page = await open(`${demo.url}/health`);
+    const read: string[] = [];
+    await page.route("**/mcp-client", (route) =>
+      route.fulfill({ contentType: "text/html; charset=utf-8", body: document }),
+    );
+    await page.exposeFunction("readResource", (uri: string) => {
+      read.push(uri);
+      return client.readResource({ uri });
+    });
+    await page.goto(`${demo.url}/mcp-client`);
+    const input = { name: "$orders", ...(path && { path }) };
+    const answer = JSON.stringify(await call("show_variable", input));
+    const { tools } = await client.listTools();
+    const { ui } = tools.find(({ name }) => name === "show_variable")?._meta ?? {};
+    const { resourceUri } = ui as { resourceUri: string };
+    const [view] = (await client.readResource({ uri: resourceUri })).contents;
+    const html = view !== undefined && "text" in view ? view.text : "";
+    const parameters = [html, input, theme].map((one) => JSON.stringify(one));
+    await page.evaluate(`window.showApp(${parameters.join(", ")})`);
+    return { frame: page.frameLocator("iframe"), answer, read };
+  };
+});
+
+const records = Array.from({ length: 1_000 }, (_, at) => ({
+  id: `ord_${at}`,
+  total: at * 3,
+  city: at % 2 === 0 ? "Oslo" : "Rome",
+}));
+
+describe("show_variable in a client that shows views", () => {
+  it("draws records as a table and a chart, and tells the model nothing of them", async ({
+    shown,
+  }) => {
+    const { frame, answer } = await shown(records);
+    await frame.getByText("ord_0", { exact: true }).waitFor();
+    expect(answer).not.toContain("ord_0");
+    expect(answer.length).toBeLessThan(200);
+    await frame.getByLabel("Filter rows").fill("ord_999");
+    await frame.getByText("ord_999", { exact: true }).waitFor();
+    await frame.getByText("Chart", { exact: true }).click();
+    await frame.locator("svg").first().waitFor();
+    await frame.getByText("Tree", { exact: true }).click();
+    await frame.getByText("$orders", { exact: true }).first().waitFor();
+  });
+
+  it("reads a long text in parts, through the client", async ({ shown }) => {
+    const text = "A line of a long text.\n".repeat(100_000);
+    const { frame, read } = await shown(text);
+    await eventually(async () => {
+      expect(await frame.locator("pre").textContent()).toHaveLength(text.length);
+    });
+    expect(read.length).toBe(3);
+  });
+
+  it("draws a part, in the client's colours", async ({ shown }) => {
+    const { frame } = await shown(
+      { found: records.slice(0, 5) },
+      { path: ".found", theme: "dark" },
+    );
+    await frame.getByText("ord_4", { exact: true }).waitFor();
+    expect(await frame.locator("html").getAttribute("data-theme")).toBe("dark");
+  });
+
+  it("shows an image", async ({ shown }) => {
+    const png = Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
+      "base64",
+    );
+    const { frame } = await shown(bytesContent(png, "image/png"));
+    const image = frame.getByAltText("$orders");
+    await eventually(async () => {
+      expect(await image.evaluate((node) => Reflect.get(node, "naturalWidth") as number)).toBe(1);
+    });
+  });
+
+  it("draws what looks like markup as text", async ({ shown }) => {
+    const markup = '<img src="https://evil.example/x"><script>parent.stolen = 1</script>';
+    const { frame } = await shown([{ text: markup }, { text: "x" }]);
+    await frame.getByText(markup, { exact: true }).first().waitFor();
+  });
+});
+
+describe("show_variable elsewhere", () => {
+  base("is not offered to a client that shows no views", async () => {
+    const app = new VariableApp(() => "");
+    const { client } = await startGateway([], { app });
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).not.toContain("show_variable");
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).not.toContain("ui://byref/variable");
+  });
+
+  base("is defined in few characters, with the gateway's other tools", async () => {
+    const app = new VariableApp(() => "");
+    const files = { save: () => Promise.reject(new Error("It is not called.")) };
+    const { client } = await startGateway([], { app, files, capabilities: SUPPORTED });
+    const { tools } = await client.listTools();
+    expect(tools).toHaveLength(6);
+    const shown = tools.map(({ name, description, inputSchema }) => [
+      name,
+      description,
+      inputSchema,
+    ]);
+    expect(JSON.stringify(shown).length).toBeLessThan(3_000);
+  });
+
+  base("neither shows nor reads a sealed value", async () => {
+    const app = new VariableApp(() => "");
+    const { client, call, store } = await startGateway([], { app, capabilities: SUPPORTED });
+    await store.save({ name: "key", value: "tok_123", visibility: "sealed" });
+    const answer = await call("show_variable", { name: "key" });
+    expect(answer.isError).toBe(true);
+    const read = await client.readResource({ uri: "byref://variables/key" }).catch(String);
+    expect(JSON.stringify([answer, read])).not.toContain("tok_123");
+  });
+});
