@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import {
   createMcpHandler,
@@ -64,7 +64,11 @@ export async function runGateway({
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
   const make = (era: Era) => gatewayServer(gateway, serving, era);
+  let isEnding = false;
   const end = async () => {
+    // A client that ends closes the input and sends a signal.
+    if (isEnding) return;
+    isEnding = true;
     // Calls that still run stay in the journal.
     journal?.close();
     await gateway.close();
@@ -132,7 +136,8 @@ async function overHttp(
 function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
-    return new StreamableHTTPClientTransport(new URL(address.url), { requestInit });
+    const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
+    return new Transport(new URL(address.url), { requestInit });
   }
   const { command, args, env, cwd } = address;
   const transport = new StdioClientTransport({

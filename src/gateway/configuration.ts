@@ -26,6 +26,7 @@ const serverSchema = z.looseObject({
   env: z.record(z.string(), z.string()).optional(),
   cwd: z.string().optional(),
   url: z.string().optional(),
+  type: z.string().optional(),
   headers: z.record(z.string(), z.string()).optional(),
   disabled: z.boolean().optional(),
   byref: byrefSchema.optional(),
@@ -49,7 +50,12 @@ export type ServerAddress =
       readonly env: Readonly<Record<string, string>>;
       readonly cwd?: string;
     }
-  | { readonly url: string; readonly headers: Readonly<Record<string, string>> };
+  | {
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The transport of 2024-11-05. Default: streamable HTTP. */
+      readonly isSse?: true;
+    };
 
 /** A server of a configuration. */
 export interface ServerConfiguration {
@@ -89,7 +95,7 @@ export function readConfiguration(
 
 function serverFrom(
   name: string,
-  { command, args = [], env = {}, cwd, url, headers = {}, byref: rules = {} }: Entry,
+  { command, args = [], env = {}, cwd, url, type, headers = {}, byref: rules = {} }: Entry,
   environment: Environment,
 ): ServerConfiguration {
   const missing = new Set<string>();
@@ -98,7 +104,11 @@ function serverFrom(
     Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, filled(value)]));
   const address: ServerAddress =
     command === undefined
-      ? { url: filled(url ?? ""), headers: filledAll(headers) }
+      ? {
+          url: filled(url ?? ""),
+          headers: filledAll(headers),
+          ...(type === "sse" && { isSse: true as const }),
+        }
       : {
           command: filled(command),
           args: args.map(filled),

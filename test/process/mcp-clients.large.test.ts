@@ -1,0 +1,125 @@
+import { execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { cpSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { promisify } from "node:util";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { ensurePage } from "../../scripts/page.ts";
+import { EVERYTHING, gatewayCommand, textIn } from "../support/gateway-process.ts";
+import { temporaryFolder } from "../support/server.ts";
+
+const run = promisify(execFile);
+
+/** Clients of other people, from npm, in front of `byref mcp`. */
+describe("byref mcp, for clients with packages of their own", () => {
+  const folder = temporaryFolder();
+  const clients = join(folder, "clients");
+
+  beforeAll(() => {
+    ensurePage();
+    cpSync(join(import.meta.dirname, "mcp-clients"), clients, { recursive: true });
+    // With the environment of this process: it may name a registry.
+    execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: clients, stdio: "pipe" });
+  }, 180_000);
+
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** How a client starts the gateway, with variables of its own. */
+  function started(name: string, config?: string): string[] {
+    const place = join(folder, name);
+    mkdirSync(place);
+    const { command, args } = gatewayCommand(place, { everything: EVERYTHING });
+    return [command, ...args, ...(config === undefined ? [] : ["--config", config])];
+  }
+
+  it("@mastra/mcp passes a result on by reference", async () => {
+    const program = join(clients, "mastra.mjs");
+    const { stdout } = await run(process.execPath, [program, ...started("mastra")]);
+    const { names, first, second, part } = JSON.parse(stdout.trim().split("\n").at(-1) ?? "") as {
+      names: string[];
+      first: unknown;
+      second: unknown;
+      part: unknown;
+    };
+    expect(names).toEqual(expect.arrayContaining(["byref_echo", "byref_list_variables"]));
+    const handles = JSON.stringify([first, second]);
+    expect(handles).toContain("echo_2");
+    expect(handles).not.toContain("mastra ".repeat(300));
+    expect(JSON.stringify(part)).toContain("Echo: Echo: mastra");
+  });
+
+  it("the Inspector's command line lists, calls and reads", async () => {
+    const inspector =
+      "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+    const [command, ...args] = started("inspector");
+    const config = join(folder, "inspector.json");
+    writeFileSync(config, JSON.stringify({ mcpServers: { byref: { command, args } } }));
+    const env = { ...process.env, HOME: folder, MCP_INSPECTOR_SECRET_STORE: "memory" };
+    const inspect = async (...parameters: string[]): Promise<string> => {
+      const target = ["--cli", "--config", config, "--server", "byref"];
+      const program = [join(clients, inspector), ...target, ...parameters];
+      const { stdout, stderr } = await run(process.execPath, program, { env });
+      expect(stderr).not.toContain("Error");
+      return stdout;
+    };
+    const call = async (message: string) => {
+      const parameters = ["--tool-name", "echo", "--tool-arg", `message=${message}`];
+      return JSON.parse(await inspect("--method", "tools/call", ...parameters)) as object;
+    };
+    expect(await call("one")).toMatchObject({
+      content: [{ type: "text", text: "Echo: one" }],
+      _meta: { "byref/variable": { name: "echo_one" } },
+    });
+    // Another process, with the variable of the one before.
+    expect(await call("$echo_one!")).toMatchObject({ content: [{ text: "Echo: Echo: one!" }] });
+    const read = await inspect("--method", "resources/read", "--uri", "byref://variables/echo_one");
+    expect(JSON.parse(read)).toMatchObject({ contents: [{ text: "Echo: one" }] });
+    const apps = await inspect("--method", "tools/list", "--advertise-apps", "--app-info");
+    const shown = apps.split("\n").find((line) => line.includes("show_variable")) ?? "";
+    expect(JSON.parse(shown)).toMatchObject({
+      hasApp: true,
+      resourceUri: "ui://byref/variable",
+      resourceMimeType: "text/html;profile=mcp-app",
+    });
+  });
+
+  it("is in front of a server of the older SSE transport", async () => {
+    const [program = "", ...parameters] = EVERYTHING;
+    const port = await freePort();
+    const env = { ...process.env, PORT: String(port) };
+    const server = spawn(program, [...parameters, "sse"], {
+      env,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+    try {
+      for await (const line of createInterface({ input: server.stderr })) {
+        if (line.includes(String(port))) break;
+      }
+      server.stderr.resume();
+      const config = join(folder, "sse.json");
+      const url = `http://127.0.0.1:${port}/sse`;
+      writeFileSync(config, JSON.stringify({ mcpServers: { old: { type: "sse", url } } }));
+      const [command = "", ...args] = started("sse", config);
+      const client = new Client({ name: "test", version: "1" });
+      await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+      const echoed = await client.callTool({ name: "echo", arguments: { message: "old" } });
+      expect(textIn(echoed)).toBe("Echo: old");
+      await client.close();
+    } finally {
+      server.kill("SIGKILL");
+    }
+  });
+});
+
+async function freePort(): Promise<number> {
+  const taken = createServer().listen(0, "127.0.0.1");
+  await once(taken, "listening");
+  const { port } = taken.address() as AddressInfo;
+  taken.close();
+  await once(taken, "close");
+  return port;
+}
