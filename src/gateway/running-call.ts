@@ -27,6 +27,7 @@ export class RunningCall {
   readonly #controller = new AbortController();
   readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
   #asked = new Later<Question>();
+  #asking: Promise<unknown> = Promise.resolve();
   #question: PendingQuestion | undefined;
   #round: Round | undefined;
 
@@ -71,7 +72,14 @@ export class RunningCall {
     this.reply(() => undefined);
   }
 
+  /** A server may ask several things at once; the client is asked one after the other. */
   #ask(request: InputRequest): Promise<InputResponse> {
+    const answer = this.#asking.then(() => this.#askNext(request));
+    this.#asking = answer.catch(() => undefined);
+    return answer;
+  }
+
+  #askNext(request: InputRequest): Promise<InputResponse> {
     if (this.#round?.answers(request.method) === false) return noAnswer(request);
     const answer = new Later<InputResponse>();
     this.#question = { request, answer };

@@ -31,6 +31,14 @@ function curious(): McpServer {
   const roots = inputRequired.listRoots();
   server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
   server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
+  const each = { inputSchema: EMPTY };
+  server.registerTool("ask_both", each, (_input, { mcpReq: { inputResponses } }) => {
+    const answers = ["model", "roots"].map((key) => inputResponse(inputResponses, key));
+    if (answers.some(({ kind }) => kind === "missing")) {
+      return inputRequired({ inputRequests: { model, roots } });
+    }
+    return said(JSON.stringify(answers));
+  });
   server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
     await mcpReq.log("debug", "a detail");
     await mcpReq.log("warning", "a warning", "talker");
@@ -59,6 +67,19 @@ describe.each(["modern", "legacy"] as const)("for a client of the %s era, the ga
     const { client, call } = await startGateway(behind, { era, capabilities });
     client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
     expect(textOf(await call("ask_roots"))).toContain("file:///work");
+  });
+
+  it("passes several questions of one call on", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+    client.setRequestHandler("sampling/createMessage", () => ({
+      model: "m",
+      role: "assistant",
+      content: { type: "text", text: "It is I." },
+    }));
+    const answer = textOf(await call("ask_both"));
+    expect(answer).toContain("It is I.");
+    expect(answer).toContain("file:///work");
   });
 
   it("fails the call of a client that cannot be asked, and no other", async () => {
