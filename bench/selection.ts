@@ -12,6 +12,7 @@ const FULL = [
   "memory",
   "growth",
   "queries",
+  "gateway",
   "profile",
   "proofs",
   "dollars",

@@ -133,6 +133,9 @@ async function overHttp(
   };
 }
 
+/** The library starts a program of its own class twice: a first time only to ask for its version. */
+class ProgramTransport extends StdioClientTransport {}
+
 function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
@@ -140,7 +143,7 @@ function transportTo({ name, address }: ServerConfiguration) {
     return new Transport(new URL(address.url), { requestInit });
   }
   const { command, args, env, cwd } = address;
-  const transport = new StdioClientTransport({
+  const transport = new ProgramTransport({
     command,
     args: [...args],
     // As clients start servers: what a program needs, and what the configuration gives.

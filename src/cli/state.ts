@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { homedir } from "node:os";
 import { join } from "node:path";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
 import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import { dataFolder } from "./data-folder.ts";
 import { digestOf } from "./digest.ts";
 import { JournalFile } from "./journal-file.ts";
 import { sharedStore } from "./shared-store.ts";
@@ -55,16 +55,4 @@ export function signingKey(folder: string): Uint8Array {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
   return readFileSync(file);
-}
-
-function dataFolder(): string {
-  const { LOCALAPPDATA, XDG_DATA_HOME } = process.env;
-  switch (process.platform) {
-    case "win32":
-      return join(LOCALAPPDATA ?? join(homedir(), "AppData", "Local"), "byref");
-    case "darwin":
-      return join(homedir(), "Library", "Application Support", "byref");
-    default:
-      return join(XDG_DATA_HOME ?? join(homedir(), ".local", "share"), "byref");
-  }
 }

@@ -1,4 +1,5 @@
-import { asSchema, dynamicTool, jsonSchema, type JSONSchema7 } from "ai";
+import { asSchema, dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7 } from "ai";
 import type { Tool } from "@modelcontextprotocol/server";
 import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";

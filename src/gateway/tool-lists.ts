@@ -55,6 +55,8 @@ export class ToolLists {
     const { name } = upstream.server;
     if (this.#asking.has(name)) return given;
     this.#asking.add(name);
+    // What is known is answered first; a program that starts meanwhile would delay it.
+    if (given.length > 0) await pause(limits.gatewayRenewMs);
     const began = Date.now();
     try {
       const tools = await upstream.tools();
@@ -70,6 +72,12 @@ export class ToolLists {
       this.#asking.delete(name);
     }
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((done) => {
+    setTimeout(done, ms);
+  });
 }
 
 /** The environment and headers may hold keys, and do not decide which tools there are. */

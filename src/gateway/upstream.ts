@@ -1,4 +1,4 @@
-import { Client, LOG_LEVEL_META_KEY } from "@modelcontextprotocol/client";
+import { Client, LOG_LEVEL_META_KEY, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
 import type {
   CallToolResult,
   ClientCapabilities,
@@ -189,7 +189,6 @@ export class Upstream {
   }
 
   async #connect(): Promise<Client> {
-    const transport = this.#options.open(this.server);
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
@@ -208,12 +207,26 @@ export class Upstream {
       },
     );
     this.#listen(client, capabilities);
-    await client.connect(transport, { timeout: limits.gatewayConnectMs });
+    await this.#open(client);
     client.onclose = () => this.#closed(client);
     this.#failures = 0;
     this.#why = undefined;
     await this.#setLogLevel(client);
     return client;
+  }
+
+  /** An old program may end when it is first asked for its version; then it is started again without that. */
+  async #open(client: Client): Promise<void> {
+    const timing = { timeout: limits.gatewayConnectMs };
+    try {
+      await client.connect(this.#options.open(this.server), timing);
+    } catch (error) {
+      const isUndecided =
+        error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
+      if (!isUndecided || "url" in this.server.address) throw error;
+      const prior = { kind: "legacy" } as const;
+      await client.connect(this.#options.open(this.server), { ...timing, prior });
+    }
   }
 
   #listen(client: Client, { elicitation, sampling, roots }: ClientCapabilities): void {
