@@ -104,8 +104,8 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(textIn(outside)).toContain(saved);
   });
 
-  it("passes values of 1 to 500 KB in Base64, all of them identical", async () => {
-    const sizes = [1, 2, 3, 5, 8, 13, 34, 89, 233, 500];
+  it("passes 50 values of 1 to 500 KB in Base64, all of them identical", async () => {
+    const sizes = Array.from({ length: 50 }, (_, index) => 1 + Math.round((index * 499) / 49));
     for (const size of sizes) {
       const text = randomBytes(size * 768).toString("base64");
       writeFileSync(join(files, "in.b64"), text);
