@@ -25,6 +25,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
   "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
+  "claude mcp add byref -- npx -y byref mcp --config ~/.byref/servers.json": {
+    because: "it needs Claude Code",
+  },
   "npx wrangler login": { because: "it opens a browser on an account" },
   "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
   "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },

@@ -151,6 +151,7 @@ describe("the client", () => {
       expect(await client.health()).toMatchObject({ ok: true });
       expect(await client.agents()).toEqual({
         agents: [{ name: "test", description: "For tests." }],
+        model: { provider: "scripted", id: "scripted" },
       });
       expect(await client.prompt("test")).toMatchObject({ agent: "test", messages: [{}] });
       expect(await failureOf(client.prompt("a/b"))).toMatchObject({ code: "unknown_agent" });

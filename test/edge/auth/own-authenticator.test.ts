@@ -5,12 +5,13 @@ import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
+import { scriptedModel } from "../../support/scripted-model.ts";
 
 /** A Worker of an application with an authenticator of its own. */
 function workerWith(authenticator: unknown, bindings: object = {}) {
   const { worker } = createRuntime({
     agents: [weather],
-    model: () => Promise.reject() as never,
+    model: scriptedModel([]),
     // An authenticator may return what its type forbids.
     authenticator: authenticator as Authenticator,
   });
