@@ -43,6 +43,12 @@ export function copyPage(folder: string): void {
   copyFolder(built, folder);
 }
 
+/** The same for the view of a variable. */
+export function copyApp(folder: string): void {
+  ensurePage();
+  copyFolder(builtApp, folder);
+}
+
 /** Builds the page if there is none, or if its sources are newer. */
 export function ensurePage(): void {
   const index = join(built, "index.html");

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { messageOf } from "../errors.ts";
+import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
 import type { Counts } from "../gateway/statistics.ts";
 import { version } from "../version.ts";
 import { runGateway } from "./run-gateway.ts";
@@ -9,6 +11,7 @@ import { findConfiguration, unwrapFile, wrapFile, type WrapReport } from "./wrap
 const HELP = `byref ${version}
 
   byref mcp --config FILE      an MCP server on standard input and output, in front of the servers of FILE
+  byref mcp -- COMMAND …       the same, in front of the server that this command starts
   byref mcp wrap [FILE]        puts the gateway in front of the servers in a client's configuration
   byref mcp unwrap [FILE]      restores the configuration
   byref mcp stats              what the gateway has saved
@@ -46,7 +49,8 @@ export async function runCommand(): Promise<void> {
 }
 
 async function run(): Promise<void> {
-  const { values, positionals } = parseArgs({ options, allowPositionals: true });
+  const { args, command } = argumentsIn(process.argv.slice(2));
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;
   const { config, state, workspace, "allow-write": allowWrite = [] } = values;
   const { "dry-run": dryRun = false } = values;
@@ -55,10 +59,13 @@ async function run(): Promise<void> {
   if (program !== "mcp") throw new Error(`There is no command ${program}.\n\n${HELP}`);
   switch (action) {
     case "serve":
-      if (config === undefined) {
-        throw new Error("byref mcp needs --config FILE: the configuration of an MCP client.");
-      }
-      return runGateway({ config, state, workspace, allowWrite, http: portIn(values.http) });
+      return runGateway({
+        servers: serversOf({ config, command }),
+        state,
+        workspace,
+        allowWrite,
+        http: portIn(values.http),
+      });
     case "wrap":
       return report(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
     case "unwrap":
@@ -70,6 +77,33 @@ async function run(): Promise<void> {
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
   }
+}
+
+/** What follows `--` is a server's command, with options of its own. */
+function argumentsIn(all: readonly string[]) {
+  const end = all.indexOf("--");
+  if (end < 0) return { args: [...all], command: [] };
+  return { args: all.slice(0, end), command: all.slice(end + 1) };
+}
+
+interface Servers {
+  readonly config: string | undefined;
+  readonly command: readonly string[];
+}
+
+function serversOf({
+  config,
+  command: [program, ...args],
+}: Servers): readonly ServerConfiguration[] {
+  if (config === undefined && program !== undefined) {
+    return [{ name: "server", address: { command: program, args, env: {} }, rules: {} }];
+  }
+  if (config !== undefined && program === undefined) {
+    return readConfiguration(readFileSync(config, "utf8"), process.env);
+  }
+  throw new Error(
+    "byref mcp needs either --config FILE, the configuration of an MCP client, or -- and the command of a server.",
+  );
 }
 
 function portIn(text: string | undefined): number | undefined {

@@ -10,7 +10,7 @@ import {
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
 import { nodeQueryEngine } from "../agent/node-query-engine.ts";
-import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
+import type { ServerConfiguration } from "../gateway/configuration.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { publish } from "../gateway/client-events.ts";
 import { gatewayServer } from "../gateway/gateway-server.ts";
@@ -32,7 +32,7 @@ import {
 } from "./state.ts";
 
 export interface GatewayCommand extends StatePlace {
-  readonly config: string;
+  readonly servers: readonly ServerConfiguration[];
   /** Folders that `save_variable` may write to; without any, there is no such tool. */
   readonly allowWrite?: readonly string[];
   /** Serves HTTP on this port of the loopback address; 0 is any free one. Default: standard input and output. */
@@ -41,12 +41,11 @@ export interface GatewayCommand extends StatePlace {
 
 /** Serves the gateway until the client or a signal ends it. */
 export async function runGateway({
-  config,
+  servers,
   allowWrite = [],
   http,
   ...place
 }: GatewayCommand): Promise<void> {
-  const servers = readConfiguration(readFileSync(config, "utf8"), process.env);
   const folder = stateFolder(place);
   const store = openStore(folder, log);
   const journal = openJournal(folder);

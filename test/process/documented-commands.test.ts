@@ -25,6 +25,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
   "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
+  "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
+    because: "it needs Claude Code",
+  },
   "claude mcp add byref -- npx -y byref mcp --config ~/.byref/servers.json": {
     because: "it needs Claude Code",
   },

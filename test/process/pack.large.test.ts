@@ -1,8 +1,11 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
+import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
 import { temporaryFolder } from "../support/server.ts";
 
@@ -49,6 +52,42 @@ describe("the package that npm makes of it", () => {
     worker = await startWorker(state, bundleWorker(state, { config }));
     const said = run(app, "node", "built/ask.js", worker.url);
     expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
+  });
+
+  it("is a gateway in front of a server, by one command and with an empty home", async () => {
+    const home = join(folder, "home");
+    const files = join(folder, "files");
+    for (const made of [home, files]) mkdirSync(made);
+    writeFileSync(join(files, "large.txt"), "A line.\n".repeat(100_000));
+    const program = join(app, "node_modules/byref/dist/cli/main.js");
+    const client = new Client(
+      { name: "packed", version: "1" },
+      {
+        capabilities: {
+          extensions: {
+            "io.modelcontextprotocol/ui": { mimeTypes: ["text/html;profile=mcp-app"] },
+          },
+        },
+      },
+    );
+    await client.connect(
+      new StdioClientTransport({
+        command: process.execPath,
+        args: [program, "mcp", "--", ...FILESYSTEM, files],
+        env: { HOME: home, PATH: process.env.PATH ?? "" },
+        stderr: "ignore",
+      }),
+    );
+    const call = (name: string, input: Record<string, unknown>) =>
+      client.callTool({ name, arguments: input });
+    const read = await call("read_text_file", { path: join(files, "large.txt") });
+    const content = `$${nameIn(read)}.content`;
+    await call("write_file", { path: join(files, "copy.txt"), content });
+    const [large, copy] = ["large.txt", "copy.txt"].map((name) => readFileSync(join(files, name)));
+    expect(copy).toEqual(large);
+    const { contents } = await client.readResource({ uri: "ui://byref/variable" });
+    expect(JSON.stringify(contents).length).toBeGreaterThan(100_000);
+    await client.close();
   });
 
   it.each([

@@ -9,6 +9,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
+import { copyApp, copyPage } from "../../scripts/page.ts";
 
 const root = join(import.meta.dirname, "../..");
 const modules = join(root, "node_modules");
@@ -188,6 +189,8 @@ function packInto(folder: string): string {
   }
   symlinkSync(modules, join(copy, "node_modules"));
   run(copy, "node", "scripts/build.ts");
+  copyPage(join(copy, "dist/web"));
+  copyApp(join(copy, "dist/web-app"));
   run(copy, "npm", "pack", "--offline", `--pack-destination=${folder}`);
   rmSync(copy, { recursive: true });
   const tarball = readdirSync(folder).find((name) => name.endsWith(".tgz"));
