@@ -278,7 +278,7 @@ export class Gateway {
     const sent = upstream.call({ tool: tool.name, input, from: running.call });
     const received = await sent.catch((error: unknown) => {
       if (!wasSent(error) || !runsOnce(tool)) throw error;
-      throw unknownOutcome(tool.name, `Server ${upstream.server.name} ended`);
+      throw unknownOutcome(tool.name, `Server ${upstream.server.name} gave no answer`);
     });
     running.received = received;
     if (received.isError === true) throw new ByrefError("tool_failed", textOfFailure(received));

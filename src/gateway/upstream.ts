@@ -18,6 +18,7 @@ import { redact } from "../tool/mcp/secrets.ts";
 import { version } from "../version.ts";
 import { type ClientOfCall, type ClientOfGateway, QUESTIONS } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
+import { isGivenUp, isLostSession, isUnreachable, mayHaveRun } from "./connection-loss.ts";
 import { secretsOf } from "./secrets-of-address.ts";
 
 /** Opens the transport to a server; each call a new one. */
@@ -88,10 +89,10 @@ export class Upstream {
 
   /** The tools in the server's order. Rejects with `server_unavailable`. */
   async tools(): Promise<readonly Tool[]> {
-    const client = await this.#connected();
-    if (client.getServerCapabilities()?.tools === undefined) return [];
-    const listing = client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" });
-    return (await this.#asked(listing)).tools;
+    return this.#asked(async (client) => {
+      if (client.getServerCapabilities()?.tools === undefined) return [];
+      return (await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" })).tools;
+    });
   }
 
   /**
@@ -116,10 +117,10 @@ export class Upstream {
     params: Record<string, unknown>,
     { signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">,
   ): Promise<ResultTypeMap[Method]> {
-    const client = await this.#connected();
     const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
     const onprogress = onProgress && { onprogress: onProgress };
-    return this.#asked(client.request({ method, params }, { signal, ...timing, ...onprogress }));
+    const options = { signal, ...timing, ...onprogress };
+    return this.#asked((client) => client.request({ method, params }, options));
   }
 
   /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
@@ -136,22 +137,24 @@ export class Upstream {
 
   /** None if the server has none. Rejects with `server_unavailable`, as the next two do. */
   async prompts(): Promise<readonly Prompt[]> {
-    const client = await this.#connected();
-    if (client.getServerCapabilities()?.prompts === undefined) return [];
-    return (await this.#asked(client.listPrompts({}, LIST_TIMING))).prompts;
+    return this.#asked(async (client) => {
+      if (client.getServerCapabilities()?.prompts === undefined) return [];
+      return (await client.listPrompts({}, LIST_TIMING)).prompts;
+    });
   }
 
   async resources(): Promise<readonly Resource[]> {
-    const client = await this.#connected();
-    if (client.getServerCapabilities()?.resources === undefined) return [];
-    return (await this.#asked(client.listResources({}, LIST_TIMING))).resources;
+    return this.#asked(async (client) => {
+      if (client.getServerCapabilities()?.resources === undefined) return [];
+      return (await client.listResources({}, LIST_TIMING)).resources;
+    });
   }
 
   async resourceTemplates(): Promise<readonly ResourceTemplateType[]> {
-    const client = await this.#connected();
-    if (client.getServerCapabilities()?.resources === undefined) return [];
-    const listing = client.listResourceTemplates({}, LIST_TIMING);
-    return (await this.#asked(listing)).resourceTemplates;
+    return this.#asked(async (client) => {
+      if (client.getServerCapabilities()?.resources === undefined) return [];
+      return (await client.listResourceTemplates({}, LIST_TIMING)).resourceTemplates;
+    });
   }
 
   /** Ends the connection for good, and the program if it was started. Never rejects. */
@@ -209,6 +212,9 @@ export class Upstream {
     this.#listen(client, capabilities);
     await this.#open(client);
     client.onclose = () => this.#closed(client);
+    client.onerror = (error) => {
+      if (isGivenUp(error)) void end(client);
+    };
     this.#failures = 0;
     this.#why = undefined;
     await this.#setLogLevel(client);
@@ -274,15 +280,41 @@ export class Upstream {
     this.#why = why;
   }
 
-  async #asked<Result>(answer: Promise<Result>): Promise<Result> {
+  async #asked<Result>(ask: (client: Client) => Promise<Result>): Promise<Result> {
+    const client = await this.#connected();
     try {
-      return await answer;
+      return await ask(client);
     } catch (error) {
-      const message = this.#redact(messageOf(error));
-      const isOver = this.#isClosed || this.#client === undefined;
-      if (isOver) throw this.#unavailable(this.#why ?? message, SENT);
-      throw new ByrefError("tool_failed", `Server ${this.server.name}: ${message}`);
+      if (!isLostSession(error)) throw this.#failureOf(error, client);
     }
+    // A server that was started again has not run the request.
+    await this.#forget(client);
+    const next = await this.#connected();
+    return ask(next).catch((error: unknown) => {
+      throw this.#failureOf(error, next);
+    });
+  }
+
+  #failureOf(error: unknown, client: Client): ByrefError {
+    const message = this.#redact(messageOf(error));
+    const isOver = this.#isClosed || this.#client === undefined;
+    if (isOver) return this.#unavailable(this.#why ?? message, SENT);
+    const sent = mayHaveRun(error) ? SENT : undefined;
+    if (isUnreachable(error)) {
+      this.#failed(message);
+      void end(client);
+      return this.#unavailable(message, sent);
+    }
+    return new ByrefError("tool_failed", `Server ${this.server.name}: ${message}`, sent);
+  }
+
+  /** Other requests of the same connection may still be refused: they need its end as little as this one. */
+  async #forget(client: Client): Promise<void> {
+    const current = this.#client;
+    const isIts = (await current?.catch(() => undefined)) === client;
+    if (!isIts || this.#client !== current) return;
+    this.#client = undefined;
+    setTimeout(() => void end(client), limits.gatewayCloseMs);
   }
 
   #withoutSecrets<Value extends object>(value: Value): Value {
@@ -296,6 +328,10 @@ export class Upstream {
     const message = `Server ${this.server.name} is not available. ${why}`;
     return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
+}
+
+async function end(client: Client): Promise<void> {
+  await client.close().catch(() => undefined);
 }
 
 /** The server may have acted on the request before it ended. */

@@ -1,0 +1,80 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { EVERYTHING, gatewayCommand, textIn } from "../support/gateway-process.ts";
+import { startLoopback } from "../support/loopback.ts";
+
+let port: string;
+let server: ChildProcess;
+const client = new Client({ name: "test", version: "1" });
+
+beforeAll(async () => {
+  const free = await startLoopback(() => undefined);
+  await free.down();
+  ({ port } = new URL(free.url));
+  server = await started();
+  const folder = mkdtempSync(join(tmpdir(), "gateway-remote-"));
+  const { command, args } = gatewayCommand(folder, {});
+  const mcpServers = { remote: { url: `http://127.0.0.1:${port}/mcp` } };
+  writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
+  await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+});
+
+afterAll(async () => {
+  server.kill("SIGKILL");
+  await client.close();
+});
+
+/** The server keeps sessions in its memory. */
+async function started(): Promise<ChildProcess> {
+  const [program = "", ...args] = EVERYTHING;
+  const env = { ...process.env, PORT: port };
+  const stdio = ["ignore", "ignore", "pipe"] as const;
+  const running = spawn(program, [...args, "streamableHttp"], { env, stdio: [...stdio] });
+  if (running.stderr === null) throw new Error("It has no standard error.");
+  for await (const line of createInterface({ input: running.stderr })) {
+    if (/listening/iu.test(line)) break;
+  }
+  running.stderr.resume();
+  return running;
+}
+
+async function killed(): Promise<void> {
+  server.kill("SIGKILL");
+  await once(server, "exit");
+}
+
+async function echo(message: string): Promise<string> {
+  return textIn(await client.callTool({ name: "echo", arguments: { message } }));
+}
+
+it("a server behind a URL that was started again is used at once, with a new session", async () => {
+  expect(await echo("before")).toBe("Echo: before");
+  await killed();
+  server = await started();
+  expect(await Promise.all([echo("one"), echo("two")])).toEqual(["Echo: one", "Echo: two"]);
+});
+
+it("a server that cannot be reached is unavailable, and used when it is back", async () => {
+  await killed();
+  expect(await echo("down")).toMatch(/^server_unavailable/u);
+  server = await started();
+  await vi.waitUntil(async () => (await echo("up")) === "Echo: up", { timeout: 30_000 });
+});
+
+it("a call ends when its server was killed, without another call", async () => {
+  const begun = Promise.withResolvers<void>();
+  const call = client.callTool(
+    { name: "trigger-long-running-operation", arguments: { duration: 300, steps: 300 } },
+    { onprogress: () => begun.resolve() },
+  );
+  await begun.promise;
+  await killed();
+  expect(textIn(await call)).toMatch(/^(?:outcome_unknown|server_unavailable)/u);
+});
