@@ -275,7 +275,7 @@ export class Gateway {
   ): Promise<unknown> {
     const running = this.#running.get(toolCallId);
     if (running === undefined) throw new ByrefError("internal", "The call is over.");
-    const sent = upstream.call({ tool: tool.name, input, from: running.call });
+    const sent = upstream.call({ tool, input, from: running.call });
     const received = await sent.catch((error: unknown) => {
       if (!wasSent(error) || !runsOnce(tool)) throw error;
       throw unknownOutcome(tool.name, `Server ${upstream.server.name} gave no answer`);

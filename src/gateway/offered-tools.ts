@@ -76,7 +76,8 @@ async function serversTool(
 ): Promise<OfferedTool> {
   const { upstream, tool } = from;
   const rules = rulesFor(upstream.server, tool.name);
-  const { outputSchema: _outputSchema, ...definition } = tool;
+  // Results are handles, and tasks are calls like any other.
+  const { outputSchema: _outputSchema, execution: _execution, ...definition } = tool;
   const schema = tool.inputSchema as JSONSchema7;
   const runnable = dynamicTool({
     // The server checks its own inputs.

@@ -15,6 +15,7 @@ import type {
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../tool/mcp/secrets.ts";
+import { callAsTask, isTask } from "./task-call.ts";
 import { version } from "../version.ts";
 import { type ClientOfCall, type ClientOfGateway, QUESTIONS } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
@@ -43,7 +44,7 @@ const LIST_TIMING = { timeout: limits.gatewayConnectMs };
 
 /** One call, as the client of the gateway made it. */
 export interface UpstreamCall {
-  readonly tool: string;
+  readonly tool: Tool;
   readonly input: Readonly<Record<string, unknown>>;
   readonly from: ClientOfCall;
 }
@@ -104,23 +105,27 @@ export class Upstream {
     const level = from.logLevel ?? this.#options.client.logLevel;
     const meta = level && { _meta: { [LOG_LEVEL_META_KEY]: level } };
     try {
-      const result = await this.ask("tools/call", { name: tool, arguments: input, ...meta }, from);
+      const params = { name: tool.name, arguments: input, ...meta };
+      const result = await (isTask(tool)
+        ? this.#runTask(params, from)
+        : this.ask("tools/call", params, from));
       return result.isError === true ? this.#withoutSecrets(result) : result;
     } finally {
       this.#calling = this.#calling.filter((one) => one !== from);
     }
   }
 
+  async #runTask(params: Readonly<Record<string, unknown>>, from: ClientOfCall) {
+    return this.#asked((client) => callAsTask(client, params, timingOf(from)));
+  }
+
   /** Sends a request that can take as long as a call. Rejects as `call` does. */
   async ask<Method extends RequestMethod>(
     method: Method,
     params: Record<string, unknown>,
-    { signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">,
+    from: Pick<ClientOfCall, "signal" | "onProgress">,
   ): Promise<ResultTypeMap[Method]> {
-    const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
-    const onprogress = onProgress && { onprogress: onProgress };
-    const options = { signal, ...timing, ...onprogress };
-    return this.#asked((client) => client.request({ method, params }, options));
+    return this.#asked((client) => client.request({ method, params }, timingOf(from)));
   }
 
   /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
@@ -332,6 +337,11 @@ export class Upstream {
 
 async function end(client: Client): Promise<void> {
   await client.close().catch(() => undefined);
+}
+
+function timingOf({ signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">) {
+  const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
+  return { signal, ...timing, ...(onProgress && { onprogress: onProgress }) };
 }
 
 /** The server may have acted on the request before it ended. */

@@ -250,6 +250,22 @@ describe("two gateways of one workspace", () => {
 });
 
 describe("other clients of the gateway", () => {
+  it("call a tool that its server runs only as a task", async () => {
+    const client = await connected("auto");
+    const { tools } = await client.listTools();
+    const research = tools.find(({ name }) => name === "simulate-research-query");
+    expect(research).not.toHaveProperty("execution");
+    const found = await client.callTool({
+      name: "simulate-research-query",
+      arguments: { topic: "tides" },
+    });
+    expect(found.isError).toBeUndefined();
+    const name = nameIn(found);
+    const read = await client.callTool({ name: "read_variable", arguments: { name } });
+    expect(textIn(read)).toContain("tides");
+    await client.close();
+  });
+
   it("the SDK's first version reads, passes on and is asked", async () => {
     const client = new ClientOne(
       { name: "one", version: "1" },
