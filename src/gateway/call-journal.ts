@@ -40,3 +40,11 @@ export function unknownOutcome(tool: string, what: string): ByrefError {
   const message = `${what}, while ${tool} ran with this input: it may have had its effect. Find out first. If it has not, call it again.`;
   return new ByrefError("outcome_unknown", message);
 }
+
+/** The server may have acted on the request before it ended. */
+export const SENT = { sent: true };
+
+/** True for the error of a request that was sent to a server, which then ended. */
+export function wasSent(error: unknown): boolean {
+  return error instanceof ByrefError && error.details.sent === true;
+}

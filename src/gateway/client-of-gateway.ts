@@ -7,6 +7,8 @@ import type {
   Progress,
 } from "@modelcontextprotocol/server";
 
+import * as limits from "./gateway-limits.ts";
+
 /** The client of one call, for the server that runs it. */
 export interface ClientOfCall {
   readonly signal: AbortSignal;
@@ -17,6 +19,12 @@ export interface ClientOfCall {
   readonly onQuestion?: AskClient | undefined;
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
+}
+
+/** How long a server has for a call, and what may end it. */
+export function timingOf({ signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">) {
+  const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
+  return { signal, ...timing, ...(onProgress && { onprogress: onProgress }) };
 }
 
 /** Returns the answer of the question's kind. Rejects if there is none. */

@@ -11,7 +11,7 @@ import type { Json } from "../value/json.ts";
 import { textOfFailure } from "./call-result.ts";
 import { CallResults } from "./call-results.ts";
 import { ClientOfGateway, type ClientOfCall } from "./client-of-gateway.ts";
-import { type CallJournal, journaled, runsOnce, unknownOutcome } from "./call-journal.ts";
+import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
 import { savedValue } from "./json-text.ts";
@@ -27,13 +27,7 @@ import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { LastingNames } from "./unique-names.ts";
-import {
-  type Change,
-  type OpenTransport,
-  Upstream,
-  type UpstreamStatus,
-  wasSent,
-} from "./upstream.ts";
+import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
   readonly servers: readonly ServerConfiguration[];

@@ -15,9 +15,15 @@ import type {
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../tool/mcp/secrets.ts";
+import { SENT } from "./call-journal.ts";
 import { callAsTask, isTask } from "./task-call.ts";
 import { version } from "../version.ts";
-import { type ClientOfCall, type ClientOfGateway, QUESTIONS } from "./client-of-gateway.ts";
+import {
+  type ClientOfCall,
+  type ClientOfGateway,
+  QUESTIONS,
+  timingOf,
+} from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import { isGivenUp, isLostSession, isUnreachable, mayHaveRun } from "./connection-loss.ts";
 import { secretsOf } from "./secrets-of-address.ts";
@@ -337,17 +343,4 @@ export class Upstream {
 
 async function end(client: Client): Promise<void> {
   await client.close().catch(() => undefined);
-}
-
-function timingOf({ signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">) {
-  const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
-  return { signal, ...timing, ...(onProgress && { onprogress: onProgress }) };
-}
-
-/** The server may have acted on the request before it ended. */
-const SENT = { sent: true };
-
-/** True for the error of a request that was sent to a server, which then ended. */
-export function wasSent(error: unknown): boolean {
-  return error instanceof ByrefError && error.details.sent === true;
 }
