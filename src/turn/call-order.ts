@@ -2,6 +2,7 @@ import type { Reference } from "../reference/reference.ts";
 import { splitNumber } from "../store/names.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { type CallFlow, mayWrite, NO_FLOW, type Written } from "../tool/call-flow.ts";
+import { isGuarded } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import { tagsOf } from "./agent.ts";
 import type { Deferred, Needed, WrittenCall } from "./history/message-parts.ts";
@@ -183,9 +184,10 @@ interface Producer {
   readonly written: Written;
 }
 
+/** True if a reference can be read now. A guarded variable has all paths: which ones must not show in the order. */
 async function exists({ name, path }: Reference, store: VariableStore): Promise<boolean> {
   if (store.glance(name) === undefined) return false;
-  if (path.length === 0) return true;
+  if (path.length === 0 || isGuarded(name, store)) return true;
   const reading = await store.readPath(name, path).catch(() => undefined);
   return reading === undefined || reading.found;
 }

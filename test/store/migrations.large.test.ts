@@ -306,7 +306,7 @@ describe("migrations", { timeout: 30_000 }, () => {
     expect(schemaOf(sql).map(({ name }) => name)).toEqual(tables);
     expect(sql.all("SELECT key, value FROM meta ORDER BY key")).toEqual([
       { key: "created", value: String(START_MS) },
-      { key: "schema", value: "4" },
+      { key: "schema", value: "5" },
     ]);
     expect((await new SqlStore(sql, { now }).save({ value: 1 })).name).toBe("variable_1");
   });

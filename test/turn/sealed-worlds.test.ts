@@ -68,6 +68,16 @@ describe("a model learns nothing", () => {
     expect(await toldApart(worlds, { made: steps, asked })).toBe("");
   });
 
+  it("from whether a call waits for another one of its step", async () => {
+    const steps = [
+      [
+        call("delegate", { agent: "other", task: "Look at $patients[0].name" }),
+        call("set_variable", { name: "patients[0].name", value: "$patients" }),
+      ],
+    ];
+    expect(await toldApart(worlds, { made: steps })).toBe("");
+  });
+
   it("from a text that is too long", async () => {
     const content = "{{run_code_1}} and more";
     const steps = [
