@@ -295,7 +295,7 @@ export function failedWrite<Given extends Write>(write: Given, error: unknown) {
   return { ...write, ...whole, value, ...failureFlags(write.flags) };
 }
 
-/** True if the write already reports a failure. */
-export function isFailure({ flags }: Pick<Write, "flags">): boolean {
-  return flags?.includes("failed") === true;
+/** True if the write is what `failedWrite` returns: if that is refused, there is nothing else to save. */
+export function isFailureReport({ flags, path = [], mode = "replace" }: Write): boolean {
+  return flags?.includes("failed") === true && path.length === 0 && mode === "replace";
 }

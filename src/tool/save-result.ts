@@ -8,7 +8,7 @@ import { nameForCall } from "../store/names.ts";
 import type { AutomaticName, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { parseRecords } from "../value/encode-json.ts";
-import { failedWrite, failureFlags, isFailure } from "./policy.ts";
+import { failedWrite, failureFlags, isFailureReport } from "./policy.ts";
 import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
 import type { PlacedResult } from "./run-tool.ts";
 import type { RuntimeResult } from "./runtime-tool.ts";
@@ -191,7 +191,7 @@ export function savingAt(saving: Saving, options: WrapOptions): Prepare<Saved> {
         if (codeOf(error) !== "limit_exceeded") {
           throw places.some(({ name }) => isGuarded(name, store)) ? withheld(error) : error;
         }
-        if (isHidden && !current.every(isFailure)) {
+        if (isHidden && !current.every(isFailureReport)) {
           return { writes: current.map((one) => failedWrite(one, error)) };
         }
         return { result: () => refusedOf(writes[0], error, options) };

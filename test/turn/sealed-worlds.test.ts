@@ -68,6 +68,19 @@ describe("a model learns nothing", () => {
     expect(await toldApart(worlds, { made: steps, asked })).toBe("");
   });
 
+  it.each([
+    call("set_variable", { name: "words.a", value: "$patients[0].name[1:3]", mode: "merge" }),
+    call("set_variable", { name: "words", value: "$patients[0].name[1:3]", mode: "merge" }),
+    call("set_variable", { name: "words.a", value: "$patients[0].name", mode: "append" }),
+    call("pass", { v: "$patients[0].name", _outputPath: `$orders[0]${".a".repeat(197)}` }),
+    call("pass", {
+      v: "$patients[0].name",
+      _outputPath: `$orders && $orders[0]${".a".repeat(197)}`,
+    }),
+  ])("from whether $tool reports a missing part where its result has no place", async (writing) => {
+    expect(await toldApart(worlds, { made: [[writing]] })).toBe("");
+  });
+
   it("from whether a call waits for another one of its step", async () => {
     const steps = [
       [

@@ -20,7 +20,7 @@ import type { Sandbox, SandboxError, SandboxRun } from "./sandbox.ts";
 import { digestOf } from "../tool-input.ts";
 import { notKept, outputJson, type ToolOutput, toolOutput } from "../tool-output.ts";
 import type { WrappedTool } from "../wrapped-tool.ts";
-import { failedWrite, hidesFailure, isFailure } from "../policy.ts";
+import { failedWrite, hidesFailure, isFailureReport } from "../policy.ts";
 
 export interface CodeToolOptions {
   readonly sandbox: Sandbox;
@@ -186,7 +186,7 @@ async function sealedResult(finished: FinishedRun): Promise<RuntimeResult> {
   const shown = { hidesUntrusted: finished.hidesUntrusted, console: {}, isSealed: true };
   const writes = context.call.saveTo === undefined ? { returned, vars } : { vars };
   const output = saving(context.store, writes, shown);
-  return { output, value: returned.value, isFailure: isFailure(returned) };
+  return { output, value: returned.value, isFailure: isFailureReport(returned) };
 }
 
 /** Saves the returned value only at the call's own place, if the call has one. */
@@ -316,7 +316,7 @@ function saving(store: Variables, writes: Writes, shown: Shown): Prepare<Json> {
       outputOf(infos.map((info, index) => toolOutput(info, jsonOf(saved[index]), shown))),
     onRefused: (error, refused) => {
       if (codeOf(error) !== "limit_exceeded") throw error;
-      if (shown.isSealed === true && !refused.every(isFailure)) {
+      if (shown.isSealed === true && !refused.every(isFailureReport)) {
         return { writes: refused.map((write) => failedWrite(write, error)) };
       }
       const reasonFor = ({ visibility }: Write) =>

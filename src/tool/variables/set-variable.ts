@@ -13,7 +13,13 @@ import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { isComposed } from "../composed.ts";
 import { guardedView } from "../tool-output.ts";
-import { failedWrite, failureFlags, failureReport, hidesFailure, isFailure } from "../policy.ts";
+import {
+  failedWrite,
+  failureFlags,
+  failureReport,
+  hidesFailure,
+  isFailureReport,
+} from "../policy.ts";
 import { type Prepare, savingAll } from "../prepared-save.ts";
 
 const NAME = "set_variable";
@@ -183,7 +189,7 @@ export function savingGuarded(
       const code = codeOf(error);
       if (current.visibility === "model" || code === "internal") throw error;
       const isOfValue = code === "limit_exceeded" || mode === "append" || mode === "merge";
-      if (isOfValue && call.isPlanned !== true && !isFailure(current)) {
+      if (isOfValue && call.isPlanned !== true && !isFailureReport(current)) {
         return { writes: [failedWrite(current, error)] };
       }
       throw new ByrefError(
