@@ -1,14 +1,18 @@
 # The Worker on plain workerd: docker build -t byref . && docker run -p 8787:8787 -v byref:/state \
 #   -e AUTH=bearer -e API_KEYS='{"<a key of your own>": "<tenant>"}' byref
-FROM node:24-slim AS build
+#
+# The base is pinned: `docker buildx imagetools inspect node:24-bookworm-slim` prints the digest of today's.
+ARG NODE=node:24-bookworm-slim@sha256:a9f5f7c91a432850b2a8a7797adf5eadb6c733ceed61167806cee7ea7fbc29df
+FROM ${NODE} AS build
 WORKDIR /build
 COPY package.json package-lock.json ./
 COPY page/package.json page/
+COPY create-byref/package.json create-byref/
 RUN npm ci
 COPY . .
 RUN node scripts/workerd-bundle.ts /app
 
-FROM node:24-slim
+FROM ${NODE}
 # Models and MCP servers are asked over TLS.
 RUN apt-get update \
   && apt-get install -y --no-install-recommends ca-certificates \

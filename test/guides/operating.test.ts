@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { unstable_readConfig } from "wrangler";
 import { dataPointOf, Trace, type TurnRecord, turnRecord } from "../../src/edge/telemetry/trace.ts";
 import { readSettings, settingNames } from "../../src/edge/settings.ts";
@@ -32,6 +32,42 @@ it("wrangler reads the configuration of the guide as it is meant", () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+describe("the optional parts of wrangler.toml", () => {
+  const shipped = readFileSync(join(root, "wrangler.toml"), "utf8");
+  const optional = shipped.match(/^(?:# .*\n)*# \[.*\n(?:# .*\n)*/gm) ?? [];
+  const settings = optional.map((block) =>
+    block
+      .split("\n")
+      .filter((line) => /^# (?:\[|[ \w.]+ = |  \{|\])/.test(line))
+      .map((line) => line.slice(2))
+      .join("\n"),
+  );
+
+  it("are what wrangler reads when they are no comments", () => {
+    const folder = mkdtempSync(join(tmpdir(), "byref-optional-"));
+    try {
+      const path = join(folder, "wrangler.toml");
+      mkdirSync(join(folder, "src"));
+      writeFileSync(join(folder, "src/index.ts"), "");
+      writeFileSync(path, [shipped, ...settings].join("\n"));
+      const config = unstable_readConfig({ config: path });
+      expect(config).toMatchObject({
+        ai: { binding: "AI" },
+        ratelimits: [{ name: "RATE_LIMIT" }],
+        limits: { cpu_ms: 30_000 },
+        analytics_engine_datasets: [{ binding: "ANALYTICS" }],
+      });
+      const staging = unstable_readConfig({ config: path, env: "staging" });
+      expect(staging.name).toBe("byref-staging");
+      expect(staging.durable_objects.bindings).toEqual(config.durable_objects.bindings);
+      expect(staging.worker_loaders).toEqual(config.worker_loaders);
+      expect(staging.r2_buckets[0]?.bucket_name).not.toBe(config.r2_buckets[0]?.bucket_name);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
 });
 
 it("the line and the data point of a turn have what the guide says, in its order", () => {

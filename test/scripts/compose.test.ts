@@ -1,0 +1,33 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { settingNames } from "../../src/edge/settings.ts";
+
+const root = join(import.meta.dirname, "../..");
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+
+it("the compose file sets settings that exist, asks for keys, and keeps the state", () => {
+  const compose = read("examples/compose/compose.yaml");
+  const [, byref = "", caddy = ""] =
+    /^ {2}byref:\n([^]*?)^ {2}caddy:\n([^]*?)^volumes:/m.exec(compose) ?? [];
+  const set = Array.from(byref.matchAll(/^ {6}([A-Z_]+): /gm), ([, name = ""]) => name);
+  expect(set).toContain("API_KEYS");
+  expect(set.filter((name) => !settingNames.includes(name))).toEqual([]);
+  expect(byref).toContain("AUTH: bearer");
+  // Only the proxy can be reached from outside.
+  expect(byref).not.toContain("ports:");
+  expect(caddy).toContain('- "443:443"');
+  const dockerfile = read("Dockerfile");
+  const [, port] = /^EXPOSE (\d+)$/m.exec(dockerfile) ?? [];
+  expect(read("examples/compose/Caddyfile")).toContain(`byref:${port}`);
+  expect(byref).toContain(`:${/^VOLUME (.*)$/m.exec(dockerfile)?.[1]}`);
+});
+
+it("the image's base is pinned by its digest, in both stages", () => {
+  const lines = read("Dockerfile").split("\n");
+  expect(lines.find((line) => line.startsWith("ARG NODE="))).toMatch(/@sha256:[0-9a-f]{64}$/);
+  expect(lines.filter((line) => line.startsWith("FROM "))).toEqual([
+    "FROM ${NODE} AS build",
+    "FROM ${NODE}",
+  ]);
+});
