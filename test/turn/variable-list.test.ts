@@ -1,8 +1,9 @@
-import { tool } from "ai";
+import { type JSONValue, type ModelMessage, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
+import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
 import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
-import { Conversation, promptOf, type Turn } from "../support/turn.ts";
+import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");
@@ -181,6 +182,35 @@ describe("the list of variables", () => {
   });
 });
 
+const handle = {
+  $var: "rows",
+  type: "array",
+  count: 200,
+  bytes: 4_000,
+  shape: "{id: number}[]",
+  preview: "[{id: 0}]",
+  try: ["$rows[:10]"],
+};
+
+/** One message of a tool for each result. */
+function resultMessages(values: readonly object[]): readonly ModelMessage[] {
+  return values.map((value, at) => {
+    const output = { type: "json" as const, value: value as JSONValue };
+    const call = { type: "tool-result" as const, toolCallId: `${at}`, toolName: "t", output };
+    return { role: "tool", content: [call] };
+  });
+}
+
+function resultsOf(messages: readonly ModelMessage[]): readonly unknown[] {
+  return messages.flatMap(({ content }) =>
+    typeof content === "string"
+      ? []
+      : content.map((part) =>
+          part.type === "tool-result" && part.output.type === "json" ? part.output.value : part,
+        ),
+  );
+}
+
 describe("a handle", () => {
   it("is one line where an earlier message has it, and the messages before it stay", async () => {
     const chat = new Conversation({ tools });
@@ -195,6 +225,37 @@ describe("a handle", () => {
     const stable = promptOf(turn, 1).slice(0, -1);
     expect(promptOf(turn, 2).slice(0, stable.length)).toEqual(stable);
     expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
+  });
+
+  it("keeps in its line that the value is untrusted, a part, or lacks what was referred to", () => {
+    const unresolved = [{ reference: "$gone", code: "unknown_variable" }];
+    const notes = { path: "[3].rows", unresolved, untrusted: true };
+    const repeated = { ...handle, ...notes };
+    const { shape: _, preview: _preview, try: _try, ...sizes } = handle;
+    const note = "The handle is above.";
+    expect(resultsOf(withoutRepeats(resultMessages([repeated, handle, repeated, handle])))).toEqual(
+      [repeated, handle, { ...sizes, ...notes, note }, { ...sizes, note }],
+    );
+  });
+
+  it("is marked as untrusted in each message of a turn", async () => {
+    const agent = { name: "a", description: "", instructions: "", tools };
+    const chat = new Conversation({ agent: { ...agent, policies: { large: { trusted: false } } } });
+    const call = (id: string) => toolCall("large", { n: 1 }, { id });
+    const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
+    const line = { $var: "large_1", untrusted: true, note: "The handle is above." };
+    expect(resultShown(turn, 2, "2")).toMatchObject(line);
+  });
+
+  it("is one line in a list of results too, and the same messages come back without a repeat", () => {
+    const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
+    const once = resultMessages([run]);
+    expect(withoutRepeats(once)[0]).toBe(once[0]);
+    const [first, second] = resultsOf(withoutRepeats(resultMessages([run, run])));
+    expect(first).toEqual(run);
+    const note = "The handle is above.";
+    expect(second).toMatchObject({ returned: { note }, vars: [{ $var: "other", note }] });
+    expect(JSON.stringify(second)).not.toContain("preview");
   });
 });
 

@@ -58,8 +58,9 @@ const LABEL = /^\$(\w+)(?:, untrusted)?:/u;
 const MAX_DEPTH = 2;
 
 function namedIn(value: unknown, depth: number): readonly Output[] {
+  if (depth > MAX_DEPTH) return [];
   if (Array.isArray(value)) return value.flatMap((one) => namedIn(one, depth + 1));
-  if (!isObject(value) || depth > MAX_DEPTH) return [];
+  if (!isObject(value)) return [];
   if (variableIn(value) !== undefined) return [value];
   return Object.values(value).flatMap((inner) => namedIn(inner, depth + 1));
 }
@@ -110,23 +111,37 @@ export function withoutRepeats(messages: readonly ModelMessage[]): readonly Mode
   const seen = new Set<string>();
   return messages.map((message) => {
     if (message.role !== "tool") return message;
-    let hasRepeat = false;
     const content = message.content.map((part) => {
       if (part.type !== "tool-result" || part.output.type !== "json") return part;
-      const { value } = part.output;
-      if (!isObject(value) || variableIn(value) === undefined || !("try" in value)) return part;
-      const text = JSON.stringify(value);
-      if (!seen.has(text)) {
-        seen.add(text);
-        return part;
-      }
-      hasRepeat = true;
-      const { $var, type, count, bytes } = value;
-      const line = { $var, type, count, bytes, note: "The handle is above." };
-      return { ...part, output: { ...part.output, value: line } } as typeof part;
+      const value = withShortRepeats(part.output.value, seen, 0);
+      if (value === part.output.value) return part;
+      return { ...part, output: { ...part.output, value } } as typeof part;
     });
-    return hasRepeat ? { ...message, content } : message;
+    const isSame = content.every((part, at) => part === message.content[at]);
+    return isSame ? message : { ...message, content };
   });
+}
+
+/** Returns the same value if it has no handle that was seen. Looks as deep as `shownVariables`. */
+function withShortRepeats(value: unknown, seen: Set<string>, depth: number): unknown {
+  if (depth > MAX_DEPTH || (!Array.isArray(value) && !isObject(value))) return value;
+  if (isObject(value) && variableIn(value) !== undefined) return shortIfSeen(value, seen);
+  const entries = Object.entries(value);
+  const short = entries.map(([key, inner]) => [key, withShortRepeats(inner, seen, depth + 1)]);
+  if (short.every(([, inner], at) => inner === entries[at]?.[1])) return value;
+  return Array.isArray(value) ? short.map(([, inner]) => inner) : Object.fromEntries(short);
+}
+
+/** Leaves out what describes the value. What is said about it stays: a part, untrusted, unresolved references. */
+function shortIfSeen(handle: Output, seen: Set<string>): Output {
+  if (!("try" in handle)) return handle;
+  const text = JSON.stringify(handle);
+  if (!seen.has(text)) {
+    seen.add(text);
+    return handle;
+  }
+  const { shape: _, preview: _preview, try: _try, ...line } = handle;
+  return { ...line, note: "The handle is above." };
 }
 
 /** Counted as in `VariableInfo`. */
