@@ -4,7 +4,9 @@ import { Taint } from "../store/labels.ts";
 import type { PromptStage } from "../tool/runtime-tool.ts";
 import { compact } from "../value/json.ts";
 import { detailsFor } from "./history/guide.ts";
+import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
+import type { StoredMessage } from "./history/stored-message.ts";
 import { prepareModelCall, resolvedModel } from "./model/prepare-model-call.ts";
 import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
@@ -47,27 +49,36 @@ interface DescribedTool {
   readonly sent: boolean;
 }
 
-interface DescribeOptions extends Pick<TurnContext, "agent" | "model" | "store" | "services"> {
+interface DescribeOptions extends Pick<
+  TurnContext,
+  "agent" | "model" | "store" | "services" | "now"
+> {
   /** The conversation's messages. Default: none. */
   readonly history?: History | undefined;
 }
 
 /**
  * Describes the prompt of the next model call, with an empty question. Built by the same code as those of
- * turns, up to what the provider's model receives. Calls no model and writes nothing.
+ * turns, up to what the provider's model receives; what that turn would compact is in outline.
+ * Calls no model and writes nothing.
  */
 export async function describePrompt(options: DescribeOptions): Promise<PromptDescription> {
-  const { agent, history } = options;
-  const window = history?.window() ?? [];
-  const outline = history?.compaction.compacted;
+  const { agent, history, store, now: clock } = options;
+  const { window, compacted: outline } =
+    history?.beforeTurn(EMPTY_QUESTION, compactionFor(agent, store, clock())) ?? NO_PAST;
   const taint = new Taint(isTaintedPrompt(window, outline));
   const recorder = new Recorder(options.model);
   // No call is made that would need an id.
   const context = { ...options, model: recorder.model, newId: () => "" };
   const prompts = await Prompts.open(context, { window, outline, taint });
-  const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
+  const build = () => {
+    const prompt = prompts.next([...prompts.past, NEXT_QUESTION]);
+    return { prompt, tools: prompts.toolsAt("text") };
+  };
+  // The store has `$history` as the turn will have it.
+  const { prompt, tools } = history?.compaction.during(outline, build) ?? build();
   const now = await recorder.sent(prompt);
-  const all = await recorder.sent({ ...prompt, tools: prompts.toolsAt("text") });
+  const all = await recorder.sent({ ...prompt, tools });
   const details = detailsFor(prompt.guide, { hasHandle: true, isTainted: taint.isTainted });
   const guide = details === "" ? undefined : { ...sized(details), sent: prompt.hasDetails };
   const describe = (definition: Definition): DescribedTool => ({
@@ -86,6 +97,15 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
     laterChars: all.chars - now.chars + (guide?.sent === false ? guide.chars : 0),
   };
 }
+
+const NO_PAST: PastMessages = { window: [], compacted: undefined };
+
+const EMPTY_QUESTION: StoredMessage = {
+  id: "",
+  role: "user",
+  parts: [{ type: "text", text: "" }],
+  createdAt: "",
+};
 
 /** A prompt without a message cannot be sent. */
 const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };

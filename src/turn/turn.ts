@@ -1,8 +1,8 @@
 import type { FinishReason, UIMessage } from "ai";
 import { type PublicError, publicErrorOf } from "../errors.ts";
-import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
+import { compactionFor } from "./history/compaction.ts";
 import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
 import type { TurnHead } from "./log/journal.ts";
@@ -60,11 +60,7 @@ export async function runTurn(
     const waited = last?.paused ?? last;
     if (waited?.needs !== undefined) store.holds.release(waited.id);
     if (message !== undefined) history.add(message);
-    history.compact({
-      maxChars: agent.historyChars ?? limits.historyChars,
-      isTaken: (name) => store.glance(name) !== undefined || store.tombstone(name) !== undefined,
-      nowMs: now(),
-    });
+    history.compact(compactionFor(agent, store, now()));
     const turn = new Turn(options, attempt);
     turn.start();
     turn.startStep();

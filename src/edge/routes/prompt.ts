@@ -37,7 +37,8 @@ export const objectPromptEndpoint: Endpoint<ConversationParts> = endpoint(
     try {
       const { store, services } = context;
       const { agent } = equipped;
-      return Response.json(await describePrompt({ agent, model, store, services, history }));
+      const now = Date.now;
+      return Response.json(await describePrompt({ agent, model, store, services, history, now }));
     } finally {
       // The response does not wait until sessions are closed.
       void equipped.close();

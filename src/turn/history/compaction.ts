@@ -1,6 +1,8 @@
 import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
+import type { VariableStore } from "../../store/variable-store.ts";
 import { byteLength } from "../../value/utf8.ts";
+import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import { isToolPart } from "./tool-part.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
@@ -38,6 +40,12 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
+/** What a turn's prompts have of the turns before it. */
+export interface PastMessages {
+  readonly window: readonly StoredMessage[];
+  readonly compacted: Compacted | undefined;
+}
+
 export interface CompactionOptions {
   /** Characters of earlier messages in a prompt. */
   readonly maxChars: number;
@@ -45,6 +53,17 @@ export interface CompactionOptions {
   readonly isTaken: (name: string) => boolean;
   /** Milliseconds since 1970. */
   readonly nowMs: number;
+}
+
+/** How the agent's turns compact the history. */
+export function compactionFor(
+  { historyChars = limits.historyChars }: Pick<Agent, "historyChars">,
+  store: Pick<VariableStore, "glance" | "tombstone">,
+  nowMs: number,
+): CompactionOptions {
+  const isTaken = (name: string) =>
+    store.glance(name) !== undefined || store.tombstone(name) !== undefined;
+  return { maxChars: historyChars, isTaken, nowMs };
 }
 
 /**
@@ -86,18 +105,37 @@ export class Compaction {
   }
 
   /** Compacts further messages, oldest first. Writes one row. */
-  add(messages: Iterable<SizedMessage>, { maxChars, isTaken, nowMs }: CompactionOptions): void {
+  add(messages: Iterable<SizedMessage>, options: CompactionOptions): void {
+    this.#write(this.after(messages, options));
+  }
+
+  /** Returns what `add` would write. */
+  after(
+    messages: Iterable<SizedMessage>,
+    { maxChars, isTaken, nowMs }: CompactionOptions,
+  ): Compacted {
     const before = this.compacted;
     const now = new Date(nowMs).toISOString();
     const added = new Added(before, shareOf(maxChars));
     for (const message of messages) added.add(message);
-    this.#write({
+    return {
       ...added.end(),
       variable: before?.variable ?? freeName(isTaken),
       version: (before?.version ?? 0) + 1,
       createdAt: before?.createdAt ?? now,
       updatedAt: now,
-    });
+    };
+  }
+
+  /** Runs synchronous work as if these turns were compacted. Writes nothing. */
+  during<Result>(compacted: Compacted | undefined, work: () => Result): Result {
+    const before = this.#compacted;
+    this.#compacted = compacted ?? null;
+    try {
+      return work();
+    } finally {
+      this.#compacted = before;
+    }
   }
 
   /** Returns the newest lines, which no summary has replaced. Once for each compaction. */

@@ -14,10 +14,11 @@ import {
   type CompactionOptions,
   KEPT_TURNS,
   lastToCompact,
+  type PastMessages,
   type SizedMessage,
 } from "./compaction.ts";
 import { RecentMessages } from "./recent-messages.ts";
-import type { StoredMessage } from "./stored-message.ts";
+import { fromQuestion, type StoredMessage } from "./stored-message.ts";
 
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
 const READ_AT_ONCE = 8;
@@ -90,7 +91,7 @@ export class History {
   }
 
   /** The turns that are not in `window` any more. */
-  get compaction(): Pick<Compaction, "compacted" | "takeLines" | "summarize"> {
+  get compaction(): Pick<Compaction, "compacted" | "during" | "takeLines" | "summarize"> {
     return this.#compaction;
   }
 
@@ -105,6 +106,20 @@ export class History {
     if (last === undefined) return;
     this.#compaction.add(this.between(this.#lastCompacted, last), options);
     this.#recent.drop(last);
+  }
+
+  /** Returns what `compact` and `window` would leave to a turn with this question. Writes nothing. */
+  beforeTurn(question: StoredMessage, options: CompactionOptions): PastMessages {
+    const { compacted } = this.#compaction;
+    const chars = JSON.stringify(question.parts).length;
+    const before = this.#recent.after(this.#lastCompacted);
+    const recent = this.#recent.with(before, { seq: this.lastSeq() + 1, chars, message: question });
+    const last = lastToCompact(recent, { ...options, compacted });
+    const past = recent.slice(0, -1).filter(({ seq }) => last === undefined || seq > last);
+    const window = fromQuestion(past.map(({ message }) => message));
+    if (last === undefined) return { window, compacted };
+    const messages = this.between(this.#lastCompacted, last);
+    return { window, compacted: this.#compaction.after(messages, options) };
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
@@ -154,9 +169,7 @@ export class History {
     const newest = recent.at(-1);
     const isContinued = newest !== undefined && newest.message.id === answer;
     const shown = isContinued ? this.#recent.between(this.#lastCompacted, newest.seq) : recent;
-    const messages = shown.map(({ message }) => message);
-    const firstQuestion = messages.findIndex((message) => message.role === "user");
-    return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
+    return fromQuestion(shown.map(({ message }) => message));
   }
 
   /**

@@ -41,11 +41,18 @@ export class RecentMessages {
   }
 
   /** Adds the newest message, if the others are cached. */
-  add({ message, ...sizes }: SizedMessage): void {
-    if (this.#cached === undefined) return;
-    const all = [...this.#cached, { ...sizes, message: forPrompt(message) }];
+  add(newest: SizedMessage): void {
+    if (this.#cached !== undefined) this.#cached = this.with(this.#cached, newest);
+  }
+
+  /** Returns the messages of `before` that fit into a prompt together with a newer one, and that one. */
+  with(
+    before: readonly SizedMessage[],
+    { message, ...sizes }: SizedMessage,
+  ): readonly SizedMessage[] {
+    const all = [...before, { ...sizes, message: forPrompt(message) }];
     const fitting = this.#newestThatFit(all.map(({ chars }) => chars).reverse());
-    this.#cached = all.slice(-fitting);
+    return all.slice(-fitting);
   }
 
   /** Leaves out messages up to and including `seq`. */

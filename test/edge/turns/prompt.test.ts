@@ -192,6 +192,43 @@ describe("the prompt of a conversation", () => {
     },
   );
 
+  it.each<readonly [string, Partial<Agent>]>([
+    ["any references", {}],
+    ["strict references", { references: { strict: true } }],
+  ])("has in outline what the next turn compacts: %s", async (_, more) => {
+    const agents = [{ ...shop, ...more, historyChars: 4_000 }] as const;
+    const turns = 14;
+    const answers = Array.from({ length: turns }, (_, at): Step => [
+      text(`${at} ${"x".repeat(600)}`),
+      finish("stop"),
+    ]);
+    await talk({ ...ALL, agents }, answers, async ({ own, calls, say }) => {
+      const kinds = new Set<string>();
+      let outline = 0;
+      for (let turn = 1; turn <= turns; turn++) {
+        const meta = () =>
+          own.state.storage.sql.exec("SELECT * FROM meta WHERE key = 'outline'").toArray();
+        const stored = turn === 1 ? [] : meta();
+        const prompt = turn === 1 ? undefined : await promptOf(own, "?conversation=c");
+        if (prompt !== undefined) expect(meta()).toEqual(stored);
+        const question = "?";
+        const { savings } = await say(question);
+        const { prompt: sent = [], tools } = calls.at(-1) ?? {};
+        if (prompt === undefined) continue;
+        expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
+        const [, ...messages] = sent;
+        expect(prompt.messages.map(({ role }) => role)).toEqual(messages.map(({ role }) => role));
+        expect(savings.promptChars).toBe(prompt.sentChars + question.length);
+        const last = messages.at(-1)?.content.at(0);
+        if (prompt.tail !== undefined) expect(last).toMatchObject({ text: prompt.tail.text });
+        const lines = JSON.stringify(messages[0]).split("user: ").length;
+        kinds.add(lines === outline ? "as before" : outline < 2 ? "compacts" : "compacts again");
+        outline = lines;
+      }
+      expect(kinds).toEqual(new Set(["as before", "compacts", "compacts again"]));
+    });
+  });
+
   it("does not change when it is looked at", async () => {
     await talk(ALL, steps, async ({ own, say }) => {
       await say("Which rows?");
