@@ -5,7 +5,7 @@ import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
-import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
 import {
   chunksOf,
   Conversation,
@@ -309,6 +309,19 @@ describe("savings", () => {
     expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
     expect(promptChars).toBeLessThan(8_000);
     expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
+  });
+
+  it("are none for bytes, which no model is sent as text", async () => {
+    const photo = { bytes: new Uint8Array(3_000_000).fill(200), mediaType: "image/png" };
+    const calls = ["a", "b"].map((id): Step => [toolCall("load", { id: "a" }, { id }), asked]);
+    const turn = await turnWith({
+      tools: toolsFor(photo, []),
+      steps: [...calls, [text("Done."), finish()]],
+    });
+    const { savings } = turn.result.metadata;
+    expect(resultShown(turn, 2, "b")).toMatchObject({ type: "bytes", bytes: 3_000_000 });
+    expect(savings.inlinePromptChars).toBe(savings.promptChars);
+    expect(savings).not.toHaveProperty("wouldNotFit");
   });
 
   it("are none without references and large results", async () => {

@@ -2,6 +2,7 @@ import type { LanguageModelV4CallOptions, LanguageModelV4Message } from "@ai-sdk
 import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { variableIn } from "../../tool/tool-output.ts";
+import { isObject } from "../../value/json.ts";
 import type { ReferenceCount } from "../../tool/wrapped-tool.ts";
 
 /** Characters saved in a turn by passing values by reference. Counted, not estimated. */
@@ -80,7 +81,7 @@ export class SavingsCounter {
   #extraChars(part: unknown): number {
     const output = toolOutputIn(part);
     const name = variableIn(output);
-    if (name === undefined || hasValue(output)) return 0;
+    if (name === undefined || hasValue(output) || isOfBytes(output)) return 0;
     // The variable may have another version by now. The handle has the size of the version that was shown.
     const info = this.#store.info(name);
     const bytes = bytesIn(output);
@@ -125,16 +126,19 @@ function toolOutputIn(part: unknown): unknown {
 /** True if the output consists of content parts. */
 function isContent(part: object): boolean {
   const output = "output" in part ? part.output : undefined;
-  const isObject = typeof output === "object" && output !== null;
-  return isObject && "type" in output && output.type === "content";
+  return isObject(output) && output.type === "content";
 }
 
 function hasValue(output: unknown): boolean {
-  return typeof output === "object" && output !== null && "value" in output;
+  return isObject(output) && "value" in output;
+}
+
+/** True for a handle of bytes. By value they would not be text: an image counts as zero characters, too. */
+function isOfBytes(output: unknown): boolean {
+  return isObject(output) && output.type === "bytes";
 }
 
 /** The size in the handle itself, for a variable that no longer exists. */
 function bytesIn(output: unknown): number {
-  if (typeof output !== "object" || output === null || !("bytes" in output)) return 0;
-  return typeof output.bytes === "number" ? output.bytes : 0;
+  return isObject(output) && typeof output.bytes === "number" ? output.bytes : 0;
 }
