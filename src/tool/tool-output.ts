@@ -7,15 +7,15 @@ import {
   countOf,
   isJsonArray,
   isJsonObject,
-  isScalar,
   type Json,
   type JsonObject,
   typeOfJson,
 } from "../value/json.ts";
-import { formatPath, isPlainKey, type Path, readPath } from "../value/path.ts";
+import { formatPath, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { byteLength } from "../value/utf8.ts";
+import { tryPaths } from "./try-paths.ts";
 
 /**
  * The output for a small result: the value itself. The model, the history and the client see the same
@@ -178,7 +178,10 @@ interface Shown {
 function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   const { name, type, count, bytes, shape, preview } = info;
   const place = `$${name}${formatPath(path)}`;
-  const paths = value === undefined ? knownPaths(info, place) : tryPaths(value, place);
+  const paths = tryPaths(info, value).map(({ path: inner, type: innerType }) => {
+    const typed = innerType === undefined ? "" : `: ${innerType}`;
+    return `${place}${formatPath(inner)}${typed}`;
+  });
   const begun = firstRecord(value) ?? value ?? preview;
   const chars = Math.max(MAX_SHOWN_CHARS - shape.length, MIN_PREVIEW_CHARS);
   const start = preview.length <= chars ? preview : previewOf(begun, chars);
@@ -200,69 +203,9 @@ function firstRecord(value: Json | undefined): JsonObject | undefined {
   return first !== undefined && isJsonObject(first) ? first : undefined;
 }
 
-/** Returns paths that exist, with their types: columns of records, keys, a slice. */
-function tryPaths(value: Json, place: string): string[] {
-  return candidatePaths(value)
-    .flatMap((path) => {
-      const read = readPath(value, path);
-      return read.found ? [`${place}${formatPath(path)}${typeAt(path, read.value)}`] : [];
-    })
-    .slice(0, limits.maxTryPaths);
-}
-
-/** A slice has the type of the whole. */
-function typeAt(path: Path, value: Json): string {
-  if (path.some((segment) => "to" in segment || "from" in segment)) return "";
-  const shape = shapeOf(value).replaceAll(/\{.*\}/gu, "object");
-  return SIMPLE_TYPE.test(shape) ? `: ${shape}` : "";
-}
-
-const SIMPLE_TYPE = /^[a-z ()|[\]]{1,40}$/u;
 /** A handle is sent again with each call. The longer the shape is, which has the keys, the shorter the preview. */
 const MAX_SHOWN_CHARS = 120;
 const MIN_PREVIEW_CHARS = 60;
-
-/** Returns the paths that exist by the value's type and count. */
-function knownPaths({ type, count }: VariableInfo, place: string): string[] {
-  if (count === 0) return [];
-  if (type === "array") return [`${place}[0]`, `${place}[:10]`];
-  return type === "string" ? [`${place}[:500]`] : [];
-}
-
-function candidatePaths(value: Json): readonly Path[] {
-  if (isJsonArray(value)) {
-    const first = value[0];
-    if (first === undefined || !isJsonObject(first)) return [[{ index: 0 }], [{ to: 10 }]];
-    const keys = keysOf(first);
-    const id = keys.find((key) => ID_LIKE.test(key)) ?? keys[0];
-    const others = keys.filter((key) => key !== id);
-    const number = others.findLast((key) => typeof first[key] === "number") ?? others.at(-1);
-    const columns = [id, number].flatMap((key) => (key === undefined ? [] : [key]));
-    return [...columns.map((key) => [{ each: true as const }, { key }]), [{ to: 10 }]];
-  }
-  if (isJsonObject(value)) {
-    return keysOf(value).flatMap((key) => {
-      const inner = value[key];
-      const isList = inner !== undefined && !isScalar(inner) && isJsonArray(inner);
-      return [[{ key }, ...(isList ? [{ index: 0 }] : [])]];
-    });
-  }
-  return typeof value === "string" ? [[{ to: 500 }]] : [];
-}
-
-/** Keys by which a next call finds a record. */
-const ID_LIKE = /^(?:_?id|key|uuid|slug|code|name|symbol)$|(?:_id|Id)$/u;
-
-/** Lists plain keys, which need no quotes, first. */
-function keysOf(value: Readonly<Record<string, Json>>): readonly string[] {
-  const keys = Object.keys(value).filter(isWritable);
-  return [...keys.filter(isPlainKey), ...keys.filter((key) => !isPlainKey(key))];
-}
-
-/** False for a key that a reference cannot contain: it is too long or has a line break. */
-function isWritable(key: string): boolean {
-  return key.length <= limits.maxNameChars && !key.includes("\n") && !key.includes("\r");
-}
 
 /** Returns the variable's name from an output; undefined for any other value. */
 export function variableIn(output: unknown): string | undefined {

@@ -153,6 +153,53 @@ describe("the handle of a large result", () => {
     expect(isHandle(output) && output.try).toEqual(paths);
   });
 
+  it.each<[string, readonly Json[], readonly string[]]>([
+    [
+      "records by their id, although it comes late",
+      list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
+      ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
+    ],
+    [
+      "columns of several types, of objects and of lists",
+      list(200, (at) => ({ id: at % 2 === 0 ? at : "x", lists: [at] })),
+      ["$it[*].id: (number | string)[]", "$it[*].lists: number[][]", "$it[:10]"],
+    ],
+    [
+      "no column that a record lacks, nor the type of one of which nothing is known",
+      list(200, (at) => ({ ...(at === 9 ? {} : { id: at }), "a b": [], o: { at } })),
+      ["$it[*].o: object[]", '$it[*]["a b"]', "$it[:10]"],
+    ],
+    [
+      "no column of mixed elements",
+      list(200, (at) => (at < 9 ? { at } : at)),
+      ["$it[0]", "$it[:10]"],
+    ],
+    [
+      "the columns that the shape has room for",
+      list(9, () => many(200, (at) => [`k${at}`.padEnd(60, "k"), at])),
+      [
+        `$it[*].${"k0".padEnd(60, "k")}: number[]`,
+        `$it[*].${"k3".padEnd(60, "k")}: number[]`,
+        "$it[:10]",
+      ],
+    ],
+  ])("suggests parts of records that were streamed: %s", async (_, records, paths) => {
+    const store = new MemoryStore();
+    const lines = records.map((record) => `${JSON.stringify(record)}\n`).join("");
+    const value = await store.receive(new Blob([lines]).stream(), "application/x-ndjson");
+    const output = toolOutput(await store.save({ name: "it", value }), undefined);
+    if (!isHandle(output)) throw new Error("It was shown whole.");
+    expect(output.try).toEqual(paths);
+    expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
+    for (const suggestion of output.try) {
+      const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
+      const sources: string[] = [];
+      const onResolved = (source: string) => void sources.push(source);
+      await resolveReferences(reference, lookupInStore(store), { onResolved });
+      expect(sources).toEqual([reference]);
+    }
+  });
+
   it("is well-formed text without control characters, whatever the value holds", async () => {
     for (const [, value] of large) {
       const { output } = await outputOf(value);

@@ -102,7 +102,7 @@ describe("a Response that a tool returns", () => {
       type: "array",
       count: 20_000,
       shape: "{id: number, name: string}[]",
-      try: ["$act_1[0]", "$act_1[:10]"],
+      try: ["$act_1[*].id: number[]", "$act_1[*].name: string[]", "$act_1[:10]"],
     });
     expect(await store.readPath("act_1", [{ index: 19_999 }])).toMatchObject({
       value: { id: 19_999 },
