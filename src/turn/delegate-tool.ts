@@ -46,8 +46,7 @@ interface DelegateOptions {
   readonly wrap: WrapOptions;
 }
 
-const DESCRIPTION =
-  "Give an agent a task, and save its answer. It sees the variables, no messages. Agents:";
+const DESCRIPTION = "Give an agent a task, save its answer. It sees variables, no messages.";
 
 /**
  * Creates the tool with which an agent calls another. The answer becomes a variable, like any tool result.

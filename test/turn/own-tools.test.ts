@@ -59,11 +59,7 @@ async function definitionsOf(tools: Toolbox["all"]) {
 describe("the runtime's own tools", () => {
   it("take at most 3,000 characters together, all eleven, without bounds that they check themselves", async () => {
     const given = await definitionsOf((await openToolbox({ look })).all);
-    const definitions = given.flatMap((one) => {
-      if (one.type !== "function" || one.name === "look") return [];
-      const { name, description, inputSchema } = one;
-      return [{ name, description, inputSchema }];
-    });
+    const definitions = given.filter(({ name }) => name !== "look");
     expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
     const text = JSON.stringify(definitions);
     expect(text.length).toBeLessThanOrEqual(MAX_CHARS);

@@ -41,7 +41,7 @@ const NAME = "run_code";
 const SAVING_MS = 5_000;
 
 const DESCRIPTION =
-  "Run JavaScript with variables in scope; return or vars.x = … saves, await tools.x({…}) calls x.";
+  "Run JavaScript with variables; return or vars.x = … saves, await tools.x({…}) calls.";
 
 const inputSchema = z.object({
   code: z.string().min(1).max(limits.maxCodeChars),

@@ -20,24 +20,23 @@ import { type Edit, editsIn, type RecordEdits, resolvedEdits } from "./resolved-
 
 const NAME = "edit_variable";
 
-const TEXT = "Text: [{find, replace, all?}]. JSON: a JSON Patch.";
-const RECORDS = " Records: [{where, set}], where in SQL.";
+const TEXT = "Edit text: [{find, replace, all?}]; JSON: JSON Patch; or `undo`";
+const RECORDS = "; records: [{where, set}], where in SQL";
 
-const inputSchema = (edits: string) =>
-  z.object({
-    name: z.string(),
-    edits: z.unknown().describe(`${edits} Or "undo"`),
-    saveAs: z.string().optional(),
-  });
+const inputSchema = z.object({
+  name: z.string(),
+  edits: z.unknown(),
+  saveAs: z.string().optional(),
+});
 
-type Input = z.infer<ReturnType<typeof inputSchema>>;
+type Input = z.infer<typeof inputSchema>;
 
 /** Changes a variable in place, or saves the changed value under another name. Edits of records need `records`. */
 export function editVariable(records?: RecordEdits): RuntimeTool {
   return runtimeTool({
     name: NAME,
-    description: "Change parts of a variable.",
-    inputSchema: inputSchema(records === undefined ? TEXT : TEXT + RECORDS),
+    description: `${TEXT}${records === undefined ? "" : RECORDS}.`,
+    inputSchema,
     offeredFrom: "text",
     unlisted: ["saveAs"],
     writes: ["name", "saveAs"],

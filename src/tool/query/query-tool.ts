@@ -20,7 +20,7 @@ import { runQuery } from "./run-query.ts";
 
 const NAME = "query_variables";
 
-const DESCRIPTION = `One SQLite SELECT. A variable is a table: records (their keys), an array (value), an object (key, value), a text (line, text). FROM $a[*].b is a table of a part; elsewhere $a.b is a value. Nested values are JSON text.`;
+const DESCRIPTION = `A SQLite SELECT on variables: records (their keys), arrays (value), objects (key, value), texts (line, text). FROM $a[*].b: a part; elsewhere $a.b is a value. Nested: JSON text.`;
 
 const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() });
 

@@ -32,7 +32,7 @@ export function exportVariable(files: FileWriter) {
     name: NAME,
     // A repeated call writes the same file.
     effects: "idempotent",
-    description: "Write a variable or a part to a file, e.g. file:orders.csv.",
+    description: "Write a variable or part to file:a.csv.",
     offeredFrom: "text",
     // The name may have the path, and the file's ending says the format.
     unlisted: ["path", "format"],

@@ -47,7 +47,7 @@ const inputSchema = z.object({
 
 export const readVariable = runtimeTool({
   name: "read_variable",
-  description: "Read a variable or a part, e.g. orders[0].items. `next` reads on.",
+  description: "Read a variable or part: a[0].b. `next` reads on.",
   // The name may have the path. A path has slices.
   unlisted: ["path", "limit"],
   inputSchema,

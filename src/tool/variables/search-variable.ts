@@ -44,7 +44,7 @@ const inputSchema = z.object({
 export function searchVariable({ maxWork = limits.maxSearchWork }: SearchOptions = {}) {
   return runtimeTool({
     name: "search_variable",
-    description: "Find text in a variable or a part. `next` searches on.",
+    description: "Search a variable or part. `next` goes on.",
     offeredFrom: "text",
     unlisted: ["path", "match_case", "top_k"],
     inputSchema,

@@ -105,9 +105,8 @@ export interface PlanProposals {
 }
 
 const DESCRIPTION =
-  "Propose tool calls, run once a person approves them. _outputPath †state.user names a result, " +
-  "†state.user.id reads it; †name is a variable, †input.x given at the run, †approvals.x waits for a person. " +
-  "_after: ids to wait for.";
+  "Propose tool calls, run once approved. _outputPath †state.a names a result, †state.a.id reads it; " +
+  "†name: a variable, †input.x: given at the run, †approvals.x asks a person. _after: ids.";
 
 const inputSchema = z.object({
   name: z.string().optional(),
