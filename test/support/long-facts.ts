@@ -1,4 +1,7 @@
+import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
 import * as limits from "../../src/limits.ts";
+import { queryTools } from "../../src/tool/query/query-tools.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { dataIn, optionsFor } from "./compacted.ts";
 import { factsOf, mixedTurn } from "./long-talk.ts";
 import { finish, text, toolCall } from "./scripted-model.ts";
@@ -13,6 +16,12 @@ interface Asked {
   readonly chars: number;
 }
 
+/** No turn is named: the number is larger than those of all other results. */
+const LARGEST_TOTAL = `
+  SELECT call.value ->> '$.output.value.total' AS total
+  FROM $history AS record, json_each(record.tools) AS call
+  ORDER BY total DESC LIMIT 1`;
+
 /** Asks for a fact of turn 3 after so many turns: a number in a result, or a sentence of the person. */
 export async function askForFact(seed: number, turns: number): Promise<Asked> {
   const data = dataIn();
@@ -24,11 +33,14 @@ export async function askForFact(seed: number, turns: number): Promise<Asked> {
     data.history.add(answer);
   }
   const { store, history } = data;
-  const conversation = new Conversation({ tools: {}, store, history });
+  // It keeps tables of one conversation.
+  const engine = nodeQueryEngine();
+  const queries = (wrap: WrapOptions) => queryTools({ engine, wrap });
+  const conversation = new Conversation({ tools: {}, store, history, services: { queries } });
   const { total, sentence } = factsOf(seed);
   const isNumber = seed % 2 === 0;
   const [tool, input] = isNumber
-    ? ["read_variable", { name: "$history", path: "[5].tools" }]
+    ? ["query_variables", { sql: LARGEST_TOTAL }]
     : ["search_variable", { name: "$history", query: "locker" }];
   const turn = await conversation.say({
     question: "What did I tell you about the beginning?",
