@@ -5,6 +5,8 @@ import { type Load, questionFor } from "../../bench/load.ts";
 import { readResults } from "../../bench/results.ts";
 import { scriptedModel, sentIn } from "../../bench/scripted-model.ts";
 import { shop } from "../../bench/shop.ts";
+import { codeTool } from "../../src/tool/code/code-tool.ts";
+import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { mixedRequests, newChars } from "../support/mixed-talk.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
@@ -15,9 +17,13 @@ function published(name: string): number | undefined {
   return rows.find((row) => row.name === name)?.value;
 }
 
+function sidesOf(name: string) {
+  return rows.find((row) => row.name === name)?.sides ?? {};
+}
+
 /** A conversation with the agent that is measured, and what its model is sent. */
-function startTalk() {
-  const conversation = new Conversation({ agent: shop });
+function startTalk(services: PlatformServices = {}) {
+  const conversation = new Conversation({ agent: shop, services });
   const sent: ReturnType<typeof sentIn>[] = [];
   const doStream = (options: LanguageModelV4CallOptions) => {
     sent.push(sentIn(options));
@@ -54,6 +60,22 @@ describe("a figure that is published is what the code does:", () => {
     const tools = sent.reduce((sum, prompt) => sum + prompt.tools.length, 0);
     const name = "two short turns with small results: characters of messages";
     expect([messages, messages + tools]).toEqual([published(name), published(`${name} and tools`)]);
+  });
+
+  it("what a first question sends, without and with run_code", async () => {
+    const run = () => Promise.reject(new Error("It is only offered."));
+    const code: PlatformServices["code"] = (options) => codeTool({ ...options, sandbox: { run } });
+    const charsWith = async (services: PlatformServices) => {
+      const { sent, ask } = startTalk(services);
+      await ask({ deltas: 20, gapMs: 0, tool: "fetch_report", calls: 1, word: "fetch" });
+      const { messages = "", tools = "" } = sent[0] ?? {};
+      return messages.length + tools.length;
+    };
+    const name = "prompt of a first question";
+    const { ours, kept } = sidesOf(`${name}, tools too`);
+    expect(await charsWith({})).toBe(ours?.median);
+    const against = (await charsWith({ code })) / (kept?.median ?? Number.NaN);
+    expect(against).toBe(published(`${name}, run_code too: against kept`));
   });
 
   it("what the requests of 50 turns do not have from the request before", async () => {
