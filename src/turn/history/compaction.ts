@@ -31,6 +31,8 @@ export interface Compacted extends Outline {
   readonly isTainted: boolean;
   /** Digests of the messages' ids, one after the other. Absent if there are more than `MAX_IDS`. */
   readonly ids?: string | undefined;
+  /** True once the newest lines were taken to be summarized. */
+  readonly isTaken?: true;
 }
 
 /** A stored message with its size as JSON and its place in the history. */
@@ -74,8 +76,6 @@ export class Compaction {
   readonly #sql: Sql;
   /** Null if nothing is compacted. */
   #compacted: Compacted | null | undefined;
-  /** The compaction whose lines were taken to be summarized. */
-  #taken = 0;
 
   constructor(sql: Sql, isNew: boolean) {
     this.#sql = sql;
@@ -138,11 +138,15 @@ export class Compaction {
     }
   }
 
-  /** Returns the newest lines, which no summary has replaced. Once for each compaction. */
+  /**
+   * Returns the newest lines, which no summary has replaced. Once for each compaction, whatever comes of it,
+   * also after a restart: that takes one row.
+   */
   takeLines(): readonly OutlineLine[] {
-    const { version = 0, lines = [] } = this.compacted ?? {};
-    if (version === this.#taken) return [];
-    this.#taken = version;
+    const { compacted } = this;
+    if (compacted === undefined || compacted.isTaken === true) return [];
+    this.#write({ ...compacted, isTaken: true });
+    const { lines } = compacted;
     return lines.slice(lines.findLastIndex(({ isSummary }) => isSummary === true) + 1);
   }
 
@@ -162,7 +166,6 @@ export class Compaction {
     if (this.compacted === undefined) return;
     this.#sql.run(`DELETE FROM meta WHERE key = '${KEY}'`);
     this.#compacted = null;
-    this.#taken = 0;
   }
 
   /** Discards the state in memory after a rollback. */

@@ -19,7 +19,8 @@ export async function summarizeOutline(
   { isCurrent }: SummarizeOptions,
 ): Promise<void> {
   const { compaction } = history;
-  const lines = summarize === undefined ? [] : compaction.takeLines();
+  // What is deleted meanwhile must not be written to.
+  const lines = summarize === undefined || !isCurrent() ? [] : compaction.takeLines();
   const [first] = lines;
   if (summarize === undefined || first === undefined) return;
   const records: HistoryRecord[] = [];

@@ -138,6 +138,29 @@ describe("an agent that summarizes", () => {
     errors.mockRestore();
   });
 
+  it("is asked once for each compaction if it fails, however often the object wakes", async () => {
+    const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
+    let asked = 0;
+    const summarize = () => {
+      asked++;
+      return Promise.reject(new Error("down"));
+    };
+    await talk({ summarize }, async ({ say, own }) => {
+      const compactions = () => {
+        const rows = own.state.storage.sql.exec("SELECT value FROM meta WHERE key = 'outline'");
+        const [{ value } = { value: "{}" }] = rows.toArray() as { value: string }[];
+        return (JSON.parse(value) as { version?: number }).version ?? 0;
+      };
+      for (let turn = 1; turn <= 24; turn++) {
+        await say(1);
+        own.wakeAgain();
+      }
+      expect(compactions()).toBeGreaterThan(2);
+      expect(asked).toBe(compactions());
+    });
+    errors.mockRestore();
+  });
+
   it("does not write into what came after a deletion", async () => {
     let finishSummary: (text: string) => void = () => undefined;
     const summarize = () => new Promise<string>((resolve) => (finishSummary = resolve));
