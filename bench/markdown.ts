@@ -15,6 +15,19 @@ const HEADLINES = new Set([
   "many conversations, wall",
 ]);
 const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
+/** What a prompt costs, in the README. */
+const PROMPT_ROWS = [
+  "two short turns with small results, messages: against kept",
+  "two short turns with small results, messages and tools: against kept",
+  "prompt of a first question, run_code too: against kept",
+  "prompt after a large result, messages and tools: against ai-chat",
+  "prompt after a large result, messages and tools: against think",
+  "50 turns of mixed work: what the request before does not begin with",
+  "500 turns of mixed work: messages of the last prompt",
+  "500 turns of mixed work: facts of turn 3 that one call does not find",
+  "2000 turns: first part",
+  "2000 turns: wake and first part",
+];
 
 /** Writes the results between the markers of these files. */
 export function writeTables(
@@ -22,18 +35,43 @@ export function writeTables(
   paths: { readonly all: string; readonly headlines: string },
 ): void {
   writeBetweenMarkers(paths.all, markdownOf(results));
-  const isHeadline = (row: Row) => HEADLINES.has(baseName(row));
-  writeBetweenMarkers(
-    paths.headlines,
-    besideTable(results.rows.filter(isHeadline), HEADLINE_SIDES),
-  );
+  writeBetweenMarkers(paths.headlines, headlinesOf(results));
+}
+
+/** The tables of the README. */
+export function headlinesOf({ rows }: Pick<Results, "rows">): string {
+  const prompts = PROMPT_ROWS.flatMap((name) => rows.find((row) => row.name === name) ?? []);
+  return [
+    besideTable(
+      rows.filter((row) => HEADLINES.has(baseName(row))),
+      HEADLINE_SIDES,
+    ),
+    table(
+      ["what a prompt costs", "measured", "at most"],
+      prompts.map(({ name, value, unit, goal }) => [name, `${shown(value)} ${unit}`, String(goal)]),
+    ),
+  ].join("\n\n");
 }
 
 function writeBetweenMarkers(path: string, text: string): void {
+  const { before, after } = aroundFigures(path);
+  writeFileSync(path, `${before}\n\n${text}\n\n${after}`);
+}
+
+/** The figures that a document has. */
+export function figuresIn(path: string): string {
+  return aroundFigures(path).figures.trim();
+}
+
+function aroundFigures(path: string) {
   const whole = readFileSync(path, "utf8");
-  const [begin, end] = [whole.indexOf(BEGIN), whole.indexOf(END)];
-  if (begin === -1 || end < begin) throw new Error(`${path} has no place for the figures.`);
-  writeFileSync(path, `${whole.slice(0, begin)}${BEGIN}\n\n${text}\n\n${whole.slice(end)}`);
+  const [begin, end] = [whole.indexOf(BEGIN) + BEGIN.length, whole.indexOf(END)];
+  if (begin < BEGIN.length || end < begin) throw new Error(`${path} has no place for the figures.`);
+  return {
+    before: whole.slice(0, begin),
+    figures: whole.slice(begin, end),
+    after: whole.slice(end),
+  };
 }
 
 export function markdownOf(results: Results): string {

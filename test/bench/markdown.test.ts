@@ -1,0 +1,22 @@
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { figuresIn, headlinesOf, markdownOf } from "../../bench/markdown.ts";
+import { readResults } from "../../bench/results.ts";
+
+const root = join(import.meta.dirname, "../..");
+const results = readResults(join(root, "bench/results.json"));
+
+it.each([
+  ["README.md", headlinesOf],
+  ["bench/README.md", markdownOf],
+])("%s has the published figures", (path, textOf) => {
+  expect(figuresIn(join(root, path))).toBe(textOf(results));
+});
+
+it("the README shows what a prompt costs, within its bounds", () => {
+  const lines = headlinesOf(results).split("\n");
+  const first = lines.findIndex((line) => line.startsWith("| what a prompt costs |"));
+  const rows = lines.slice(first + 2).map((line) => line.split(" | ").at(-1));
+  expect(rows).toHaveLength(10);
+  expect(rows).not.toContain("null |");
+});
