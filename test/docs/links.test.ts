@@ -13,6 +13,9 @@ const pages = [
   "SECURITY.md",
   "CHANGELOG.md",
   "bench/README.md",
+  "create-byref/README.md",
+  "llms.txt",
+  "skills/byref/SKILL.md",
   ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`),
 ].toSorted();
 
@@ -79,4 +82,16 @@ it("a link to what is not there is found", () => {
   expect(isThere("README.md", "docs/nowhere.md")).toBe(false);
   expect(isThere("README.md", "docs/architecture.md#nowhere")).toBe(false);
   expect(isThere("README.md", "#the-endpoint-and-usechat")).toBe(true);
+});
+
+it("llms.txt has every guide, in the words of their list", () => {
+  const guides = readFileSync(join(root, "docs/guides/README.md"), "utf8");
+  const rows = guides.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) \| (.*) \|$/gm);
+  const expected = Array.from(
+    rows,
+    ([, title, file, subject]) => `- [${title}](docs/guides/${file}): ${subject}`,
+  );
+  expect(expected.length).toBeGreaterThan(10);
+  const text = readFileSync(join(root, "llms.txt"), "utf8");
+  expect(expected.filter((line) => !text.includes(`${line}\n`))).toEqual([]);
 });
