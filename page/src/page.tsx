@@ -13,6 +13,7 @@ export function Page() {
   const [access, setAccess] = useState<Access>("asked");
   const [described, setDescribed] = useState<AgentsDescription>();
   const [refused, setRefused] = useState<string>();
+  const [reason, setReason] = useState("");
   const shut = useCallback(() => {
     setAccess("shut");
     setRefused(key);
@@ -27,14 +28,15 @@ export function Page() {
         setDescribed(known);
         setAccess("open");
       })
-      // The door has been told of; any other trouble shows itself, and can be tried again, inside.
-      .catch(({ status }: { readonly status?: number }) => {
-        if (status !== 401) setAccess("open");
+      // After a 401 the key is asked for. Other failures are shown inside, where they can be tried again.
+      .catch(({ status, message }: { readonly status?: number; readonly message: string }) => {
+        if (status === 401) setReason(message);
+        else setAccess("open");
       });
   }, [entry, key]);
   if (access === "asked") return null;
   if (access === "shut")
-    return <Door isWrong={key !== undefined && key === refused} enter={setKey} />;
+    return <Door isWrong={key !== undefined && key === refused} reason={reason} enter={setKey} />;
   const leave = () => {
     storeKey(undefined);
     setKey(undefined);

@@ -12,7 +12,8 @@ export interface AppEnv {
 
 /** Bindings of the Worker. Settings are read separately (`settings.ts`). */
 export interface Bindings {
-  readonly CONVERSATIONS: DurableObjectNamespace;
+  /** Missing in an application that does not bind it yet. */
+  readonly CONVERSATIONS?: DurableObjectNamespace;
   /**
    * Indexes a tenant's conversations and stores its spend. Optional: without it conversations are not listed.
    */

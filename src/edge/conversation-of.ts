@@ -37,6 +37,7 @@ export function unusedObject(context: Context<AppEnv>): RemoteConversation {
 
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
   const hint = parse(locationQuery, req.query("location"), "location");
+  if (env.CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
   // recursive.
   const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), {
@@ -45,6 +46,14 @@ function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): R
   });
   return named as unknown as RemoteConversation;
 }
+
+const NOT_CONFIGURED = `Conversations need the binding CONVERSATIONS. Export the class Conversation, and add it to wrangler.toml:
+[[durable_objects.bindings]]
+name = "CONVERSATIONS"
+class_name = "Conversation"
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Conversation"]`;
 
 /** The environment and state of a conversation's object. */
 export interface ObjectContext {

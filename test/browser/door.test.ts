@@ -56,6 +56,27 @@ describe("a server with a door", () => {
     await field.waitFor();
   });
 
+  it("asks for no key where the server has no authentication yet, and says what to set", async ({
+    open,
+    guarded,
+  }) => {
+    const page = await open(guarded.url, { forgives: REFUSED });
+    await page.route("**/agents", (route) =>
+      route.fulfill({
+        status: 401,
+        contentType: "application/problem+json",
+        body: JSON.stringify({
+          code: "unauthorized",
+          status: 401,
+          detail: "AUTH is not set. Do so.",
+        }),
+      }),
+    );
+    await page.reload();
+    await page.getByText("AUTH is not set. Do so.").waitFor();
+    expect(await page.getByLabel("Key").count()).toBe(0);
+  });
+
   it("lets pictures, downloads and the live timeline through with what was typed", async ({
     open,
     guarded,

@@ -1,4 +1,6 @@
+import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
+import worker from "../../src/index.ts";
 import { callWith, json, newId, problemIn } from "../support/edge.ts";
 
 const call = callWith({ AUTH: "none" });
@@ -27,5 +29,14 @@ describe("where a conversation lives", () => {
     expect(detail).toContain("JURISDICTION=eu cannot be kept here");
     await problemIn(await local("GET", "/conversations"), "bad_configuration");
     await problemIn(await call("GET", at), "conversation_not_found");
+  });
+
+  it("is nowhere in a Worker that does not bind their objects", async () => {
+    const request = new Request(`http://localhost/conversations/${newId()}`);
+    const { CONVERSATIONS: _, ...bindings } = env;
+    const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
+    const { detail } = await problemIn(response, "not_configured");
+    expect(detail).toContain('name = "CONVERSATIONS"\nclass_name = "Conversation"');
+    expect(detail).toContain('new_sqlite_classes = ["Conversation"]');
   });
 });

@@ -4,14 +4,29 @@ import "./door.css";
 interface DoorProps {
   /** The key that was tried has not opened it. */
   readonly isWrong: boolean;
+  /** Why the server refused, in its words. */
+  readonly reason: string;
   readonly enter: (key: string) => void;
 }
 
 /** Asks for the key that the server wants. */
-export function Door({ isWrong, enter }: DoorProps) {
+export function Door({ isWrong, reason, enter }: DoorProps) {
   const [key, setKey] = useState("");
   const field = useId();
   const note = useId();
+  // No key exists yet: the server's settings have to change first.
+  if (reason.startsWith("AUTH")) {
+    return (
+      <main className="door">
+        <div className="door-form">
+          <h1 className="door-title">This server needs a setting</h1>
+          <p className="door-text" role="alert">
+            {reason}
+          </p>
+        </div>
+      </main>
+    );
+  }
   return (
     <main className="door">
       <form
