@@ -5,7 +5,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { exampleFolders } from "./example-folders.ts";
+import { exampleFolders, templateFolders } from "./example-folders.ts";
 
 interface LockEntry {
   readonly version?: string;
@@ -43,14 +43,16 @@ const processors: Readonly<Record<string, string>> = {
 
 const root = join(import.meta.dirname, "..");
 
-for (const folder of ["", "bench/peers", ...exampleFolders()]) {
-  const added = complete(join(root, folder, "package-lock.json"));
-  const said = added.length === 0 ? "nothing was missing" : `added:\n${added.join("\n")}`;
-  console.log(`${join(folder, "package-lock.json")}: ${said}`);
+if (import.meta.main) {
+  for (const folder of ["", "bench/peers", ...exampleFolders(), ...templateFolders()]) {
+    const added = completeLock(join(root, folder, "package-lock.json"));
+    const said = added.length === 0 ? "nothing was missing" : `added:\n${added.join("\n")}`;
+    console.log(`${join(folder, "package-lock.json")}: ${said}`);
+  }
 }
 
 /** Returns the places of the added packages. */
-function complete(path: string): readonly string[] {
+export function completeLock(path: string): readonly string[] {
   const lock = JSON.parse(readFileSync(path, "utf8")) as Lock;
   const added: string[] = [];
   for (const [path, entry] of Object.entries(lock.packages)) {

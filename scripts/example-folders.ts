@@ -5,8 +5,18 @@ const root = join(import.meta.dirname, "..");
 
 /** Returns the examples that have packages of their own, as paths from the root. */
 export function exampleFolders(): readonly string[] {
-  return readdirSync(join(root, "examples"))
-    .map((name) => `examples/${name}`)
-    .filter((folder) => existsSync(join(root, folder, "package-lock.json")))
+  return foldersIn("examples", "package-lock.json");
+}
+
+/** Returns the templates of `create-byref`, as paths from the root. */
+export function templateFolders(): readonly string[] {
+  return foldersIn("create-byref/templates", "package.json");
+}
+
+/** Folders that have the file. */
+function foldersIn(parent: string, file: string): readonly string[] {
+  return readdirSync(join(root, parent))
+    .map((name) => `${parent}/${name}`)
+    .filter((folder) => existsSync(join(root, folder, file)))
     .sort();
 }

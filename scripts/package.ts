@@ -6,6 +6,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { packCreatePackage } from "./create-package.ts";
 import { buildPage } from "./page.ts";
 
 /** Of the tarball, with the page. */
@@ -38,6 +39,9 @@ try {
     "types of all entries": ["attw", tarball, "--profile=esm-only", "--quiet"],
     "npm publish": ["npm", "publish", tarball, "--dry-run", "--ignore-scripts"],
   };
+  const created = await packCreatePackage(folder);
+  run("npm", ["publish", created, "--dry-run", "--ignore-scripts"]);
+  console.log("ok     create-byref");
   for (const [name, [program = "", ...parameters]] of Object.entries(checks)) {
     run(program, parameters);
     console.log(`ok     ${name}`);

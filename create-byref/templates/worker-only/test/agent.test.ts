@@ -1,0 +1,14 @@
+import { scriptedModel, startRuntime } from "byref/testing";
+import { expect, it } from "vitest";
+import { agent } from "../src/index.ts";
+
+it("assigns tickets by reference", async () => {
+  const model = scriptedModel([
+    { tool: "list_tickets", input: {} },
+    { tool: "assign_tickets", input: { person: "Ada", ids: "$list_tickets_1[0:10].id" } },
+    "$assign_tickets_1.person has $assign_tickets_1.assigned tickets.",
+  ]);
+  const runtime = await startRuntime({ agents: [agent], model });
+  const chat = runtime.client.conversation("test");
+  expect(await chat.send("Give Ada ten tickets.").text()).toBe("Ada has 10 tickets.");
+});

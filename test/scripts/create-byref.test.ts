@@ -1,0 +1,200 @@
+import { spawnSync } from "node:child_process";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { createProject, templateNames } from "../../create-byref/src/create-project.ts";
+import { modelSettings } from "../../create-byref/src/model-settings.ts";
+import packageJson from "../../package.json" with { type: "json" };
+import { temporaryFolder } from "../support/server.ts";
+
+const create = join(import.meta.dirname, "../../create-byref");
+const templates = join(create, "templates");
+const names = templateNames(templates);
+
+const parent = temporaryFolder();
+let folder = "";
+let number = 0;
+beforeEach(() => {
+  folder = join(parent, `shop-${number++}`);
+});
+afterAll(() => rmSync(parent, { recursive: true, force: true }));
+
+const filesOf = (path: string) =>
+  readdirSync(path, { recursive: true, encoding: "utf8" })
+    .filter((name) => statSync(join(path, name)).isFile())
+    .sort();
+const linesOf = (path: string) => readFileSync(path, "utf8").split("\n").length - 1;
+/** A manifest or a lockfile. */
+interface Content {
+  readonly packages: Readonly<Record<string, object>>;
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly devDependencies: Readonly<Record<string, string>>;
+}
+const json = (...path: readonly string[]) =>
+  JSON.parse(readFileSync(join(...path), "utf8")) as Content;
+
+const made = (options: { readonly template?: string; readonly byref?: string } = {}) =>
+  createProject({ folder, template: "chat", model: "demo", ...options }, templates);
+
+describe("templates", () => {
+  it("are the five of the guide", () => {
+    expect(names).toEqual(["ai-chat-agent", "chat", "mcp-gateway", "node", "worker-only"]);
+  });
+
+  it.each(names)("%s has at most eight files, and a lockfile", (template) => {
+    const files = filesOf(join(templates, template));
+    expect(files).toContain("package-lock.json");
+    expect(files.length - 1).toBeLessThanOrEqual(8);
+    expect(files).not.toContain(".dev.vars");
+  });
+
+  it("chat has at most 150 lines", () => {
+    const files = filesOf(join(templates, "chat")).filter((name) => name !== "package-lock.json");
+    const lines = files.map((name) => linesOf(join(templates, "chat", name)));
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(150);
+  });
+
+  it.each(names)(
+    "%s asks for this version of Byref, and its lockfile for what that needs",
+    (name) => {
+      const { version, dependencies, peerDependencies } = packageJson;
+      expect(json(templates, name, "package.json")).toMatchObject({
+        dependencies: { byref: version },
+      });
+      const { packages } = json(templates, name, "package-lock.json");
+      expect(packages["node_modules/byref"]).toMatchObject({
+        version,
+        dependencies,
+        peerDependencies,
+      });
+      expect(JSON.stringify(packages)).not.toMatch(/https?:\/\/[^"]*\.tgz/);
+    },
+  );
+
+  it.each(names)("%s has the versions that this repository is tested with", (name) => {
+    const { dependencies, devDependencies } = packageJson;
+    const tested: Record<string, string> = { ...devDependencies, ...dependencies };
+    const own = json(templates, name, "package.json");
+    const used = Object.entries({ ...own.dependencies, ...own.devDependencies });
+    const other = used.filter(([of, version]) => of in tested && tested[of] !== version);
+    expect(other).toEqual([]);
+  });
+});
+
+describe("a new project", () => {
+  it("has the template's files, with its own name", () => {
+    made();
+    const expected = filesOf(join(templates, "chat")).map((name) => name.replace("_git", ".git"));
+    expect(filesOf(folder)).toEqual(expected.sort());
+    const name = folder.slice(parent.length + 1);
+    expect(json(folder, "package.json")).toMatchObject({ name });
+    expect(json(folder, "package-lock.json")).toMatchObject({ name, packages: { "": { name } } });
+    expect(readFileSync(join(folder, "wrangler.toml"), "utf8")).toContain(`name = "${name}"\n`);
+    expect(readdirSync(parent).filter((entry) => entry.startsWith("."))).toEqual([]);
+  });
+
+  it("may be in an empty folder, and leaves one alone that is not", () => {
+    mkdirSync(folder);
+    made();
+    expect(existsSync(join(folder, "src/index.ts"))).toBe(true);
+    const before = filesOf(folder);
+    writeFileSync(join(folder, "src/index.ts"), "// mine");
+    expect(() => made()).toThrow(`${folder} is not empty.`);
+    expect(filesOf(folder)).toEqual(before);
+    expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toBe("// mine");
+  });
+
+  it("takes Byref from a tarball, by its path from the project", () => {
+    const tarball = join(parent, "byref-9.9.9.tgz");
+    writeFileSync(tarball, "");
+    made({ byref: tarball });
+    const byref = "file:../byref-9.9.9.tgz";
+    expect(json(folder, "package.json")).toMatchObject({ dependencies: { byref } });
+    const { packages } = json(folder, "package-lock.json");
+    expect(packages[""]).toMatchObject({ dependencies: { byref } });
+    expect(packages["node_modules/byref"]).toMatchObject({ resolved: byref });
+  });
+
+  it.each([
+    [{ template: "nothing" }, 'There is no template "nothing". Choose one of: ai-chat-agent'],
+    [{ template: "../templates/chat" }, "There is no template"],
+    [{ byref: "missing.tgz" }, "There is no file"],
+  ])("is not begun with %j", (options, message) => {
+    expect(() => made(options)).toThrow(message);
+    expect(existsSync(folder)).toBe(false);
+    expect(readdirSync(parent).filter((entry) => entry.startsWith("."))).toEqual([]);
+  });
+
+  it.each(["My App", "-x", "x".repeat(64), "ä", 'a"b'])("is not named %j", (name) => {
+    const project = { folder: join(parent, name), template: "chat", model: "demo" };
+    expect(() => createProject(project, templates)).toThrow("cannot name a project");
+    expect(existsSync(project.folder)).toBe(false);
+  });
+});
+
+describe("a model", () => {
+  it.each([
+    ["demo", undefined, ""],
+    ["workers-ai:@cf/meta/llama", undefined, "MODEL=workers-ai:@cf/meta/llama\n"],
+    [
+      "openai:gpt",
+      undefined,
+      "MODEL=openai-compatible:gpt\nMODEL_BASE_URL=https://api.openai.com/v1\nMODEL_API_KEY=\n",
+    ],
+    [
+      "openai-compatible:qwen",
+      undefined,
+      "MODEL=openai-compatible:qwen\nMODEL_BASE_URL=http://localhost:11434/v1\n# MODEL_API_KEY=\n",
+    ],
+    [
+      "openai-compatible:qwen",
+      "http://[::1]:1/v1",
+      "MODEL=openai-compatible:qwen\nMODEL_BASE_URL=http://[::1]:1/v1\n# MODEL_API_KEY=\n",
+    ],
+  ])("%s at %s is %j", (model, modelBaseUrl, lines) => {
+    expect(modelSettings({ model, modelBaseUrl })).toBe(lines);
+  });
+
+  it.each(["gpt", "mistral:large", "openai:", "openai:x\nAUTH=none"])("%j is refused", (model) => {
+    expect(() => modelSettings({ model })).toThrow(/names no model|one line/);
+  });
+});
+
+describe("the program", () => {
+  const run = (...words: readonly string[]) =>
+    spawnSync(process.execPath, [join(create, "src/main.ts"), ...words, "--no-install"], {
+      encoding: "utf8",
+      cwd: parent,
+      input: "",
+    });
+
+  it("creates a project without a question, and says what comes next", () => {
+    const { status, stdout } = run("agent", "--template=node", "--model=openai:gpt");
+    expect(status).toBe(0);
+    expect(stdout).toContain("  cd agent\n  npm install\n  npm start\n");
+    expect(stdout).toContain("Write your key behind MODEL_API_KEY= in .env");
+    const path = join(parent, "agent/.env");
+    expect(readFileSync(path, "utf8")).toContain("MODEL=openai-compatible:gpt");
+    expect(statSync(path).mode & 0o077).toBe(0);
+    expect(readFileSync(join(parent, "agent/.gitignore"), "utf8")).toContain(".env");
+  });
+
+  it.each([
+    [["a", "b"], "One folder, not a, b."],
+    [["--colour"], "Unknown option '--colour'"],
+    [["--template"], "--template"],
+  ])("ends with 2 and one sentence for %j", (words, message) => {
+    const { status, stderr } = run(...words);
+    expect(status).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stderr).not.toContain("    at ");
+  });
+});
