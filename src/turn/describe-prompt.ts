@@ -6,7 +6,6 @@ import { compact } from "../value/json.ts";
 import { detailsFor } from "./history/guide.ts";
 import { compactionFor, type PastMessages } from "./history/compaction.ts";
 import type { History } from "./history/history.ts";
-import type { StoredMessage } from "./history/stored-message.ts";
 import { prepareModelCall, resolvedModel } from "./model/prepare-model-call.ts";
 import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
@@ -65,7 +64,7 @@ interface DescribeOptions extends Pick<
 export async function describePrompt(options: DescribeOptions): Promise<PromptDescription> {
   const { agent, history, store, now: clock } = options;
   const { window, compacted: outline } =
-    history?.beforeTurn(EMPTY_QUESTION, compactionFor(agent, store, clock())) ?? NO_PAST;
+    history?.beforeTurn(compactionFor(agent, store, clock())) ?? NO_PAST;
   const taint = new Taint(isTaintedPrompt(window, outline));
   const recorder = new Recorder(options.model);
   // No call is made that would need an id.
@@ -98,14 +97,7 @@ export async function describePrompt(options: DescribeOptions): Promise<PromptDe
   };
 }
 
-const NO_PAST: PastMessages = { window: [], compacted: undefined };
-
-const EMPTY_QUESTION: StoredMessage = {
-  id: "",
-  role: "user",
-  parts: [{ type: "text", text: "" }],
-  createdAt: "",
-};
+const NO_PAST: PastMessages = { window: [] };
 
 /** A prompt without a message cannot be sent. */
 const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };

@@ -45,7 +45,7 @@ export interface SizedMessage {
 /** What a turn's prompts have of the turns before it. */
 export interface PastMessages {
   readonly window: readonly StoredMessage[];
-  readonly compacted: Compacted | undefined;
+  readonly compacted?: Compacted | undefined;
 }
 
 export interface CompactionOptions {

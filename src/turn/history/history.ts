@@ -18,10 +18,13 @@ import {
   type SizedMessage,
 } from "./compaction.ts";
 import { RecentMessages } from "./recent-messages.ts";
-import { fromQuestion, type StoredMessage } from "./stored-message.ts";
+import type { StoredMessage } from "./stored-message.ts";
 
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
 const READ_AT_ONCE = 8;
+
+/** Takes the place of a question that is not asked yet. */
+const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
 
 interface HistoryOptions {
   /** Maximum characters of the parts, as JSON, that `window` returns together. */
@@ -108,18 +111,17 @@ export class History {
     this.#recent.drop(last);
   }
 
-  /** Returns what `compact` and `window` would leave to a turn with this question. Writes nothing. */
-  beforeTurn(question: StoredMessage, options: CompactionOptions): PastMessages {
+  /** Returns what `compact` and `window` would leave to a turn with an empty question. Writes nothing. */
+  beforeTurn(options: CompactionOptions): PastMessages {
     const { compacted } = this.#compaction;
-    const chars = JSON.stringify(question.parts).length;
-    const before = this.#recent.after(this.#lastCompacted);
-    const recent = this.#recent.with(before, { seq: this.lastSeq() + 1, chars, message: question });
-    const last = lastToCompact(recent, { ...options, compacted });
-    const past = recent.slice(0, -1).filter(({ seq }) => last === undefined || seq > last);
-    const window = fromQuestion(past.map(({ message }) => message));
-    if (last === undefined) return { window, compacted };
+    const recent = this.#recent.after(this.#lastCompacted);
+    const seq = 1 + (recent.at(-1)?.seq ?? this.#lastCompacted);
+    const next = [...recent, { seq, chars: 0, message: NO_QUESTION }];
+    const last = lastToCompact(next, { ...options, compacted });
+    if (last === undefined) return { window: this.window(), compacted };
+    const left = recent.filter((one) => one.seq > last).map(({ message }) => message);
     const messages = this.between(this.#lastCompacted, last);
-    return { window, compacted: this.#compaction.after(messages, options) };
+    return { window: left, compacted: this.#compaction.after(messages, options) };
   }
 
   /** Yields the messages after `seq` up to `last`, oldest first. Holds a few at a time. */
@@ -169,7 +171,9 @@ export class History {
     const newest = recent.at(-1);
     const isContinued = newest !== undefined && newest.message.id === answer;
     const shown = isContinued ? this.#recent.between(this.#lastCompacted, newest.seq) : recent;
-    return fromQuestion(shown.map(({ message }) => message));
+    const messages = shown.map(({ message }) => message);
+    const firstQuestion = messages.findIndex((message) => message.role === "user");
+    return firstQuestion < 0 ? [] : messages.slice(firstQuestion);
   }
 
   /**

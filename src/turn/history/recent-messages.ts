@@ -41,18 +41,11 @@ export class RecentMessages {
   }
 
   /** Adds the newest message, if the others are cached. */
-  add(newest: SizedMessage): void {
-    if (this.#cached !== undefined) this.#cached = this.with(this.#cached, newest);
-  }
-
-  /** Returns the messages of `before` that fit into a prompt together with a newer one, and that one. */
-  with(
-    before: readonly SizedMessage[],
-    { message, ...sizes }: SizedMessage,
-  ): readonly SizedMessage[] {
-    const all = [...before, { ...sizes, message: forPrompt(message) }];
+  add({ message, ...sizes }: SizedMessage): void {
+    if (this.#cached === undefined) return;
+    const all = [...this.#cached, { ...sizes, message: forPrompt(message) }];
     const fitting = this.#newestThatFit(all.map(({ chars }) => chars).reverse());
-    return all.slice(-fitting);
+    this.#cached = all.slice(-fitting);
   }
 
   /** Leaves out messages up to and including `seq`. */

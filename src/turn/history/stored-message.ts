@@ -39,9 +39,3 @@ export function toUIMessage(message: StoredMessage, form: MessageForm): UIMessag
   });
   return compact({ id, role, parts: shown, metadata });
 }
-
-/** Without answers whose question is not among the messages. */
-export function fromQuestion(messages: readonly StoredMessage[]): readonly StoredMessage[] {
-  const first = messages.findIndex(({ role }) => role === "user");
-  return first < 0 ? [] : messages.slice(first);
-}
