@@ -1,5 +1,5 @@
 import { type Agent, createRuntime, modelFromSettings } from "byref";
-import { workersAiModels } from "byref/workers-ai"; // needs workers-ai-provider
+import { workersAiModels } from "byref/workers-ai";
 import { expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { withWorker } from "../../support/own-runtime.ts";
@@ -38,7 +38,9 @@ it("names the lines for wrangler.toml without the binding", () =>
     runtime,
     async (own) => {
       const response = await own.call("POST", "/conversations/one/messages", ask);
-      expect(await response.text()).toContain('[ai] binding = "AI"');
+      const { code, detail } = await response.json<{ code: string; detail: string }>();
+      expect(code).toBe("bad_configuration");
+      expect(detail).toContain('[ai] binding = "AI"');
     },
     { bindings: { MODEL: "workers-ai:@cf/meta/llama" } },
   ));
