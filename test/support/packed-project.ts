@@ -181,7 +181,7 @@ export function run(folder: string, program: string, ...parameters: readonly str
 }
 
 /** The package as it would be published; built in a copy, for others may be using this one. */
-function packInto(folder: string): string {
+export function packInto(folder: string): string {
   const copy = join(folder, "copy");
   const parts = ["src", "scripts", "package.json", "README.md", "CHANGELOG.md", "LICENSE"];
   for (const name of [...parts, "tsconfig.json", "tsconfig.build.json"]) {
