@@ -9,7 +9,7 @@ import { appKiB, buildPage, pageKiB } from "./page.ts";
 /**
  * KiB after gzip, as `wrangler deploy --dry-run --minify` reports it. The goal for `createRuntime` is 180;
  * the URL trackers, the labels of sealed data, the bounds on work and the schema walker cost 8 KiB. See
- * bench/README.md.
+ * bench/README.md. The rules of the demo model are 14 KiB of the deployable Worker.
  */
 const bundles = [
   {
@@ -17,7 +17,7 @@ const bundles = [
     config: "scripts/bundle/wrangler.toml",
     maxKiB: 205,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 423 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 436 },
 ];
 
 /** The client code that a page loads. */

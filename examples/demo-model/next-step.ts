@@ -1,15 +1,14 @@
-import type { JSONObject, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import type { JSONObject, JSONValue } from "@ai-sdk/provider";
+import type {
+  DemoConversation,
+  DemoScript,
+  DemoStep,
+  DemoTools,
+  Outcome,
+  Variable,
+} from "../../src/demo.ts";
 import { findCity } from "../agents/climate-normals.ts";
-import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
-import { type Conversation, isObject, type Outcome, type Variable } from "./read-conversation.ts";
-import type { Intent, OrderGoal } from "./understand.ts";
-
-type ToolCall = { readonly toolName: string; readonly input: JSONObject };
-export type Step =
-  | { readonly kind: "calls"; readonly calls: readonly ToolCall[] }
-  | { readonly kind: "text"; readonly text: string };
-
-export type OfferedTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
+import { type Intent, type OrderGoal, understand } from "./understand.ts";
 
 /** A result that an answer needs, with its outcome if the prompt already has one. */
 type Need = {
@@ -38,29 +37,44 @@ const examples: Readonly<Record<string, string>> = {
   publish_page: "Change the prices on my page, and publish it.",
 };
 
+/** The questions of the example agents. */
+export const shop: DemoScript = {
+  examples,
+  step({ conversation, tools }) {
+    const intent = understand(conversation.question);
+    return intent === undefined ? undefined : nextStep(intent, conversation, tools);
+  },
+};
+
 /** Returns the missing calls, or the answer if there are none. */
-export function nextStep(intent: Intent, conversation: Conversation, offered: OfferedTools): Step {
-  if (intent.kind === "introduce") return say(introduction(offered));
-  if (intent.kind === "page") return follow(planPage(conversation), offered);
-  if (intent.kind === "orders") {
-    return follow(planOrders(intent, conversation), offered);
-  }
+function nextStep(
+  intent: Intent,
+  conversation: DemoConversation,
+  tools: DemoTools,
+): DemoStep | undefined {
+  if (intent.kind === "page") return follow(planPage(conversation), tools);
+  if (intent.kind === "orders") return follow(planOrders(intent, conversation), tools);
   const plan = planWeather(intent, conversation);
   return plan === undefined
     ? say("Which city? I know a hundred, for example New York, London and Tokyo.")
-    : follow(plan, offered);
+    : follow(plan, tools);
 }
 
-function follow({ stages, answer }: Plan, offered: OfferedTools): Step {
+function follow({ stages, answer }: Plan, offered: DemoTools): DemoStep | undefined {
   const names = new Set(offered.map((tool) => tool.name));
   const absent = stages
     .flat()
-    // The runtime's own tools are offered once there is something to use them on.
     .find(
       ({ outcome, toolName }) =>
-        outcome === undefined && !names.has(toolName) && !runtimeToolNames.includes(toolName),
+        outcome === undefined && !names.has(toolName) && !LATER.has(toolName),
     );
-  if (absent !== undefined) return say(inability(absent.toolName, offered));
+  const isAnyOffered = stages.flat().some(({ toolName }) => names.has(toolName));
+  // Another agent may have other tools, or a table, for such a question.
+  if (absent !== undefined && !isAnyOffered) return undefined;
+  if (absent !== undefined) {
+    const why = `I cannot do that here, because the tool ${absent.toolName} is not offered`;
+    return { kind: "refusal", why };
+  }
   for (const needs of stages) {
     const missing = needs.filter((need) => need.outcome === undefined);
     if (missing.length > 0) return call(missing);
@@ -68,6 +82,9 @@ function follow({ stages, answer }: Plan, offered: OfferedTools): Step {
   }
   return say(answer());
 }
+
+/** The runtime's own tools are offered once there is something to use them on. */
+const LATER: ReadonlySet<string> = new Set(["edit_variable", "propose_plan"]);
 
 function isMet(need: Need): boolean {
   const result = need.outcome?.result;
@@ -79,7 +96,7 @@ function isProposed(result: Outcome["result"] | undefined): boolean {
   return result?.kind === "failure" && isObject(result.value) && "plan" in result.value;
 }
 
-function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | undefined {
+function planWeather(intent: WeatherIntent, conversation: DemoConversation): Plan | undefined {
   const requested = intent.places.map((place) => weatherNeed(place, conversation));
   if (!intent.compares) {
     return requested.length === 0
@@ -107,7 +124,7 @@ function planWeather(intent: WeatherIntent, conversation: Conversation): Plan | 
   };
 }
 
-function weatherNeed(place: string, { thisTurn }: Conversation): Need {
+function weatherNeed(place: string, { thisTurn }: DemoConversation): Need {
   return {
     toolName: "get_weather",
     outcome: outcomesOf("get_weather", thisTurn).findLast((one) => placeOf(one) === place),
@@ -117,7 +134,7 @@ function weatherNeed(place: string, { thisTurn }: Conversation): Need {
 }
 
 /** Readings of other cities from earlier turns, newest first, one per city. */
-function earlierWeather(places: readonly string[], { earlier }: Conversation): readonly Need[] {
+function earlierWeather(places: readonly string[], { earlier }: DemoConversation): readonly Need[] {
   const seen = new Set(places.map((place) => findCity(place)));
   return outcomesOf("get_weather", earlier).flatMap((outcome) => {
     const city = findCity(placeOf(outcome));
@@ -127,7 +144,7 @@ function earlierWeather(places: readonly string[], { earlier }: Conversation): r
   });
 }
 
-function planPage({ thisTurn }: Conversation): Plan {
+function planPage({ thisTurn }: DemoConversation): Plan {
   const path = "/prices";
   const need = (toolName: string, input: () => JSONObject): Need => ({
     toolName,
@@ -146,7 +163,7 @@ function planPage({ thisTurn }: Conversation): Plan {
   return { stages: [[page], [edited], [published]], answer };
 }
 
-function planOrders({ goal, status }: OrdersIntent, conversation: Conversation): Plan {
+function planOrders({ goal, status }: OrdersIntent, conversation: DemoConversation): Plan {
   const need = (toolName: string, input: () => JSONObject): Need => ({
     toolName,
     outcome: outcomesOf(toolName, conversation.thisTurn).at(-1),
@@ -204,7 +221,10 @@ function reportPlan(status: string | undefined): JSONObject {
   };
 }
 
-function earlierList({ earlier }: Conversation, status: string | undefined): Outcome | undefined {
+function earlierList(
+  { earlier }: DemoConversation,
+  status: string | undefined,
+): Outcome | undefined {
   return outcomesOf("list_orders", earlier).find(
     ({ input, result }) =>
       result.kind === "variable" && (isObject(input) ? input["status"] : undefined) === status,
@@ -254,42 +274,6 @@ function saySummary(summary: Need): string {
   );
 }
 
-function introduction(offered: OfferedTools): string {
-  return (
-    "I am the demo model of Byref: a script that stands in for a language model's words. The " +
-    `tools, the variables and the references are real. ${abilities(offered)}`
-  );
-}
-
-function inability(toolName: string, offered: OfferedTools): string {
-  return `I cannot do that here, because the tool ${toolName} is not offered. ${abilities(offered)}`;
-}
-
-function abilities(offered: OfferedTools): string {
-  const able = offered.filter(isKnown);
-  const others = offered.filter((tool) => !isKnown(tool) && !runtimeToolNames.includes(tool.name));
-  const names = others.map((tool) => tool.name).join(", ");
-  const rest = names === "" ? "" : `\n\nAlso offered, but beyond a demo model: ${names}.`;
-  if (able.length === 0)
-    return `I can: only say this, because no tool that I know is offered.${rest}`;
-  return `I can:\n\n${able.map(ability).join("\n")}${rest}`;
-}
-
-function ability(tool: OfferedTools[number]): string {
-  const purpose = tool.type === "function" ? firstSentence(tool.description ?? "") : "";
-  return `- ${tool.name}${purpose && `: ${purpose}`} Try: "${examples[tool.name]}"`;
-}
-
-function isKnown(tool: OfferedTools[number]): boolean {
-  return Object.hasOwn(examples, tool.name);
-}
-
-function firstSentence(text: string): string {
-  const line = text.split("\n")[0] ?? "";
-  const end = line.indexOf(". ");
-  return end === -1 ? line : line.slice(0, end + 1);
-}
-
 function sayEach(needs: readonly Need[]): string {
   return needs.map(sayOne).filter(isNotEmpty).join("\n\n");
 }
@@ -322,17 +306,21 @@ function reference(need: Need | undefined): string {
   return `$${variableOf(need)?.name ?? ""}`;
 }
 
+function isObject(value: unknown): value is Readonly<Record<string, JSONValue>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 function isNotEmpty(text: string): boolean {
   return text !== "";
 }
 
-function call(needs: readonly Need[]): Step {
+function call(needs: readonly Need[]): DemoStep {
   return {
     kind: "calls",
     calls: needs.map(({ toolName, input }) => ({ toolName, input: input() })),
   };
 }
 
-function say(text: string): Step {
+function say(text: string): DemoStep {
   return { kind: "text", text };
 }

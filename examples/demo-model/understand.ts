@@ -1,11 +1,10 @@
-import { findCityMentions } from "../agents/climate-normals.ts";
+import { type CityMention, findCityMentions } from "../agents/climate-normals.ts";
 import { orderStatuses } from "../agents/orders.ts";
 
 export type OrderGoal = "list" | "totals" | "summary" | "report" | "plan";
 type OrderStatus = (typeof orderStatuses)[number];
 
 export type Intent =
-  | { readonly kind: "introduce" }
   | { readonly kind: "page" }
   | {
       readonly kind: "weather";
@@ -19,71 +18,131 @@ export type Intent =
       readonly status: OrderStatus | undefined;
     };
 
-const weatherWords = new Set(
-  "weather temperature temperatures forecast climate hot cold warm humid humidity windy".split(" "),
+const set = (words: string) => new Set(words.split(" "));
+const weatherWords = set("weather temperature temperatures climate hot cold warm humid humidity");
+const compareWords = set(
+  "compare comparison versus vs warmer colder hotter cooler difference between which",
 );
-const compareWords = new Set(
-  "compare comparison versus vs warmer colder hotter cooler difference".split(" "),
+const placeWords = set("in for at about of and or with to");
+const weatherPhrases = set(
+  "what what's whats s how is are it the a then them please tell give show me like right now today current currently most all there",
 );
-const pageWords = new Set("page pages publish website".split(" "));
-const orderWords = new Set("order orders sales revenue".split(" "));
+const orderWords = set("order orders sales revenue");
 // The first goal with a word in the question wins, because a plan and a report include the others.
 const goalWords: readonly (readonly [OrderGoal, ReadonlySet<string>])[] = [
-  ["plan", new Set(["plan"])],
-  ["report", new Set(["report"])],
-  ["totals", new Set(["totals", "monthly", "month", "months"])],
-  ["summary", new Set("summary summarize summarise summarized overview".split(" "))],
+  ["plan", set("plan")],
+  ["report", set("report")],
+  ["totals", set("totals monthly month months")],
+  ["summary", set("summary summarize summarise summarized overview")],
 ];
-const maxPlaces = 10;
-const identityQuestions = ["who are you", "what are you", "what can you do", "your name"];
-const wordsAfterPlace = new Set(
-  "today now right currently tomorrow tonight please this like at and then".split(" "),
+const orderPhrases = set(
+  "what what's whats s are is the a an my me our i do have had how many there give show list tell make write create please then and of for on about all 2025",
 );
+const pageWords = set("page pages website publish price prices");
+const pagePhrases = set("change update the on my and it please then");
+const changing = set("change update publish");
+const maxPlaces = 10;
 
-/** Classifies the question. Returns `introduce` for everything that the demo model does not understand. */
-export function understand(question: string): Intent {
+/** Classifies the question. Undefined if it has a word that these phrases do not have. */
+export function understand(question: string): Intent | undefined {
+  if (question.length > 500) return undefined;
+  return weatherIntent(question) ?? pageIntent(question) ?? ordersIntent(question);
+}
+
+function pageIntent(question: string): Intent | undefined {
   const words = wordsOf(question);
-  const text = words.join(" ");
+  const isPage =
+    words.some((word) => pageWords.has(word)) && words.some((word) => changing.has(word));
+  const isKnown = words.every((word) => pageWords.has(word) || pagePhrases.has(word));
+  return isPage && isKnown ? { kind: "page" } : undefined;
+}
+
+function ordersIntent(question: string): Intent | undefined {
+  const words = wordsOf(question.replaceAll(/\b(?:by|per) month\b/giu, "monthly"));
+  const statuses = orderStatuses.filter((status) => words.includes(status));
+  const goal = goalWords.find(([, known]) => words.some((word) => known.has(word)))?.[0];
+  const isKnown = words.every(
+    (word) =>
+      orderWords.has(word) ||
+      orderPhrases.has(word) ||
+      statuses.some((status) => status === word) ||
+      goalWords.some(([, known]) => known.has(word)),
+  );
+  const isAbout = goal !== undefined || words.some((word) => orderWords.has(word));
+  if (!isKnown || !isAbout || statuses.length > 1) return undefined;
+  return { kind: "orders", goal: goal ?? "list", status: statuses[0] };
+}
+
+function weatherIntent(question: string): Intent | undefined {
+  const mentions = findCityMentions(question);
+  const words = wordsOf(question);
   const has = (known: ReadonlySet<string>) => words.some((word) => known.has(word));
-  const goal = goalWords.find(([, known]) => has(known))?.[0];
-  if (identityQuestions.some((identity) => text.includes(identity))) return { kind: "introduce" };
-  if (has(weatherWords)) return weatherIntent(question, has(compareWords));
-  if (has(pageWords)) return { kind: "page" };
-  if (has(orderWords)) return ordersIntent(goal ?? "list", words);
-  if (findCityMentions(question).length > 0 || has(compareWords)) {
-    return weatherIntent(question, has(compareWords));
+  const compares = has(compareWords);
+  if (!has(weatherWords) && !compares && mentions.length === 0) return undefined;
+  const places = placesIn(question, mentions);
+  return places === undefined || places.length > maxPlaces
+    ? undefined
+    : { kind: "weather", places, compares };
+}
+
+/** The places of a question, known or not, in order. Undefined if it has words that are neither. */
+function placesIn(
+  question: string,
+  mentions: readonly CityMention[],
+): readonly string[] | undefined {
+  const places = new Map<unknown, string>();
+  let before = "";
+  let at = 0;
+  for (const { city, text, start } of mentions) {
+    const unknown = unknownPlaces(question.slice(at, start), before);
+    if (unknown === undefined) return undefined;
+    for (const place of unknown) places.set(place, place);
+    if (!places.has(city)) places.set(city, text);
+    at = start + text.length;
+    before = city.country;
   }
-  return goal === undefined ? { kind: "introduce" } : ordersIntent(goal, words);
+  const unknown = unknownPlaces(question.slice(at), before);
+  for (const place of unknown ?? []) places.set(place, place);
+  return unknown === undefined ? undefined : [...places.values()];
 }
 
-function ordersIntent(goal: OrderGoal, words: readonly string[]): Intent {
-  return { kind: "orders", goal, status: orderStatuses.find((status) => words.includes(status)) };
-}
-
-function weatherIntent(question: string, compares: boolean): Intent {
-  const mentionsByCity = Map.groupBy(findCityMentions(question), (mention) => mention.city);
-  const known = Array.from(mentionsByCity.values(), ([first]) => first?.text ?? "");
-  return {
-    kind: "weather",
-    places: known.length > 0 ? known.slice(0, maxPlaces) : unknownPlace(question),
-    compares,
-  };
-}
-
-/** The words after "in", up to punctuation. Empty without an "in". */
-function unknownPlace(question: string): readonly string[] {
-  const words = question.split(/\s/u).filter((word) => word !== "");
-  const after = words.slice(words.findIndex((word) => word.toLowerCase() === "in") + 1);
-  if (after.length === words.length) return [];
-  const place: string[] = [];
-  for (const word of after) {
-    const bare = word.split(/[?!.,;:]/u)[0] ?? "";
-    if (bare === "" || wordsAfterPlace.has(bare.toLowerCase())) break;
-    place.push(bare);
-    if (bare !== word) break;
+/** The places in a piece without known cities: "in El Dorado", or a name in capitals after a comma. */
+function unknownPlaces(piece: string, country: string): readonly string[] | undefined {
+  const tokens = Array.from(
+    piece.matchAll(/[\p{L}\p{M}\p{N}]+(?:['’-][\p{L}\p{N}]+)*|[^\s\p{L}\p{N}]/gu),
+    ([text]) => text,
+  );
+  const places: string[] = [];
+  for (let at = 0; at < tokens.length; at++) {
+    const first = tokens[at] ?? "";
+    if (isKnown(first)) continue;
+    const name: string[] = [];
+    while (at < tokens.length && !isKnown(tokens[at] ?? "")) name.push(tokens[at++] ?? "");
+    const place = name.join(" ").slice(0, 100);
+    const before = tokens[at - name.length - 1]?.toLowerCase() ?? "";
+    const isPlace = placeWords.has(before) || (before === "," && /^\p{Lu}/u.test(first));
+    if (name.some((word) => times.has(word.toLowerCase()))) return undefined;
+    if (before === "," && place === country) continue;
+    if (!isPlace) return undefined;
+    places.push(place);
   }
-  return place.length === 0 ? [] : [place.join(" ").slice(0, 100)];
+  return places;
 }
+
+function isKnown(token: string): boolean {
+  const word = token.toLowerCase();
+  return (
+    !/[\p{L}\p{N}]/u.test(word) ||
+    weatherWords.has(word) ||
+    compareWords.has(word) ||
+    placeWords.has(word) ||
+    weatherPhrases.has(word)
+  );
+}
+
+const times = set(
+  "not no never except without but than if when tomorrow tonight yesterday next last week weekend month year day hour january february march april may june july august september october november december monday tuesday wednesday thursday friday saturday sunday winter summer spring autumn",
+);
 
 function wordsOf(text: string): readonly string[] {
   return Array.from(text.toLowerCase().matchAll(/[\p{L}\p{N}]+/gu), (match) => match[0]);

@@ -20,12 +20,14 @@ describe("questions about the model", () => {
     for (const name of Object.keys(everyTool)) expect(answer).toContain(`- ${name}: `);
   });
 
-  it("lists only what is offered, and apart from that what it cannot use", async () => {
+  it("lists what is offered, with an example for what the script knows", async () => {
     const tools = { get_weather: weather.tools.get_weather, fly: weather.tools.get_weather };
     const { answer } = await new Session(tools).ask("help");
     expect(answer).not.toContain("list_orders");
-    expect(answer).not.toContain("- fly");
-    expect(answer).toContain("Also offered, but beyond a demo model: fly.");
+    expect(answer).toContain(
+      '- get_weather: Typical weather of a city in the current month. Try: "',
+    );
+    expect(answer).toContain("- fly: Typical weather of a city in the current month.\n");
   });
 
   it("says what it can do instead when a tool is not offered, before it calls any", async () => {

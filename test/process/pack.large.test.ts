@@ -30,7 +30,7 @@ describe("the package that npm makes of it", () => {
     const described = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"];
     expect(files.toSorted()).toEqual(described);
     const built = readdirSync(join(app, "node_modules/byref/dist"), { encoding: "utf8" });
-    for (const name of ["byref", "agent", "client", "references"]) {
+    for (const name of ["byref", "agent", "client", "demo", "references"]) {
       expect(built).toEqual(expect.arrayContaining([`${name}.js`, `${name}.d.ts`]));
     }
   });

@@ -18,13 +18,14 @@ const modules = join(root, "node_modules");
 const project = {
   "src/index.ts": `import { tool } from "ai";
 import { createRuntime, modelFromSettings, type ModelProvider, planSupport, templates } from "byref";
+import { demoModels } from "byref/demo";
 import * as z from "zod";
-import { weatherModels } from "./model.js";
+import { scriptedModels } from "./model.js";
 
 const reading = z.object({ city: z.string(), temperature: z.number() });
 
 const runtime = createRuntime({
-  model: modelFromSettings(weatherModels),
+  model: modelFromSettings(demoModels, scriptedModels),
   plans: planSupport(templates),
   spend: { tenant: { per: "day", modelCalls: 1_000 } },
   agents: [
@@ -90,7 +91,7 @@ function finish(unified: "stop" | "tool-calls"): LanguageModelV4StreamPart {
   };
 }
 
-export const weatherModels: ModelProvider = { name: "demo", model: () => model };
+export const scriptedModels: ModelProvider = { name: "scripted", model: () => model };
 `,
   "src/page.ts": `import { ClientError, createClient } from "byref/client";
 

@@ -1,4 +1,5 @@
-import { createRuntime } from "byref";
+import { createRuntime, modelFromSettings, queries } from "byref";
+import { demoModels } from "byref/demo";
 import { expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { json } from "../../support/edge.ts";
@@ -43,4 +44,17 @@ it("an application sets bounds of its own", async () => {
     },
     { name: NAME },
   );
+});
+
+const desk = { ...weather, name: "desk" };
+
+it("an application has the demo model", () => {
+  // --- the demo model
+  const runtime = createRuntime({ agents: [desk], model: modelFromSettings(demoModels), queries });
+  // ---
+  return withWorker(runtime, async (own) => {
+    const init = json({ message: "Weather of Oslo?" }, { accept: "text/plain" });
+    const response = await own.call("POST", "/conversations/c/messages", init);
+    expect(await response.text()).toContain("get_weather with location Oslo");
+  });
 });

@@ -5,7 +5,10 @@ import type {
   LanguageModelV4ToolCallPart,
   LanguageModelV4ToolResultOutput,
 } from "@ai-sdk/provider";
-import { VARIABLES_TAG } from "../../src/turn/history/prompt.ts";
+import { KEPT_AS } from "../turn/history/shown-variables.ts";
+import type { Json } from "../value/json.ts";
+import { shapeOf } from "../value/shape.ts";
+import { VARIABLES_TAG } from "../turn/history/prompt.ts";
 
 /** The outcome of a tool call in the prompt. */
 export type Outcome = {
@@ -20,10 +23,14 @@ export type Variable = {
   readonly name: string;
   /** The value itself, if it was small enough to be shown. */
   readonly value: JSONValue | undefined;
+  /** `array`, `object` and so on. Empty if the prompt does not say it. */
+  readonly type: string;
   /** Elements of an array, keys of an object. Undefined if the prompt does not include a count. */
   readonly count: number | undefined;
-  /** The type in one line, e.g. `{id: string}[]`. Empty if the prompt shows the value. */
+  /** The type in one line, e.g. `{id: string}[]`, which may be cut. Empty if the prompt does not have it. */
   readonly shape: string;
+  /** The input of the call that made it, if the prompt has it. */
+  readonly input?: unknown;
 };
 
 type Failure = {
@@ -40,6 +47,10 @@ export type Conversation = {
   readonly thisTurn: readonly Outcome[];
   /** Outcomes before the question, newest first. */
   readonly earlier: readonly Outcome[];
+  /** The variables that the prompt shows, by name, oldest first. */
+  readonly variables: ReadonlyMap<string, Variable>;
+  /** How many more there are that the prompt does not list. */
+  readonly unlisted: number;
   /** Greater than the number in any `call_<number>` of the prompt, and greater than the count of calls. */
   readonly nextCallNumber: number;
 };
@@ -56,6 +67,8 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
     callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
   return {
     question: questionIn(prompt[questionIndex]),
+    variables: variablesIn(prompt),
+    unlisted: unlistedIn(prompt),
     thisTurn: outcomesIn(prompt.slice(questionIndex + 1)),
     earlier: outcomesIn(prompt.slice(0, Math.max(questionIndex, 0))).toReversed(),
     nextCallNumber: 1 + callsIn(prompt).reduce(highestNumber, 0),
@@ -64,13 +77,79 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
 
 /** False for the list of variables at the end of a prompt: it is from the runtime, not from the person. */
 function isQuestion(message: Message): boolean {
-  return message.role === "user" && !questionIn(message).startsWith(VARIABLES_TAG);
+  return message.role === "user" && !textsIn(message)[0]?.startsWith(VARIABLES_TAG);
 }
 
+/** What the person wrote, without the handles of files. */
 function questionIn(message: Message | undefined): string {
-  if (message?.role !== "user") return "";
-  return message.content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  const texts = message === undefined ? [] : textsIn(message);
+  return texts.filter((text) => fileIn(text) === undefined).join("\n");
 }
+
+function textsIn(message: Message): readonly string[] {
+  if (message.role !== "user") return [];
+  return message.content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+}
+
+function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variable> {
+  const all = new Map<string, Variable>();
+  const inputs = new Map(callsIn(prompt).map(({ toolCallId, input }) => [toolCallId, input]));
+  for (const message of prompt) {
+    if (message.role === "user") {
+      for (const text of textsIn(message)) {
+        if (text.startsWith(VARIABLES_TAG)) readList(text, all);
+        const file = fileIn(text);
+        if (file !== undefined) all.set(file.name, file);
+      }
+    }
+    if (message.role !== "tool" && message.role !== "assistant") continue;
+    for (const part of message.content) {
+      if (part.type !== "tool-result") continue;
+      const result = resultOf(part.output);
+      if (result.kind !== "variable") continue;
+      // A shorter form of a handle that the prompt has already.
+      const known = all.get(result.name);
+      const isRepeated = result.shape === "" && result.value === undefined;
+      const shown = isRepeated && known !== undefined ? known : result;
+      all.set(result.name, { ...shown, input: inputs.get(part.toolCallId) });
+    }
+  }
+  return all;
+}
+
+function unlistedIn(prompt: LanguageModelV4Prompt): number {
+  const text = prompt.flatMap(textsIn).findLast((one) => one.startsWith(VARIABLES_TAG));
+  return Number(/^\((\d+) older variables are not listed\)$/mu.exec(text ?? "")?.[1] ?? 0);
+}
+
+function fileIn(text: string): Variable | undefined {
+  const at = text.startsWith(FILE) ? text.indexOf(KEPT_AS) : -1;
+  if (at < 0 || !text.endsWith("}")) return undefined;
+  try {
+    return variableIn(JSON.parse(text.slice(at + KEPT_AS.length)) as JSONValue);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Reads the list of variables: `$orders: array (3) {id: number}[] // description`. */
+function readList(text: string, all: Map<string, Variable>): void {
+  for (const line of text.split("\n")) {
+    const { name, type, count, shape = "" } = LISTED.exec(line)?.groups ?? {};
+    if (name === undefined || type === undefined) continue;
+    if (type === "removed") all.delete(name);
+    else {
+      const [own = ""] = shape.split(" // ");
+      const size = count === undefined ? undefined : Number(count);
+      all.set(name, { kind: "variable", name, type, count: size, shape: own, value: undefined });
+    }
+  }
+}
+
+/** Begins the text in a file's place. */
+const FILE = "A file was given, ";
+const LISTED =
+  /^[^\w\s]*(?<name>[A-Za-z_]\w*)\S*: (?<type>\w+)(?: \((?<count>\d+)\))?(?: (?<shape>.*))?$/u;
 
 function callsIn(messages: LanguageModelV4Prompt): readonly LanguageModelV4ToolCallPart[] {
   return messages.flatMap((message) =>
@@ -127,14 +206,20 @@ function resultOf(output: LanguageModelV4ToolResultOutput | undefined): Variable
 
 function variableIn(shown: JSONValue): Variable | undefined {
   if (!isObject(shown) || typeof shown["$var"] !== "string") return undefined;
-  const { value, count, shape } = shown;
+  const { value, count, shape, type } = shown;
   return {
     kind: "variable",
     name: shown["$var"],
     value,
     count: typeof count === "number" ? count : Array.isArray(value) ? value.length : undefined,
-    shape: typeof shape === "string" ? shape : "",
+    shape: shapeIn(shape, value),
+    type: Array.isArray(value) ? "array" : typeof type === "string" ? type : typeof value,
   };
+}
+
+function shapeIn(shape: JSONValue | undefined, value: JSONValue | undefined): string {
+  if (typeof shape === "string") return shape;
+  return value === undefined ? "" : shapeOf(value as Json);
 }
 
 function failure(message: string): Failure {
@@ -159,6 +244,17 @@ function messageIn(error: JSONValue): string {
 function excerpt(value: JSONValue): string {
   const text = JSON.stringify(value);
   return text.length > maxQuotedChars ? `${text.slice(0, maxQuotedChars)}…` : text;
+}
+
+/** The outcome of this call, if it was made since the question. */
+export function outcomeOfCall(
+  { toolName, input }: { readonly toolName: string; readonly input: JSONObject },
+  outcomes: readonly Outcome[],
+): Outcome | undefined {
+  const wanted = JSON.stringify(input);
+  return outcomes.find(
+    (outcome) => outcome.toolName === toolName && JSON.stringify(outcome.input) === wanted,
+  );
 }
 
 export function isObject(value: unknown): value is JSONObject {

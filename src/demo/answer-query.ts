@@ -1,0 +1,147 @@
+import { type Outcome, type Variable, isObject, outcomeOfCall } from "./read-conversation.ts";
+import { sayColumns } from "./introduce.ts";
+import { type Query, readQuery } from "./read-query.ts";
+import { type DemoPrompt, type DemoStep, inert, refuse, say } from "./step.ts";
+import { type Table, tableOf } from "./tables.ts";
+import type { Token } from "./words.ts";
+import { resultNames, sayFilter, sqlOf, sqlToFind, textColumns } from "./write-query.ts";
+
+const QUERY = "query_variables";
+
+/** A step, or what a query has returned. */
+type Asked = { readonly step: DemoStep } | { readonly result: Variable };
+
+/** Answers a question about a table: what it is a question of, then the query, then the sentence. */
+export function answerQuery(tokens: readonly Token[], table: Table, prompt: DemoPrompt): DemoStep {
+  const seen = withAllColumns(table, prompt);
+  if ("step" in seen) return seen.step;
+  const reading = readQuery(tokens, seen.table);
+  if ("problem" in reading) return refuse(`${reading.problem}. ${describe(seen.table)}`);
+  const placed = place(reading, seen.table, prompt);
+  if ("step" in placed) return placed.step;
+  const { query } = placed;
+  if (query.operation === "list" && query.filters.length === 0) return say(showAll(seen.table));
+  const asked = ask(sqlOf(query, seen.table), prompt);
+  return "step" in asked ? asked.step : say(answer(query, seen.table, asked.result));
+}
+
+/** True if a question can be asked about tables. */
+export function canQuery({ tools }: DemoPrompt): boolean {
+  return tools.some(({ name }) => name === QUERY);
+}
+
+function ask(sql: string, { conversation }: DemoPrompt, more: readonly Outcome[] = []): Asked {
+  const input = { sql };
+  const outcomes = [...conversation.thisTurn, ...more];
+  const outcome = outcomeOfCall({ toolName: QUERY, input }, outcomes);
+  if (outcome === undefined)
+    return { step: { kind: "calls", calls: [{ toolName: QUERY, input }] } };
+  const { result } = outcome;
+  if (result.kind === "variable") return { result };
+  return { step: say(`I could not use ${QUERY}: ${inert(result.message)}`) };
+}
+
+/** Looks at a record if the prompt does not show all columns. */
+function withAllColumns(table: Table, prompt: DemoPrompt): { table: Table } | { step: DemoStep } {
+  if (!table.isOpen) return { table };
+  // An earlier look has the same columns; if it has not, the query fails.
+  const looked = prompt.conversation.earlier.filter(({ result }) => result.kind === "variable");
+  const asked = ask(`SELECT * FROM "${table.name}" LIMIT 1`, prompt, looked);
+  if ("step" in asked) return asked;
+  const record = tableOf(asked.result);
+  if (record === undefined) return { table };
+  const known = new Map(table.columns.map((column) => [column.name, column]));
+  const columns = record.columns.map((column) => known.get(column.name) ?? column);
+  return { table: { ...table, columns, isOpen: record.isOpen } };
+}
+
+/** Finds the columns of the values that the question names without one. */
+function place(
+  query: Query,
+  table: Table,
+  prompt: DemoPrompt,
+): { query: Query } | { step: DemoStep } {
+  const filters = [...query.filters];
+  const columns = textColumns(table);
+  const names = columns.map(({ name }) => inert(name)).join(", ");
+  for (const { text: value, before } of query.values) {
+    const quoted = `“${inert(value)}”`;
+    if (columns.length === 0)
+      return { step: refuse(`I do not know what ${quoted} is. ${describe(table)}`) };
+    const asked = ask(sqlToFind(value, table), prompt);
+    if ("step" in asked) return asked;
+    const counts = Array.isArray(asked.result.value) ? asked.result.value[0] : undefined;
+    if (!isObject(counts)) {
+      return {
+        step: refuse(
+          `I cannot tell in which column ${quoted} is: name the column. ${describe(table)}`,
+        ),
+      };
+    }
+    // "from Oslo" is not in `to_city` where there is a `from_city`.
+    const meant = columns.filter(({ words }) => before === "from" && words.includes(before));
+    const found = (meant.length > 0 ? meant : columns).filter(
+      ({ name }) => Number(counts[name]) > 0,
+    );
+    const [column] = found;
+    if (column === undefined) {
+      const none = `I found no record of ${table.name} in which ${quoted} is the value of a column that may have texts (${names}), so I cannot tell what it means here`;
+      return { step: refuse(`${none}. ${describe(table)}`) };
+    }
+    if (found.length > 1 || filters.some((filter) => filter.column.name === column.name)) {
+      const both = found.map(({ name }) => inert(name)).join(" and ");
+      return {
+        step: refuse(`${quoted} may be meant of several columns (${both}): name the column`),
+      };
+    }
+    filters.push({ column, value });
+  }
+  return { query: { ...query, filters, values: [] } };
+}
+
+function answer(query: Query, table: Table, { name, value, count }: Variable): string {
+  const { operation, column, group, filters } = query;
+  const where = filters.length === 0 ? "" : ` with ${filters.map(said).join(" and ")}`;
+  const all = table.count === undefined ? "" : ` of ${table.count}`;
+  const records = `records of ${table.name}${where}`;
+  if (operation === "list") {
+    if (count === 0) return `There are no ${records}. I compared whole values.`;
+    const size = count === undefined ? "These are the" : `There are ${count}${all}`;
+    return `${size} ${records}, kept as ${name}. The first ten:\n\n$${name}[:10]`;
+  }
+  const [first] = Array.isArray(value) ? value : [];
+  const names = resultNames(query);
+  const figure = FIGURES[operation];
+  const of = column === undefined ? "" : ` of ${inert(column.name)}`;
+  if (group !== undefined) {
+    if (count === 0) return `There are no ${records}. I compared whole values.`;
+    return `The ${figure}${of} by ${inert(group.name)}, of the ${records}:\n\n$${name}`;
+  }
+  const rows = isObject(first) ? Number(first[names.rows]) : Number.NaN;
+  const having = column === undefined ? "" : ` that have ${inert(column.name)}`;
+  if (rows === 0)
+    return `There are no ${records}${having}: $${name}[0].${names.rows}${all}. I compared whole values.`;
+  if (operation === "count") return `$${name}[0].${names.rows}${all} ${records}.`;
+  return `The ${figure}${of} is $${name}[0].${names.figure}, over $${name}[0].${names.rows} ${records}${having}.`;
+}
+
+const FIGURES = {
+  count: "number",
+  sum: "sum",
+  average: "average",
+  max: "maximum",
+  min: "minimum",
+} as const;
+
+function said(filter: Query["filters"][number]): string {
+  return inert(sayFilter(filter));
+}
+
+function showAll({ name, count }: Table): string {
+  const size = count === undefined ? "" : ` It has ${count} records.`;
+  return `This is ${name}.${size} The first ten:\n\n$${name}[:10]`;
+}
+
+function describe(table: Table): string {
+  return `The columns of ${table.name}: ${sayColumns(table)}.`;
+}

@@ -1,0 +1,105 @@
+import { tool, type UIMessage } from "ai";
+import { expect, it } from "vitest";
+import * as z from "zod";
+import { csvRecords, modelFromSettings, queries } from "../../../src/byref.ts";
+import { demoModels } from "../../../src/demo.ts";
+import { ask, type Call, json, newId, textOf } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+
+const tickets = Array.from({ length: 40 }, (_, at) => ({
+  id: `T-${at}`,
+  title: `Ticket ${at} about something that takes a few words`,
+  status: at % 4 === 0 ? "open" : "closed",
+  owner: at % 2 === 0 ? "Bob" : "Ada",
+}));
+const desk = {
+  name: "desk",
+  description: "A help desk.",
+  instructions: "Help.",
+  tools: {
+    list_tickets: tool({
+      description: "Tickets of the help desk.",
+      inputSchema: z.object({ status: z.enum(["open", "closed"]).optional() }),
+      execute: ({ status }) =>
+        tickets.filter((one) => status === undefined || one.status === status),
+    }),
+  },
+};
+
+/** More columns than a list of variables shows. */
+const rows = Array.from({ length: 300 }, (_, at) => ({
+  order_number: `o${at}`,
+  customer: at % 3 === 0 ? "Zoë Ångström" : "Ada Abara",
+  country: ["DE", "US", "FR"][at % 3] ?? "",
+  shipping_method: "air",
+  city: ["Berlin", "Boston", "Paris"][at % 3] ?? "",
+  total: (at % 7) + 0.5,
+  state: at % 5 === 0 ? "DE" : "NY",
+}));
+const csv = [Object.keys(rows[0] ?? {}), ...rows.map(Object.values)].join("\n");
+const sumOf = (list: readonly { total: number }[]) =>
+  list.reduce((sum, { total }) => sum + total, 0);
+
+async function answerTo(call: Call, message: string): Promise<string> {
+  const init = json({ message }, { accept: "application/json" });
+  const response = await call("POST", "/conversations/c/messages", init);
+  expect(response.status).toBe(200);
+  return textOf((await response.json<{ message: UIMessage }>()).message);
+}
+
+it("answers questions about a CSV and tools that it has never seen, over HTTP", () => {
+  const model = modelFromSettings(demoModels);
+  const options = { agents: [desk] as const, model, queries, csv: csvRecords };
+  const settings = { bindings: { AUTH: "none", MODEL: "demo" } };
+  return withRuntime(
+    options,
+    async ({ call }) => {
+      const headers = { "content-type": "text/csv" };
+      const sent = await call("PUT", "/conversations/c/variables/sales_csv", {
+        body: csv,
+        headers,
+      });
+      expect(sent.status).toBe(201);
+      const inGermany = rows.filter(({ country }) => country === "DE");
+      const answers = {
+        "How many rows are in my CSV?": "300 of 300 records of sales_csv.",
+        "How many sales are from Germany?": `${inGermany.length} of 300 records of sales_csv with country Germany or DE.`,
+        "How many sales have customer zoë ångström?":
+          "100 of 300 records of sales_csv with customer zoë ångström.",
+        "How many sales are from Atlantis?": "I found no record of sales_csv in which “Atlantis”",
+        "How many sales have country Norway?":
+          "There are no records of sales_csv with country Norway or NO: 0 of 300.",
+        "What is the sum of total of the sales with city Paris?": `The sum of total is ${sumOf(rows.filter(({ city }) => city === "Paris"))}, over 100 records`,
+        "What is the average total by city with state NY?": "| city | average | rows |",
+        "How many sales are not from Germany?": "I do not know what to do with “not”.",
+        "How many sales are from DE?": "“DE” may be meant of several columns (country and state)",
+        "Which tickets are open?": "list_tickets with status open returned 10 records",
+        "How many tickets have owner Ada?": "20 of 40 records of list_tickets",
+        "How many tickets are overdue?": "in which “overdue” is the value",
+        "Show the tickets that are not open": "I do not know what to do with “not”",
+      };
+      for (const [question, said] of Object.entries(answers)) {
+        expect(await answerTo(call, question), question).toContain(said);
+      }
+    },
+    settings,
+  );
+});
+
+it("answers for the shop from the country, and names no city of its own accord", async () => {
+  const id = newId();
+  const { message } = await ask(id, "How many orders are from Germany?", { agent: "orders" });
+  const listed = await ask(id, "Show my orders from Germany", { agent: "orders" });
+  const [count = ""] = textOf(message).split(" ");
+  expect(Number(count)).toBeGreaterThan(0);
+  expect(Number(count)).toBeLessThan(5_000);
+  expect(textOf(message)).toContain(
+    `${count} of 5000 records of list_orders_1 with country Germany or DE.`,
+  );
+  expect(textOf(listed.message)).toContain(`There are ${count} of 5000 records`);
+  const weather = await ask(newId(), "What's the weather in NYC and Atlantis?", {
+    agent: "weather",
+  });
+  expect(textOf(weather.message)).toContain("in New York with");
+  expect(textOf(weather.message)).toContain('Unknown city "Atlantis"');
+});
