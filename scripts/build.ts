@@ -47,6 +47,8 @@ async function bundle(): Promise<void> {
   const { output } = await modules.write({
     dir: "dist",
     chunkFileNames: "chunks/[name]-[hash].js",
+    // The types have them.
+    comments: { jsdoc: false },
   });
   const types = await rolldown({
     ...INPUT,
