@@ -24,6 +24,13 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
     by: "test/process/openai-compatible.test.ts",
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
+  "npm create byref my-agent -- --template chat": {
+    by: "test/process/create-byref.large.test.ts",
+  },
+  "cd my-agent && npm run dev": { by: "test/process/create-byref.large.test.ts" },
+  "npm test": { by: "test/process/create-byref.large.test.ts" },
+  "npm run deploy": { by: "test/process/create-byref.large.test.ts" },
+  "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
   "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
     because: "it needs Claude Code",

@@ -56,6 +56,12 @@ describe("templates", () => {
     expect(files).not.toContain(".dev.vars");
   });
 
+  it("chat is the Worker that the README shows", () => {
+    const readme = readFileSync(join(create, "../README.md"), "utf8");
+    const worker = readFileSync(join(templates, "chat/src/index.ts"), "utf8");
+    expect(readme).toContain(`\`\`\`ts\n${worker}\`\`\`\n`);
+  });
+
   it("chat has at most 150 lines", () => {
     const files = filesOf(join(templates, "chat")).filter((name) => name !== "package-lock.json");
     const lines = files.map((name) => linesOf(join(templates, "chat", name)));
