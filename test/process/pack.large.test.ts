@@ -1,9 +1,18 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packCreatePackage } from "../../scripts/create-package.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
 import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
@@ -52,6 +61,23 @@ describe("the package that npm makes of it", () => {
     worker = await startWorker(state, bundleWorker(state, { config }));
     const said = run(app, "node", "built/ask.js", worker.url);
     expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
+  });
+
+  it.each(["node-20", "node-22"])("runs on %s, with its program and create-byref", async (name) => {
+    const versions = join(folder, "versions");
+    if (!existsSync(versions)) {
+      cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
+      // With the environment of this process: it may name a registry.
+      execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
+    }
+    const node = join(versions, "node_modules", name, "bin/node");
+    expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
+    const program = join(app, "node_modules/byref/dist/cli/main.js");
+    expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
+    const create = await packCreatePackage(folder);
+    run(folder, "tar", "-xzf", create);
+    const made = ["package/dist/main.js", name, "--template=node", "--model=demo", "--no-install"];
+    expect(run(folder, node, ...made)).toContain(`cd ${name}`);
   });
 
   it("is a gateway in front of a server, by one command and with an empty home", async () => {

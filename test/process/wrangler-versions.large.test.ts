@@ -8,18 +8,21 @@ import { temporaryFolder } from "../support/server.ts";
 const root = join(import.meta.dirname, "../..");
 const READY_WITHIN_MS = 60_000;
 
-describe("the packed library on the oldest wrangler and compatibility date of the README", () => {
+/** Folders with a lockfile of their own, so that each run tests the same workerd. */
+const versions = [
+  { name: "oldest-wrangler", ...oldestInReadme() },
+  { name: "newest-wrangler", wrangler: pinnedIn("newest-wrangler"), date: "2026-11-01" },
+];
+
+describe.each(versions)("the packed library on $name, compatibility date $date", (tested) => {
   const folder = temporaryFolder();
   const app = join(folder, "app");
-  const { wrangler, date } = oldestInReadme();
+  const { name, wrangler, date } = tested;
   let server: ChildProcess | undefined;
   let url = "";
 
   beforeAll(async () => {
-    // A folder with a lockfile of its own, so that each run tests the same workerd.
-    cpSync(join(import.meta.dirname, "oldest-wrangler"), join(folder, "tools"), {
-      recursive: true,
-    });
+    cpSync(join(import.meta.dirname, name), join(folder, "tools"), { recursive: true });
     // With the environment of this process: it may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "tools"), stdio: "pipe" });
     packedProject(folder);
@@ -69,6 +72,14 @@ describe("the packed library on the oldest wrangler and compatibility date of th
     expect(await response.json()).toMatchObject({ code: "conversation_not_found" });
   });
 });
+
+function pinnedIn(name: string): string {
+  const path = join(import.meta.dirname, name, "package.json");
+  const { dependencies } = JSON.parse(readFileSync(path, "utf8")) as {
+    readonly dependencies: { readonly wrangler: string };
+  };
+  return dependencies.wrangler;
+}
 
 /** As the README names them: `wrangler 1.2.3`, and a date behind `compatibility_date`. */
 function oldestInReadme(): { readonly wrangler: string; readonly date: string } {
