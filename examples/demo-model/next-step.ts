@@ -42,16 +42,14 @@ export const shop: DemoScript = {
   examples,
   step({ conversation, tools }) {
     const intent = understand(conversation.question);
-    return intent === undefined ? undefined : nextStep(intent, conversation, tools);
+    const next = intent === undefined ? undefined : nextStep(intent, conversation, tools);
+    // A variable may have what the tool of another agent would return.
+    return next?.kind === "refusal" && conversation.variables.size > 0 ? undefined : next;
   },
 };
 
 /** Returns the missing calls, or the answer if there are none. */
-function nextStep(
-  intent: Intent,
-  conversation: DemoConversation,
-  tools: DemoTools,
-): DemoStep | undefined {
+function nextStep(intent: Intent, conversation: DemoConversation, tools: DemoTools): DemoStep {
   if (intent.kind === "page") return follow(planPage(conversation), tools);
   if (intent.kind === "orders") return follow(planOrders(intent, conversation), tools);
   const plan = planWeather(intent, conversation);
@@ -60,7 +58,7 @@ function nextStep(
     : follow(plan, tools);
 }
 
-function follow({ stages, answer }: Plan, offered: DemoTools): DemoStep | undefined {
+function follow({ stages, answer }: Plan, offered: DemoTools): DemoStep {
   const names = new Set(offered.map((tool) => tool.name));
   const absent = stages
     .flat()
@@ -68,9 +66,6 @@ function follow({ stages, answer }: Plan, offered: DemoTools): DemoStep | undefi
       ({ outcome, toolName }) =>
         outcome === undefined && !names.has(toolName) && !LATER.has(toolName),
     );
-  const isAnyOffered = stages.flat().some(({ toolName }) => names.has(toolName));
-  // Another agent may have other tools, or a table, for such a question.
-  if (absent !== undefined && !isAnyOffered) return undefined;
   if (absent !== undefined) {
     const why = `I cannot do that here, because the tool ${absent.toolName} is not offered`;
     return { kind: "refusal", why };

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { csvRecords, modelFromSettings, queries } from "../../../src/byref.ts";
 import { demoModels } from "../../../src/demo.ts";
-import { ask, type Call, json, newId, textOf } from "../../support/edge.ts";
+import { ask, call, type Call, json, newId, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 
 const tickets = Array.from({ length: 40 }, (_, at) => ({
@@ -40,9 +40,9 @@ const csv = [Object.keys(rows[0] ?? {}), ...rows.map(Object.values)].join("\n");
 const sumOf = (list: readonly { total: number }[]) =>
   list.reduce((sum, { total }) => sum + total, 0);
 
-async function answerTo(call: Call, message: string): Promise<string> {
+async function answerTo(callOwn: Call, message: string): Promise<string> {
   const init = json({ message }, { accept: "application/json" });
-  const response = await call("POST", "/conversations/c/messages", init);
+  const response = await callOwn("POST", "/conversations/c/messages", init);
   expect(response.status).toBe(200);
   return textOf((await response.json<{ message: UIMessage }>()).message);
 }
@@ -53,9 +53,9 @@ it("answers questions about a CSV and tools that it has never seen, over HTTP", 
   const settings = { bindings: { AUTH: "none", MODEL: "demo" } };
   return withRuntime(
     options,
-    async ({ call }) => {
+    async (own) => {
       const headers = { "content-type": "text/csv" };
-      const sent = await call("PUT", "/conversations/c/variables/sales_csv", {
+      const sent = await own.call("PUT", "/conversations/c/variables/sales_csv", {
         body: csv,
         headers,
       });
@@ -79,7 +79,7 @@ it("answers questions about a CSV and tools that it has never seen, over HTTP", 
         "Show the tickets that are not open": "I do not know what to do with “not”",
       };
       for (const [question, said] of Object.entries(answers)) {
-        expect(await answerTo(call, question), question).toContain(said);
+        expect(await answerTo(own.call, question), question).toContain(said);
       }
     },
     settings,
@@ -102,4 +102,13 @@ it("answers for the shop from the country, and names no city of its own accord",
   });
   expect(textOf(weather.message)).toContain("in New York with");
   expect(textOf(weather.message)).toContain('Unknown city "Atlantis"');
+});
+
+it("asks a table of the shop's words where the shop's tools are not offered", async () => {
+  const id = newId();
+  const refused = await ask(id, "How many orders do I have?", { agent: "weather" });
+  expect(textOf(refused.message)).toContain("list_orders is not offered");
+  await call("PUT", `/conversations/${id}/variables/orders`, json(rows));
+  const { message } = await ask(id, "How many orders do I have?", { agent: "weather" });
+  expect(textOf(message)).toBe("300 of 300 records of orders.");
 });
