@@ -172,8 +172,7 @@ export class CallReader {
   /** A quoted text, a number, or what looks like an id. */
   #text(): boolean {
     const token = this.#token;
-    const isId =
-      token.kind === "word" && /\p{N}/u.test(token.text) && /\p{L}|[-@]/u.test(token.text);
+    const isId = token.kind === "word" && /\p{N}|@/u.test(token.text);
     if (token.kind !== "quoted" && token.kind !== "number" && !isId) return false;
     const kind = isId ? "name" : token.kind === "number" ? "number" : "quoted";
     return this.#keep({ kind, token, text: token.text }, 1);
@@ -208,10 +207,11 @@ export class CallReader {
 
   #filler(): boolean {
     const token = this.#token;
-    const isVerb = this.#reads && token.kind === "word" && READING.has(token.stem);
-    const isPlain = this.#reads && PLAIN.has(token.stem) && token.kind === "word";
+    // In what changes something, "from" and "to" are no fillers.
+    if (!this.#reads) return POLITE.has(token.word) && this.#pass(1);
+    const isPlain = token.kind === "word" && (READING.has(token.stem) || PLAIN.has(token.stem));
     const isBetween = isPreposition(token) && !this.#isDangling(this.#at + 1);
-    return (isVerb || isPlain || isFiller(token) || isBetween) && this.#pass(1);
+    return (isPlain || isFiller(token) || isBetween) && this.#pass(1);
   }
 
   /** "from us" */
@@ -337,6 +337,10 @@ function isArticle({ word }: Token): boolean {
   return word === "the" || word === "a" || word === "an" || word === "my";
 }
 
+/** What an order may have beside its words. */
+export const POLITE: ReadonlySet<string> = new Set(
+  "please can could would you hi hello hey , the a an my me".split(" "),
+);
 const CONNECTING: ReadonlySet<string> = new Set(["with", "where", "whose", "having", "and"]);
 const BETWEEN: ReadonlySet<string> = new Set(["is", "=", ":", "of", "to", "equals"]);
 const NOTHING: Token = { kind: "sign", text: "", word: "", stem: "" };

@@ -42,6 +42,7 @@ export function parametersOf(
 export function fits(text: string, { isDate, type, words }: Parameter): boolean {
   if (type === "number") return true;
   if (isDate || words.includes("date")) return /^\d{4}-\d{2}-\d{2}/u.test(text);
+  if (words.includes("email")) return text.includes("@");
   return !words.some((word) => IDS.has(word)) || /\p{N}/u.test(text) || text === text.toUpperCase();
 }
 

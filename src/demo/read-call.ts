@@ -1,4 +1,4 @@
-import { type Callable, type CallReading, CallReader } from "./call-reader.ts";
+import { type Callable, type CallReading, CallReader, POLITE } from "./call-reader.ts";
 import { parametersOf } from "./parameters.ts";
 import { PLAIN, READING } from "./tables.ts";
 import { type Token, wordsOfName } from "./words.ts";
@@ -55,7 +55,6 @@ function isOrder(tokens: readonly Token[], [verb]: readonly string[]): boolean {
   return token !== undefined && token.stem === verb;
 }
 
-const POLITE = new Set("please can could would you hi hello hey , the a an my".split(" "));
 /** What follows one of these is a thing, not something to do. */
 const ASKING = new Set("what what's what’s whats show".split(" "));
 

@@ -6,9 +6,9 @@ const byName = new Map<string, Set<string>>();
  */
 export function namesOfRegion(text: string): readonly string[] {
   if (byName.size === 0) readRegions();
-  const wanted = text.toLowerCase();
+  const wanted = text.toLowerCase() === "usa" ? "us" : text.toLowerCase();
   const names = byName.get(wanted) ?? new Set<string>();
-  return [...names].filter((name) => name.toLowerCase() !== wanted);
+  return [...names].filter((name) => name.toLowerCase() !== text.toLowerCase());
 }
 
 /** Reads them at the first question: a Worker has little time to start. */

@@ -24,6 +24,11 @@ const town = [
     source: z.enum(["EUR", "USD"]),
   }),
 ];
+const bank = [
+  offered("transfer_money", "Transfers.", { amount: z.number(), account: z.string() }),
+  offered("cancel_order", "Cancels.", { order_id: z.string(), reason: z.string().optional() }),
+  offered("get_user", "A user.", { email: z.string() }),
+];
 const shop = [
   offered("query_variables", "One SQLite SELECT.", { sql: z.string() }),
   offered("monthlyReport", "A report.", { sales: z.array(z.object({ total: z.number() })) }),
@@ -34,6 +39,7 @@ const wide = "$plants: array (9) {kind: string, height_cm: number, a_long_name: 
 const asked: Readonly<Record<string, Asked>> = {
   desk: { tools: desk },
   town: { tools: town },
+  bank: { tools: bank },
   shop: { tools: shop, listed: [sales] },
   wide: { tools: shop, listed: [wide] },
   two: { tools: shop, listed: [sales, "$shops: array (3) {city: string, size: number}[]"] },
@@ -83,6 +89,9 @@ const answered: readonly (readonly [from: string, question: string, step: string
     'search_flights {"from":"Oslo","to":"Rome","max_price":1200}',
   ],
   ["town", "Convert currency 5.5 USD", 'convertCurrency {"source":"USD","amount":5.5}'],
+  ["bank", "Transfer money 500 account DE12", 'transfer_money {"account":"DE12","amount":500}'],
+  ["bank", "Can you cancel order 17, please?", 'cancel_order {"order_id":"17"}'],
+  ["bank", "Get user ada@example.com", 'get_user {"email":"ada@example.com"}'],
   ["shop", "What is the monthly report?", 'monthlyReport {"sales":"$sales_csv"}'],
   // Lists that a question can be asked of, once they are there.
   ["mixed", "How many open tickets are there from Ada?", 'list_tickets {"status":"open"}'],
@@ -156,11 +165,18 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["town", "flights to Rome", "search_flights needs from"],
   ["town", "Convert currency 5 GBP", "convertCurrency needs source"],
   ["town", "Tell me a joke", "no tool and no table for “joke”"],
+  ["bank", "Transfer money 500 from account DE12", "“from”"],
+  ["bank", "Should I cancel order 17?", "no tool and no table"],
+  ["bank", "Do not cancel order 17", "no tool and no table"],
+  ["bank", "Cancel order 17 if it is late", "“if”"],
+  ["bank", "Get user Ada", "get_user needs email"],
   ["none", "How many rows are in my CSV?", "no tool is offered"],
   ["shop", "How many sales are not from Germany?", "“not”"],
   ["shop", "How many non-paid sales?", "“non-paid”"],
   ["shop", "sales without discount", "“without”"],
   ["shop", "How many sales with discount?", "“discount”"],
+  ["shop", "How many sales have country null?", "“country”"],
+  ["shop", "How many sales are without a country?", "“without”"],
   ["shop", "How many sales before March?", "“before”"],
   ["shop", "Show the top 3 sales", "“top”"],
   ["shop", "Show sales from Germany and France", "“France”"],
