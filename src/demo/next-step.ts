@@ -8,7 +8,7 @@ import { type Outcome, outcomeOfCall, type Variable } from "./read-conversation.
 import { QUERY_WORDS, readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
 import { type Table, tableOf } from "./tables.ts";
-import { isFiller, isTelling, type Token, tokensOf } from "./words.ts";
+import { isFiller, isPreposition, isTelling, type Token, tokensOf } from "./words.ts";
 
 const MAX_CHARS = 500;
 const MAX_WORDS = 60;
@@ -136,8 +136,9 @@ class Choice {
     if (list === undefined) return undefined;
     if (others.length > 0) return several([list, ...others]);
     // What no query can express is not worth a call.
-    if (list.rest.some((token) => isTelling(token) && !QUERY_WORDS.has(token.word)))
-      return undefined;
+    const isLost = (token: Token) =>
+      isPreposition(token) || (isTelling(token) && !QUERY_WORDS.has(token.word));
+    if (list.rest.some(isLost)) return undefined;
     const [input = {}] = list.inputs;
     const outcome = this.#outcome(list.tool.name, input);
     if (outcome === undefined) {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Asked, firstStep, offered } from "../support/demo-question.ts";
+import type { JSONObject } from "@ai-sdk/provider";
 import * as z from "zod";
 import { demoModel } from "../../src/demo.ts";
 
@@ -61,25 +62,27 @@ describe("an answer about a table", () => {
     );
   });
 
+  it("looks at a record if the prompt cuts the columns, and keeps the types that it saw", async () => {
+    const listed = ["$plants: array (9) {kind: string, height_cm: number, anoth"];
+    const input = { sql: 'SELECT * FROM "plants" LIMIT 1' };
+    const look = { $var: "query_1", value: [{ kind: "fern", height_cm: null, another_name: "x" }] };
+    const said = (question: string) =>
+      asked(question, { listed, called: [["query_variables", input, look]] });
+    expect(await said("average height cm of plants")).toContain('avg(\\"height_cm\\")');
+    expect(await said("plants with another name x")).toContain('trim(\\"another_name\\")');
+  });
+
   it("takes no part of a list for the whole", async () => {
     const list = offered("list_sales", "Sales.", { city: z.enum(["Oslo", "Rome"]).optional() });
     const tools = [query, list];
-    const part: Asked = {
-      tools,
-      called: [
-        [
-          "list_sales",
-          { city: "Oslo" },
-          { $var: "list_sales_1", type: "array", count: 9, shape: "{total: number}[]" },
-        ],
-      ],
-    };
+    const handle = { $var: "list_sales_1", type: "array", count: 9, shape: "{total: number}[]" };
+    const question = "What is the average total of sales?";
+    const of = (input: JSONObject): Asked => ({ tools, earlier: [["list_sales", input, handle]] });
+    expect(await firstStep(question, of({}))).toContain('FROM \\"list_sales_1\\"');
+    expect(await firstStep(question, of({ city: "Oslo" }))).toBe("list_sales {}");
     // Of an earlier turn, whose call is not in the prompt any more.
     const listed = ["$list_sales_1: array (9) {total: number}[]"];
-    expect(await firstStep("What is the average total of sales?", { tools, listed })).toBe(
-      "list_sales {}",
-    );
-    expect(await firstStep("How many sales?", part)).toBe("list_sales {}");
+    expect(await firstStep(question, { tools, listed })).toBe("list_sales {}");
   });
 });
 

@@ -193,6 +193,8 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", "How many sales per month?", "“month”"],
   ["shop", "sum of status", "no column of numbers"],
   ["shop", "What percentage of sales are paid?", "“percentage”"],
+  ["shop", "How many sales are from there?", "“from”"],
+  ["desk", "Show the tickets from there", "“from”"],
   ["shop", "How many sales are from it?", "“it”"],
   ["shop", "Show sales by country", "does not say which figure"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],

@@ -13,24 +13,23 @@ export interface Asked {
   /** Lines of the list of variables. */
   readonly listed?: readonly string[];
   /** Calls since the question, and what they returned. */
-  readonly called?: readonly (readonly [tool: string, input: JSONValue, output: JSONValue])[];
+  readonly called?: readonly Called[];
+  /** Calls of an earlier turn. */
+  readonly earlier?: readonly Called[];
   readonly model?: LanguageModelV4;
 }
 
+type Called = readonly [tool: string, input: JSONValue, output: JSONValue];
+
 /** What the demo model does: its calls as `tool {"input": …}`, or the text that it says. */
 export async function firstStep(question: string, asked: Asked = {}): Promise<string> {
-  const { tools = [], listed = [], called = [], model = demoModel() } = asked;
+  const { tools = [], listed = [], called = [], earlier = [], model = demoModel() } = asked;
   const prompt: LanguageModelV4Prompt = [
     { role: "system", content: "You are an agent." },
+    { role: "user", content: [{ type: "text", text: "And before?" }] },
+    ...messagesOf(earlier, "earlier"),
     { role: "user", content: [{ type: "text", text: question }] },
-    ...called.flatMap(([toolName, input, value], at): LanguageModelV4Prompt => {
-      const toolCallId = `call_${at + 1}`;
-      const output = { type: "json", value } as const;
-      return [
-        { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
-        { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
-      ];
-    }),
+    ...messagesOf(called, "call"),
   ];
   if (listed.length > 0) {
     const text = ["<variables>", ...listed, "</variables>"].join("\n");
@@ -43,6 +42,17 @@ export async function firstStep(question: string, asked: Asked = {}): Promise<st
       return part.type === "text" ? part.text : "";
     })
     .join("\n");
+}
+
+function messagesOf(calls: readonly Called[], prefix: string): LanguageModelV4Prompt {
+  return calls.flatMap(([toolName, input, value], at): LanguageModelV4Prompt => {
+    const toolCallId = `${prefix}_${at + 1}`;
+    const output = { type: "json", value } as const;
+    return [
+      { role: "assistant", content: [{ type: "tool-call", toolCallId, toolName, input }] },
+      { role: "tool", content: [{ type: "tool-result", toolCallId, toolName, output }] },
+    ];
+  });
 }
 
 /** A tool as it is offered: its parameters also accept references. */
