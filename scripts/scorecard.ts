@@ -121,7 +121,8 @@ function isWithin(number: number, { inAll, atLeast, atMost }: Bound): boolean {
 function shownBound({ inAll, atLeast, atMost }: Bound): string {
   const least = inAll ?? atLeast;
   if (least !== undefined) return `${shown(least)} or more`;
-  return atMost === 0 ? "0" : `at most ${shown(atMost ?? Number.NaN)}`;
+  if (atMost === undefined) return "measured:";
+  return atMost === 0 ? "0" : `at most ${shown(atMost)}`;
 }
 
 function shown(number: number): string {

@@ -244,6 +244,14 @@ export const maxStatementChars = 16_384;
 export const maxQueryRecords = 100_000;
 export const maxQueryVisits = 50_000_000;
 export const maxRecursionSteps = 100_000;
+/**
+ * What SQLite compiles: parentheses in each other, tables in the text, tables and SELECTs with those of
+ * definitions once for each use, expressions that stand for one column (10 µs for each thousand).
+ */
+export const maxStatementDepth = 64;
+export const maxStatementTables = 64;
+export const maxStatementParts = 1_000;
+export const maxRepeatedColumns = 50_000;
 /** A table: keys of records that are columns, a row as JSON, rows that are stored in one row of SQLite. */
 export const maxQueryColumns = 500;
 export const maxQueryRowBytes = 1_899_000;

@@ -250,7 +250,9 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
           recursionSteps: 1,
           parameterChars: 0,
           isJoin: false,
-          buildsArrays: false,
+          comparesLoosely: false,
+          readsOnce: true,
+          text: { calls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
         },
       };
       const missing = { kind: "missing", keys: ["t 1"] };

@@ -104,6 +104,7 @@ class TableWriter {
   readonly #columns: Map<string, number>;
   #rows = 0;
   #chars = 0;
+  #largestRow = 0;
   #waiting: string[] = [];
   #waitingBytes = 0;
 
@@ -121,6 +122,7 @@ class TableWriter {
       const row = this.#rowOf(record);
       const bytes = byteLength(row) + 1;
       requireRow(bytes);
+      this.#largestRow = Math.max(this.#largestRow, bytes);
       if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {
         table ??= await this.#engine.begin();
         await this.#flush(table);
@@ -142,6 +144,7 @@ class TableWriter {
       columns: distinctNames([...this.#columns.keys()]),
       rows: this.#rows,
       chars: this.#chars,
+      largestRow: this.#largestRow,
       showsIndex: this.#showsIndex,
     };
   }

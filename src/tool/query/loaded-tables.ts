@@ -123,25 +123,17 @@ export class LoadedTables {
 
   /**
    * Returns how many groups of rows have the same values in the columns, and the rows of the largest group
-   * without nulls. Reads the table once.
+   * without nulls; undefined if it lacks one. Columns are in lower case. Reads the table once.
    */
   groupsOf(table: LoadedTable, columns: readonly string[]): RowGroups | undefined {
-    const names = columns.map((column) => this.#columnOf(table, column));
-    if (names.some((name) => name === undefined)) return undefined;
-    const view = this.viewOf(table, { name: "t", columns: names.map(String), isRepeated: false });
-    const keys = names.map((name) => identifier(name ?? ""));
+    const known = new Set([INDEX, ...table.columns.map((column) => column.toLowerCase())]);
+    if (!columns.every((column) => known.has(column))) return undefined;
+    const view = this.viewOf(table, { name: "t", columns, isRepeated: false });
+    const keys = columns.map(identifier);
     const present = keys.map((key) => `${key} IS NOT NULL`).join(" AND ");
     const [row] = this.#all(`WITH ${view} SELECT count(*), max(n) FROM
       (SELECT sum(${present}) AS n FROM t GROUP BY ${keys.join(", ")})`);
     return { count: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
-  }
-
-  /** Returns the name of a column as a plan says it. */
-  #columnOf({ columns, isReal }: LoadedTable, said: string): string | undefined {
-    if (isReal && said === "i") return INDEX;
-    const [, at] = isReal ? (/^c(\d+)$/.exec(said) ?? []) : [];
-    const column = at === undefined ? said : columns[Number(at)];
-    return column?.toLowerCase();
   }
 
   /** Returns the pages where the tables begin in the database. */

@@ -1,4 +1,4 @@
-import type { AliasFacts, PlanFacts, Scan } from "./query-engine.ts";
+import type { AliasFacts, FunctionFacts, PlanFacts, Scan, SelectFacts } from "./query-engine.ts";
 
 /** A line of EXPLAIN QUERY PLAN. */
 export interface PlanLine {
@@ -7,12 +7,21 @@ export interface PlanLine {
   readonly detail: string;
 }
 
+/** Characters of rows: on average, of the longest, of all. */
+export interface RowChars {
+  readonly average: number;
+  readonly largest: number;
+  readonly all: number;
+}
+
 export interface EstimateOptions {
   readonly facts: PlanFacts;
   /** Returns the rows of a table by its name in the statement; undefined for another name. */
   readonly rowsOf: (table: string) => number | undefined;
-  /** Average and total characters of the largest table. */
-  readonly chars: { readonly ofRow: number; readonly all: number };
+  /** Returns the characters of a table's rows. Undefined for an unknown one. */
+  readonly charsOf: (table: string) => RowChars | undefined;
+  /** The same for the largest table. */
+  readonly chars: RowChars;
   /**
    * Returns how many rows of a table at most have the same values in these columns; undefined if that is not
    * known. By default a search visits all rows.
@@ -20,6 +29,8 @@ export interface EstimateOptions {
   readonly sameRows?:
     | ((table: string, columns: readonly string[]) => number | undefined)
     | undefined;
+  /** Returns the columns of a table, without the position. */
+  readonly columnsOf: (table: string) => readonly string[] | undefined;
   /** Returns how many groups a table has by these columns. Default: one for each row. */
   readonly groups?: ((table: string, columns: readonly string[]) => number | undefined) | undefined;
 }
@@ -39,8 +50,11 @@ interface Estimate {
 /** One loop over a table: its name, and the index that selects its rows. */
 const LOOP = /^(?:SCAN|SEARCH) (.+?)(?: USING (.*)| VIRTUAL TABLE .*)?$/;
 
-/** An array of this many characters has about one element for each. */
-const CHARS_OF_ELEMENT = 8;
+/** Each element of an array takes at least this many characters. */
+const CHARS_OF_ELEMENT = 2;
+/** Characters that a function reads in the time of one row, and characters that it compares with others. */
+const CHARS_OF_VISIT = 64;
+const SEARCHED_CHARS = 1_024;
 
 /**
  * Estimates the rows that a plan visits: nested loops multiply, and what follows one another adds. The
@@ -63,7 +77,8 @@ export class PlanEstimate {
     for (const line of lines) {
       this.#children.set(line.parent, [...(this.#children.get(line.parent) ?? []), line]);
     }
-    this.visits = this.#estimate(0).visits + this.#visitsOnce;
+    const visits = this.#estimate(0).visits + this.#visitsOnce;
+    this.visits = Math.min(visits * (1 + Math.floor(this.#textWork)), Number.MAX_SAFE_INTEGER);
   }
 
   #estimate(parent: number): Estimate {
@@ -105,12 +120,22 @@ export class PlanEstimate {
   #rowsOf(name: string, columns: readonly string[] | undefined): number {
     const own = [CHUNKS, ELEMENTS, ROWS].find((prefix) => name.startsWith(prefix));
     if (name === "CONSTANT ROW" || own === CHUNKS) return 1;
-    if (own !== undefined) return this.#rowsOfTable(name.slice(own.length), columns);
+    if (own !== undefined) {
+      const table = name.slice(own.length);
+      const written = own === ROWS ? columns?.map((one) => this.#columnOf(table, one)) : columns;
+      return this.#rowsOfTable(table, written);
+    }
     const targets = this.#options.facts.aliases.get(name.toLowerCase()) ?? [];
     const rows = targets.map((target) => this.#rowsOfTarget(name, target, columns));
     const computed = this.#computed.get(name.toLowerCase());
     if (rows.length > 0) return Math.max(...rows);
     return computed ?? this.#options.chars.all / CHARS_OF_ELEMENT;
+  }
+
+  /** Returns the name of a stored column: `c0`, `i` (`loaded-tables.ts`). */
+  #columnOf(table: string, stored: string): string {
+    if (stored === "i") return "index";
+    return this.#options.columnsOf(table)?.[Number(stored.slice(1))]?.toLowerCase() ?? stored;
   }
 
   #rowsOfTable(table: string, columns: readonly string[] | undefined): number {
@@ -119,41 +144,100 @@ export class PlanEstimate {
       this.scans.push({ table, rows });
       return rows;
     }
-    this.searches.push({ table, columns });
-    const found = Math.max(this.#options.sameRows?.(table, columns) ?? rows, 1);
+    const found = Math.max(Math.min(this.#sameRows({ table }, columns), rows), 1);
     this.scans.push({ table, rows: found });
     return found;
   }
 
   #rowsOfTarget(name: string, target: AliasFacts, columns: readonly string[] | undefined): number {
     if ("table" in target) return this.#rowsOfTable(target.table, columns);
-    if ("function" in target) return this.#rowsOfFunction();
-    const { maxRows = Infinity, uniqueBy, grouped } = target;
-    const isUnique =
-      columns !== undefined && uniqueBy?.every((key) => columns.includes(key)) === true;
-    if (isUnique) return 1;
+    if ("function" in target) return this.#rowsOfFunction(target);
     // The step of a recursion reads one row of the table that it adds to.
     const other = this.#stepDepth > 0 ? 1 : this.#largestComputed();
     const rows = this.#computed.get(name.toLowerCase()) ?? other;
-    const groups = grouped === undefined ? undefined : this.#groups(grouped, uniqueBy);
-    return Math.max(Math.min(maxRows, rows, groups ?? Infinity), 1);
+    const same = columns === undefined ? Infinity : this.#sameRows(target, columns);
+    const groups = this.#groups(target) ?? Infinity;
+    return Math.max(Math.min(target.maxRows ?? Infinity, rows, same, groups), 1);
   }
 
-  #groups(table: string, columns: readonly string[] = []): number | undefined {
-    this.searches.push({ table, columns });
-    return this.#options.groups?.(table, columns);
+  /** How many rows have the same values in these columns, at most. */
+  #sameRows(target: AliasFacts, columns: readonly string[]): number {
+    if ("function" in target || columns.length === 0) return Infinity;
+    if ("table" in target) {
+      const { table } = target;
+      if (this.#options.facts.comparesLoosely) return Infinity;
+      this.searches.push({ table, columns });
+      return this.#options.sameRows?.(table, columns) ?? Infinity;
+    }
+    const { keys = [], source } = target;
+    const isUnique = keys.some(
+      (key) =>
+        key.columns.every((column) => columns.includes(column)) &&
+        key.absent.every((column) => source !== undefined && this.#lacks(source, column)),
+    );
+    if (isUnique && !this.#options.facts.comparesLoosely) return 1;
+    const read = columns.flatMap((column) => sourceColumn(target, column) ?? []);
+    return source === undefined ? Infinity : this.#sameRows(source, read);
+  }
+
+  /** True if a table has no column of this name. */
+  #lacks(target: AliasFacts, column: string): boolean {
+    if ("function" in target) return false;
+    if ("table" in target) {
+      const columns = this.#options.columnsOf(target.table);
+      return columns?.some((one) => one.toLowerCase() === column) === false && column !== "index";
+    }
+    const { columns, isStarred, source } = target;
+    if (columns === undefined || columns.has(column)) return false;
+    return isStarred !== true || (source !== undefined && this.#lacks(source, column));
+  }
+
+  #groups({ source, groupedColumns, columns }: SelectFacts): number | undefined {
+    const { table } = source !== undefined && "table" in source ? source : {};
+    if (table === undefined || groupedColumns === undefined || columns === undefined)
+      return undefined;
+    this.searches.push({ table, columns: groupedColumns });
+    return this.#options.groups?.(table, groupedColumns);
   }
 
   #largestComputed(): number {
     return Math.max(1, ...this.#computed.values());
   }
 
-  /** The elements of an array in a column, in a parameter, or in an array that the statement makes. */
-  #rowsOfFunction(): number {
-    const { facts, chars } = this.#options;
-    const longest = facts.buildsArrays ? chars.all : chars.ofRow;
-    return Math.max(longest, facts.parameterChars) / CHARS_OF_ELEMENT + 1;
+  #rowsOfFunction({ of, isFirst, isNested }: FunctionFacts): number {
+    // All elements of elements are counted with the elements.
+    if (isNested === true) return 1;
+    const chars = of === undefined ? undefined : this.#options.charsOf(of);
+    const longest = chars?.[isFirst === true ? "average" : "largest"] ?? this.#longestText;
+    return longest / CHARS_OF_ELEMENT + 1;
   }
+
+  /** Characters of a text that the statement has put together, at most. */
+  get #longestText(): number {
+    const { joinsRows, growth } = this.#options.facts.text;
+    return this.#textOf(joinsRows ? "all" : "largest") * growth;
+  }
+
+  #textOf(row: keyof RowChars): number {
+    const { facts, chars } = this.#options;
+    return Math.max(chars[row], facts.parameterChars, facts.text.chars);
+  }
+
+  /** The work on texts for each row, as a number of rows. */
+  get #textWork(): number {
+    const { facts } = this.#options;
+    const { calls, searches, growth } = facts.text;
+    const longest = this.#longestText;
+    // Where each row is read once, all of them together have the characters of the table.
+    const chars = facts.readsOnce ? this.#textOf("average") * growth : longest;
+    return (calls * chars) / CHARS_OF_VISIT + (searches * chars * longest) / SEARCHED_CHARS;
+  }
+}
+
+/** The column of its source that a column of a SELECT is. */
+function sourceColumn({ columns, isStarred }: SelectFacts, column: string): string | undefined {
+  if (columns?.has(column) === true) return columns.get(column);
+  return isStarred === true ? column : undefined;
 }
 
 function sum(one: Estimate | undefined, other: Estimate): Estimate {

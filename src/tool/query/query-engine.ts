@@ -1,3 +1,6 @@
+import type { Key } from "./select-group.ts";
+import type { TextWork } from "./statement-size.ts";
+
 /** A value that a query returns or is given. */
 export type SqlScalar = string | number | null;
 
@@ -8,6 +11,8 @@ export interface TableShape {
   readonly rows: number;
   /** Characters of its rows as JSON. */
   readonly chars: number;
+  /** Characters of the longest row. Default: all. */
+  readonly largestRow?: number | undefined;
   /** True if `*` stands for the position, too. */
   readonly showsIndex: boolean;
 }
@@ -53,22 +58,41 @@ export interface PlanFacts {
   readonly parameterChars: number;
   /** True if a table may be read more than once. */
   readonly isJoin: boolean;
-  /** True if it builds arrays of its own. */
-  readonly buildsArrays: boolean;
+  /** True if it passes on each row that it reads once. */
+  readonly readsOnce: boolean;
+  /** True if it compares such that values are equal that are different in the data, or NULL. */
+  readonly comparesLoosely: boolean;
+  readonly text: TextWork;
+}
+
+/** What is known of a SELECT. Names are in lower case. */
+export interface SelectFacts {
+  readonly select: true;
+  readonly maxRows?: number | undefined;
+  readonly keys?: readonly Key[] | undefined;
+  /** What it reads, if each row of that becomes at most one. */
+  readonly source?: AliasFacts | undefined;
+  /** The columns of the source that its own ones are. */
+  readonly columns?: ReadonlyMap<string, string | undefined> | undefined;
+  /** True if it also has all other columns of the source. */
+  readonly isStarred?: boolean | undefined;
+  /** The columns of the source by which it groups. */
+  readonly groupedColumns?: readonly string[] | undefined;
+}
+
+/** `json_each` or `json_tree`. */
+export interface FunctionFacts {
+  readonly function: true;
+  /** The table by its name in the statement, if its argument is a column of that. */
+  readonly of?: string | undefined;
+  /** True if that is the only table beside functions, and this is the first of those. */
+  readonly isFirst?: boolean | undefined;
+  /** True if it is the only one whose argument is what another one has returned. */
+  readonly isNested?: boolean | undefined;
 }
 
 /** What an alias stands for: a table by its name in the statement, a part of the statement, or a function. */
-export type AliasFacts =
-  | { readonly table: string }
-  | {
-      readonly select: true;
-      readonly maxRows?: number | undefined;
-      /** Names that have a different value in each of its rows, in lower case. */
-      readonly uniqueBy?: readonly string[] | undefined;
-      /** The only table that it reads, if it groups that by `uniqueBy`. */
-      readonly grouped?: string | undefined;
-    }
-  | { readonly function: true };
+export type AliasFacts = { readonly table: string } | SelectFacts | { readonly function: true };
 
 /** The outcome of a query as data, because classes of errors do not cross from one object to another. */
 export type EngineAnswer =

@@ -2,9 +2,22 @@ import * as limits from "../../limits.ts";
 import { requireAtMost } from "../../errors.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
-import { SelectGroup } from "./select-group.ts";
-import { type Token, tokensOf } from "./sql-tokens.ts";
-import type { AliasTarget, ParameterUse, Statement, TableUse, UnnamedTable } from "./statement.ts";
+import { requireAllowed } from "./allowed-functions.ts";
+import { aliasAt, isComparison, namesAt, ownAliasOf } from "./table-names.ts";
+import { argumentAt, argumentsAt, closingAt } from "./select-columns.ts";
+import { type AliasTarget, isSign, SelectGroup, type TableUse } from "./select-group.ts";
+import { statementTokensOf, type Token } from "./sql-tokens.ts";
+import { textWorkOf } from "./statement-size.ts";
+import {
+  QUADRATIC_FRAMES,
+  AFTER_FROM,
+  AGGREGATES,
+  COMPOUND,
+  comparesLoosely,
+  STATEMENTS,
+  TABLE_FUNCTIONS,
+} from "./statement-words.ts";
+import type { ParameterUse, Statement, UnnamedTable } from "./statement.ts";
 
 /**
  * Reads a SQL statement. Throws `bad_query`, `query_not_allowed` for anything but one SELECT, WITH … SELECT or
@@ -13,42 +26,9 @@ import type { AliasTarget, ParameterUse, Statement, TableUse, UnnamedTable } fro
 export function readStatement(sql: string, syntaxes: readonly Syntax[]): Statement {
   const advice = "Save long lists as a variable, and use it as a table.";
   requireAtMost(["maxStatementChars", limits.maxStatementChars], sql.length, advice);
-  const tokens = withoutSemicolons(sql, tokensOf(sql, syntaxes));
+  const tokens = statementTokensOf(sql, syntaxes);
   return new StatementReader(sql, tokens).read();
 }
-
-function withoutSemicolons(sql: string, tokens: readonly Token[]): readonly Token[] {
-  const isEnd = ({ kind, value }: Token) => kind === "sign" && value === ";";
-  const own = tokens.slice(0, tokens.findLastIndex((token) => !isEnd(token)) + 1);
-  const [first] = own;
-  if (first === undefined) throw queryProblem("There is no statement.", { sql });
-  const second = own.find(isEnd);
-  if (second === undefined) return own;
-  throw notAllowed("There is more than one statement.", { sql, at: second.end });
-}
-
-const STATEMENTS = new Set(["SELECT", "WITH", "VALUES"]);
-/** Words that end the list of tables. */
-const AFTER_FROM = new Set(
-  "WHERE GROUP ORDER LIMIT HAVING WINDOW UNION INTERSECT EXCEPT SELECT VALUES".split(" "),
-);
-/** Words that may follow a table and are no alias of it. */
-const AFTER_TABLE = new Set([
-  ...AFTER_FROM,
-  ..."JOIN LEFT RIGHT FULL INNER CROSS NATURAL OUTER ON USING INDEXED NOT".split(" "),
-]);
-const COMPOUND = new Set(["UNION", "INTERSECT", "EXCEPT"]);
-const AGGREGATES = new Set(
-  "COUNT SUM AVG TOTAL MIN MAX GROUP_CONCAT STRING_AGG JSON_GROUP_ARRAY JSON_GROUP_OBJECT".split(
-    " ",
-  ),
-);
-/** Functions that return tables. SQLite has others, which show the database itself. */
-const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
-/** Functions that do more than compute, or fill the memory. */
-const FORBIDDEN_FUNCTIONS = new Set(
-  "LOAD_EXTENSION READFILE WRITEFILE EDIT FTS3_TOKENIZER ZEROBLOB RANDOMBLOB".split(" "),
-);
 
 /** How aliases of tables without one begin. */
 const UNNAMED = "$unnamed ";
@@ -64,6 +44,7 @@ class StatementReader {
   readonly #sql: string;
   readonly #tokens: readonly Token[];
   readonly #root = new SelectGroup();
+  readonly #groups = [this.#root];
   readonly #found: FoundTable[] = [];
   readonly #parameters: ParameterUse[] = [];
   readonly #unnamed: UnnamedTable[] = [];
@@ -71,6 +52,7 @@ class StatementReader {
   #group = this.#root;
   #usesAllColumns = false;
   #recursionSteps = 1;
+  #tableCount = 0;
 
   constructor(sql: string, tokens: readonly Token[]) {
     this.#sql = sql;
@@ -86,6 +68,8 @@ class StatementReader {
     for (const [at, token] of this.#tokens.entries()) this.#next(token, at);
     if (this.#group !== this.#root) throw this.#problem("A parenthesis is not closed.");
     const tables = this.#resolve();
+    const texts = this.#tokens.filter(({ kind }) => kind === "text");
+    const longest = Math.max(0, ...texts.map(({ value }) => value.length));
     const names = this.#tokens.filter(({ kind }) => kind === "name" || kind === "text");
     return {
       sql: this.#sql,
@@ -98,6 +82,9 @@ class StatementReader {
       names: new Set(names.map(({ value }) => value.toLowerCase())),
       usesAllColumns: this.#usesAllColumns,
       recursionSteps: this.#recursionSteps,
+      readsOnce: this.#recursionSteps === 1 && this.#groups.every(({ readsOnce }) => readsOnce),
+      comparesLoosely: comparesLoosely(this.#tokens),
+      text: textWorkOf(this.#root, longest),
     };
   }
 
@@ -106,6 +93,7 @@ class StatementReader {
     if (kind === "sign" && value === "(") return this.#open(at);
     if (kind === "sign" && value === ")") return this.#close(token, at);
     const group = this.#group;
+    if (kind === "name" && group.select.isInOutputs) group.select.size.addName(value);
     if (group.definition !== "none" && this.#define(token)) return;
     if (group.expectsTable && (kind === "name" || kind === "text" || kind === "reference")) {
       return this.#table(token, at);
@@ -113,56 +101,54 @@ class StatementReader {
     if (kind === "reference") return this.#parameter(token, at);
     if (kind === "sign") return this.#sign(value, at);
     if (word !== "") this.#word(word, at);
+    // SQLite also calls functions whose names are in quotes.
+    if (kind === "name" && this.#isSign(at + 1, "(")) this.#function(value.toUpperCase(), at);
   }
 
   #word(word: string, at: number): void {
     const group = this.#group;
     const select = group.select;
     const previous = this.#tokens[at - 1]?.word;
-    if (word === "FROM" && !this.#isComparison(at)) {
+    if (word === "FROM" && !isComparison(this.#tokens, at)) {
       group.isInFrom = true;
       group.expectsTable = true;
+      group.isInOutputs = false;
     } else if (word === "JOIN" && group.isInFrom) group.expectsTable = true;
     else if (word === "WITH" && this.#isFirst(at)) group.definition = "name";
     else if (AFTER_FROM.has(word)) group.isInFrom = false;
-    if (COMPOUND.has(word)) select.isCompound = true;
+    if (COMPOUND.has(word)) {
+      select.isCompound = true;
+      select.size.beginPart();
+      select.isDistinct = word !== "UNION" || this.#tokens[at + 1]?.word !== "ALL";
+    }
+    if (word === "SELECT") group.readOutputs(this.#tokens, at);
     if (word === "NATURAL") this.#usesAllColumns = true;
     if (word === "OVER") select.hasWindow = true;
     if (word === "LIMIT") group.readLimit(this.#tokens, at);
     if (word === "GROUP" && this.#tokens[at + 1]?.word === "BY")
       group.readGrouping(this.#tokens, at);
+    if (word === "LIKE" || word === "GLOB") select.size.addOperator(word);
     const following = this.#tokens[at + 1];
+    if (word === "EXCLUDE" && QUADRATIC_FRAMES.has(following?.word ?? "")) {
+      throw notAllowed("Windows have no EXCLUDE here.", { sql: this.#sql, at: following?.start });
+    }
     if (word === "IN" && following?.kind === "name" && previous !== "AS") {
       this.#usesAllColumns = true;
       group.expectsTable = true;
     }
-    if (following?.value === "(" && following.kind === "sign") this.#function(word, at);
+  }
+
+  #isSign(at: number, sign: string): boolean {
+    return isSign(this.#tokens[at], sign);
   }
 
   #function(word: string, at: number): void {
-    if (FORBIDDEN_FUNCTIONS.has(word)) {
-      const token = this.#tokens[at];
-      throw notAllowed(`${token?.value} is not allowed.`, { sql: this.#sql, at: token?.start });
-    }
-    const isScalar = (word === "MIN" || word === "MAX") && this.#hasSeveralArguments(at + 1);
-    if (AGGREGATES.has(word) && !isScalar) this.#group.select.hasAggregate = true;
-  }
-
-  #hasSeveralArguments(opening: number): boolean {
-    let depth = 0;
-    for (const { kind, value } of this.#tokens.slice(opening)) {
-      if (kind !== "sign") continue;
-      if (value === "(") depth++;
-      if (value === ")" && --depth === 0) return false;
-      if (value === "," && depth === 1) return true;
-    }
-    return false;
-  }
-
-  /** True for IS DISTINCT FROM. */
-  #isComparison(at: number): boolean {
-    const [before, last] = this.#tokens.slice(Math.max(at - 2, 0), at);
-    return last?.word === "DISTINCT" && (before?.word === "IS" || before?.word === "NOT");
+    requireAllowed(word, at, { sql: this.#sql, tokens: this.#tokens });
+    const { select } = this.#group;
+    select.size.addCall(word, this.#tokens, at + 1);
+    const isScalar =
+      (word === "MIN" || word === "MAX") && argumentsAt(this.#tokens, at + 1).length > 1;
+    if (AGGREGATES.has(word) && !isScalar) select.hasAggregate = true;
   }
 
   #isFirst(at: number): boolean {
@@ -170,6 +156,10 @@ class StatementReader {
   }
 
   #sign(value: string, at: number): void {
+    const isTwice = this.#isSign(at - 1, value);
+    if (value === "|" && isTwice) this.#group.select.size.addOperator("||");
+    if (value === ">" && (this.#isSign(at - 1, "-") || isTwice))
+      this.#group.select.size.addOperator("->");
     if (value === "," && this.#group.isInFrom) this.#group.expectsTable = true;
     if (value !== "*") return;
     const previous = this.#tokens[at - 1];
@@ -187,20 +177,31 @@ class StatementReader {
     const isJoin = isInTables && !isSelect;
     outer.expectsTable = false;
     this.#group = new SelectGroup(outer, isJoin);
+    this.#groups.push(this.#group);
+    const maximum = limits.maxStatementDepth;
+    const advice = "Define parts of it with WITH.";
+    requireAtMost(["maxStatementDepth", maximum], this.#group.depth, advice);
     this.#group.isSelect = isSelect;
+    if (isSelect && outer.definition !== "columns") outer.select.size.uses.push(this.#group);
     this.#group.isTable = isSelect && isInTables;
     if (outer.definition !== "columns") return;
-    if (!isSelect) return this.#requireColumns(at);
+    if (!isSelect) return this.#readColumns(at);
+    this.#group.isDefinition = true;
+    this.#group.names = outer.definedColumns;
     outer.definitions.set(outer.definedName.toLowerCase(), this.#group);
     this.#addAlias(outer.definedName, this.#group);
     outer.definition = "next";
   }
 
-  /** Throws if the parenthesis in WITH is not a list of columns. */
-  #requireColumns(at: number): void {
+  /** Reads the list of columns in WITH. Throws if the parenthesis is none. */
+  #readColumns(at: number): void {
     const before = this.#tokens[at - 1];
-    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") return;
-    const said = `WITH ${this.#group.parent?.definedName} AS is followed by a SELECT in parentheses.`;
+    const { parent } = this.#group;
+    if (before?.word !== "AS" && before?.word !== "MATERIALIZED") {
+      if (parent !== undefined) parent.definedColumns = namesAt(this.#tokens, at + 1);
+      return;
+    }
+    const said = `WITH ${parent?.definedName} AS is followed by a SELECT in parentheses.`;
     throw notAllowed(said, { sql: this.#sql, at: before.end });
   }
 
@@ -212,10 +213,10 @@ class StatementReader {
     }
     this.#group = closed.parent;
     if (!closed.isTable) return;
-    const written = this.#aliasAt(at + 1);
+    const written = aliasAt(this.#tokens, at + 1);
     const alias = written ?? `${UNNAMED}${this.#unnamed.length + 1}`;
     if (written === undefined) this.#unnamed.push({ end: token.end, alias });
-    this.#addAlias(alias, closed);
+    this.#addSource(this.#group, alias, closed);
   }
 
   /** Reads a token of WITH outside of parentheses. False behind its definitions. */
@@ -225,6 +226,7 @@ class StatementReader {
       if (word === "RECURSIVE") return true;
       if (kind !== "name" && kind !== "text") throw this.#problem("WITH names a table.", start);
       group.definedName = value;
+      group.definedColumns = [];
       group.definition = "columns";
       return true;
     }
@@ -251,9 +253,10 @@ class StatementReader {
     }
     if (following?.kind === "sign" && following.value === "(")
       return this.#tableFunction(token, at);
-    const written = isIn ? undefined : this.#aliasAt(at + 1);
+    const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);
     const alias = { name: written ?? ownAliasOf(token), isWritten: written !== undefined };
     this.#found.push({ token, group, alias: isIn ? undefined : alias });
+    this.#countTable();
   }
 
   #tableFunction(token: Token, at: number): void {
@@ -261,25 +264,32 @@ class StatementReader {
       const said = `${token.value} is no table function; there are json_each and json_tree.`;
       throw notAllowed(said, { sql: this.#sql, at: token.start });
     }
-    let depth = 0;
-    const closing = this.#tokens.findIndex(({ kind, value }, index) => {
-      if (index <= at || kind !== "sign") return false;
-      if (value === "(") depth++;
-      return value === ")" && --depth === 0;
-    });
-    this.#addAlias(this.#aliasAt(closing + 1) ?? token.value, "function");
+    const alias = aliasAt(this.#tokens, closingAt(this.#tokens, at + 1) + 1) ?? token.value;
+    const argument = argumentAt(this.#tokens, at + 1);
+    const use = { argument, group: this.#group, alias: alias.toLowerCase() };
+    this.#addSource(this.#group, alias, use);
+    this.#countTable();
   }
 
-  /** The alias that a table has at this token. */
-  #aliasAt(at: number): string | undefined {
-    const token = this.#tokens[at];
-    const isMarked = token?.word === "AS";
-    const alias = isMarked ? this.#tokens[at + 1] : token;
-    if (alias?.kind !== "name" && alias?.kind !== "text") return undefined;
-    return isMarked || !AFTER_TABLE.has(alias.word) ? alias.value : undefined;
+  #countTable(): void {
+    const maximum = limits.maxStatementTables;
+    requireAtMost(
+      ["maxStatementTables", maximum],
+      ++this.#tableCount,
+      "Query fewer tables at once.",
+    );
+    this.#group.select.size.tables++;
+  }
+
+  #addSource(group: SelectGroup, alias: string, target: AliasTarget): void {
+    group.select.sources.push(target);
+    this.#addAlias(alias, target);
   }
 
   #addAlias(alias: string, target: AliasTarget): void {
+    // Plans name aliases without quotes.
+    if (/[\s()=?]/.test(alias) && !alias.startsWith(UNNAMED))
+      throw this.#problem(`${alias} is no alias: write one word.`);
     const key = alias.toLowerCase();
     this.#aliases.set(key, [...(this.#aliases.get(key) ?? []), target]);
   }
@@ -302,7 +312,8 @@ class StatementReader {
     for (const { token, group, alias } of this.#found) {
       const definition = token.kind === "reference" ? undefined : group.definitionOf(token.value);
       if (definition !== undefined) {
-        if (alias !== undefined) this.#addAlias(alias.name, definition);
+        if (alias !== undefined) this.#addSource(group, alias.name, definition);
+        group.select.size.uses.push(definition);
         if (group.isWithin(definition)) this.#requireLimit(token, definition);
         continue;
       }
@@ -316,15 +327,17 @@ class StatementReader {
         isAliased: alias?.isWritten === true,
       };
       tables.push(use);
-      if (alias !== undefined) this.#addAlias(alias.name, use);
+      if (alias !== undefined) this.#addSource(group, alias.name, use);
     }
     return tables;
   }
 
-  #requireLimit(token: Token, { limit, isLimitPlain }: SelectGroup): void {
+  #requireLimit(token: Token, definition: SelectGroup): void {
+    const { limit, isLimitPlain } = definition;
     const maximum = limits.maxRecursionSteps;
     if (limit !== undefined && isLimitPlain && limit <= maximum) {
       this.#recursionSteps = Math.max(this.#recursionSteps, limit);
+      definition.size.steps = limit;
       return;
     }
     const said = `A recursive WITH ends with LIMIT and a number up to ${maximum}, before its closing parenthesis.`;
@@ -334,11 +347,4 @@ class StatementReader {
   #problem(said: string, at?: number) {
     return queryProblem(said, { sql: this.#sql, at });
   }
-}
-
-/** The alias of a table without one: its name; for a part of a variable, the last key. */
-function ownAliasOf({ value, reference }: Token): string {
-  if (reference === undefined) return value;
-  const key = reference.path.findLast((segment) => "key" in segment);
-  return key?.key ?? reference.name;
 }

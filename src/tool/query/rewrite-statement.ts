@@ -1,4 +1,5 @@
-import type { ParameterUse, Statement, TableUse } from "./statement.ts";
+import type { TableUse } from "./select-group.ts";
+import type { ParameterUse, Statement } from "./statement.ts";
 
 export interface Rewriting {
   /** The name that a table has in the database. */

@@ -12,19 +12,13 @@ import { loadTable } from "./load-table.ts";
 import { tableKey } from "./table-key.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";
-import type {
-  AliasFacts,
-  EngineAnswer,
-  EngineQuery,
-  PlanFacts,
-  QueryEngine,
-  TableShape,
-} from "./query-engine.ts";
+import type { EngineAnswer, EngineQuery, QueryEngine, TableShape } from "./query-engine.ts";
 import { type TableColumns, queryProblem } from "./query-problem.ts";
 import { readStatement } from "./read-statement.ts";
-import { SelectGroup } from "./select-group.ts";
 import type { Token } from "./sql-tokens.ts";
-import type { AliasTarget, ParameterUse, Statement, TableUse } from "./statement.ts";
+import { planFacts } from "./plan-facts.ts";
+import type { TableUse } from "./select-group.ts";
+import type { ParameterUse, Statement } from "./statement.ts";
 import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 import { requireSmall } from "./sql-query-engine.ts";
 
@@ -129,7 +123,7 @@ class Query {
       parameters,
       names: [...this.#statement.names],
       usesAllColumns: this.#statement.usesAllColumns,
-      facts: this.#facts(parameters),
+      facts: planFacts(this.#statement, { parameters, aliasOf: (use) => this.#aliasOf(use) }),
     };
     const answer = await this.#answered(query, tables);
     // The variables may have become guarded meanwhile.
@@ -137,6 +131,10 @@ class Query {
     if (answer.kind !== "done") throw await this.#problem(answer, { rewritten, tables });
     const { records, count, columns } = answer;
     return { records, count, columns, variables: [...new Set(tables.map(({ name }) => name))] };
+  }
+
+  #aliasOf(use: TableUse): string {
+    return this.#tables.get(use)?.alias ?? use.name;
   }
 
   get #distinctTables(): readonly Table[] {
@@ -225,33 +223,10 @@ class Query {
       if (bound !== undefined) parameters.push(bound);
     }
     const rewritten = rewrite(this.#statement, {
-      nameOf: (use) => this.#tables.get(use)?.alias ?? use.name,
+      nameOf: (use) => this.#aliasOf(use),
       textOf: (use) => texts.get(use) ?? "NULL",
     });
     return { rewritten, parameters };
-  }
-
-  #facts(parameters: readonly string[]): PlanFacts {
-    const { aliases, recursionSteps, names, tables } = this.#statement;
-    const factsOf = (target: AliasTarget): AliasFacts => {
-      if (target === "function") return { function: true };
-      if (!(target instanceof SelectGroup)) {
-        return { table: this.#tables.get(target)?.alias ?? target.name };
-      }
-      const { maxRows, groupedBy: uniqueBy } = target;
-      const [table, ...others] = tables.filter(({ group }) => group.isWithin(target));
-      const isGrouped = table !== undefined && others.length === 0 && table.group === target;
-      const grouped = isGrouped ? this.#tables.get(table)?.alias : undefined;
-      return { select: true, ...compact({ maxRows, uniqueBy, grouped }) };
-    };
-    const targets = [...aliases.values()].flat();
-    return {
-      aliases: new Map(Array.from(aliases, ([alias, all]) => [alias, all.map(factsOf)])),
-      recursionSteps,
-      parameterChars: Math.max(0, ...parameters.map(({ length }) => length)),
-      isJoin: targets.length + tables.filter(({ alias }) => alias === undefined).length > 1,
-      buildsArrays: ARRAY_BUILDERS.some((name) => names.has(name)),
-    };
   }
 
   async #problem(
@@ -293,9 +268,6 @@ function rowsOf({ info, path }: Table): number | undefined {
 
 /** Tables are loaded and may be lost before the query runs; then once more. */
 const MAX_ATTEMPTS = 3;
-
-/** Functions with which a statement makes an array of many rows. */
-const ARRAY_BUILDERS = ["json_group_array", "json_group_object", "group_concat", "string_agg"];
 
 function columnsOf(shape: TableShape | undefined): readonly string[] {
   if (shape === undefined) return [];

@@ -1,7 +1,7 @@
 import { ByrefError, limitExceeded, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { QueryDatabase } from "./query-database.ts";
-import { PlanEstimate, type PlanLine } from "./plan-estimate.ts";
+import { PlanEstimate, type PlanLine, type RowChars } from "./plan-estimate.ts";
 import { LoadedTables, type LoadedTable, type RowGroups } from "./loaded-tables.ts";
 import type {
   EngineAnswer,
@@ -52,8 +52,13 @@ export class SqlQueryEngine implements QueryEngine {
     });
     const running = { query, tables: new Map(tables), checked: this.#checked };
     const run = new Run(this.#database, this.#tables, running);
-    if (missing.length === 0) return run.answer();
-    return run.refusal() ?? { kind: "missing", keys: missing.map(({ key }) => key) };
+    if (missing.length > 0)
+      return run.refusal() ?? { kind: "missing", keys: missing.map(({ key }) => key) };
+    const answer = run.answer();
+    if (answer.kind !== "expensive" || !tables.some(([, { isReal }]) => isReal)) return answer;
+    // SQLite has indexes for what it computes from chunks, and none of these tables.
+    const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
+    return new Run(this.#database, this.#tables, { ...running, tables: new Map(chunks) }).answer();
   }
 }
 
@@ -70,6 +75,8 @@ interface Running {
   readonly checked: Set<string>;
 }
 
+/** Combinations of columns whose values are counted for one statement. Each reads a table once. */
+const MAX_MEASURED = 16;
 const MAX_CHECKED = 64;
 const MAX_CHECKED_CHARS = 16_384;
 
@@ -119,6 +126,7 @@ class Run {
     try {
       const estimate = new PlanEstimate(this.#plan, {
         ...this.#sizes,
+        columnsOf: () => [],
         sameRows: () => 1,
         groups: () => 1,
       });
@@ -144,12 +152,21 @@ class Run {
   /** What the estimate knows of the tables. */
   get #sizes() {
     const { query, tables } = this.#running;
-    const sizes = [...tables.values()];
-    const ofRow = Math.max(0, ...sizes.map(({ chars, rows }) => chars / Math.max(rows, 1)));
+    const sizes = [...tables.values()].map(charsOf);
+    const most = (of: (chars: RowChars) => number) => Math.max(0, ...sizes.map(of));
     return {
       facts: query.facts,
       rowsOf: (name: string) => tables.get(name)?.rows,
-      chars: { ofRow, all: Math.max(0, ...sizes.map(({ chars }) => chars)) },
+      columnsOf: (name: string) => tables.get(name)?.columns,
+      charsOf: (name: string) => {
+        const table = tables.get(name);
+        return table && charsOf(table);
+      },
+      chars: {
+        average: most(({ average }) => average),
+        largest: most(({ largest }) => largest),
+        all: most(({ all }) => all),
+      },
     };
   }
 
@@ -176,7 +193,7 @@ class Run {
     const groupsOf = (name: string, columns: readonly string[]) => {
       const table = tables.get(name);
       const key = JSON.stringify([name, columns]);
-      if (table !== undefined && !known.has(key))
+      if (table !== undefined && !known.has(key) && known.size < MAX_MEASURED)
         known.set(key, this.#loaded.groupsOf(table, columns));
       return known.get(key);
     };
@@ -232,6 +249,10 @@ class Run {
     }
     return { kind: "done", records: `[${records.join(",")}]`, count: records.length, columns };
   }
+}
+
+function charsOf({ rows, chars, largestRow = chars }: LoadedTable): RowChars {
+  return { average: chars / Math.max(rows, 1), largest: largestRow, all: chars };
 }
 
 /** Some databases return whole numbers as bigints. */

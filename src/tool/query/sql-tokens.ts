@@ -1,5 +1,5 @@
 import { type Reference, type Syntax, wholeView } from "../../reference/reference.ts";
-import { queryProblem } from "./query-problem.ts";
+import { notAllowed, queryProblem } from "./query-problem.ts";
 
 /**
  * `name`: an identifier or keyword, quoted or not; `text`: a string; `reference`: `$name.path`; `value`: a
@@ -29,10 +29,24 @@ const NUMBER = /0[xX][\da-fA-F]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]
 const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/y;
 
 /**
+ * Splits a statement as `tokensOf` does, without the semicolons at its end. Throws for more than one statement.
+ */
+export function statementTokensOf(sql: string, syntaxes: readonly Syntax[]): readonly Token[] {
+  const tokens = tokensOf(sql, syntaxes);
+  const isEnd = ({ kind, value }: Token) => kind === "sign" && value === ";";
+  const own = tokens.slice(0, tokens.findLastIndex((token) => !isEnd(token)) + 1);
+  const [first] = own;
+  if (first === undefined) throw queryProblem("There is no statement.", { sql });
+  const second = own.find(isEnd);
+  if (second === undefined) return own;
+  throw notAllowed("There is more than one statement.", { sql, at: second.end });
+}
+
+/**
  * Splits a statement into tokens, as SQLite does. References are in the given syntaxes. Throws `bad_query`
  * for quotes and comments without an end, bound parameters, and characters that SQLite stops at. Cost: linear.
  */
-export function tokensOf(sql: string, syntaxes: readonly Syntax[]): readonly Token[] {
+function tokensOf(sql: string, syntaxes: readonly Syntax[]): readonly Token[] {
   const tokens: Token[] = [];
   const end = sql.indexOf("\0");
   if (end >= 0) throw queryProblem("A statement has no NUL character.", { sql, at: end });

@@ -1,19 +1,6 @@
-import type { Path } from "../../value/path.ts";
-import type { SelectGroup } from "./select-group.ts";
+import type { AliasTarget, TableUse } from "./select-group.ts";
+import type { TextWork } from "./statement-size.ts";
 import type { Token } from "./sql-tokens.ts";
-
-/** A place of a statement that names a variable as a table. */
-export interface TableUse {
-  readonly name: string;
-  readonly path: Path;
-  readonly token: Token;
-  /** The parentheses that it is in. */
-  readonly group: SelectGroup;
-  /** Undefined where a table has no alias: behind IN. */
-  readonly alias: string | undefined;
-  /** True if the statement itself says the alias. */
-  readonly isAliased: boolean;
-}
 
 /** A reference that is bound to its value. */
 export interface ParameterUse {
@@ -32,9 +19,6 @@ export interface UnnamedTable {
   readonly alias: string;
 }
 
-/** What an alias stands for: a variable's table, a statement in parentheses, or a table function. */
-export type AliasTarget = TableUse | SelectGroup | "function";
-
 /** One statement that reads, and what it reads. */
 export interface Statement {
   readonly sql: string;
@@ -50,6 +34,10 @@ export interface Statement {
   readonly names: ReadonlySet<string>;
   /** True if columns are used that the statement does not name. */
   readonly usesAllColumns: boolean;
+  /** See `PlanFacts`. */
+  readonly readsOnce: boolean;
+  readonly comparesLoosely: boolean;
+  readonly text: TextWork;
   /** The most steps of a recursion in it; 1 without any. */
   readonly recursionSteps: number;
 }

@@ -34,7 +34,9 @@ const query = (sql: string, names: readonly string[]): EngineQuery => ({
     recursionSteps: 1,
     parameterChars: 0,
     isJoin: false,
-    buildsArrays: false,
+    comparesLoosely: false,
+    readsOnce: true,
+    text: { calls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
   },
 });
 

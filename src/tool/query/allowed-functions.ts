@@ -1,0 +1,33 @@
+import { notAllowed } from "./query-problem.ts";
+import { closingAt } from "./select-columns.ts";
+import type { Token } from "./sql-tokens.ts";
+import { ROW_JOINING } from "./statement-size.ts";
+
+/** Functions that do more than compute, fill the memory, or return something else each time. */
+const FORBIDDEN_FUNCTIONS = new Set(
+  `LOAD_EXTENSION READFILE WRITEFILE EDIT FTS3_TOKENIZER ZEROBLOB RANDOMBLOB RANDOM CHANGES TOTAL_CHANGES
+  LAST_INSERT_ROWID SQLITE_COMPILEOPTION_GET SQLITE_COMPILEOPTION_USED SQLITE_VERSION SQLITE_SOURCE_ID`.split(
+    /\s+/,
+  ),
+);
+interface Place {
+  readonly sql: string;
+  readonly tokens: readonly Token[];
+}
+
+/** Throws `query_not_allowed` if the function at this token may not be called. */
+export function requireAllowed(word: string, at: number, { sql, tokens }: Place): void {
+  const token = tokens[at];
+  if (FORBIDDEN_FUNCTIONS.has(word))
+    throw notAllowed(`${token?.value} is not allowed.`, { sql, at: token?.start });
+  if (!ROW_JOINING.has(word) || !isWindow(tokens, at)) return;
+  const said = "Texts and arrays are joined by GROUP BY, not in windows.";
+  throw notAllowed(said, { sql, at: token?.start });
+}
+
+/** True if a function has OVER behind its arguments. */
+function isWindow(tokens: readonly Token[], at: number): boolean {
+  const end = closingAt(tokens, at + 1) + 1;
+  const isFiltered = tokens[end]?.word === "FILTER";
+  return tokens[isFiltered ? closingAt(tokens, end + 1) + 1 : end]?.word === "OVER";
+}

@@ -1,0 +1,34 @@
+import type { Token } from "./sql-tokens.ts";
+import { AFTER_TABLE } from "./statement-words.ts";
+
+/** The alias that a table has at this token. */
+export function aliasAt(tokens: readonly Token[], at: number): string | undefined {
+  const token = tokens[at];
+  const isMarked = token?.word === "AS";
+  const alias = isMarked ? tokens[at + 1] : token;
+  if (alias?.kind !== "name" && alias?.kind !== "text") return undefined;
+  return isMarked || !AFTER_TABLE.has(alias.word) ? alias.value : undefined;
+}
+
+/** True if FROM is a part of IS DISTINCT FROM. */
+export function isComparison(tokens: readonly Token[], at: number): boolean {
+  const [before, last] = tokens.slice(Math.max(at - 2, 0), at);
+  return last?.word === "DISTINCT" && (before?.word === "IS" || before?.word === "NOT");
+}
+
+/** The names up to a closing parenthesis, in lower case. */
+export function namesAt(tokens: readonly Token[], from: number): readonly string[] {
+  const end = tokens.findIndex(
+    ({ kind, value }, at) => at >= from && kind === "sign" && value === ")",
+  );
+  return tokens
+    .slice(from, end)
+    .flatMap(({ kind, value }) => (kind === "sign" ? [] : value.toLowerCase()));
+}
+
+/** The alias of a table without one: its name; for a part of a variable, the last key. */
+export function ownAliasOf({ value, reference }: Token): string {
+  if (reference === undefined) return value;
+  const key = reference.path.findLast((segment) => "key" in segment);
+  return key === undefined || /[\s()=?]/.test(key.key) ? reference.name : key.key;
+}
