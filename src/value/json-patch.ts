@@ -1,7 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import { clip } from "./characters.ts";
 import {
-  canonicalJson,
   isJsonArray,
   isJsonObject,
   isScalar,
@@ -16,28 +15,61 @@ export type PatchOperation =
   | { readonly op: "remove"; readonly path: string }
   | { readonly op: "move" | "copy"; readonly path: string; readonly from: string };
 
+/** The containers that a patch has made, which it may change. All others are shared with the given value. */
+type Own = Set<JsonArray | JsonObject>;
+
 /**
- * Returns the value after an operation. The given value is not changed; parts that stay are shared. Throws
+ * Returns the value after the operations. The given value is not changed; parts that stay are shared. A
+ * container is copied once, however many operations change it. `check` is called after each operation. Throws
  * `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
  * `invalid_tool_input` for a text that is no JSON Pointer.
  */
-export function patched(value: Json, operation: PatchOperation): Json {
+export function patched(
+  value: Json,
+  operations: readonly PatchOperation[],
+  check?: (after: Json, operation: PatchOperation) => void,
+): Json {
+  const own: Own = new Set();
+  let after = value;
+  for (const operation of operations) {
+    after = applied(after, operation, own);
+    check?.(after, operation);
+  }
+  freeze(own);
+  return after;
+}
+
+function freeze(own: Own): void {
+  for (const container of own) Object.freeze(container);
+  own.clear();
+}
+
+function applied(value: Json, operation: PatchOperation, own: Own): Json {
   const path = pointerIn(operation.path);
   switch (operation.op) {
     case "add":
-      return added(value, path, operation.value);
+      return added(value, { path, own }, operation.value);
     case "replace":
-      return changed(value, path, () => operation.value);
+      return changed(value, { path, own }, () => operation.value);
     case "remove":
-      return removed(value, path);
+      return removed(value, { path, own });
     case "test":
       requireEqual(found(value, path), operation);
       return value;
-    case "copy":
-      return added(value, path, found(value, pointerIn(operation.from)));
+    case "copy": {
+      const inner = found(value, pointerIn(operation.from));
+      // It will be in two places, of which only one may change.
+      freeze(own);
+      return added(value, { path, own }, inner);
+    }
     case "move":
-      return moved(value, pointerIn(operation.from), path);
+      return moved(value, pointerIn(operation.from), { path, own });
   }
+}
+
+interface Place {
+  readonly path: readonly string[];
+  readonly own: Own;
 }
 
 /** The unescaped steps of a JSON Pointer (RFC 6901). */
@@ -53,7 +85,8 @@ function pointerIn(text: string): readonly string[] {
     .map((step) => step.replaceAll("~1", "/").replaceAll("~0", "~"));
 }
 
-function moved(value: Json, from: readonly string[], path: readonly string[]): Json {
+function moved(value: Json, from: readonly string[], to: Place): Json {
+  const { path, own } = to;
   const isInside = path.length > from.length && from.every((step, at) => step === path[at]);
   if (isInside) {
     const message = `A value cannot be moved into itself: ${pointer(from)} to ${pointer(path)}.`;
@@ -61,7 +94,7 @@ function moved(value: Json, from: readonly string[], path: readonly string[]): J
   }
   const inner = found(value, from);
   if (from.length === path.length && from.every((step, at) => step === path[at])) return value;
-  return added(removed(value, from), path, inner);
+  return added(removed(value, { path: from, own }), to, inner);
 }
 
 function found(value: Json, path: readonly string[]): Json {
@@ -91,58 +124,103 @@ function indexIn(step: string): number | undefined {
 }
 
 /** Replaces the value at an existing path. */
-function changed(value: Json, path: readonly string[], change: (inner: Json) => Json): Json {
+function changed(value: Json, { path, own }: Place, change: (inner: Json) => Json): Json {
   const within = (outer: Json, at: number): Json => {
     if (at === path.length) return change(outer);
     const inner = within(child(outer, path, at), at + 1);
     const step = path[at] ?? "";
-    if (isJsonArray(outer)) return frozen(outer.with(Number(step), inner));
-    return withKey(outer as JsonObject, step, inner);
+    if (isJsonArray(outer)) {
+      const array = ownArray(outer, own);
+      array[Number(step)] = inner;
+      return array;
+    }
+    return withKey(outer as JsonObject, step, { inner, own });
   };
   return within(value, 0);
 }
 
-function added(value: Json, path: readonly string[], inner: Json): Json {
+function added(value: Json, { path, own }: Place, inner: Json): Json {
   const step = path.at(-1);
   if (step === undefined) return inner;
   const at = path.length - 1;
-  return changed(value, path.slice(0, -1), (outer) => {
-    if (isJsonObject(outer)) return withKey(outer, step, inner);
+  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
+    if (isJsonObject(outer)) return withKey(outer, step, { inner, own });
     const isList = !isScalar(outer) && isJsonArray(outer);
     const length = isList ? outer.length : -1;
     const index = step === "-" ? length : (indexIn(step) ?? Infinity);
     if (!isList || index > length) throw missing(outer, path, at);
-    return frozen(outer.toSpliced(index, 0, inner));
+    const array = ownArray(outer, own);
+    array.splice(index, 0, inner);
+    return array;
   });
 }
 
-function removed(value: Json, path: readonly string[]): Json {
+function removed(value: Json, { path, own }: Place): Json {
   const step = path.at(-1);
   if (step === undefined) {
     throw new ByrefError("edit_conflict", "The whole value cannot be removed; replace it.");
   }
   const at = path.length - 1;
-  return changed(value, path.slice(0, -1), (outer) => {
+  return changed(value, { path: path.slice(0, -1), own }, (outer) => {
     child(outer, path, at);
-    if (!isScalar(outer) && isJsonArray(outer)) return frozen(outer.toSpliced(Number(step), 1));
-    const entries = Object.entries(outer as JsonObject).filter(([key]) => key !== step);
-    return frozen(Object.fromEntries(entries));
+    if (!isScalar(outer) && isJsonArray(outer)) {
+      const array = ownArray(outer, own);
+      array.splice(Number(step), 1);
+      return array;
+    }
+    const object = ownObject(outer as JsonObject, own);
+    Reflect.deleteProperty(object, step);
+    return object;
   });
 }
 
 /** Keeps the place of an existing key. */
-function withKey(value: JsonObject, key: string, inner: Json): JsonObject {
-  const entries = new Map(Object.entries(value)).set(key, inner);
+function withKey(
+  value: JsonObject,
+  key: string,
+  { inner, own }: { readonly inner: Json; readonly own: Own },
+): JsonObject {
+  const object = ownObject(value, own);
   // Defines own properties, so that a key named __proto__ stays a key.
-  return frozen(Object.fromEntries(entries));
+  const property = { value: inner, writable: true, enumerable: true, configurable: true };
+  return Object.defineProperty(object, key, property);
 }
 
-function frozen<Value extends JsonArray | JsonObject>(value: Value): Value {
-  return Object.freeze(value);
+function ownArray(array: JsonArray, own: Own): Json[] {
+  // An array in this set is a copy.
+  if (own.has(array)) return array as Json[];
+  const copy = [...array];
+  own.add(copy);
+  return copy;
+}
+
+function ownObject(object: JsonObject, own: Own): JsonObject {
+  if (own.has(object)) return object;
+  const copy = Object.fromEntries(Object.entries(object));
+  own.add(copy);
+  return copy;
+}
+
+/** Stops at the first difference. */
+function isSame(one: Json, other: Json): boolean {
+  if (one === other) return true;
+  if (isScalar(one) || isScalar(other)) return false;
+  if (isJsonArray(one) || isJsonArray(other)) {
+    const isBoth = isJsonArray(one) && isJsonArray(other) && one.length === other.length;
+    return isBoth && one.every((inner, at) => isSame(inner, other[at] ?? null));
+  }
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => {
+      const [mine, theirs] = [own(one, key), own(other, key)];
+      return mine !== undefined && theirs !== undefined && isSame(mine, theirs);
+    })
+  );
 }
 
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {
-  if (actual === value || canonicalJson(actual) === canonicalJson(value)) return;
+  if (isSame(actual, value)) return;
   const message = `The test of ${path || "the whole value"} failed: it has another value.`;
   throw new ByrefError("edit_conflict", message, { path });
 }

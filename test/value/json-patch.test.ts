@@ -23,8 +23,7 @@ const cases = [...(specTests as readonly Case[]), ...(tests as readonly Case[])]
   ({ patch, disabled }) => patch !== undefined && disabled !== true,
 );
 
-const run = (doc: Json, patch: readonly PatchOperation[]) =>
-  patch.reduce((value, operation) => patched(value, operation), doc);
+const run = (doc: Json, patch: readonly PatchOperation[]) => patched(doc, patch);
 
 /** What the schema of the tool refuses before. */
 const isComplete = ({ op, path, ...rest }: PatchOperation & { from?: string; value?: Json }) =>
@@ -92,7 +91,7 @@ describe("a JSON Patch", () => {
         }
         let mine: Json | undefined;
         try {
-          mine = patched(deepFreeze(structuredClone(given)), one);
+          mine = patched(deepFreeze(structuredClone(given)), [one]);
         } catch (error) {
           expect(["edit_not_found", "edit_conflict"]).toContain(codeOf(error));
         }
@@ -105,15 +104,56 @@ describe("a JSON Patch", () => {
     );
   });
 
+  it("does with many operations what they do one after the other, and leaves the value as it was", () => {
+    fc.assert(
+      fc.property(doc, fc.array(operation, { minLength: 2, maxLength: 6 }), (given, operations) => {
+        const before = structuredClone(given);
+        const outcome = (make: () => Json) => {
+          try {
+            return canonicalJson(make());
+          } catch (error) {
+            return codeOf(error);
+          }
+        };
+        // `given` is not frozen: a change of it would show.
+        expect(outcome(() => patched(given, operations))).toEqual(
+          outcome(() => operations.reduce((value, one) => patched(value, [one]), before)),
+        );
+        expect(canonicalJson(given)).toBe(canonicalJson(before));
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  it("copies a container once, however many operations change it", () => {
+    let copies = 0;
+    const given = new Proxy(
+      { a: 1, b: 2 },
+      {
+        ownKeys: (target) => {
+          copies++;
+          return Reflect.ownKeys(target);
+        },
+      },
+    );
+    const operations = Array.from({ length: 100 }, (_, n) => ({
+      op: "replace" as const,
+      path: "/a",
+      value: n,
+    }));
+    expect(patched(given, operations)).toEqual({ a: 99, b: 2 });
+    expect(copies).toBe(1);
+  });
+
   it("keeps a key named __proto__, and shares what stays", () => {
     const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
-    const made = patched(given, { op: "add", path: "/__proto__/d", value: 3 });
+    const made = patched(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);
     expect(JSON.stringify(made)).toBe('{"a":{"b":1},"__proto__":{"c":2,"d":3}}');
     expect((made as { a: Json }).a).toBe((given as { a: Json }).a);
   });
 
   it("says what is there if a path leads nowhere", () => {
-    const at = (path: string) => () => patched({ a: [1], b: 2 }, { op: "remove", path });
+    const at = (path: string) => () => patched({ a: [1], b: 2 }, [{ op: "remove", path }]);
     expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
     expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
     expect(at("/b/x/y")).toThrow("/b/x leads nowhere. /b is neither an object nor an array.");

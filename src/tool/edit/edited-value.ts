@@ -142,14 +142,12 @@ function patchedValue(
   before: Json,
   { operations, opaque }: Extract<ResolvedEdits, { kind: "json" }>,
 ): Edited {
-  const copies = operations.filter(({ op }) => op === "copy").length;
-  if (copies > 0) requireWork(copies, charsOf(before, limits.maxJsonBytes));
-  let after = before;
-  for (const operation of operations) {
-    after = patched(after, operation);
+  const reading = operations.filter(({ op }) => op === "copy" || op === "test").length;
+  if (reading > 0) requireWork(reading, charsOf(before, limits.maxJsonBytes));
+  const after = patched(before, operations, (value, { op }) => {
     // Copies of copies grow exponentially, and share their parts in memory.
-    if (operation.op === "copy") requireJsonSize(after);
-  }
+    if (op === "copy") requireJsonSize(value);
+  });
   return compared(before, after, opaque);
 }
 
