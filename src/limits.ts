@@ -107,6 +107,8 @@ export const maxListedInputBytes = 4_096;
 /** Earlier versions of a variable, by default. Columns of a CSV, whose names are keys in each row. */
 export const keptVersions = 2;
 export const maxCsvColumns = 10_000;
+/** Cells of a CSV that is written: columns by rows. Ten million take a second. */
+export const maxCsvCells = 20_000_000;
 export const maxTombstones = 1_000;
 /** Idle time after which a variable is evicted, unless it is pinned. */
 export const variableIdleMs = 86_400_000;

@@ -1,3 +1,5 @@
+import { requireAtMost } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { isScalar, type Json, type JsonObject } from "./json.ts";
 
 /** Writes a line of a CSV by RFC 4180: quotes where needed, and CR LF at the end. */
@@ -23,6 +25,7 @@ export function csvText(records: readonly Json[], columns: readonly string[] = [
 /** The columns of records in order of appearance. An element that is no object has one column, `value`. */
 export class RecordColumns {
   readonly #names: Set<string>;
+  #records = 0;
 
   constructor(names: readonly string[] = []) {
     this.#names = new Set(names);
@@ -32,8 +35,12 @@ export class RecordColumns {
     return [...this.#names];
   }
 
+  /** Throws `limit_exceeded` above `maxCsvCells`: each record has a cell for each column. */
   add(record: Json): void {
     for (const name of Object.keys(recordOf(record))) this.#names.add(name);
+    const cells = this.#names.size * ++this.#records;
+    const advice = "Its records have too many different keys; read it as JSON.";
+    requireAtMost(["maxCsvCells", limits.maxCsvCells], cells, advice);
   }
 
   /** Writes a record. Null is an empty cell, a nested value its JSON. */

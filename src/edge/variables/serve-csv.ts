@@ -41,21 +41,31 @@ export function elementsOf(array: JsonArray): Elements {
   };
 }
 
-/** A CSV that is written while it is read. Closes the elements at its end. */
-export function csvBody(csv: RecordsFormat, elements: Elements): ReadableStream<Uint8Array> {
+/**
+ * A CSV that is written while it is read, from its first part on. Closes the elements at its end. Throws what
+ * is wrong with the columns.
+ */
+export async function csvBody(
+  csv: RecordsFormat,
+  elements: Elements,
+): Promise<ReadableStream<Uint8Array>> {
   const parts = csv.write(() => elements.read());
+  const read = async () => {
+    const part = await parts.next().catch((error: unknown) => {
+      elements.close();
+      throw error;
+    });
+    if (part.done === true) elements.close();
+    return part;
+  };
+  let next: Awaited<ReturnType<typeof read>> | undefined = await read();
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        try {
-          const { done, value } = await parts.next();
-          if (done !== true) return controller.enqueue(value);
-        } catch (error) {
-          elements.close();
-          throw error;
-        }
-        elements.close();
-        controller.close();
+        const { done, value } = next ?? (await read());
+        next = undefined;
+        if (done === true) controller.close();
+        else controller.enqueue(value);
       },
       cancel: () => elements.close(),
     },

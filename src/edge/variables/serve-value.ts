@@ -63,7 +63,7 @@ export async function serveValue(
     const unchanged = notModified(headers, served);
     if (unchanged !== undefined) return unchanged;
     const isCsv = served.mediaType === csv?.mediaType && isJsonArray(value);
-    const body = isCsv ? csvBody(csv, elementsOf(value)) : written(value, served.mediaType);
+    const body = isCsv ? await csvBody(csv, elementsOf(value)) : written(value, served.mediaType);
     return respond(body, served);
   }
   const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
@@ -74,13 +74,13 @@ export async function serveValue(
   if (stored === "json" && (isCsv || requested === "records")) {
     const value = (await store.read(info.name)) ?? null;
     const body = isCsv
-      ? csvBody(csv, elementsOf(value as JsonArray))
+      ? await csvBody(csv, elementsOf(value as JsonArray))
       : written(value, RECORDS_TYPE);
     return respond(body, served);
   }
   const open = store.open(info.name);
   if (open === undefined) throw missing(info.name);
-  if (isCsv) return respond(csvBody(csv, storedRecords(open)), served);
+  if (isCsv) return respond(await csvBody(csv, storedRecords(open)), served);
   try {
     if (stored !== requested) return respond(await jsonBodyOf(open, stored), served);
     return await serveBytes(

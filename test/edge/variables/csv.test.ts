@@ -85,3 +85,18 @@ it("a long CSV whose last row changes a type leaves nothing behind", async () =>
     expect(store.hasGarbage()).toBe(false);
   });
 }, 30_000);
+
+it("is refused for records whose keys would make too many cells", async () => {
+  const id = newId();
+  const records = Array.from({ length: 5_000 }, (_, n) => ({ [`k${n}`]: n }));
+  for (const type of ["application/json", "application/x-ndjson"]) {
+    const lines = records.map((record) => JSON.stringify(record));
+    const body = type === "application/json" ? `[${lines.join(",")}]` : lines.join("\n");
+    await putAs(id, "wide", { body, type });
+    for (const at of ["wide", "wide?offset=0&limit=5000"]) {
+      const response = await getWith(id, at, { accept: CSV });
+      const problem = await problemIn(response, "limit_exceeded");
+      expect(problem).toMatchObject({ limit: "maxCsvCells", maximum: 20_000_000 });
+    }
+  }
+});
