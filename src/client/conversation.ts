@@ -2,6 +2,7 @@ import type { UIMessage } from "ai";
 import type { ConversationInfo } from "../edge/conversation-data.ts";
 import type { RunView } from "../edge/plans/plan-view.ts";
 import type { Interpolation } from "../reference/resolve.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json, JsonObject } from "../value/json.ts";
@@ -140,9 +141,11 @@ export class ClientConversation {
     return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
   }
 
-  /** Runs one SQL SELECT over variables, which are its tables. */
-  query(sql: string): Promise<readonly JsonObject[]> {
-    return this.#connection.ask("POST", "/query", { json: { sql } });
+  /** Runs one SQL SELECT over variables, which are its tables. With `saveAs`, the records become a variable. */
+  query(sql: string): Promise<readonly JsonObject[]>;
+  query(sql: string, options: { readonly saveAs: string }): Promise<VariableInfo>;
+  query(sql: string, options?: object): Promise<unknown> {
+    return this.#connection.ask("POST", "/query", { json: { sql, ...options } });
   }
 
   /** Yields the events after the event `after`, then new events until the reader stops. */

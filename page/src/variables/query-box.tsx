@@ -109,11 +109,8 @@ function SaveResult({ session, result }: { readonly session: Session; readonly r
     event.preventDefault();
     return attempt(async () => {
       // The server runs it again, so that the result is as guarded as what it is made of.
-      await session.fetch(`/conversations/${session.conversation}/query`, {
-        method: "POST",
-        headers: { "content-type": "application/json" },
-        body: JSON.stringify({ sql: result.sql, saveAs: name }),
-      });
+      const conversation = session.client.conversation(session.conversation);
+      await conversation.query(result.sql, { saveAs: name });
       setSaved(name);
     });
   };

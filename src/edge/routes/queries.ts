@@ -117,7 +117,12 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
   if (path.length > 0)
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
   if (name === "input") throw new ByrefError("bad_name", "input cannot be written.");
-  const write = { name, value, ...labels.ofResult("query", { source: "caller" }) };
+  const write = {
+    name,
+    value,
+    keepsVersion: true,
+    ...labels.ofResult("query", { source: "caller" }),
+  };
   const isNew = context.store.glance(name) === undefined;
   const info: VariableInfo = await new ScopedStore(context.store).save(write);
   await context.settle();

@@ -180,10 +180,14 @@ function requireRow(actual: number): void {
   throw limitExceeded("maxQueryRowBytes", { maximum, actual, advice });
 }
 
-/** SQL does not distinguish capitals in names: a name that is there already gets a number. */
+/**
+ * SQL does not distinguish capitals in names: a name that is there already gets a number. A statement cannot
+ * contain NUL.
+ */
 function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>();
-  return names.map((name) => {
+  return names.map((key) => {
+    const name = key.toWellFormed().replaceAll("\0", "\ufffd");
     let distinct = name;
     for (let number = 2; taken.has(distinct.toLowerCase()); number++)
       distinct = `${name}_${number}`;

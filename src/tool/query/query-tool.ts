@@ -66,6 +66,8 @@ export function queryTool({ engine, wrap, onQuery }: QueryToolOptions): RuntimeT
         name: { base: "query", numbered: true, inputDigest: await digestOf(compact(input)) },
         tool: NAME,
         toolCallId: call.toolCallId,
+        // A result that is saved under its own name again replaces itself.
+        keepsVersion: input.saveAs !== undefined,
         // A call from code contains values. One that replaces its own source cannot be repeated.
         ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
           ? keptInput(input)

@@ -288,7 +288,7 @@ class StatementReader {
 
   #addAlias(alias: string, target: AliasTarget): void {
     // Plans name aliases without quotes.
-    if (/[\s()=?]/.test(alias) && !alias.startsWith(UNNAMED))
+    if (/[\s\0()=?]/.test(alias) && !alias.startsWith(UNNAMED))
       throw this.#problem(`${alias} is no alias: write one word.`);
     const key = alias.toLowerCase();
     this.#aliases.set(key, [...(this.#aliases.get(key) ?? []), target]);

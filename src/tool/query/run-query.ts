@@ -217,7 +217,11 @@ class Query {
     for (const use of this.#statement.parameters) {
       const { token } = use;
       const value = await this.#access.parameter(token.value);
-      if (value === undefined) throw this.#unknown(token.reference?.name ?? token.value, token);
+      if (value === undefined) {
+        const name = token.reference?.name ?? token.value;
+        if (this.#access.store.tombstone(name) !== undefined) existing(this.#access.store, name);
+        throw this.#unknown(name, token);
+      }
       const { text, bound } = literalOf(value, use.isList);
       texts.set(use, text);
       if (bound !== undefined) parameters.push(bound);

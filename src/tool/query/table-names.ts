@@ -30,5 +30,5 @@ export function namesAt(tokens: readonly Token[], from: number): readonly string
 export function ownAliasOf({ value, reference }: Token): string {
   if (reference === undefined) return value;
   const key = reference.path.findLast((segment) => "key" in segment);
-  return key === undefined || /[\s()=?]/.test(key.key) ? reference.name : key.key;
+  return key === undefined || /[\s\0()=?]/.test(key.key) ? reference.name : key.key;
 }

@@ -29,6 +29,8 @@ it("answers the client's query, in the object of the binding", () =>
       { id: 2, total: 5 },
     ]);
     const large = await conversation.query("SELECT id FROM orders WHERE total > 6");
+    const saved = await conversation.query("SELECT id FROM orders", { saveAs: "ids" });
     // ---
+    expect(saved).toMatchObject({ name: "ids", count: 2 });
     expect(large).toEqual([{ id: 1 }]);
   }));

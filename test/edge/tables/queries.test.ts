@@ -1,9 +1,10 @@
-import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { queries } from "../../../src/byref.ts";
 import { queryIdleMs } from "../../../src/limits.ts";
 import { agentModel } from "../../support/agent-model.ts";
+import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 
@@ -122,6 +123,39 @@ describe("a query over HTTP", () => {
     expect(unknown).toMatchObject({ position: 14, near: ["orders"] });
     const broken = await problemIn(await query(id, "SELECT 'é', * FORM orders"), "bad_query");
     expect(broken).toMatchObject({ position: 14, message: 'near "FORM": syntax error.' });
+  });
+
+  it("keeps the version before when records are saved over a variable", async () => {
+    const id = newId();
+    await put(id, "orders", ORDERS);
+    const sql = "SELECT id FROM orders WHERE id = 2";
+    const response = await call(
+      "POST",
+      `/conversations/${id}/query`,
+      json({ sql, saveAs: "orders" }),
+    );
+    expect(await response.json()).toMatchObject({ name: "orders", version: 2 });
+    expect(await (await get(id, "orders")).json()).toEqual([{ id: 2 }]);
+    expect(await (await get(id, "orders?version=1")).json()).toEqual(ORDERS);
+  });
+
+  it("reads records with a key that has a NUL character", async () => {
+    const id = newId();
+    await put(id, "orders", [{ "a\0b": 1, c: 2 }]);
+    expect(await records(id, "SELECT * FROM orders")).toEqual([{ "a\ufffdb": 1, c: 2 }]);
+    expect(await records(id, "SELECT c FROM orders")).toEqual([{ c: 2 }]);
+  });
+
+  it("says that a variable was evicted, as a table and as a value", async () => {
+    const id = newId();
+    await put(id, "orders", ORDERS);
+    await runInDurableObject(objectOf(id), (_, { storage }) => {
+      storage.sql.exec("UPDATE variable SET expires_at = 1");
+    });
+    await evictDurableObject(objectOf(id));
+    await runAlarm(id);
+    for (const sql of ["SELECT * FROM orders", "SELECT $orders[0].id AS n"])
+      await problemIn(await query(id, sql), "variable_evicted");
   });
 
   it("saves the records, as guarded as what they were made of", async () => {

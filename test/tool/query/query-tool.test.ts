@@ -80,6 +80,15 @@ describe("query_variables", () => {
     });
   });
 
+  it("keeps the version before of a variable that it replaces by name, not of its own results", async () => {
+    const conversation = await Conversation.with({ orders });
+    const sql = "SELECT id FROM orders WHERE id > 1";
+    for (const _ of [1, 2]) await conversation.saved(sql);
+    expect(conversation.store.earlier("query_1", 1)).toBeUndefined();
+    await conversation.saved(sql, { saveAs: "orders" });
+    expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
+  });
+
   it("saves at the place of a plan's call", async () => {
     const conversation = await Conversation.with({ orders });
     const saveTo = saveTargetIn("$counted");
