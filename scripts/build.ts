@@ -12,6 +12,8 @@ import { dts } from "rolldown-plugin-dts";
 
 const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:workers", which Node does not have. In Node, import "byref/agent" (agents of the AI SDK), "byref/client" (the HTTP client) or "byref/references" (the reference engine).`;
 
+const DISPOSABLE = '/// <reference lib="esnext.disposable" />';
+
 const isPackage = (id: string) => !/^[./]/.test(id);
 const INPUT: InputOptions = { external: isPackage, platform: "neutral" };
 
@@ -59,6 +61,8 @@ async function bundle(): Promise<void> {
     dir: "dist",
     entryFileNames: "[name].d.ts",
     chunkFileNames: "chunks/[name]-[hash].d.ts",
+    // The bundler drops references. With this one, a project needs no setting for `await using`.
+    banner: ({ name }) => (name === "testing" ? DISPOSABLE : ""),
   });
   for (const file of output) {
     const isByref = file.type === "chunk" && file.fileName === "byref.js";

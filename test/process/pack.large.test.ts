@@ -39,12 +39,12 @@ describe("the package that npm makes of it", () => {
     const described = ["CHANGELOG.md", "LICENSE", "README.md", "dist", "package.json"];
     expect(files.toSorted()).toEqual(described);
     const built = readdirSync(join(app, "node_modules/byref/dist"), { encoding: "utf8" });
-    for (const name of ["byref", "agent", "client", "demo", "references"]) {
+    for (const name of ["byref", "agent", "client", "demo", "references", "testing"]) {
       expect(built).toEqual(expect.arrayContaining([`${name}.js`, `${name}.d.ts`]));
     }
   });
 
-  it.each(["tsconfig.json", "tsconfig.page.json", "tsconfig.node.json"])(
+  it.each(["tsconfig.json", "tsconfig.test.json", "tsconfig.page.json", "tsconfig.node.json"])(
     "has the types that a project needs, and no other (%s)",
     (config) => {
       expect(run(app, "tsc", "-p", config)).toBe("");
@@ -78,6 +78,10 @@ describe("the package that npm makes of it", () => {
     run(folder, "tar", "-xzf", create);
     const made = ["package/dist/main.js", name, "--template=node", "--model=demo", "--no-install"];
     expect(run(folder, node, ...made)).toContain(`cd ${name}`);
+  });
+
+  it("tests an application of its own, in the Worker and in Node", () => {
+    expect(run(app, "vitest", "run")).toMatch(/2 passed/);
   });
 
   it("is a gateway in front of a server, by one command and with an empty home", async () => {

@@ -16,39 +16,42 @@ const modules = join(root, "node_modules");
 
 /** What somebody writes who has installed the package. */
 const project = {
-  "src/index.ts": `import { tool } from "ai";
-import { createRuntime, modelFromSettings, type ModelProvider, planSupport, templates } from "byref";
+  "src/index.ts": `import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
 import { demoModels } from "byref/demo";
-import * as z from "zod";
 import { scriptedModels } from "./model.js";
-
-const reading = z.object({ city: z.string(), temperature: z.number() });
+import { weather } from "./weather.js";
 
 const runtime = createRuntime({
   model: modelFromSettings(demoModels, scriptedModels),
   plans: planSupport(templates),
   spend: { tenant: { per: "day", modelCalls: 1_000 } },
-  agents: [
-    {
-      name: "weather",
-      description: "Knows the weather.",
-      instructions: "Use get_weather.",
-      tools: {
-        get_weather: tool({
-          description: "The weather somewhere.",
-          inputSchema: z.object({ location: z.string() }),
-          outputSchema: reading,
-          execute: ({ location }) => ({ city: \`Packed \${location}\`, temperature: 21 }),
-        }),
-      },
-    },
-  ],
+  agents: [weather],
 });
 
 export class Conversation extends runtime.Conversation {}
 export class Directory extends runtime.Directory {}
 
 export default runtime.worker;
+`,
+  "src/weather.ts": `import { tool } from "ai";
+import type { Agent } from "byref";
+import * as z from "zod";
+
+const reading = z.object({ city: z.string(), temperature: z.number() });
+
+export const weather: Agent = {
+  name: "weather",
+  description: "Knows the weather.",
+  instructions: "Use get_weather.",
+  tools: {
+    get_weather: tool({
+      description: "The weather somewhere.",
+      inputSchema: z.object({ location: z.string() }),
+      outputSchema: reading,
+      execute: ({ location }) => ({ city: \`Packed \${location}\`, temperature: 21 }),
+    }),
+  },
+};
 `,
   "src/model.ts": `import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ModelProvider } from "byref";
@@ -124,6 +127,51 @@ console.log(typeof withToolVariables, value);
 if (limits.maxNameChars !== sameLimits.maxNameChars) throw new Error("The limits differ.");
 console.log(await ask(process.argv[2] ?? "", "What's the weather in NYC?"));
 `,
+  "test/weather.test.ts": `import { callsOf, scriptedModel, startRuntime } from "byref/testing";
+import { expect, it, vi } from "vitest";
+import { weather } from "../src/weather.js";
+
+it("answers after a crash", async () => {
+  const model = scriptedModel([
+    { tool: "get_weather", input: { location: "Oslo" } },
+    () => new Promise<never>(() => {}),
+    "In $get_weather_oslo.city.",
+  ]);
+  await using runtime = await startRuntime({ agents: [weather], model });
+  const answer = runtime.client.conversation("c").send("Weather in Oslo?").text();
+  await vi.waitUntil(() => model.calls.length === 2);
+  await runtime.restart();
+  expect(await answer).toBe("In Packed Oslo.");
+  expect(callsOf(model)[0]?.tools).toContain("get_weather");
+});
+`,
+  "test/node.test.ts": `import { callsOf, scriptedModel, startRuntime } from "byref/testing";
+import { expect, it } from "vitest";
+
+it("has a model in Node, and no runtime", async () => {
+  const model = scriptedModel(["Hello."]);
+  const prompt = [{ role: "system" as const, content: "Be brief." }];
+  expect((await model.doGenerate({ prompt })).content).toEqual([{ type: "text", text: "Hello." }]);
+  expect(callsOf(model)[0]?.instructions).toBe("Be brief.");
+  await expect(startRuntime({ agents: [] as never, model })).rejects.toThrow("cloudflare:");
+});
+`,
+  "vitest.config.ts": `import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    testTimeout: 60_000,
+    projects: [
+      {
+        plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],
+        test: { name: "worker", include: ["test/weather.test.ts"] },
+      },
+      { test: { name: "node", include: ["test/node.test.ts"] } },
+    ],
+  },
+});
+`,
   "wrangler.toml": `name = "packed"
 main = "src/index.ts"
 compatibility_date = "2026-10-01"
@@ -143,6 +191,11 @@ new_sqlite_classes = ["Conversation", "Directory"]
 `,
   "package.json": JSON.stringify({ name: "packed", type: "module" }),
   "tsconfig.json": tsconfig(["src/index.ts"], {
+    moduleResolution: "bundler",
+    lib: ["ES2024"],
+    types: ["@cloudflare/workers-types"],
+  }),
+  "tsconfig.test.json": tsconfig(["test/weather.test.ts"], {
     moduleResolution: "bundler",
     lib: ["ES2024"],
     types: ["@cloudflare/workers-types"],
@@ -211,7 +264,8 @@ function install(tarball: string, folder: string): void {
     readFileSync(join(own, "package.json"), "utf8"),
   ) as Readonly<Record<"dependencies" | "peerDependencies" | "peerDependenciesMeta", object>>;
   const peers = Object.keys(peerDependencies).filter((name) => !(name in peerDependenciesMeta));
-  const tools = ["@cloudflare/workers-types", "@types/node"];
+  const testing = ["vitest", "@cloudflare/vitest-pool-workers"];
+  const tools = ["@cloudflare/workers-types", "@types/node", ...testing];
   for (const name of [...Object.keys(dependencies), ...peers, ...tools]) {
     const link = join(folder, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });

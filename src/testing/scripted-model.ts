@@ -1,0 +1,150 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { generated } from "./generated.ts";
+import { finish, type Part, text, toolCall } from "./stream-parts.ts";
+
+/** A call of a tool. An input that is a string is the raw text of the call, whether it is JSON or not. */
+export interface ScriptedCall {
+  readonly tool: string;
+  readonly input: unknown;
+  /** Default: unique in the script. */
+  readonly id?: string;
+  /** For a tool that the call's request does not define. */
+  readonly dynamic?: boolean;
+}
+
+/**
+ * What a step consists of: a text, a call of a tool, an error that breaks the stream, or parts of a stream as
+ * `text`, `reasoning`, `toolCall` and `finish` make them.
+ */
+export type StepItem = string | ScriptedCall | Error | Part | readonly Part[];
+
+/** The items of one call, in order. */
+export type Script = readonly StepItem[];
+
+type Items = Script | AsyncIterable<StepItem>;
+type Fixed = string | ScriptedCall | Error | Script;
+
+/**
+ * What one call of the model does: a text, a call, or a list of them. An `Error` is a model that is down. A
+ * function receives what was sent; a promise that it leaves open is a model that does not answer.
+ *
+ * A list with a text or a call in plain form needs no `finish`. One of stream parts only ends where it ends.
+ */
+export type Step =
+  | Fixed
+  | ((options: LanguageModelV4CallOptions) => Fixed | AsyncIterable<StepItem> | Promise<Fixed>);
+
+export interface ScriptedModel extends LanguageModelV4 {
+  /** What the model was sent, call by call. `callsOf` returns it in readable form. */
+  readonly calls: readonly LanguageModelV4CallOptions[];
+}
+
+interface ScriptOptions {
+  /** Characters of each delta of a plain text. Default: 3, so that references are cut. */
+  readonly deltaChars?: number;
+}
+
+/**
+ * Creates a model whose n-th call does the n-th step, whether it is streamed or generated. Each part is
+ * streamed only when it is requested. A call for which there is no step fails.
+ */
+export function scriptedModel(
+  steps: readonly Step[],
+  { deltaChars = 3 }: ScriptOptions = {},
+): ScriptedModel {
+  const calls: LanguageModelV4CallOptions[] = [];
+  const next = async (options: LanguageModelV4CallOptions) => {
+    const step = steps[calls.length];
+    // A copy: what the caller does with the prompt afterwards does not change the record.
+    const number = calls.push({ ...options, prompt: structuredClone(options.prompt) });
+    if (step === undefined) throw new Error(`There is no step ${number}.`);
+    const items = itemsOf(typeof step === "function" ? await step(options) : step);
+    return partsOf(items, { number, deltaChars });
+  };
+  return {
+    specificationVersion: "v4",
+    provider: "scripted",
+    modelId: "scripted",
+    supportedUrls: {},
+    calls,
+    doGenerate: async (options) => generated(await next(options)),
+    doStream: async (options) => ({ stream: streamOf(await next(options)) }),
+  };
+}
+
+function itemsOf(step: Fixed | AsyncIterable<StepItem>): Items {
+  if (step instanceof Error) throw step;
+  if (typeof step === "string" || "tool" in step) return [step];
+  return step;
+}
+
+interface StepPlace {
+  readonly number: number;
+  readonly deltaChars: number;
+}
+
+async function* partsOf(items: Items, place: StepPlace): AsyncGenerator<Part, void, undefined> {
+  let plain = 0;
+  let calls = 0;
+  let isFinished = false;
+  for await (const item of items) {
+    if (item instanceof Error) throw item;
+    if (isPlain(item)) {
+      yield* plainParts(item, { ...place, index: plain++ });
+      if (typeof item !== "string") calls++;
+    } else {
+      const parts = isList(item) ? item : [item];
+      isFinished ||= parts.some(({ type }) => type === "finish");
+      yield* parts;
+    }
+  }
+  if (plain > 0 && !isFinished) yield* finish(calls > 0 ? "tool-calls" : "stop", ONE_TOKEN);
+}
+
+/** Limits of spend count tokens. Steps that are to have others end with a `finish` of their own. */
+const ONE_TOKEN = { input: 1, output: 1 };
+
+function plainParts(
+  item: string | ScriptedCall,
+  { number, deltaChars, index }: StepPlace & { readonly index: number },
+): readonly Part[] {
+  if (typeof item === "string") {
+    return text(item, { id: `text_${index}`, chunks: deltasOf(item, deltaChars) });
+  }
+  const { tool, input, id = `call_${number}_${index}`, dynamic } = item;
+  const parts = toolCall(tool, input, { id });
+  return dynamic === undefined ? parts : parts.map((part) => Object.assign(part, { dynamic }));
+}
+
+/** Cuts between characters, never inside of one. */
+function deltasOf(value: string, chars: number): readonly string[] {
+  const characters = Array.from(value);
+  const count = Math.ceil(characters.length / chars);
+  return Array.from({ length: count }, (_, at) =>
+    characters.slice(at * chars, (at + 1) * chars).join(""),
+  );
+}
+
+function isPlain(item: Exclude<StepItem, Error>): item is string | ScriptedCall {
+  return typeof item === "string" || "tool" in item;
+}
+
+function isList(item: Part | readonly Part[]): item is readonly Part[] {
+  return Array.isArray(item);
+}
+
+function streamOf(parts: AsyncGenerator<Part, void, undefined>): ReadableStream<Part> {
+  return new ReadableStream<Part>(
+    {
+      async pull(controller) {
+        const next = await parts.next();
+        if (next.done === true) controller.close();
+        else controller.enqueue(next.value);
+      },
+      async cancel() {
+        await parts.return(undefined);
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,86 @@
+import type {
+  LanguageModelV4FinishReason,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderMetadata,
+} from "@ai-sdk/provider";
+
+/** A part of a model's stream. */
+export type Part = LanguageModelV4StreamPart;
+
+interface TextOptions {
+  readonly id?: string;
+  /** How the text is cut: its deltas, or the characters of each. Default: one delta. */
+  readonly chunks?: number | readonly string[];
+  readonly metadata?: SharedV4ProviderMetadata;
+}
+
+/** A text part from its start to its end. */
+export function text(value: string, options: TextOptions = {}): readonly Part[] {
+  return block("text", value, { id: "text_1", ...options });
+}
+
+/** A reasoning part from its start to its end. */
+export function reasoning(value: string, options: TextOptions = {}): readonly Part[] {
+  return block("reasoning", value, { id: "reasoning_1", ...options });
+}
+
+function block(
+  kind: "text" | "reasoning",
+  value: string,
+  options: TextOptions & { id: string },
+): readonly Part[] {
+  const { id, chunks = [value], metadata } = options;
+  const about = metadata === undefined ? {} : { providerMetadata: metadata };
+  const deltas = typeof chunks === "number" ? cut(value, chunks) : chunks;
+  return [
+    { type: `${kind}-start` as const, id, ...about },
+    ...deltas.map((delta) => ({ type: `${kind}-delta` as const, id, delta })),
+    { type: `${kind}-end` as const, id },
+  ];
+}
+
+function cut(value: string, chars: number): readonly string[] {
+  const count = Math.ceil(value.length / chars);
+  return Array.from({ length: count }, (_, at) => value.slice(at * chars, (at + 1) * chars));
+}
+
+interface ToolCallOptions {
+  /** Default: `call_` and the tool's name. */
+  readonly id?: string;
+  /** Stream the input in pieces of so many characters first, as most providers do. */
+  readonly chunks?: number;
+}
+
+/** A tool call; an input that is a string is the raw text of the call, whatever it is. */
+export function toolCall(
+  toolName: string,
+  input: unknown,
+  { id = `call_${toolName}`, chunks }: ToolCallOptions = {},
+): readonly Part[] {
+  const raw = typeof input === "string" ? input : JSON.stringify(input);
+  const call: Part = { type: "tool-call", toolCallId: id, toolName, input: raw };
+  if (chunks === undefined) return [call];
+  return [
+    { type: "tool-input-start", id, toolName },
+    ...cut(raw, chunks).map((delta) => ({ type: "tool-input-delta" as const, id, delta })),
+    { type: "tool-input-end", id },
+    call,
+  ];
+}
+
+/** The end of a call: `tool-calls` for a step that asks for tools. */
+export function finish(
+  unified: LanguageModelV4FinishReason["unified"] = "stop",
+  tokens: { readonly input?: number; readonly output?: number } = {},
+): readonly Part[] {
+  const usage = {
+    inputTokens: {
+      total: tokens.input,
+      noCache: undefined,
+      cacheRead: undefined,
+      cacheWrite: undefined,
+    },
+    outputTokens: { total: tokens.output, text: undefined, reasoning: undefined },
+  };
+  return [{ type: "finish", finishReason: { unified, raw: unified }, usage }];
+}

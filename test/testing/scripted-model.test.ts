@@ -1,0 +1,147 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
+import { generateText, isStepCount, streamText, tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  callsOf,
+  finish,
+  type Part,
+  reasoning,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../src/testing.ts";
+
+const OPTIONS: LanguageModelV4CallOptions = {
+  prompt: [{ role: "user", content: [{ type: "text", text: "Go." }] }],
+};
+
+async function streamed(step: Step): Promise<readonly Part[]> {
+  const { stream } = await scriptedModel([step]).doStream(OPTIONS);
+  const parts: Part[] = [];
+  await stream.pipeTo(new WritableStream({ write: (part) => void parts.push(part) }));
+  return parts;
+}
+
+async function generated(step: Step) {
+  return scriptedModel([step]).doGenerate(OPTIONS);
+}
+
+const call = (input: unknown, more = {}) => ({ tool: "look", input, ...more });
+const look = tool({ inputSchema: z.object({ at: z.string() }), execute: ({ at }) => `saw ${at}` });
+
+describe("a step", () => {
+  it("that is a text is written in deltas that cut references, but no character", async () => {
+    const parts = await streamed("$a😀bc");
+    const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
+    expect(deltas).toEqual(["$a😀", "bc"]);
+    expect(parts.at(-1)).toMatchObject({ type: "finish", finishReason: { unified: "stop" } });
+  });
+
+  it("of several calls gives each an id, and asks for their results", async () => {
+    const parts = await streamed(["Both.", call({ at: "a" }), call({ at: "b" })]);
+    const ids = parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
+    expect(new Set(ids).size).toBe(2);
+    expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
+  });
+
+  it("with a plain text keeps the finish that it has", async () => {
+    const parts = await streamed(["Cut of", finish("length", { output: 9 })]);
+    const ends = parts.filter(({ type }) => type === "finish");
+    expect(ends).toMatchObject([{ finishReason: { unified: "length" } }]);
+  });
+
+  it("of stream parts only ends where it ends", async () => {
+    expect((await streamed([text("Half")])).map(({ type }) => type)).not.toContain("finish");
+    await expect(generated([text("Half")])).rejects.toThrow("without a finish");
+  });
+
+  it("that is an error fails the call, and one in a list breaks the stream after the rest", async () => {
+    await expect(streamed(new Error("down"))).rejects.toThrow("down");
+    const { stream } = await scriptedModel([["Half", new Error("cut")]]).doStream(OPTIONS);
+    const reader = stream.getReader();
+    const read: string[] = [];
+    const all = async () => {
+      for (;;) read.push((await reader.read()).value?.type ?? "end");
+    };
+    await expect(all()).rejects.toThrow("cut");
+    expect(read).toContain("text-delta");
+    await expect(generated(["Half", new Error("cut")])).rejects.toThrow("cut");
+  });
+
+  it("that is a function sees what was sent, and returns any other step", async () => {
+    const echo = ({ prompt }: LanguageModelV4CallOptions) => JSON.stringify(prompt.at(-1)?.content);
+    expect((await generated(echo)).content).toMatchObject([
+      { text: '[{"type":"text","text":"Go."}]' },
+    ]);
+    expect((await generated(async () => call({}))).content).toMatchObject([{ toolName: "look" }]);
+    async function* slowly() {
+      yield "One.";
+      yield call({});
+    }
+    expect((await generated(slowly)).content).toMatchObject([{ text: "One." }, { input: "{}" }]);
+  });
+
+  it("is the same generated as streamed", async () => {
+    const step: Step = [
+      reasoning("Hm."),
+      text("A"),
+      toolCall("look", "{no JSON"),
+      finish("tool-calls"),
+    ];
+    expect(await generated(step)).toMatchObject({
+      content: [
+        { type: "reasoning", text: "Hm." },
+        { type: "text", text: "A" },
+        { type: "tool-call", toolCallId: "call_look", input: "{no JSON" },
+      ],
+      finishReason: { unified: "tool-calls" },
+      warnings: [],
+    });
+  });
+
+  it("that does not exist fails the call, with its number", async () => {
+    await expect(scriptedModel([]).doGenerate(OPTIONS)).rejects.toThrow("There is no step 1.");
+  });
+});
+
+describe("what the model was sent", () => {
+  it.each([
+    ["generated", generateText],
+    ["streamed", streamText],
+  ])("is readable, call by call (%s)", async (_, run) => {
+    const model = scriptedModel([call({ at: "sea" }), "Done."]);
+    const asked = run({
+      model,
+      tools: { look },
+      instructions: "Be brief.",
+      prompt: "Look.",
+      stopWhen: isStepCount(2),
+    });
+    expect(await (await asked).text).toBe("Done.");
+    const [first, second, ...others] = callsOf(model);
+    expect(others).toEqual([]);
+    expect(first).toMatchObject({
+      instructions: "Be brief.",
+      messages: [{ role: "user", text: "Look.", chars: 5 }],
+      tools: ["look"],
+    });
+    expect(second?.messages.map(({ role, text }) => [role, text])).toEqual([
+      ["user", "Look."],
+      ["assistant", 'look({"at":"sea"})'],
+      ["tool", "look: saw sea"],
+    ]);
+    const definitions = JSON.stringify(model.calls[0]?.tools).length;
+    expect(first?.toolChars).toBe(definitions);
+    expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
+  });
+
+  it("does not change when the caller changes its prompt", async () => {
+    const prompt = structuredClone(OPTIONS.prompt);
+    const model = scriptedModel(["Hello."]);
+    await model.doGenerate({ prompt });
+    prompt.pop();
+    expect(callsOf(model)[0]?.messages).toHaveLength(1);
+  });
+});
