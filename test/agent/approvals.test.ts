@@ -149,7 +149,7 @@ describe("what a person is asked", () => {
     expect(asked?.reason).toContain('Input: {"text":"$draft"}');
     await agent.answer(asked?.id);
     expect(agent.sent).toEqual(["hunter2"]);
-    expect(JSON.stringify([agent.messages, agent.model.prompts])).not.toContain("hunter2");
+    expect(JSON.stringify([agent.messages, agent.model.calls])).not.toContain("hunter2");
   });
 
   it.each(["$gone", "$draft.nowhere", "$hidden", "$draft || $gone"])(

@@ -2,20 +2,20 @@ import { isStepCount, NoSuchToolError, tool, ToolLoopAgent } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { withToolVariables } from "../../src/agent.ts";
-import { agentModel } from "../support/agent-model.ts";
+import { scriptedModel } from "../../src/testing.ts";
 
 const take = tool({ inputSchema: z.object({ it: z.string() }), execute: ({ it: given }) => given });
 const steps = [[{ tool: "tak", input: { it: "this" } }], "Done."] as const;
 const stopWhen = isStepCount(3);
 
 /** The results of the first step, as the model reads them. */
-const shownTo = (model: ReturnType<typeof agentModel>) =>
-  JSON.stringify(model.prompts[1]?.prompt.filter(({ role }) => role === "tool"));
+const shownTo = (model: ReturnType<typeof scriptedModel>) =>
+  JSON.stringify(model.calls[1]?.prompt.filter(({ role }) => role === "tool"));
 
 it.each(["generate", "stream"] as const)(
   "a model that calls an unknown tool reads similar names, no class of the SDK: %s",
   async (way) => {
-    const model = agentModel(steps);
+    const model = scriptedModel(steps);
     const agent = withToolVariables(new ToolLoopAgent({ model, tools: { take }, stopWhen }));
     const { text, steps: made } = await agent[way]({ prompt: "Take this." });
     expect(await text).toBe("Done.");
@@ -28,7 +28,7 @@ it.each(["generate", "stream"] as const)(
 );
 
 it("an agent without tools says that there are none", async () => {
-  const model = agentModel(steps);
+  const model = scriptedModel(steps);
   await withToolVariables(new ToolLoopAgent({ model, stopWhen })).generate({
     prompt: "Take this.",
   });
@@ -38,7 +38,7 @@ it("an agent without tools says that there are none", async () => {
 it.each(["repairToolCall", "experimental_repairToolCall"] as const)(
   "an agent's own %s decides first",
   async (name) => {
-    const model = agentModel(steps);
+    const model = scriptedModel(steps);
     const repair = {
       [name]: async ({ toolCall }: { toolCall: object }) => ({ ...toolCall, toolName: "take" }),
     };

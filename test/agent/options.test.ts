@@ -17,7 +17,7 @@ import {
   wrapToolApproval,
   wrapTools,
 } from "../../src/agent.ts";
-import { agentModel, type ModelStep } from "../support/agent-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 import { ApprovingAgent, SEND } from "../support/approving-agent.ts";
 import { Taint } from "../../src/store/labels.ts";
 
@@ -33,16 +33,16 @@ const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => 
 
 /** What an agent with these options says and shows the model, when the model says this. */
 async function run(
-  said: readonly ModelStep[],
+  said: readonly Step[],
   { tools = { look }, ...options }: ToolVariablesOptions & { readonly tools?: ToolSet } = {},
 ) {
   seen.length = 0;
   const store = options.store instanceof MemoryStore ? options.store : new MemoryStore();
   if (store.count() === 0) await store.save({ name: "x", value: { a: 5 } });
-  const model = agentModel(said);
+  const model = scriptedModel(said);
   const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { ...options, store });
   const { text, steps } = await agent.generate({ prompt: "Go." });
-  const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+  const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
   const { toolResults = [] } = steps[0] ?? {};
   return {
     text,
@@ -53,7 +53,7 @@ async function run(
   };
 }
 
-const call = (at: unknown, more = {}): ModelStep => [{ tool: "look", input: { at, ...more } }];
+const call = (at: unknown, more = {}): Step => [{ tool: "look", input: { at, ...more } }];
 
 describe("strict references", () => {
   const sum = tool({
@@ -64,9 +64,9 @@ describe("strict references", () => {
     JSON.stringify(tools).match(/"\$(?!schema)[^"]*"/gu) ?? [];
 
   it("limits references to those that exist in each step", async () => {
-    const said: ModelStep[] = [[{ tool: "sum", input: { numbers: [1] } }], "Done."];
+    const said: Step[] = [[{ tool: "sum", input: { numbers: [1] } }], "Done."];
     const { model } = await run(said, { tools: { sum }, references: "strict" });
-    const [first, second] = model.prompts.map(({ tools }) => lists(tools));
+    const [first, second] = model.calls.map(({ tools }) => lists(tools));
     expect(first).toEqual(['"$x.a"']);
     expect(second).toEqual(['"$x.a"', '"$sum_1[0]"', '"$sum_1"', '"$sum_1[:10]"']);
   });
@@ -74,9 +74,9 @@ describe("strict references", () => {
   it("is off by default, and for a syntax of the application", async () => {
     const said = ["Done."];
     const { model } = await run(said, { tools: { sum } });
-    expect(lists(model.prompts[0]?.tools)).toEqual([]);
+    expect(lists(model.calls[0]?.tools)).toEqual([]);
     const own = await run(said, { tools: { sum }, references: "strict", syntaxes: ["target"] });
-    expect(lists(own.model.prompts[0]?.tools)).toEqual([]);
+    expect(lists(own.model.calls[0]?.tools)).toEqual([]);
   });
 });
 
@@ -93,7 +93,7 @@ describe("syntaxes", () => {
   it.each([1, 100])("are read in streams in deltas of %d characters", async (deltaChars) => {
     const store = new MemoryStore();
     await store.save({ name: "x", value: { a: 5 } });
-    const model = agentModel(["{{x.a}} and $x.a"], deltaChars);
+    const model = scriptedModel(["{{x.a}} and $x.a"], { deltaChars });
     const agent = withToolVariables(new ToolLoopAgent({ model }), { store, syntaxes });
     const result = await agent.stream({ prompt: "Go." });
     let streamed = "";
@@ -105,7 +105,7 @@ describe("syntaxes", () => {
     const store = new MemoryStore();
     await store.save({ name: "x", value: { a: 5 } });
     const output = Output.object({ schema: z.object({ title: z.string() }) });
-    const model = agentModel(['{"title": "{{x.a}} and $x.a"}']);
+    const model = scriptedModel(['{"title": "{{x.a}} and $x.a"}']);
     const agent = withToolVariables(new ToolLoopAgent({ model, output }), { store, syntaxes });
     expect((await agent.generate({ prompt: "?" })).output).toEqual({ title: "5 and $x.a" });
   });
@@ -115,10 +115,7 @@ describe("syntaxes", () => {
     const decide = ({ text }: { text: string }) => asked.push(text) > 0;
     const approve = (input: { text: string }) =>
       decide(input) ? ("user-approval" as const) : undefined;
-    const said: readonly ModelStep[] = [
-      [{ tool: "send", input: { text: "{{x.a}} $x.a" } }],
-      "Done.",
-    ];
+    const said: readonly Step[] = [[{ tool: "send", input: { text: "{{x.a}} $x.a" } }], "Done."];
     const how =
       way === "toolApproval" ? { toolApproval: { send: approve } } : { needsApproval: decide };
     const agent = new ApprovingAgent({ ...how, syntaxes, said });
@@ -153,7 +150,7 @@ describe("outputPath", () => {
   it("true shows the model where it may say so, and saves there", async () => {
     const step = call(1, { _outputPath: "$state.user", _description: "The user" });
     const { store, model } = await run([step, "Done."], { outputPath: true });
-    expect(model.prompts[0]?.tools?.[0]).toMatchObject({
+    expect(model.calls[0]?.tools?.[0]).toMatchObject({
       inputSchema: { properties: { _outputPath: {}, _description: {} } },
     });
     expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
@@ -163,7 +160,7 @@ describe("outputPath", () => {
   it("of a tool saves there, whatever the model says", async () => {
     const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
     expect(await store.read("report")).toEqual({ found: 1 });
-    expect(JSON.stringify(model.prompts[0]?.tools)).not.toContain("_outputPath");
+    expect(JSON.stringify(model.calls[0]?.tools)).not.toContain("_outputPath");
   });
 });
 
@@ -253,7 +250,7 @@ describe("policies", () => {
     const options = { policies: { look: { trusted: false } }, policy: requireTrusted(["send"]) };
     const tools = { look, send: look };
     const first = withToolVariables(
-      new ToolLoopAgent({ model: agentModel([call("beware"), "Done."]), tools }),
+      new ToolLoopAgent({ model: scriptedModel([call("beware"), "Done."]), tools }),
       options,
     );
     const { responseMessages } = await first.generate({ prompt: "Go." });
@@ -263,7 +260,7 @@ describe("policies", () => {
       ...responseMessages,
       { role: "user", content: "Send it." },
     ];
-    const model = agentModel([[{ tool: "send", input: { at: "beware" } }]]);
+    const model = scriptedModel([[{ tool: "send", input: { at: "beware" } }]]);
     const again = withToolVariables(new ToolLoopAgent({ model, tools }), options);
     const { content } = await again.generate({ messages });
     expect(seen).toEqual([]);
@@ -287,7 +284,7 @@ describe("wrapTools and wrapToolApproval, without an agent", () => {
     await store.save({ name: "draft", value: "harmless" });
     const options = { store };
     const toolApproval = wrapToolApproval({ send: "user-approval" }, { send }, options);
-    const model = agentModel([SEND, SEND, "Done."]);
+    const model = scriptedModel([SEND, SEND, "Done."]);
     const wrapped = { tools: wrapTools({ send }, options), toolApproval, model };
     const ask = await generateText({ ...wrapped, prompt: "Go." });
     const request = ask.content.find((part) => part.type === "tool-approval-request");

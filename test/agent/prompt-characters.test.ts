@@ -1,17 +1,18 @@
+import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ModelMessage, tool, ToolLoopAgent, type ToolSet } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { type InstructionStyle, withToolVariables } from "../../src/agent.ts";
-import { agentModel, charsOf, type ModelStep } from "../support/agent-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 
 /** What stands for a value in what the model writes: a reference, or the value itself. */
 type Write = (name: string) => unknown;
 
 interface Turn {
   readonly ask: string;
-  readonly steps: (write: Write, say: (name: string) => string) => readonly ModelStep[];
+  readonly steps: (write: Write, say: (name: string) => string) => readonly Step[];
 }
 
 interface Conversation {
@@ -189,7 +190,7 @@ async function hold(
   const write: Write = (name) => (isByValue ? values[name] : `$${name}`);
   const say = (name: string) => (isByValue ? JSON.stringify(values[name]) : `$${name}`);
   const steps = turns.flatMap((turn) => turn.steps(write, say));
-  const model = agentModel(steps);
+  const model = scriptedModel(steps);
   const plain = new ToolLoopAgent({ model, tools, instructions: "You help with data." });
   const agent = isByValue
     ? plain
@@ -208,8 +209,8 @@ async function hold(
   }
   const sum = (counts: readonly number[]) => counts.reduce((all, one) => all + one, 0);
   return {
-    prompts: sum(model.prompts.map(charsOf)),
-    tools: sum(model.prompts.map((call) => JSON.stringify(call.tools).length)),
+    prompts: sum(model.calls.map(charsOf)),
+    tools: sum(model.calls.map((call) => JSON.stringify(call.tools).length)),
     written: JSON.stringify(steps).length,
     answers,
   };
@@ -229,6 +230,21 @@ function withoutRetyping(conversation: Conversation): Conversation {
     ]),
   ) as unknown as ToolSet;
   return { ...conversation, values, tools };
+}
+
+/** All characters of a prompt: what is sent to the model, tools not counted. */
+function charsOf({ prompt }: Pick<LanguageModelV4CallOptions, "prompt">): number {
+  return prompt.reduce((sum, { content }) => {
+    const parts = typeof content === "string" ? [content] : content;
+    return sum + parts.reduce((chars, part) => chars + partChars(part), 0);
+  }, 0);
+}
+
+function partChars(part: unknown): number {
+  if (typeof part === "string") return part.length;
+  const { text, input, output } = part as Readonly<Record<string, unknown>>;
+  if (typeof text === "string") return text.length;
+  return JSON.stringify(output ?? input ?? null).length;
 }
 
 it("carries at most a tenth of the characters where the data is large", async () => {

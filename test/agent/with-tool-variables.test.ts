@@ -11,7 +11,7 @@ import {
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, withToolVariables } from "../../src/agent.ts";
-import { agentModel, type ModelStep } from "../support/agent-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 
 const weather = { city: "New York", temp: 21, hours: Array.from({ length: 500 }, (_, at) => at) };
 const seen: unknown[] = [];
@@ -31,15 +31,15 @@ const tools = {
   }),
 };
 
-const steps: readonly ModelStep[] = [
+const steps: readonly Step[] = [
   [{ tool: "get_weather", input: { location: "NYC" } }],
   [{ tool: "compare", input: { first: "$get_weather_nyc", limit: "$get_weather_nyc.hours[20]" } }],
   "In $get_weather_nyc.city it has $get_weather_nyc.temp °C, $5 and $nothing.",
 ];
 const shown = "In New York it has 21 °C, $5 and $nothing.";
 
-function agentWith(said: readonly ModelStep[], more: { deltaChars?: number } = {}) {
-  const model = agentModel(said, more.deltaChars);
+function agentWith(said: readonly Step[], more: { deltaChars?: number } = {}) {
+  const model = scriptedModel(said, more);
   return { model, agent: new ToolLoopAgent({ model, instructions: "Be brief.", tools }) };
 }
 
@@ -63,7 +63,7 @@ describe("generate", () => {
     expect(recorded).toContain('"first":"$get_weather_nyc"');
     expect(recorded).toContain("In $get_weather_nyc.city it has");
     expect(recorded).not.toContain("497,498,499");
-    expect(JSON.stringify(model.prompts)).not.toContain("497,498,499");
+    expect(JSON.stringify(model.calls)).not.toContain("497,498,499");
     expect(result.steps[0]?.toolResults[0]?.output).toMatchObject({
       $var: "get_weather_nyc",
       type: "object",
@@ -76,19 +76,19 @@ describe("generate", () => {
     const { agent, model } = agentWith([...steps, "Still."]);
     const wrapped = withToolVariables(agent);
     await wrapped.generate({ prompt: "How warm is it?" });
-    for (const { prompt } of model.prompts) {
+    for (const { prompt } of model.calls) {
       const [system, ...others] = prompt;
       expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as [^.]*\.path"[^.]*\.$/);
       expect(others.filter(({ role }) => role === "system")).toEqual([]);
     }
-    const tails = model.prompts.map(listsIn);
+    const tails = model.calls.map(listsIn);
     expect(tails.map(({ length }) => length)).toEqual([0, 1, 1]);
     expect(tails[1]).toEqual(tails[2]);
     expect(tails[2]?.[0]).toMatch(
       /^<variables>\\nIn any argument or answer: \$name\[-5:\].*itself\.\\n<\/variables>$/,
     );
     await wrapped.generate({ prompt: "And now?" });
-    const [later] = model.prompts.slice(-1).map(listsIn);
+    const [later] = model.calls.slice(-1).map(listsIn);
     expect(later?.[0]).toContain("$get_weather_nyc: object");
     expect(later?.[0]).toContain("$compare");
   });
@@ -106,7 +106,7 @@ describe("generate", () => {
   });
 
   it("expands the texts of a structured answer", async () => {
-    const model = agentModel([steps[0] ?? "", '{"title": "In $get_weather_nyc.city", "n": 3}']);
+    const model = scriptedModel([steps[0] ?? "", '{"title": "In $get_weather_nyc.city", "n": 3}']);
     const output = Output.object({ schema: z.object({ title: z.string(), n: z.number() }) });
     const agent = new ToolLoopAgent({ model, tools, output });
     const result = await withToolVariables(agent).generate({ prompt: "A title?" });
@@ -117,7 +117,7 @@ describe("generate", () => {
     const { agent, model } = agentWith(["Hello $get_weather_nyc."]);
     withToolVariables(agent);
     expect((await agent.generate({ prompt: "Hello." })).text).toBe("Hello $get_weather_nyc.");
-    expect(model.prompts[0]?.prompt[0]?.content).toBe("Be brief.");
+    expect(model.calls[0]?.prompt[0]?.content).toBe("Be brief.");
     expect(agent.tools).toBe(tools);
   });
 });
@@ -181,7 +181,7 @@ describe("a client that keeps the conversation", () => {
 
     const again = await say([question, answer, ask("3", "And now?")]);
     expect(again.parts.at(-1)).toMatchObject({ type: "text", text: "Still 21." });
-    const sent = JSON.stringify(model.prompts.at(-1)?.prompt);
+    const sent = JSON.stringify(model.calls.at(-1)?.prompt);
     expect(sent).toContain("In $get_weather_nyc.city it has");
     expect(sent).not.toContain("New York it has");
     expect(sent).toContain('"$var":"get_weather_nyc"');
@@ -222,7 +222,7 @@ describe("options", () => {
     const { agent, model } = agentWith(["Hello."]);
     const wrapped = withToolVariables(agent, { instructionStyle: "minimal" });
     await wrapped.generate({ prompt: "Hello." });
-    const [system] = model.prompts[0]?.prompt ?? [];
+    const [system] = model.calls[0]?.prompt ?? [];
     expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as /);
     expect(String(system?.content).length).toBeLessThan(200);
   });
@@ -247,7 +247,7 @@ describe("options", () => {
   });
 
   it("find the store of each call, so that conversations do not see each other's", async () => {
-    const model = agentModel([steps[0] ?? "", "$get_weather_nyc.temp", "$get_weather_nyc.temp"]);
+    const model = scriptedModel([steps[0] ?? "", "$get_weather_nyc.temp", "$get_weather_nyc.temp"]);
     const callOptionsSchema = z.object({ conversation: z.string() });
     const agent = new ToolLoopAgent({ model, tools, callOptionsSchema });
     const stores = new Map<string, MemoryStore>();
@@ -262,14 +262,14 @@ describe("options", () => {
     const one = await wrapped.generate({ prompt: "?", options: { conversation: "one" } });
     const two = await wrapped.generate({ prompt: "?", options: { conversation: "two" } });
     expect([one.text, two.text]).toEqual(["21", "$get_weather_nyc.temp"]);
-    expect(listsIn(model.prompts.at(-1))).toEqual([]);
+    expect(listsIn(model.calls.at(-1))).toEqual([]);
   });
 });
 
 it("finds a store by options that the agent's schema has checked", async () => {
   const found: unknown[] = [];
   const callOptionsSchema = z.object({ conversation: z.string().transform((id) => id.trim()) });
-  const agent = new ToolLoopAgent({ model: agentModel(["Hello."]), tools, callOptionsSchema });
+  const agent = new ToolLoopAgent({ model: scriptedModel(["Hello."]), tools, callOptionsSchema });
   const wrapped = withToolVariables(agent, {
     store: ({ options }) => {
       found.push(options);
@@ -285,7 +285,7 @@ it("finds a store by options that the agent's schema has checked", async () => {
 
 describe("an agent's own hooks", () => {
   it("prepare the call and each step, and see no list", async () => {
-    const model = agentModel([...steps, "Never."]);
+    const model = scriptedModel([...steps, "Never."]);
     const listed: number[] = [];
     const agent = new ToolLoopAgent({
       model,
@@ -299,19 +299,15 @@ describe("an agent's own hooks", () => {
     const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
     expect(result.text).toBe(shown);
     expect(listed).toEqual([0, 0, 0]);
-    expect(model.prompts.map(({ toolChoice }) => toolChoice?.type)).toEqual([
-      "auto",
-      "auto",
-      "none",
-    ]);
-    expect(model.prompts[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
-    expect(model.prompts[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
+    expect(model.calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(["auto", "auto", "none"]);
+    expect(model.calls[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
+    expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
   });
 
   it("decide of all approvals in one place by what would run", async () => {
     const asked: unknown[] = [];
     const agent = new ToolLoopAgent({
-      model: agentModel(steps),
+      model: scriptedModel(steps),
       tools,
       toolApproval: ({ toolCall }) => {
         asked.push(toolCall.input);
@@ -327,7 +323,7 @@ describe("an agent's own hooks", () => {
 
   it("decide of approvals by what would run", async () => {
     const asked: unknown[] = [];
-    const model = agentModel(steps);
+    const model = scriptedModel(steps);
     const agent = new ToolLoopAgent({
       model,
       tools,

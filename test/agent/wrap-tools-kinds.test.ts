@@ -15,7 +15,7 @@ import {
 import { describe, expect, expectTypeOf, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore, type VariableOutput, wrapTools } from "../../src/agent.ts";
-import { agentModel } from "../support/agent-model.ts";
+import { scriptedModel } from "../../src/testing.ts";
 import { callOnce } from "../support/call-once.ts";
 
 describe("a tool", () => {
@@ -152,7 +152,7 @@ describe("a tool", () => {
       execute: (input) => void got.push(input),
     });
     const tools = wrapTools({ act }, { store });
-    const model = agentModel([[{ tool: "act", input: { n: "$x" } }], "Done."]);
+    const model = scriptedModel([[{ tool: "act", input: { n: "$x" } }], "Done."]);
     const first = await generateText({ model, tools, prompt: "Go." });
     const request = first.content.find((part) => part.type === "tool-approval-request");
     const messages: ModelMessage[] = [
@@ -180,10 +180,10 @@ describe("a tool", () => {
       inputSchema: z.object({ n: z.number().describe("How often") }),
       execute: () => "done",
     });
-    const model = agentModel([[{ tool: "act", input: { n: "$none" } }]]);
+    const model = scriptedModel([[{ tool: "act", input: { n: "$none" } }]]);
     const tools = wrapTools({ act }, { store: new MemoryStore() });
     await streamText({ model, tools, prompt: "Go." }).consumeStream();
-    expect(model.prompts[0]?.tools).toEqual([
+    expect(model.calls[0]?.tools).toEqual([
       expect.objectContaining({
         name: "act",
         description: "Acts.",
@@ -228,7 +228,7 @@ it("keeps the types of inputs and outputs", () => {
   expectTypeOf<InferToolInput<Wrapped["any"]>>().toEqualTypeOf<unknown>();
   expectTypeOf(wrapped).toExtend<ToolSet>();
 
-  const agent = new ToolLoopAgent({ model: agentModel([]), tools: wrapped });
+  const agent = new ToolLoopAgent({ model: scriptedModel([]), tools: wrapped });
   type InClient = InferUITools<Wrapped>["find"];
   expectTypeOf<InClient["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
   type Result = Awaited<ReturnType<typeof agent.generate>>;

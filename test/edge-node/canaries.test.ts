@@ -6,7 +6,7 @@ import { any, greedy } from "../support/greedy-tools.ts";
 import { formsIn, watchConsole } from "../support/leaks.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { figure } from "../support/scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 afterEach(() => vi.restoreAllMocks());

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 
 /** A runtime for the tenants that requests name, and the keys that its one tool was given. */
 function paying() {

@@ -2,7 +2,7 @@ import { tool, ToolLoopAgent } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { withToolVariables } from "../../src/agent.ts";
-import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 
 it("runs an agent of the AI SDK by reference in any Worker, without an object", async () => {
   const got: unknown[] = [];

@@ -20,7 +20,7 @@ import {
   put,
 } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Script, scriptedModel, text, toolCall } from "../../src/testing.ts";
 import { alarmOf, blobsOf, inStorage, tablesOf } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 

@@ -2,7 +2,7 @@ import { type ModelMessage, tool, ToolLoopAgent } from "ai";
 import { MemoryStore, requireTrusted, withToolVariables } from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { agentModel, type ModelStep } from "../support/agent-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 
 it("asks about the values that would run, in the SDK's own agent", async () => {
   const sent: number[] = [];
@@ -10,8 +10,8 @@ it("asks about the values that would run, in the SDK's own agent", async () => {
     inputSchema: z.object({ text: z.string() }),
     execute: ({ text }) => void sent.push(text.length),
   });
-  const call: ModelStep = [{ tool: "send", input: { text: "$letter" } }];
-  const model = agentModel([call, "Sent.", call, "Sent."]);
+  const call: Step = [{ tool: "send", input: { text: "$letter" } }];
+  const model = scriptedModel([call, "Sent.", call, "Sent."]);
   const store = new MemoryStore();
   await store.save({ name: "letter", value: "Dear all" });
   // --- the SDK's own agent

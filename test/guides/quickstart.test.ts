@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { finish, text, toolCall } from "../../src/testing.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 afterEach(() => void vi.unstubAllGlobals());

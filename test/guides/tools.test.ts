@@ -13,7 +13,7 @@ import {
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { orders as shop } from "../../examples/agents/orders.ts";
-import { agentModel } from "../support/agent-model.ts";
+import { scriptedModel } from "../../src/testing.ts";
 
 const guide = readFileSync("docs/guides/tools.md", "utf8");
 const orders = Array.from({ length: 200 }, (_, id) => ({ id, total: 2 }));
@@ -68,7 +68,7 @@ it("grows definitions as far as the guide says, where references are strict", as
 });
 
 it("runs the SDK's own agent by reference", async () => {
-  const model = agentModel([...steps, "Still $sum_1."]);
+  const model = scriptedModel([...steps, "Still $sum_1."]);
   // --- the SDK's own agent
   const store = new MemoryStore(); // one for each conversation
   const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
@@ -83,7 +83,7 @@ it("runs the SDK's own agent by reference", async () => {
   const namesOf = ({ tools = [] }: { tools?: readonly { name: string }[] | undefined }) =>
     tools.map(({ name }) => name);
   // None of those that look into variables.
-  expect(model.prompts.map(namesOf)).toEqual(model.prompts.map(() => ["list_orders", "sum"]));
+  expect(model.calls.map(namesOf)).toEqual(model.calls.map(() => ["list_orders", "sum"]));
 });
 
 it("keeps a conversation on disk, and lets its model look into the variables", async () => {
@@ -92,7 +92,7 @@ it("keeps a conversation on disk, and lets its model look into the variables", a
   const before = sqliteStore(file);
   await before.save({ name: "orders", value: orders });
   before.close();
-  const model = agentModel([
+  const model = scriptedModel([
     [{ tool: "read_variable", input: { name: "orders", path: "[199]" } }],
     "199.",
   ]);
@@ -107,18 +107,18 @@ it("keeps a conversation on disk, and lets its model look into the variables", a
   store.close();
   // ---
   expect(text).toBe("199.");
-  expect(JSON.stringify(model.prompts[0]?.prompt)).toContain("## orders");
-  expect(JSON.stringify(model.prompts[1]?.prompt)).toContain('"id":199');
+  expect(JSON.stringify(model.calls[0]?.prompt)).toContain("## orders");
+  expect(JSON.stringify(model.calls[1]?.prompt)).toContain('"id":199');
   rmSync(folder, { recursive: true, force: true });
 });
 
 it("asks a tool's own toModelOutput where the value is small", async () => {
-  const model = agentModel([[{ tool: "look", input: {} }], "Done."]);
+  const model = scriptedModel([[{ tool: "look", input: {} }], "Done."]);
   const look = tool({
     inputSchema: z.object({}),
     execute: () => ({ celsius: 9 }),
     toModelOutput: ({ output }) => ({ type: "text", value: `${output.celsius} degrees` }),
   });
   await withToolVariables(new ToolLoopAgent({ model, tools: { look } })).generate({ prompt: "?" });
-  expect(JSON.stringify(model.prompts.at(-1)?.prompt)).toContain("$look_1: 9 degrees");
+  expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("$look_1: 9 degrees");
 });

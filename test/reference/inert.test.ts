@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { interpolate, resolveReferences } from "../../src/reference/resolve.ts";
-import { finish, text, toolCall } from "../support/scripted-model.ts";
+import { finish, text, toolCall } from "../../src/testing.ts";
 import { figure } from "../support/scorecard.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 import { tool } from "ai";

@@ -7,7 +7,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { figure } from "../support/scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
 const DIRECTORY = {
   idFromName: (name: string) => name,

@@ -10,7 +10,7 @@ import {
 } from "ai";
 import * as z from "zod";
 import { MemoryStore, type ToolVariablesOptions, withToolVariables } from "../../src/agent.ts";
-import { agentModel, type ModelStep } from "./agent-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 
 type Settings = ToolLoopAgentSettings<never, ToolSet>;
 type Approval = {
@@ -21,7 +21,7 @@ type Approval = {
 
 export interface ApprovingOptions extends ToolVariablesOptions {
   readonly store?: MemoryStore;
-  readonly said: readonly ModelStep[];
+  readonly said: readonly Step[];
   readonly needsApproval?: boolean | ((input: { text: string }) => boolean);
   readonly toolApproval?: Settings["toolApproval"];
   readonly secret?: string;
@@ -39,7 +39,7 @@ export class ApprovingAgent {
 
   constructor({ said, needsApproval, toolApproval, secret, mode, ...options }: ApprovingOptions) {
     this.store = options.store ?? new MemoryStore();
-    this.model = agentModel(said);
+    this.model = scriptedModel(said);
     this.#mode = mode ?? "generate";
     const tools: ToolSet = {
       send: tool({
@@ -113,4 +113,4 @@ export class ApprovingAgent {
 }
 
 /** The call that the tests ask about. */
-export const SEND: ModelStep = [{ tool: "send", input: { text: "$draft" } }];
+export const SEND: Step = [{ tool: "send", input: { text: "$draft" } }];

@@ -1,7 +1,7 @@
 import { generateText, isStepCount, type ToolSet } from "ai";
 import { MemoryStore, wrapTools } from "../../src/agent.ts";
 import type { Json } from "../../src/value/json.ts";
-import { agentModel } from "./agent-model.ts";
+import { scriptedModel } from "../../src/testing.ts";
 
 /** Calls a tool with an input as a model would, in a store with these variables. */
 export async function callOnce(
@@ -11,7 +11,7 @@ export async function callOnce(
 ) {
   const store = new MemoryStore();
   for (const [name, value] of Object.entries(variables)) await store.save({ name, value });
-  const model = agentModel([[{ tool: "act", input }], "Done."]);
+  const model = scriptedModel([[{ tool: "act", input }], "Done."]);
   const result = await generateText({
     model,
     tools: wrapTools({ act }, { store }),
@@ -26,7 +26,7 @@ export async function callOnce(
     output: step?.toolResults[0]?.output as unknown,
     error: error === undefined ? undefined : String(error),
     asked: step?.content.some(({ type }) => type === "tool-approval-request"),
-    shown: model.prompts[1]?.prompt.findLast(({ role }) => role === "tool")?.content[0],
+    shown: model.calls[1]?.prompt.findLast(({ role }) => role === "tool")?.content[0],
     store,
   };
 }

@@ -16,7 +16,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "./scripted-model.ts";
+} from "../../src/testing.ts";
 import { Conversation, type ConversationOptions, START_MS } from "./turn.ts";
 
 /** An agent, and what its model does. */

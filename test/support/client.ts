@@ -2,7 +2,7 @@ import { type Client, ClientError, type ClientOptions, createClient } from "../.
 import type { Agent } from "../../src/turn/agent.ts";
 import { ORIGIN } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { finish, scriptedModel, type Step, text } from "./scripted-model.ts";
+import { finish, scriptedModel, type Step, text } from "../../src/testing.ts";
 
 export type Send = NonNullable<ClientOptions["fetch"]>;
 

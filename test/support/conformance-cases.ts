@@ -1,6 +1,6 @@
 import { dynamicTool, tool, type ToolSet } from "ai";
 import { z } from "zod";
-import { finish, reasoning, type Script, type Step, text, toolCall } from "./scripted-model.ts";
+import { finish, reasoning, type Script, type Step, text, toolCall } from "../../src/testing.ts";
 
 /** What a provider may stream, by name. */
 export type Case = readonly [name: string, steps: readonly Step[]];

@@ -5,7 +5,14 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import { never, status } from "./fault-steps.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { finish, type Script, scriptedModel, type Step, text, toolCall } from "./scripted-model.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../src/testing.ts";
 
 /** A place in a turn at which something happens to it. */
 export interface Stage {

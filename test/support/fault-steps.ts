@@ -1,6 +1,6 @@
 import { APICallError } from "@ai-sdk/provider";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { Part, Step } from "./scripted-model.ts";
+import type { Part, Step } from "../../src/testing.ts";
 
 /** Stays open for ever. */
 export function never(): Promise<never> {

@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { keptIn } from "./fault-steps.ts";
-import { finish, text } from "./scripted-model.ts";
+import { finish, text } from "../../src/testing.ts";
 import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
 
 /** Only these: digests and streams are made outside of the clock. */

@@ -7,7 +7,7 @@ import { parsePath } from "../../src/reference/grammar.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { countOf, type Json } from "../../src/value/json.ts";
 import { DUE_VARIABLES, type Opened, order } from "./large-conversation.ts";
-import { finish, text, toolCall } from "./scripted-model.ts";
+import { finish, text, toolCall } from "../../src/testing.ts";
 import { Conversation } from "./turn.ts";
 
 /** Something that is done to a large conversation, and fails if what comes of it is wrong. */

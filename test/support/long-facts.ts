@@ -4,7 +4,7 @@ import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { dataIn, optionsFor } from "./compacted.ts";
 import { factsOf, mixedTurn } from "./long-talk.ts";
-import { finish, text, toolCall } from "./scripted-model.ts";
+import { finish, text, toolCall } from "../../src/testing.ts";
 import { Conversation, promptOf, resultShown } from "./turn.ts";
 
 interface Asked {

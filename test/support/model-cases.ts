@@ -1,5 +1,5 @@
 import { asked, type Case, oneCall } from "./conformance-cases.ts";
-import { finish, type Part, reasoning, type Script, text, toolCall } from "./scripted-model.ts";
+import { finish, type Part, reasoning, type Script, text, toolCall } from "../../src/testing.ts";
 
 /** What only some providers stream, by name. */
 

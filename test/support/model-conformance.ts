@@ -10,7 +10,7 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { tools as ordinaryTools } from "./conformance-cases.ts";
-import { scriptedModel, type Step } from "./scripted-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 import { chunksOf, Conversation, readMessage, type Turn } from "./turn.ts";
 
 /** What a client sees of an answer. */

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { scriptedModel, type Step } from "./scripted-model.ts";
+import { scriptedModel, type Step } from "../../src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
 /** An agent with a tool that a person has to approve, and what it did. */

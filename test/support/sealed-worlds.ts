@@ -11,7 +11,7 @@ import type { Json } from "../../src/value/json.ts";
 import { evaluatingSandbox } from "./evaluating-sandbox.ts";
 import { type Call, call as anyCall, type World, world } from "./sealed-calls.ts";
 import { MemoryFiles } from "./memory-files.ts";
-import { finish, scriptedModel, text, toolCall } from "./scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 import { Conversation } from "./turn.ts";
 
 /** What a model does: its calls, step by step. Those of a step run at the same time. */

@@ -8,7 +8,7 @@ import { directoryOf, eventually } from "./directory.ts";
 import { json, newId } from "./edge.ts";
 import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
 import { figure } from "./scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "./scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
 /** A tenant of an own runtime with spend limits, whose agent has a tool that is counted. */
 export function spendingTenant(

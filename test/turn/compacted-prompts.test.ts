@@ -6,7 +6,7 @@ import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { dataIn } from "../support/compacted.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 
 const BUDGET = 4_000;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MessageParts } from "../../src/turn/history/message-parts.ts";
 import { answers, asked, calls, failures, oneCall, tools } from "../support/conformance-cases.ts";
 import { askBoth, askUs } from "../support/model-conformance.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 import { readMessage, turnWith } from "../support/turn.ts";
 
 /** Ours tells of a step before the model answers, the SDK when it does. */

@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { expectOutcome, TIMERS } from "../support/fault-turn.ts";
 import { hostile, isCode } from "../support/fault-outputs.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { figure } from "../support/scorecard.ts";
 import { Conversation } from "../support/turn.ts";
 

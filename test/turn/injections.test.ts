@@ -5,7 +5,7 @@ import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { figure } from "../support/scorecard.ts";
-import { finish, type Script, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Script, type Step, text, toolCall } from "../../src/testing.ts";
 import { chunksOf, Conversation, shownText } from "../support/turn.ts";
 
 /** How an attacker dresses up what a model is to do (after AgentDojo). */

@@ -10,7 +10,7 @@ import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { proposePlanTool } from "../../src/turn/plans/propose-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/prepare-model-call.ts";
 import { Toolbox } from "../../src/turn/toolbox.ts";
-import { finish, scriptedModel, text, toolCall } from "../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 const MAX_CHARS = 3_000;

@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { readMessage } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

@@ -8,7 +8,7 @@ import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });

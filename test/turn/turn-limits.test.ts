@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { Conversation, dataOf, promptOf } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });

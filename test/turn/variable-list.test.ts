@@ -2,7 +2,7 @@ import { type JSONValue, type ModelMessage, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
-import { finish, type Step, text, toolCall } from "../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 
 const done: Step = [text("Done."), finish()];

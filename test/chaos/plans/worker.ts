@@ -9,7 +9,7 @@ import {
   planSupport,
   templates,
 } from "../../../src/byref.ts";
-import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text } from "../../../src/testing.ts";
 
 // The test binds it, and nobody else.
 const { WORLD_URL, WORKFLOW } = env as unknown as { WORLD_URL: string; WORKFLOW: string };

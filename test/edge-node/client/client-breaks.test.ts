@@ -16,7 +16,7 @@ import { ORIGIN } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { planning } from "../../support/planning.ts";
-import { finish, text } from "../../support/scripted-model.ts";
+import { finish, text } from "../../../src/testing.ts";
 
 describe("a connection that breaks", () => {
   it.each<readonly [Cut["how"], number]>([

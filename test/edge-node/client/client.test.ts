@@ -12,7 +12,7 @@ import {
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { paying } from "../../support/paying.ts";
-import { finish, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
 
 describe("a turn", () => {
   it("is told in its chunks, as text and as JSON, and is one turn whatever is read of it", async () => {

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 
 it("changes a page of 300 KB and sends it back in 200 tokens", async () => {
   const row = '<tr><td>A thing</td><td class="price">EUR 19</td></tr>\n';

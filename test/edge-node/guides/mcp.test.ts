@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { json, problemIn } from "../../support/edge.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { messagesOf } from "../../support/paying.ts";
-import { finish, scriptedModel, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
 
 // --- agent
 const clerk: Agent = {

@@ -13,7 +13,7 @@ import {
   runOf,
   streamed,
 } from "../../support/planning.ts";
-import { finish, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, text, toolCall } from "../../../src/testing.ts";
 import { readUntil } from "../../support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";

@@ -16,7 +16,7 @@ import {
   streamed,
   variable,
 } from "../../support/planning.ts";
-import { finish, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, text, toolCall } from "../../../src/testing.ts";
 
 const ROOT = "/conversations/c/plans";
 

@@ -15,7 +15,7 @@ import {
   streamed,
   variable,
 } from "../../support/planning.ts";
-import { finish, text } from "../../support/scripted-model.ts";
+import { finish, text } from "../../../src/testing.ts";
 import { workflows, workflowTools } from "../../support/workflow-cases.ts";
 
 const ROOT = "/conversations/c/plans";

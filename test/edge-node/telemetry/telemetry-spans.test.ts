@@ -3,7 +3,7 @@ import { delegating, saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning } from "../../support/planning.ts";
-import { type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { type Step, text, toolCall } from "../../../src/testing.ts";
 import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../../support/telemetry.ts";
 import { asked, done, exporting, KEY, runtimeOf, say } from "../../support/watched-runtime.ts";
 

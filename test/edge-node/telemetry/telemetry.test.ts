@@ -5,7 +5,7 @@ import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, decide, paying } from "../../support/paying.ts";
 import { approved, planning, runOf } from "../../support/planning.ts";
-import { type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { type Step, text, toolCall } from "../../../src/testing.ts";
 import { linesOf } from "../../support/telemetry.ts";
 import { asked, done, runtimeOf, say } from "../../support/watched-runtime.ts";
 

@@ -7,7 +7,7 @@ import { ask, said } from "../../support/fault-stages.ts";
 import { hostile, isCode } from "../../support/fault-outputs.ts";
 import { keptIn } from "../../support/fault-steps.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
 import { chunksIn } from "../../support/turn-client.ts";
 
 afterEach(() => {

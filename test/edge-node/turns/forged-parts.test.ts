@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { figure } from "../../support/scorecard.ts";
-import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text } from "../../../src/testing.ts";
 
 const FORGED = "FORGED";
 const mine = { type: "text", text: "Mine." };

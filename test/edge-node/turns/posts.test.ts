@@ -12,7 +12,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../support/scripted-model.ts";
+} from "../../../src/testing.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };

@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../support/scripted-model.ts";
+} from "../../../src/testing.ts";
 
 vi.setConfig({ testTimeout: 30_000 });
 afterEach(() => vi.restoreAllMocks());

@@ -5,7 +5,7 @@ import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
-import { scriptedModel } from "../../support/scripted-model.ts";
+import { scriptedModel } from "../../../src/testing.ts";
 
 /** A Worker of an application with an authenticator of its own. */
 function workerWith(authenticator: unknown, bindings: object = {}) {

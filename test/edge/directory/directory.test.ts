@@ -18,13 +18,7 @@ import {
 } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../support/scripted-model.ts";
+import { finish, type Script, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 

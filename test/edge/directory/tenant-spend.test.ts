@@ -10,7 +10,7 @@ import { directoryOf, eventually } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planOf, streamed } from "../../support/planning.ts";
-import { finish, type Step, text } from "../../support/scripted-model.ts";
+import { finish, type Step, text } from "../../../src/testing.ts";
 import { refuseRows } from "../../support/storage.ts";
 import {
   endless,

@@ -9,7 +9,7 @@ import {
   conversationVariables,
   type ConversationVariablesOptions,
 } from "../../../src/durable.ts";
-import { agentModel } from "../../support/agent-model.ts";
+import { scriptedModel } from "../../../src/testing.ts";
 
 const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 const taken: unknown[] = [];
@@ -89,7 +89,7 @@ describe("conversationVariables", () => {
 
   it("give an agent of the SDK references in inputs, values in its answer, and references in its history", () =>
     inObject(async (variables) => {
-      const model = agentModel([
+      const model = scriptedModel([
         [{ tool: "list_orders", input: {} }],
         [{ tool: "ship", input: { ids: "$list_orders_1[*].id" } }],
         "The last is $list_orders_1[499].id.",
@@ -112,7 +112,7 @@ describe("conversationVariables", () => {
       expect(textOf(await answer([...first, shown, ask("Which was first?")]))).toBe(
         "It was ord_0.",
       );
-      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
       expect(prompt).toContain("The last is $list_orders_1[499].id.");
       expect(prompt).not.toContain("ord_250");
       expect(prompt.length).toBeLessThan(6_000);
@@ -121,7 +121,7 @@ describe("conversationVariables", () => {
   it("show no model a sealed value, also if the framework's history has only what was shown", () =>
     inObject(async (variables, state) => {
       await variables.store.save({ name: "code", value: "1815-12-10", visibility: "sealed" });
-      const model = agentModel(["Your code is $code, Ada.", "Again: $code."]);
+      const model = scriptedModel(["Your code is $code, Ada.", "Again: $code."]);
       const answer = async (messages: UIMessage[], { prepareStep, expand }: Turn) => {
         const result = streamText({
           model,
@@ -144,7 +144,7 @@ describe("conversationVariables", () => {
       // The next life of the object; one history is complete, the other was cut off.
       const next = turn(conversationVariables(state));
       await answer([ask("My code?"), said(shown), said(shown.slice(0, 19)), ask("Again?")], next);
-      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
       expect(prompt).not.toContain("1815");
       expect(prompt).toContain("Your code is $code, Ada.");
     }));

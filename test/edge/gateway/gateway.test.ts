@@ -11,7 +11,7 @@ import { mcpGateway, mcpTools, queries } from "../../../src/byref.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 
 const ORDERS = Array.from({ length: 400 }, (_, at) => ({
   id: `ord_${at}`,

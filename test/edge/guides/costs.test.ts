@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../support/scripted-model.ts";
+} from "../../../src/testing.ts";
 import { endless } from "../../support/tenant.ts";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));

@@ -5,7 +5,7 @@ import type { LanguageModel, UIMessage } from "ai";
 import { type ConversationVariables, conversationVariables } from "byref/durable";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { agentModel } from "../../support/agent-model.ts";
+import { scriptedModel } from "../../../src/testing.ts";
 
 const orders = Array.from({ length: 2_000 }, (_, index) => ({
   id: `ord_${index}`,
@@ -68,17 +68,17 @@ async function byReference(
   // ---
 }
 
-const promptChars = (model: ReturnType<typeof agentModel>) =>
-  model.prompts.reduce((sum, { prompt }) => sum + JSON.stringify(prompt).length, 0);
+const promptChars = (model: ReturnType<typeof scriptedModel>) =>
+  model.calls.reduce((sum, { prompt }) => sum + JSON.stringify(prompt).length, 0);
 
 it("adds variables to any Durable Object: the prompt has at most 3 % of the characters", async () => {
   const ids = orders.map(({ id }) => id);
-  const copying = agentModel([
+  const copying = scriptedModel([
     [{ tool: "list_orders", input: {} }],
     [{ tool: "ship", input: { ids } }],
     "Shipped 2000.",
   ]);
-  const referring = agentModel([
+  const referring = scriptedModel([
     [{ tool: "list_orders", input: {} }],
     [{ tool: "ship", input: { ids: "$list_orders_1[*].id" } }],
     "Shipped $ship_1.",

@@ -7,7 +7,7 @@ import { readSettings } from "../../../src/edge/settings.ts";
 import { callWith, json, problemIn } from "../../support/edge.ts";
 import { fencedIn } from "../../support/fences.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 
 const asked = finish("tool-calls");
 const [bearer = {}, jwt = {}] = fencedIn(guide, "json").map(

@@ -5,8 +5,15 @@ import * as z from "zod";
 import guide from "../../../docs/guides/tools.md?raw";
 import { clientOf } from "../../support/client.ts";
 import { fencesIn } from "../../support/fences.ts";
-import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+import {
+  finish,
+  scriptedModel,
+  startRuntime,
+  type Step,
+  text,
+  toolCall,
+} from "../../../src/testing.ts";
 
 const fetched = Array.from({ length: 60 }, (_, at) => ({ id: `ord_${at + 1}`, total: at }));
 const fetchOrders = (_customer: string) => Promise.resolve(fetched);
@@ -71,11 +78,11 @@ const ask = (own: Pick<OwnRuntime, "call">) =>
 /** One turn of an agent with a model that says these things; what the model was sent last, and the text. */
 async function turn(agent: Agent, steps: readonly Step[]) {
   const model = scriptedModel(steps);
-  return withRuntime({ agents: [agent], model }, async (own) => {
-    const said = await ask(own);
-    const { variables } = await clientOf(own).conversation("c").variables.list();
-    return { said, variables, model, prompt: JSON.stringify(model.calls.at(-1)?.prompt) };
-  });
+  await using runtime = await startRuntime({ agents: [agent], model });
+  const conversation = runtime.client.conversation("c");
+  const said = await conversation.send("Go.").text();
+  const { variables } = await conversation.variables.list();
+  return { said, variables, model, prompt: JSON.stringify(model.calls.at(-1)?.prompt) };
 }
 
 it("gives the second tool the values, and the model a handle and a widened schema", async () => {
@@ -307,11 +314,10 @@ it("ends a turn with an error that names the tool whose schema has no JSON Schem
   const mail: ToolSet[string] = tool({ inputSchema, execute: ({ image }) => image.length });
   const model = scriptedModel([say("Never.")]);
   const agents = [agentWith({ tools: { mail } })] as const;
-  await withRuntime({ agents, model }, async (own) => {
-    await expect(ask(own)).rejects.toMatchObject({
-      code: "invalid_tool_schema",
-      message: expect.stringContaining("mail"),
-    });
+  await using runtime = await startRuntime({ agents, model });
+  await expect(runtime.client.conversation("c").send("Go.").text()).rejects.toMatchObject({
+    code: "invalid_tool_schema",
+    message: expect.stringContaining("mail"),
   });
 });
 

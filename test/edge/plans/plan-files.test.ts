@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planTools, runOf } from "../../support/planning.ts";
-import { finish, type ScriptedModel, text } from "../../support/scripted-model.ts";
+import { finish, type ScriptedModel, text } from "../../../src/testing.ts";
 
 const PLANS = "/conversations/c/plans";
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 
 const agent: Agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
 const asked = finish("tool-calls");

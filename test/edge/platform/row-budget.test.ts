@@ -4,7 +4,7 @@ import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning, runOf } from "../../support/planning.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 import { watchStorage } from "../../support/written-rows.ts";
 
 const DELTAS = 400;

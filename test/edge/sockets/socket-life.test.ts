@@ -4,7 +4,7 @@ import { SocketConnection } from "../../../src/edge/sockets/socket-connection.ts
 import * as limits from "../../../src/limits.ts";
 import { call, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
-import { finish, type Step, text } from "../../support/scripted-model.ts";
+import { finish, type Step, text } from "../../../src/testing.ts";
 import {
   connect,
   resumeFrame,

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import type { OwnRuntime } from "../../support/own-runtime.ts";
-import { finish, type Step, text } from "../../support/scripted-model.ts";
+import { finish, type Step, text } from "../../../src/testing.ts";
 import {
   connect,
   resumeFrame,

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { queries } from "../../../src/byref.ts";
 import { queryIdleMs } from "../../../src/limits.ts";
-import { agentModel } from "../../support/agent-model.ts";
+import { scriptedModel } from "../../../src/testing.ts";
 import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
@@ -265,7 +265,7 @@ describe("the tables of a conversation", () => {
 
 describe("without the binding TABLES", () => {
   it("the endpoint says what to configure, and models have no tool", async () => {
-    const model = agentModel(["Done."]);
+    const model = scriptedModel(["Done."]);
     const agents = [{ name: "a", description: "a", instructions: "a", tools: {} }] as const;
     await withRuntime(
       { agents, model, queries },
@@ -275,7 +275,7 @@ describe("without the binding TABLES", () => {
         const { detail } = await problemIn(response, "not_configured");
         expect(detail).toContain('name = "TABLES"');
         await call("POST", "/conversations/x/messages", json({ message: "Hi" }));
-        const names = model.prompts[0]?.tools?.map(({ name }) => name) ?? [];
+        const names = model.calls[0]?.tools?.map(({ name }) => name) ?? [];
         expect(names).not.toContain("query_variables");
       },
       { bindings: { TABLES: undefined } },

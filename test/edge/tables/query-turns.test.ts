@@ -4,7 +4,7 @@ import * as z from "zod";
 import { csvRecords, planSupport, queries, type RuntimeOptions } from "../../../src/byref.ts";
 import { codeTool } from "../../../src/tool/code/code-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { agentModel, type ModelStep } from "../../support/agent-model.ts";
+import { scriptedModel, type Step } from "../../../src/testing.ts";
 import { type Call, json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { scriptedSandbox } from "../../support/scripted-sandbox.ts";
@@ -91,26 +91,24 @@ async function putStock(call: Call): Promise<void> {
   expect(saved.status).toBe(201);
 }
 
-const listing: ModelStep = [
+const listing: Step = [
   { tool: "list_orders", input: {} },
   { tool: "list_customers", input: {} },
 ];
 
 function withShop(
-  steps: readonly ModelStep[],
+  steps: readonly Step[],
   work: (own: OwnRuntime) => Promise<void>,
   more: Partial<RuntimeOptions> = {},
 ) {
-  const model = agentModel(steps);
+  const model = scriptedModel(steps);
   const options = { agents: [agent] as const, model, queries, csv: csvRecords, ...more };
   return withRuntime(options, work);
 }
 
 describe("a model that only sees handles", () => {
   it("answers ten questions over two results and a CSV with one query each", () => {
-    const asked = questions.map(([sql]): ModelStep => [
-      { tool: "query_variables", input: { sql } },
-    ]);
+    const asked = questions.map(([sql]): Step => [{ tool: "query_variables", input: { sql } }]);
     return withShop([listing, ...asked, "Done."], async (own) => {
       await putStock(own.call);
       const response = await own.call(...POST("/messages", { message: "Tell me." }));
@@ -131,12 +129,12 @@ describe("a model that only sees handles", () => {
   });
 
   it("is offered the tool with the first handle, and not before", () => {
-    const model = agentModel([listing, "Done."]);
+    const model = scriptedModel([listing, "Done."]);
     return withShop(
       [],
       async (own) => {
         await own.call(...POST("/messages", { message: "Hi" }));
-        const offered = model.prompts.map(({ tools = [] }) =>
+        const offered = model.calls.map(({ tools = [] }) =>
           tools.some(({ name }) => name === "query_variables"),
         );
         expect(offered).toEqual([false, true]);
@@ -155,11 +153,7 @@ describe("a model that only sees handles", () => {
     });
     const code = () => (options: Parameters<typeof codeTool>[0]) =>
       codeTool({ ...options, sandbox });
-    const steps: readonly ModelStep[] = [
-      listing,
-      [{ tool: "run_code", input: { code: "x" } }],
-      "Done.",
-    ];
+    const steps: readonly Step[] = [listing, [{ tool: "run_code", input: { code: "x" } }], "Done."];
     return withShop(
       steps,
       async (own) => {

@@ -7,13 +7,7 @@ import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  type Step,
-  text,
-} from "../../support/scripted-model.ts";
+import { finish, type Script, scriptedModel, type Step, text } from "../../../src/testing.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };

@@ -5,7 +5,7 @@ import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { figure } from "../../support/scorecard.ts";
-import { finish, scriptedModel, text } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text } from "../../../src/testing.ts";
 
 const hostile: readonly string[] = [
   "\r",

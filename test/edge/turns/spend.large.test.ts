@@ -4,7 +4,7 @@ import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { figure } from "../../support/scorecard.ts";
-import { finish, scriptedModel, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 
 const MODEL_CALLS = 31;
 const TOOL_CALLS = 17;

@@ -12,7 +12,7 @@ import { json, newId, ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { refuseRows } from "../../support/storage.ts";
 import { framesIn as eventsIn } from "../../support/turn-client.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../support/scripted-model.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 
 const MAX = 1_000_000_000;
 
