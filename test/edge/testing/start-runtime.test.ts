@@ -3,7 +3,7 @@ import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { createClient } from "../../../src/client.ts";
-import { scriptedModel, startRuntime, type Step } from "../../../src/testing.ts";
+import { callsOf, scriptedModel, startRuntime, type Step } from "../../../src/testing.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask as deployedAnswer, newId, textOf } from "../../support/edge.ts";
 
@@ -41,6 +41,28 @@ describe("a runtime that a test starts", () => {
     await runtime.restart();
     expect(await answer).toBe("Paid.");
     expect(paid).toEqual([7]);
+  });
+
+  it("crashes again and again, in a tool and in its model", async () => {
+    let starts = 0;
+    const hang = tool({
+      inputSchema: z.object({}),
+      execute: () => {
+        starts++;
+        return new Promise<never>(() => {});
+      },
+    });
+    const model = scriptedModel([{ tool: "hang", input: {} }, silent, "Unknown."]);
+    await using runtime = await startRuntime({ agents: [{ ...till, tools: { hang } }], model });
+    const answer = runtime.client.conversation("c").send("Hang.").text();
+    await vi.waitUntil(() => starts === 1);
+    await runtime.restart();
+    await vi.waitUntil(() => model.calls.length === 2);
+    await runtime.restart();
+    expect(await answer).toBe("Unknown.");
+    expect(starts).toBe(1);
+    const result = callsOf(model)[2]?.messages.find(({ role }) => role === "tool");
+    expect(result?.text).toContain("outcome_unknown");
   });
 
   it("closes while a model is silent, and is empty afterwards", async () => {
