@@ -104,10 +104,9 @@ export const maxJsonBytes = 16_777_216;
 export const maxInputBytes = 1_048_576;
 /** The same in lists of variables. A longer input is omitted. */
 export const maxListedInputBytes = 4_096;
-/** Earlier versions of a variable, by default. Columns of a CSV, whose names are keys in each row. */
+/** Earlier versions of a variable, by default. Columns of a CSV, keys in each row; cells of a written one. */
 export const keptVersions = 2;
 export const maxCsvColumns = 10_000;
-/** Cells of a CSV that is written: columns by rows. Ten million take a second. */
 export const maxCsvCells = 20_000_000;
 export const maxTombstones = 1_000;
 /** Idle time after which a variable is evicted, unless it is pinned. */
@@ -237,23 +236,17 @@ export const maxTransferFiles = 5_000;
 // --- the runtime's own tools ---
 /** Length of a target path. The path occurs several times in an output that has its own limit. */
 export const maxTargetPathChars = 1_200;
-/** Length of a search query. */
+/** Length of a search query. Characters that one search reads. */
 export const maxQueryChars = 200;
-/** Characters that one search reads. */
 export const maxSearchWork = 67_108_864;
 /** A query: length of its SQL, records, rows that it may visit (20 million take a second), steps of a recursion. */
 export const maxStatementChars = 16_384;
 export const maxQueryRecords = 100_000;
 export const maxQueryVisits = 50_000_000;
 export const maxRecursionSteps = 100_000;
-/**
- * What SQLite compiles: parentheses in each other, tables in the text, tables and SELECTs with those of
- * definitions once for each use, expressions that stand for one column (10 µs for each thousand).
- */
-export const maxStatementDepth = 64;
+/** Tables in a statement, and parentheses in each other; parts that SQLite compiles, once for each use. */
 export const maxStatementTables = 64;
 export const maxStatementParts = 1_000;
-export const maxRepeatedColumns = 50_000;
 /** A table: keys of records that are columns, a row as JSON, rows that are stored in one row of SQLite. */
 export const maxQueryColumns = 500;
 export const maxQueryRowBytes = 1_899_000;
@@ -331,10 +324,7 @@ export const maxApprovals = 100;
 export const maxReasonChars = 1_000;
 /** Sockets of one conversation. Unread output is held for each of them. */
 export const maxSockets = 16;
-/**
- * Characters sent over one socket in its lifetime: the platform buffers what a client does not read. An idle
- * socket is closed at half of it; the stock client reconnects unnoticed.
- */
+/** Characters sent over one socket, which the platform buffers. An idle one is closed at half of it. */
 export const maxSocketChars = 33_554_432;
 /** Invalid frames after which a socket is closed. */
 export const maxBadFrames = 8;

@@ -1,6 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import { clip } from "./characters.ts";
 import {
+  canonicalJson,
   isJsonArray,
   isJsonObject,
   isScalar,
@@ -201,26 +202,8 @@ function ownObject(object: JsonObject, own: Own): JsonObject {
   return copy;
 }
 
-/** Stops at the first difference. */
-function isSame(one: Json, other: Json): boolean {
-  if (one === other) return true;
-  if (isScalar(one) || isScalar(other)) return false;
-  if (isJsonArray(one) || isJsonArray(other)) {
-    const isBoth = isJsonArray(one) && isJsonArray(other) && one.length === other.length;
-    return isBoth && one.every((inner, at) => isSame(inner, other[at] ?? null));
-  }
-  const keys = Object.keys(one);
-  return (
-    keys.length === Object.keys(other).length &&
-    keys.every((key) => {
-      const [mine, theirs] = [own(one, key), own(other, key)];
-      return mine !== undefined && theirs !== undefined && isSame(mine, theirs);
-    })
-  );
-}
-
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {
-  if (isSame(actual, value)) return;
+  if (actual === value || canonicalJson(actual) === canonicalJson(value)) return;
   const message = `The test of ${path || "the whole value"} failed: it has another value.`;
   throw new ByrefError("edit_conflict", message, { path });
 }

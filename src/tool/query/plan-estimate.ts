@@ -50,6 +50,8 @@ interface Estimate {
 /** One loop over a table: its name, and the index that selects its rows. */
 const LOOP = /^(?:SCAN|SEARCH) (.+?)(?: USING (.*)| VIRTUAL TABLE .*)?$/;
 
+/** A row that is sorted, or compared with all others, takes the time of this many. */
+const VISITS_OF_SORT = 10;
 /** Each element of an array takes at least this many characters. */
 const CHARS_OF_ELEMENT = 2;
 /** Characters that a function reads in the time of one row, and characters that it compares with others. */
@@ -85,6 +87,7 @@ export class PlanEstimate {
     let rows = 1;
     let visits = 0;
     let visitsOfEach = 0;
+    let sorts = 0;
     let parts: Estimate | undefined;
     for (const { id, detail } of this.#children.get(parent) ?? []) {
       const [, loop, index = ""] = LOOP.exec(detail.replace(/ [A-Z]+-JOIN$| EXISTS$/, "")) ?? [];
@@ -93,6 +96,7 @@ export class PlanEstimate {
         visits += rows;
         continue;
       }
+      if (detail.startsWith("USE TEMP B-TREE")) sorts++;
       const isStep = detail === "RECURSIVE STEP";
       if (isStep) this.#stepDepth++;
       const inner = this.#estimate(id);
@@ -109,9 +113,12 @@ export class PlanEstimate {
       else if (isStep) {
         const steps = this.#options.facts.recursionSteps;
         parts = sum(parts, { visits: inner.visits * steps, rows: steps });
-      } else parts = sum(parts, inner);
+      } else {
+        const sorted = detail.endsWith("USING TEMP B-TREE") ? inner.rows * VISITS_OF_SORT : 0;
+        parts = sum(parts, { visits: inner.visits + sorted, rows: inner.rows });
+      }
     }
-    const own = { visits: visits + rows * visitsOfEach, rows };
+    const own = { visits: visits + rows * (visitsOfEach + sorts * VISITS_OF_SORT), rows };
     return parts === undefined
       ? own
       : { visits: own.visits + rows * parts.visits, rows: rows * parts.rows };
@@ -230,7 +237,11 @@ export class PlanEstimate {
     const longest = this.#longestText;
     // Where each row is read once, all of them together have the characters of the table.
     const chars = facts.readsOnce ? this.#textOf("average") * growth : longest;
-    return (calls * chars) / CHARS_OF_VISIT + (searches * chars * longest) / SEARCHED_CHARS;
+    // Joined rows are copied and compared with their texts.
+    const carried = facts.readsOnce ? 0 : longest / SEARCHED_CHARS;
+    return (
+      carried + (calls * chars) / CHARS_OF_VISIT + (searches * chars * longest) / SEARCHED_CHARS
+    );
   }
 }
 

@@ -178,9 +178,9 @@ class StatementReader {
     outer.expectsTable = false;
     this.#group = new SelectGroup(outer, isJoin);
     this.#groups.push(this.#group);
-    const maximum = limits.maxStatementDepth;
+    const maximum = limits.maxStatementTables;
     const advice = "Define parts of it with WITH.";
-    requireAtMost(["maxStatementDepth", maximum], this.#group.depth, advice);
+    requireAtMost(["maxStatementTables", maximum], this.#group.depth, advice);
     this.#group.isSelect = isSelect;
     if (isSelect && outer.definition !== "columns") outer.select.size.uses.push(this.#group);
     this.#group.isTable = isSelect && isInTables;

@@ -176,8 +176,8 @@ export function textWorkOf(root: Sized, chars: number): TextWork {
   };
   const { parts, repetition, ...work } = sizeOf(root);
   const advice = "Use each definition fewer times, or save it as a variable first.";
-  requireAtMost(["maxStatementParts", limits.maxStatementParts], parts, advice);
-  requireAtMost(["maxRepeatedColumns", limits.maxRepeatedColumns], repetition, advice);
+  const actual = Math.max(parts, repetition);
+  requireAtMost(["maxStatementParts", limits.maxStatementParts], actual, advice);
   return {
     ...work,
     calls: work.calls * repetition,
