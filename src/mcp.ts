@@ -18,10 +18,5 @@ export { WaitingCalls } from "./gateway/running-call.ts";
 export { type Counts, MemoryStatistics, type Statistics } from "./gateway/statistics.ts";
 export type { ListKeeper } from "./gateway/tool-lists.ts";
 export type { AskClient, ClientOfCall, ClientOfGateway } from "./gateway/client-of-gateway.ts";
-export type {
-  Change,
-  OpenTransport,
-  Upstream,
-  UpstreamCall,
-  UpstreamStatus,
-} from "./gateway/upstream.ts";
+export type { Change, ListChange } from "./gateway/change.ts";
+export type { OpenTransport, Upstream, UpstreamCall, UpstreamStatus } from "./gateway/upstream.ts";

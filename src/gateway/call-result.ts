@@ -62,6 +62,13 @@ function metaOf({ name, version }: VariableInfo) {
   return { [VARIABLE_META]: { name, version } };
 }
 
+/** Returns a server's failure without the name of a variable, which only results that were kept have. */
+export function withoutVariable(result: CallToolResult): CallToolResult {
+  if (result._meta?.[VARIABLE_META] === undefined) return result;
+  const { [VARIABLE_META]: _variable, ...meta } = result._meta;
+  return { ...result, _meta: meta };
+}
+
 /** Returns a failure as data for the model. */
 export function failedResult(code: string, message: string): CallToolResult {
   return { isError: true, content: [textBlock(`${code}: ${message}`)] };

@@ -1,14 +1,16 @@
 import type { McpRequestContext, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Gateway } from "./gateway.ts";
 import { subscribeAtServer } from "./passed-through.ts";
-import type { Change } from "./upstream.ts";
+import type { Change, ListChange } from "./change.ts";
 
 /** Passes on what the client and the servers tell each other outside of calls. */
 export function passEvents(server: Server, gateway: Gateway, era: McpRequestContext["era"]): void {
-  const watched = new Set<string>();
+  /** By the server's name and its address, the address that the client knows. */
+  const watched = new Map<string, string>();
   const unsubscribe = gateway.onChange((change) => {
-    if (change.kind === "resource" && !watched.has(change.uri)) return;
-    void tell(server, change).catch(() => undefined);
+    if (change.kind !== "resource") return void tell(server, change).catch(() => undefined);
+    const uri = watched.get(keyOf(change.server, change.uri));
+    if (uri !== undefined) void server.sendResourceUpdated({ uri }).catch(() => undefined);
   });
   server.onclose = unsubscribe;
   // Later versions have neither of these: levels and roots come with each request.
@@ -16,12 +18,13 @@ export function passEvents(server: Server, gateway: Gateway, era: McpRequestCont
   passLogLevel(server, gateway);
   passRoots(server, gateway, unsubscribe);
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, { mcpReq }) => {
-    await subscribeAtServer("resources/subscribe", { uri, gateway, signal: mcpReq.signal });
-    watched.add(uri);
+    const asked = { uri, gateway, signal: mcpReq.signal };
+    const found = await subscribeAtServer("resources/subscribe", asked);
+    watched.set(keyOf(found.upstream.server.name, found.uri), uri);
     return {};
   });
   server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }, { mcpReq }) => {
-    watched.delete(uri);
+    for (const [key, known] of watched) if (known === uri) watched.delete(key);
     await subscribeAtServer("resources/unsubscribe", { uri, gateway, signal: mcpReq.signal });
     return {};
   });
@@ -41,7 +44,11 @@ export function publish(notifier: ServerNotifier, change: Change): void {
   }
 }
 
-function tell(server: Server, change: Change): Promise<void> {
+function keyOf(server: string, uri: string): string {
+  return JSON.stringify([server, uri]);
+}
+
+function tell(server: Server, change: ListChange): Promise<void> {
   switch (change.kind) {
     case "tools":
       return server.sendToolListChanged();
@@ -49,8 +56,6 @@ function tell(server: Server, change: Change): Promise<void> {
       return server.sendPromptListChanged();
     case "resources":
       return server.sendResourceListChanged();
-    case "resource":
-      return server.sendResourceUpdated({ uri: change.uri });
   }
 }
 

@@ -17,15 +17,28 @@ export interface ClientOfCall {
   readonly onLog?: ((message: LoggingMessageNotificationParams) => void) | undefined;
   /** Asks for a person's answer, a model's, or the roots. Default: nobody answers. */
   readonly onQuestion?: AskClient | undefined;
+  /** True if what the server says meanwhile could reveal a sealed value. */
+  readonly isGuarded?: boolean | undefined;
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
 }
 
-/** How long a server has for a call, and what may end it. */
-export function timingOf({ signal, onProgress }: Pick<ClientOfCall, "signal" | "onProgress">) {
+/** How long a server has for a call, and what may end it. `redact` takes secrets out of what it says meanwhile. */
+export function timingOf(
+  { signal, onProgress, isGuarded }: Waiting,
+  redact: (text: string) => string,
+) {
   const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
-  return { signal, ...timing, ...(onProgress && { onprogress: onProgress }) };
+  if (onProgress === undefined) return { signal, ...timing };
+  const onprogress = ({ message, ...progress }: Progress) => {
+    const isShown = message !== undefined && isGuarded !== true;
+    onProgress(isShown ? { ...progress, message: redact(message) } : progress);
+  };
+  return { signal, ...timing, onprogress };
 }
+
+/** Who waits for the answer of a request. */
+export type Waiting = Pick<ClientOfCall, "signal" | "onProgress" | "isGuarded">;
 
 /** Returns the answer of the question's kind. Rejects if there is none. */
 export type AskClient = (question: InputRequest) => Promise<InputResponse>;

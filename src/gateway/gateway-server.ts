@@ -41,12 +41,7 @@ import { answers, QUESTIONS } from "./client-of-gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { INSTRUCTIONS } from "./instructions.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
-import {
-  readFromServer,
-  resourcesOfServers,
-  servePrompts,
-  templatesOfServers,
-} from "./passed-through.ts";
+import { readFromServer, servePrompts } from "./passed-through.ts";
 import { isShowing, showsApps } from "./show-variable.ts";
 import {
   isVariableUri,
@@ -226,13 +221,13 @@ function serveResources(server: Server, gateway: Gateway): void {
       STATUS,
       STATS,
       ...variableResources(gateway.store),
-      ...(await resourcesOfServers(gateway)),
+      ...(await gateway.resources.list()),
     ],
   }));
   server.setRequestHandler("resources/templates/list", async () => ({
     resourceTemplates: [
       { name: "variable", uriTemplate: VARIABLE_TEMPLATE },
-      ...(await templatesOfServers(gateway)),
+      ...(await gateway.resources.templates()),
     ],
   }));
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {

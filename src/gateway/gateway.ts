@@ -8,7 +8,7 @@ import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import { textOfFailure } from "./call-result.ts";
+import { textOfFailure, withoutVariable } from "./call-result.ts";
 import { CallResults } from "./call-results.ts";
 import { ClientOfGateway, type ClientOfCall } from "./client-of-gateway.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
@@ -22,12 +22,14 @@ import {
   type ToolOfServer,
 } from "./offered-tools.ts";
 import { OfferedPrompts } from "./offered-prompts.ts";
+import { OfferedResources } from "./offered-resources.ts";
 import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts";
 import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
 import { LastingNames } from "./unique-names.ts";
-import { type Change, type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
+import type { Change } from "./change.ts";
+import { type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
   readonly servers: readonly ServerConfiguration[];
@@ -85,6 +87,7 @@ const MAX_EVICTIONS = 1_000;
 export class Gateway {
   readonly store: VariableStore;
   readonly prompts = new OfferedPrompts(this);
+  readonly resources = new OfferedResources(this);
   readonly #options: GatewayOptions;
   readonly #upstreams: readonly Upstream[];
   readonly #running = new Map<string, Running>();
@@ -108,18 +111,14 @@ export class Gateway {
     this.#wrap = { store, taint: new Taint(), policy, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
-    this.#upstreams = options.servers.map(
-      (server) =>
-        new Upstream(server, {
-          open,
-          log,
-          client: this.#client,
-          onChange: (change) => {
-            if (change.kind === "tools") this.#lists.forget(server.name);
-            this.#changed(change);
-          },
-        }),
-    );
+    this.#upstreams = options.servers.map((server) => {
+      const onChange = (change: Change) => {
+        if (change.kind === "tools") this.#lists.renew(upstream);
+        else this.#changed(change);
+      };
+      const upstream = new Upstream(server, { open, log, client: this.#client, onChange });
+      return upstream;
+    });
   }
 
   /** The servers in the configuration's order. */
@@ -177,6 +176,9 @@ export class Gateway {
     try {
       const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
       if (prepared.kind === "failed") return answered(prepared);
+      if (this.#isGuarded(tool, prepared)) {
+        this.#running.set(toolCallId, { call: { ...call, isGuarded: true } });
+      }
       const { approval, pin } = prepared;
       if (approval !== undefined && !(await call.isApproved(pin))) {
         return { kind: "approval", approval, pin };
@@ -207,6 +209,13 @@ export class Gateway {
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
   }
 
+  /** True for a call that is given a sealed value or gives one. */
+  #isGuarded({ from }: OfferedTool, { variables }: Ready): boolean {
+    if (from?.rules.policy.sealed === true) return true;
+    const used = this.store.list({ names: variables });
+    return used.some(({ visibility }) => visibility !== "model");
+  }
+
   /** Fails for a call that a crash cut off and that must not run twice. */
   #runOnce(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
     const run = () => this.#run(tool, ready, toolCallId);
@@ -222,7 +231,7 @@ export class Gateway {
     if (run.kind === "failed") {
       // The pipeline replaces a message that could reveal a guarded value; then the server's own must not pass.
       const isServers = received !== undefined && textOfFailure(received) === run.message;
-      return isServers ? received : this.#results.failed(run.code, run.message);
+      return isServers ? withoutVariable(received) : this.#results.failed(run.code, run.message);
     }
     return this.#results.saved(tool, { saved: await run.save(), received, ready });
   }
@@ -245,6 +254,7 @@ export class Gateway {
       local: local ?? new Map(),
       own: this.#ownTools,
       names: this.#names,
+      log: this.log,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
     });
     const asking = [...offered].filter(([, { from }]) => from?.rules.asksIfUntrusted === true);

@@ -1,4 +1,6 @@
 import { messageOf } from "../errors.ts";
+import { withTimeLimit } from "../value/deadline.ts";
+import * as limits from "./gateway-limits.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface AllServers {
@@ -7,7 +9,7 @@ export interface AllServers {
   log(line: string): void;
 }
 
-/** Lists something at all servers, in their order. A server that does not answer has none. */
+/** Lists something at all servers, in their order. A server that does not answer in time has none. */
 export async function itemsOf<Item>(
   { upstreams, log }: AllServers,
   list: (upstream: Upstream) => Promise<readonly Item[]>,
@@ -15,7 +17,8 @@ export async function itemsOf<Item>(
   const lists = await Promise.all(
     upstreams.map(async (upstream) => {
       try {
-        return (await list(upstream)).map((item) => ({ upstream, item }));
+        const listed = await withTimeLimit(limits.gatewayListMs, () => list(upstream));
+        return listed.map((item) => ({ upstream, item }));
       } catch (error) {
         log(messageOf(error));
         return [];

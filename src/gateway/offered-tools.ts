@@ -1,6 +1,7 @@
 import { asSchema, dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7 } from "ai";
 import type { Tool } from "@modelcontextprotocol/server";
+import { messageOf } from "../errors.ts";
 import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
 import type { WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
@@ -43,6 +44,8 @@ export interface OfferingOptions {
   readonly own: readonly OwnTool[];
   readonly names: LastingNames;
   readonly call: CallServer;
+  /** Tells a person of a tool that cannot be offered. */
+  readonly log: (line: string) => void;
 }
 
 /**
@@ -63,10 +66,22 @@ export async function offeredTools(
   const next = () => names.next().value ?? "";
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
-    ...listed.map((from) => serversTool(next(), from, options)),
+    ...listed.map((from) => readableTool(next(), from, options)),
     ...options.own.map((tool) => ownTool(next(), tool, options)),
   ]);
-  return new Map(tools.map((tool) => [tool.definition.name, tool]));
+  const offered = tools.filter((tool) => tool !== undefined);
+  return new Map(offered.map((tool) => [tool.definition.name, tool]));
+}
+
+/** Undefined for a tool whose schema cannot be read: the others are offered. */
+async function readableTool(name: string, from: ToolOfServer, options: OfferingOptions) {
+  try {
+    return await serversTool(name, from, options);
+  } catch (error) {
+    const { upstream, tool } = from;
+    options.log(`Server ${upstream.server.name}: its tool ${tool.name}: ${messageOf(error)}`);
+    return undefined;
+  }
 }
 
 async function serversTool(

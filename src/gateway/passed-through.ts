@@ -1,14 +1,12 @@
 import {
+  type CompleteRequestParams,
   ProtocolError,
   ProtocolErrorCode,
-  type Resource,
-  type ResourceTemplateType,
   type Server,
   type ServerContext,
-  UriTemplate,
 } from "@modelcontextprotocol/server";
 import type { Gateway } from "./gateway.ts";
-import { itemsOf } from "./items-of-servers.ts";
+import type { FoundResource } from "./offered-resources.ts";
 
 /** Serves the prompts of all servers: a name that occurs twice is `server__name` for all but the first. */
 export function servePrompts(server: Server, gateway: Gateway): void {
@@ -23,38 +21,32 @@ export function servePrompts(server: Server, gateway: Gateway): void {
     return upstream.ask("prompts/get", asked, { signal: context.mcpReq.signal });
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
-    const { ref } = params;
-    const found =
-      ref.type === "ref/prompt"
-        ? await gateway.prompts.find(ref.name)
-        : await owning(ref.uri, gateway);
+    // What else the client says is for the gateway.
+    const { ref, argument, context: known } = params;
+    const found = await completing(ref, gateway);
     if (found === undefined) return { completion: { values: [] } };
-    const own = ref.type === "ref/prompt" ? { ...ref, name: found.item.name } : ref;
-    const asked = { ...params, ref: own };
+    const asked = { ref: found.ref, argument, ...(known && { context: known }) };
     return found.upstream.ask("completion/complete", asked, { signal: context.mcpReq.signal });
   });
 }
 
-/** The resources of all servers; of several with one address, the first server's. */
-export async function resourcesOfServers(gateway: Gateway): Promise<readonly Resource[]> {
-  const found = await itemsOf(gateway, (upstream) => upstream.resources());
-  return firstOf(found.map(({ item }) => item));
-}
+type CompletionReference = CompleteRequestParams["ref"];
 
-/** The templates of all servers. */
-export async function templatesOfServers(
-  gateway: Gateway,
-): Promise<readonly ResourceTemplateType[]> {
-  return (await itemsOf(gateway, (upstream) => upstream.resourceTemplates())).map(
-    ({ item }) => item,
-  );
+/** The server of the reference, and the reference as it knows it. */
+async function completing(ref: CompletionReference, gateway: Gateway) {
+  if (ref.type === "ref/prompt") {
+    const prompt = await gateway.prompts.find(ref.name);
+    return prompt && { upstream: prompt.upstream, ref: { ...ref, name: prompt.item.name } };
+  }
+  const resource = await gateway.resources.find(ref.uri);
+  return resource && { upstream: resource.upstream, ref: { ...ref, uri: resource.uri } };
 }
 
 /** Reads a resource from the server that lists it, or has a template for its address. */
 export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: ServerContext) {
-  const found = await owning(uri, gateway);
+  const found = await gateway.resources.find(uri);
   if (found === undefined) throw unknown(`resource ${uri}`);
-  return found.upstream.ask("resources/read", { uri }, { signal: mcpReq.signal });
+  return found.upstream.ask("resources/read", { uri: found.uri }, { signal: mcpReq.signal });
 }
 
 interface Subscribing {
@@ -63,28 +55,18 @@ interface Subscribing {
   readonly signal: AbortSignal;
 }
 
-/** Subscribes to a resource at its server, or ends that. Rejects for a resource that no server has. */
+/**
+ * Subscribes to a resource at its server, or ends that; returns the server, and the address that it knows.
+ * Rejects for a resource that no server has.
+ */
 export async function subscribeAtServer(
   method: "resources/subscribe" | "resources/unsubscribe",
   { uri, gateway, signal }: Subscribing,
-): Promise<void> {
-  const found = await owning(uri, gateway);
+): Promise<FoundResource> {
+  const found = await gateway.resources.find(uri);
   if (found === undefined) throw unknown(`resource ${uri} to subscribe to`);
-  await found.upstream.ask(method, { uri }, { signal });
-}
-
-async function owning(uri: string, gateway: Gateway) {
-  const resources = await itemsOf(gateway, (upstream) => upstream.resources());
-  const exact = resources.find(({ item }) => item.uri === uri);
-  if (exact !== undefined) return exact;
-  const templates = await itemsOf(gateway, (upstream) => upstream.resourceTemplates());
-  return templates.find(
-    ({ item }) => item.uriTemplate === uri || new UriTemplate(item.uriTemplate).match(uri) !== null,
-  );
-}
-
-function firstOf(resources: readonly Resource[]): readonly Resource[] {
-  return [...new Map(resources.toReversed().map((one) => [one.uri, one])).values()].toReversed();
+  await found.upstream.ask(method, { uri: found.uri }, { signal });
+  return found;
 }
 
 function unknown(what: string): ProtocolError {

@@ -37,3 +37,14 @@ function partsOfUrl(text: string): readonly string[] {
 
 /** Shorter parts of a path are words. */
 const PATH_SECRET = /[^/]{16,}/g;
+
+/** Returns the value with `redact` applied to each text in it. */
+export function redacted<Value extends object>(
+  redact: (text: string) => string,
+  value: Value,
+): Value {
+  const texts = (_key: string, inner: unknown) =>
+    typeof inner === "string" ? redact(inner) : inner;
+  // Only texts change.
+  return JSON.parse(JSON.stringify(value), texts) as Value;
+}

@@ -21,7 +21,9 @@ export interface ToolListsOptions {
 export class ToolLists {
   readonly #options: ToolListsOptions;
   readonly #known = new Map<string, readonly Tool[]>();
-  readonly #asking = new Set<string>();
+  readonly #asking = new Map<string, Asking>();
+  /** Servers whose list has changed while they were asked for it. */
+  readonly #outdated = new Set<string>();
 
   constructor(options: ToolListsOptions) {
     this.#options = options;
@@ -36,9 +38,10 @@ export class ToolLists {
     const known = this.#known.get(server.name);
     if (known !== undefined) return known;
     const kept = this.#options.keeper?.read(keyOf(upstream));
-    const asked = this.#ask(upstream, kept);
+    const { beganMs, tools } = this.#ask(upstream, kept);
     if (kept !== undefined) return kept;
-    return withTimeLimit(limits.gatewayListMs, () => asked).catch(() => []);
+    const leftMs = Math.max(beganMs + limits.gatewayListMs - Date.now(), 0);
+    return withTimeLimit(leftMs, () => tools).catch(() => []);
   }
 
   /** True if each of the servers has named its tools. */
@@ -46,32 +49,65 @@ export class ToolLists {
     return upstreams.every(({ server }) => this.#known.has(server.name));
   }
 
-  /** The list of the server of this name is asked for again. */
-  forget(name: string): void {
-    this.#known.delete(name);
+  /** Asks the server again. Until it answers, its tools are those that it named before. */
+  renew(upstream: Upstream): void {
+    const { name } = upstream.server;
+    if (this.#asking.has(name)) this.#outdated.add(name);
+    else this.#begin(upstream, this.#renewed(upstream));
   }
 
-  async #ask(upstream: Upstream, given: readonly Tool[] = []): Promise<readonly Tool[]> {
-    const { name } = upstream.server;
-    if (this.#asking.has(name)) return given;
-    this.#asking.add(name);
+  async #renewed(upstream: Upstream): Promise<readonly Tool[]> {
+    const tools = await this.#fetched(upstream);
+    if (tools !== undefined) this.#options.onToolsChanged();
+    return tools ?? [];
+  }
+
+  /** Requests for the same list share one answer. */
+  #ask(upstream: Upstream, given: readonly Tool[] = []): Asking {
+    return (
+      this.#asking.get(upstream.server.name) ?? this.#begin(upstream, this.#asked(upstream, given))
+    );
+  }
+
+  async #asked(upstream: Upstream, given: readonly Tool[]): Promise<readonly Tool[]> {
     // What is known is answered first; a program that starts meanwhile would delay it.
     if (given.length > 0) await pause(limits.gatewayRenewMs);
     const began = Date.now();
+    const tools = await this.#fetched(upstream);
+    if (tools === undefined) return given;
+    const isLate = given.length > 0 || Date.now() - began >= limits.gatewayListMs;
+    if (isLate && JSON.stringify(given) !== JSON.stringify(tools)) this.#options.onToolsChanged();
+    return tools;
+  }
+
+  /** Undefined for a server that does not answer, which is logged. Never rejects. */
+  async #fetched(upstream: Upstream): Promise<readonly Tool[] | undefined> {
     try {
       const tools = await upstream.tools();
-      this.#known.set(name, tools);
+      this.#known.set(upstream.server.name, tools);
       this.#options.keeper?.write(keyOf(upstream), tools);
-      const isLate = given.length > 0 || Date.now() - began >= limits.gatewayListMs;
-      if (isLate && JSON.stringify(given) !== JSON.stringify(tools)) this.#options.onToolsChanged();
       return tools;
     } catch (error) {
       if (!upstream.isClosed) this.#options.log(messageOf(error));
-      return given;
-    } finally {
-      this.#asking.delete(name);
+      return undefined;
     }
   }
+
+  #begin(upstream: Upstream, asked: Promise<readonly Tool[]>): Asking {
+    const { name } = upstream.server;
+    const tools = asked.finally(() => {
+      this.#asking.delete(name);
+      if (this.#outdated.delete(name)) this.renew(upstream);
+    });
+    const asking = { beganMs: Date.now(), tools };
+    this.#asking.set(name, asking);
+    return asking;
+  }
+}
+
+interface Asking {
+  readonly beganMs: number;
+  readonly tools: Promise<readonly Tool[]>;
 }
 
 function pause(ms: number): Promise<void> {

@@ -23,10 +23,13 @@ import {
   type ClientOfGateway,
   QUESTIONS,
   timingOf,
+  type Waiting,
 } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
+import { questionFrom } from "./question.ts";
 import { isGivenUp, isLostSession, isUnreachable, mayHaveRun } from "./connection-loss.ts";
-import { secretsOf } from "./secrets-of-address.ts";
+import { redacted, secretsOf } from "./secrets-of-address.ts";
+import type { Change } from "./change.ts";
 
 /** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
@@ -54,11 +57,6 @@ export interface UpstreamCall {
   readonly input: Readonly<Record<string, unknown>>;
   readonly from: ClientOfCall;
 }
-
-/** Something of a server that clients may have to ask for again. */
-export type Change =
-  | { readonly kind: "tools" | "prompts" | "resources" }
-  | { readonly kind: "resource"; readonly uri: string };
 
 /**
  * The connection to one server. It is opened on first use, and again, after a pause that doubles, when it
@@ -115,23 +113,25 @@ export class Upstream {
       const result = await (isTask(tool)
         ? this.#runTask(params, from)
         : this.ask("tools/call", params, from));
-      return result.isError === true ? this.#withoutSecrets(result) : result;
+      return result.isError === true ? redacted(this.#redact, result) : result;
     } finally {
       this.#calling = this.#calling.filter((one) => one !== from);
     }
   }
 
   async #runTask(params: Readonly<Record<string, unknown>>, from: ClientOfCall) {
-    return this.#asked((client) => callAsTask(client, params, timingOf(from)));
+    return this.#asked((client) => callAsTask(client, params, timingOf(from, this.#redact)));
   }
 
   /** Sends a request that can take as long as a call. Rejects as `call` does. */
   async ask<Method extends RequestMethod>(
     method: Method,
     params: Record<string, unknown>,
-    from: Pick<ClientOfCall, "signal" | "onProgress">,
+    from: Waiting,
   ): Promise<ResultTypeMap[Method]> {
-    return this.#asked((client) => client.request({ method, params }, timingOf(from)));
+    return this.#asked((client) =>
+      client.request({ method, params }, timingOf(from, this.#redact)),
+    );
   }
 
   /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
@@ -251,22 +251,32 @@ export class Upstream {
     if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
     if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
     client.setNotificationHandler("notifications/message", ({ params }) => {
-      this.#calling.at(-1)?.onLog?.(this.#withoutSecrets(params));
+      // A line may be about any of the running calls.
+      if (this.#isGuarded) return;
+      this.#calling.at(-1)?.onLog?.(redacted(this.#redact, params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
-      this.#options.onChange({ kind: "resource", uri });
+      this.#options.onChange({ kind: "resource", server: this.server.name, uri });
     });
   }
 
+  get #isGuarded(): boolean {
+    return this.#calling.some(({ isGuarded }) => isGuarded === true);
+  }
+
   /** Neither a question nor a line of a log names its call: it is the newest one's. */
-  async #ask<Answer extends InputResponse>(question: InputRequest): Promise<Answer> {
+  async #ask<Answer extends InputResponse>(asked: InputRequest): Promise<Answer> {
+    const question = questionFrom(this.server.name, redacted(this.#redact, asked));
+    if (question.method === QUESTIONS.sampling && this.#isGuarded) {
+      throw new Error("A call with a sealed value cannot ask a model.");
+    }
     const { listRoots } = this.#options.client;
     const call = this.#calling.at(-1);
     const outside = question.method === QUESTIONS.roots ? listRoots : undefined;
-    const asked = call === undefined ? outside?.() : call.onQuestion?.(question);
-    if (asked === undefined) throw new Error("There is nobody to ask.");
+    const answer = call === undefined ? outside?.() : call.onQuestion?.(question);
+    if (answer === undefined) throw new Error("There is nobody to ask.");
     // Both ways answer a question with its kind of result.
-    return (await asked) as Answer;
+    return (await answer) as Answer;
   }
 
   async #setLogLevel(client: Client): Promise<void> {
@@ -326,13 +336,6 @@ export class Upstream {
     if (!isIts || this.#client !== current) return;
     this.#client = undefined;
     setTimeout(() => void end(client), limits.gatewayCloseMs);
-  }
-
-  #withoutSecrets<Value extends object>(value: Value): Value {
-    const texts = (_key: string, inner: unknown) =>
-      typeof inner === "string" ? this.#redact(inner) : inner;
-    // Only texts change.
-    return JSON.parse(JSON.stringify(value), texts) as Value;
   }
 
   #unavailable(why: string, sent: typeof SENT | undefined = undefined): ByrefError {

@@ -5,8 +5,8 @@ import {
   StreamableHTTPClientTransport,
   type Transport,
 } from "@modelcontextprotocol/client";
-import { createMcpHandler, type McpServer, type Server } from "@modelcontextprotocol/server";
-import type { ServerRules } from "../../src/gateway/configuration.ts";
+import { createMcpHandler } from "@modelcontextprotocol/server";
+import type { ServerAddress, ServerRules } from "../../src/gateway/configuration.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
 import { publish } from "../../src/gateway/client-events.ts";
 import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-server.ts";
@@ -21,8 +21,10 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 /** A server behind the gateway, made anew for each connection. */
 export interface BehindServer {
   readonly name: string;
-  readonly make: () => McpServer | Server;
+  readonly make: () => { connect(transport: Transport): Promise<void> };
   readonly rules?: ServerRules;
+  /** Default: an address without secrets. */
+  readonly address?: ServerAddress;
 }
 
 interface Options {
@@ -44,7 +46,6 @@ interface Options {
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
   const { store = new MemoryStore(), lists, files, app, onAsked } = options;
   const log: string[] = [];
-  const open = new Map<string, McpServer | Server>();
   const statistics = new MemoryStatistics();
   const gateway = new Gateway({
     store,
@@ -54,15 +55,14 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     ...(lists && { lists }),
     ...(files && { files }),
     ...(app && { app }),
-    servers: behind.map(({ name, rules = {} }) => ({
+    servers: behind.map(({ name, rules = {}, address }) => ({
       name,
       rules,
-      address: { url: `https://${name}.example`, headers: {} },
+      address: address ?? { url: `https://${name}.example`, headers: {} },
     })),
     open: ({ name }) => {
       const made = behind.find((one) => one.name === name)?.make();
       if (made === undefined) throw new Error(`There is no ${name}.`);
-      open.set(name, made);
       const [near, far] = InMemoryTransport.createLinkedPair();
       void made.connect(far);
       return near;
@@ -85,19 +85,29 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       return action === "accept" ? { action, content: {} } : { action };
     });
   }
-  await client.connect(await transportTo(gateway, serving, era));
+  const sent: unknown[] = [];
+  await client.connect(await transportTo({ gateway, serving, era, sent }));
   const call = (name: string, args: Record<string, unknown> = {}) =>
     client.callTool({ name, arguments: args });
-  return { client, call, gateway, serving, store, statistics, log, open };
+  return { client, call, gateway, serving, store, statistics, log, sent };
 }
 
-async function transportTo(
-  gateway: Gateway,
-  serving: ServingOptions,
-  era: "modern" | "legacy",
-): Promise<Transport> {
+interface Connecting {
+  readonly gateway: Gateway;
+  readonly serving: ServingOptions;
+  readonly era: "modern" | "legacy";
+  /** Receives what a client of an older version is sent. */
+  readonly sent: unknown[];
+}
+
+async function transportTo({ gateway, serving, era, sent }: Connecting): Promise<Transport> {
   if (era === "legacy") {
     const [near, far] = InMemoryTransport.createLinkedPair();
+    const send = far.send.bind(far);
+    far.send = (message, options) => {
+      sent.push(message);
+      return send(message, options);
+    };
     await gatewayServer(gateway, serving, era).connect(far);
     return near;
   }
