@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { messageOf } from "../errors.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
-import type { Counts } from "../gateway/statistics.ts";
+import { type Counts, withTokens } from "../gateway/statistics.ts";
 import { version } from "../version.ts";
 import { runGateway } from "./run-gateway.ts";
 import { openStatistics, stateFolder } from "./state.ts";
@@ -72,7 +72,9 @@ async function run(): Promise<void> {
       return report(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
     case "stats": {
       const counts = openStatistics(stateFolder({ state, workspace })).read();
-      return console.log(values.json === true ? JSON.stringify(named(counts)) : tableOf(counts));
+      return console.log(
+        values.json === true ? JSON.stringify(withTokens(counts)) : tableOf(counts),
+      );
     }
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
@@ -121,15 +123,8 @@ function report({ file, servers, outcome }: WrapReport, dryRun: boolean): void {
   console.log(`${file}: ${would}${outcome} (${names}).${why}`);
 }
 
-/** Estimates tokens by 4 characters each. */
-function named(counts: Counts) {
-  const { charactersReceived, charactersSent } = counts;
-  const saved = Math.max(charactersReceived - charactersSent, 0);
-  return { ...counts, tokensSaved: Math.round(saved / 4) };
-}
-
 function tableOf(counts: Counts): string {
-  const lines = Object.entries(named(counts)).map(([name, count]) => {
+  const lines = Object.entries(withTokens(counts)).map(([name, count]) => {
     const words = name.replaceAll(/[A-Z]/gu, (letter) => ` ${letter.toLowerCase()}`);
     return `${words.padEnd(26)}${count.toLocaleString("en").padStart(14)}`;
   });

@@ -124,7 +124,9 @@ export function uriOf(name: string): string {
 
 function isSmallImage(part: unknown): boolean {
   if (!isObject(part) || part.type !== "image" || typeof part.data !== "string") return false;
-  return (part.data.length * 3) / 4 <= limits.maxInlineImageBytes;
+  const { data } = part;
+  const padding = data.endsWith("==") ? 2 : Number(data.endsWith("="));
+  return (data.length * 3) / 4 - padding <= limits.maxInlineImageBytes;
 }
 
 function textBlock(text: string): ContentBlock {

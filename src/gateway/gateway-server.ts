@@ -43,6 +43,7 @@ import { INSTRUCTIONS } from "./instructions.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import { readFromServer, servePrompts } from "./passed-through.ts";
 import { isShowing, showsApps } from "./show-variable.ts";
+import { withTokens } from "./statistics.ts";
 import {
   isVariableUri,
   readVariableUri,
@@ -220,6 +221,7 @@ function serveResources(server: Server, gateway: Gateway): void {
         : []),
       STATUS,
       STATS,
+      VARIABLES,
       ...variableResources(gateway.store),
       ...(await gateway.resources.list()),
     ],
@@ -233,7 +235,8 @@ function serveResources(server: Server, gateway: Gateway): void {
   server.setRequestHandler("resources/read", async ({ params: { uri } }, context) => {
     if (uri === gateway.app?.resource.uri) return gateway.app.read();
     if (uri === STATUS.uri) return jsonContents(STATUS, gateway.status);
-    if (uri === STATS.uri) return jsonContents(STATS, gateway.counts);
+    if (uri === STATS.uri) return jsonContents(STATS, withTokens(gateway.counts));
+    if (uri === VARIABLES.uri) return jsonContents(VARIABLES, variableResources(gateway.store));
     if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway.store));
     return readFromServer(uri, gateway, context);
   });
@@ -250,6 +253,13 @@ const STATS = {
   uri: "byref://stats",
   name: "stats",
   description: "What was kept and saved in this workspace. Counts, never values.",
+  mimeType: "application/json",
+};
+
+const VARIABLES = {
+  uri: "byref://variables",
+  name: "variables",
+  description: "Names, addresses, shapes and sizes of the variables.",
   mimeType: "application/json",
 };
 

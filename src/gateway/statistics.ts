@@ -16,6 +16,12 @@ export interface Counts {
   readonly recovered: number;
 }
 
+/** Returns the counts with the tokens that were not sent, estimated by 4 characters each. */
+export function withTokens(counts: Counts): Counts & { readonly tokensSaved: number } {
+  const saved = Math.max(counts.charactersReceived - counts.charactersSent, 0);
+  return { ...counts, tokensSaved: Math.round(saved / 4) };
+}
+
 /** Adds up counts. */
 export interface Statistics {
   add(counts: Partial<Counts>): void;

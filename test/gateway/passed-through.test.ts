@@ -96,7 +96,10 @@ describe.each(["modern", "legacy"] as const)("for a client of the %s era, the ga
     expect(JSON.parse(stats !== undefined && "text" in stats ? stats.text : "")).toMatchObject({
       calls: 1,
       kept: 1,
+      tokensSaved: 0,
     });
+    const list = JSON.stringify(await client.readResource({ uri: "byref://variables" }));
+    expect(list).toContain("byref://variables/talk_1");
   });
 });
 

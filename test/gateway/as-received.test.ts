@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { INSTRUCTIONS } from "../../src/gateway/instructions.ts";
+import { startGateway } from "../support/gateway.ts";
+import { nameIn } from "../support/gateway-process.ts";
+import { RawServer } from "../support/raw-server.ts";
+
+const SCHEMA = { type: "object" };
+
+/** A server whose only tool gives these results, one after the other. */
+async function behindGateway(...results: readonly object[]) {
+  const left = [...results];
+  const raw = new RawServer({
+    "tools/list": () => ({ tools: [{ name: "give", inputSchema: SCHEMA }] }),
+    "tools/call": () => left.shift(),
+  });
+  return startGateway([{ name: "raw", make: () => raw }]);
+}
+
+const image = (bytes: number) => ({
+  type: "image",
+  data: Buffer.alloc(bytes).toString("base64"),
+  mimeType: "image/png",
+});
+
+describe("a result of the gateway", () => {
+  it.each([
+    [
+      "several texts",
+      {
+        content: [
+          { type: "text", text: "a" },
+          { type: "text", text: "b\r\n" },
+        ],
+      },
+    ],
+    ["structured content", { content: [], structuredContent: { b: 1, a: [1.5, null] } }],
+    ["1,000 characters", { content: [{ type: "text", text: "x".repeat(1_000) }] }],
+    [
+      "annotations",
+      { content: [{ type: "text", text: "a", annotations: { priority: 1 }, _meta: { own: 1 } }] },
+    ],
+    [
+      "_meta and no failure",
+      { content: [{ type: "text", text: "a" }], isError: false, _meta: { "x/y": { z: 1 } } },
+    ],
+    ["an unknown key", { content: [{ type: "text", text: "a" }], more: { than: "known" } }],
+  ])("is as the server gave it: %s", async (_what, given) => {
+    const { call, sent } = await behindGateway(given);
+    const result = await call("give");
+    const name = nameIn(result);
+    const { _meta: meta = {} } = given as { readonly _meta?: object };
+    const expected = { ...given, _meta: { ...meta, "byref/variable": { name, version: 1 } } };
+    expect(sent.at(-1)).toMatchObject({ result: expected });
+    expect(Object.keys((sent.at(-1) as { result: object }).result).toSorted()).toEqual(
+      Object.keys(expected).toSorted(),
+    );
+  });
+
+  it("is a handle from 1,001 characters on, beside an image of up to 100 KB", async () => {
+    const [text, small, large] = [
+      { content: [{ type: "text", text: "x".repeat(1_001) }] },
+      { content: [image(102_400)] },
+      { content: [image(102_401)] },
+    ];
+    const { call } = await behindGateway(text, small, large);
+    const types = async () => {
+      const { content } = await call("give");
+      return (content as readonly { readonly type: string }[]).map(({ type }) => type);
+    };
+    expect(await types()).toEqual(["text", "resource_link"]);
+    expect(await types()).toEqual(["text", "resource_link", "image"]);
+    expect(await types()).toEqual(["text", "resource_link"]);
+  });
+});
+
+it("the gateway says at most 1,500 characters about itself, and 3,000 about its own tools", async () => {
+  const { client } = await behindGateway();
+  expect(client.getInstructions()).toBe(INSTRUCTIONS);
+  expect(INSTRUCTIONS.length).toBeLessThanOrEqual(1_500);
+  const { tools } = await client.listTools();
+  const own = tools.filter(({ name }) => name !== "give");
+  expect(own.length).toBeGreaterThanOrEqual(4);
+  expect(JSON.stringify(own).length).toBeLessThanOrEqual(3_000);
+});
