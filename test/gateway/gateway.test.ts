@@ -334,18 +334,6 @@ describe("a gateway", () => {
     expect((await second.call("list_orders")).isError).not.toBe(true);
   });
 
-  it("gives requests for lists and calls at the same time the tools of all servers", async () => {
-    const { client, call } = await startGateway([{ name: "shop", make: shop() }]);
-    const [first, second, token] = await Promise.all([
-      client.listTools(),
-      client.listTools(),
-      call("token"),
-    ]);
-    expect(first.tools).toHaveLength(8);
-    expect(second.tools).toEqual(first.tools);
-    expect(textIn(token)).toBe("tok_123");
-  });
-
   it("counts what was not sent, and wrong references that were put right", async () => {
     const { call, statistics } = await startGateway([{ name: "shop", make: shop() }]);
     const orders = nameIn(await call("list_orders"));

@@ -133,7 +133,7 @@ export async function useBank(world: HostileWorld): Promise<void> {
 }
 
 /** The inputs of all calls that a server received. */
-export function inputsOf({ received }: RawServer): readonly unknown[] {
+function inputsOf({ received }: RawServer): readonly unknown[] {
   return received.flatMap((message) =>
     "method" in message && message.method === "tools/call" && isObject(message.params)
       ? [message.params.arguments]

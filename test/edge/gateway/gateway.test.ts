@@ -12,6 +12,7 @@ import type { Agent } from "../../../src/turn/agent.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { figure } from "../../support/scorecard.ts";
 
 const ORDERS = Array.from({ length: 400 }, (_, at) => ({
   id: `ord_${at}`,
@@ -251,6 +252,33 @@ it("asks the variables with SQL", () =>
     expect(textOf(await call(client, "query_variables", { sql }))).toContain("79800");
     await client.close();
   }));
+
+it("reads and passes on no variable of another conversation", async () => {
+  await withGateway(async (own) => {
+    await call(await connected(own), "get_token");
+  });
+  await withGateway(async (own, shop) => {
+    const other = await connected(own);
+    const uri = "byref://variables/get_token_1";
+    const tries = [
+      () => call(other, "read_variable", { name: "get_token_1" }),
+      () => call(other, "query_variables", { sql: "SELECT * FROM get_token_1" }),
+      () => call(other, "refund", { ids: ["$get_token_1.key"] }),
+      () => call(other, "list_variables"),
+      () => other.readResource({ uri }),
+      () => other.readResource({ uri: "byref://variables" }),
+      () => other.listResources(),
+    ];
+    const seen = await Promise.all(tries.map((work) => work().catch(String)));
+    const reached = [...seen, shop.refunded].filter((one) => JSON.stringify(one).includes("tok_1"));
+    figure("S22", {
+      shapes: tries.length,
+      "values, tokens and headers that reached another": reached.length,
+    });
+    expect(reached).toEqual([]);
+    await other.close();
+  });
+});
 
 it("never passes a client's headers on", () =>
   withGateway(async (own, shop) => {
