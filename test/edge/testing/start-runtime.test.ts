@@ -49,7 +49,7 @@ describe("a runtime that a test starts", () => {
       inputSchema: z.object({}),
       execute: () => {
         starts++;
-        return new Promise<never>(() => {});
+        return new Promise<string>(() => {});
       },
     });
     const model = scriptedModel([{ tool: "hang", input: {} }, silent, "Unknown."]);

@@ -10,7 +10,8 @@ import { exportOf, fork } from "../../support/transfer.ts";
 const LONG = "x".repeat(9_000);
 
 async function longTalk(id: string): Promise<void> {
-  for (let turn = 1; turn <= 6; turn++) await ask(id, `Word ${turn}. Weather in NYC? ${LONG}`);
+  await ask(id, "Weather in NYC?");
+  for (let turn = 2; turn <= 7; turn++) await ask(id, `Word ${turn}. ${LONG}`);
 }
 
 describe("the history of a conversation whose old turns are compacted", () => {
