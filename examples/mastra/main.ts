@@ -5,11 +5,11 @@ import { weatherAgent } from "./weather-agent.ts";
 const model = new ScriptedModel([
   {
     calls: [
-      ["get-weather", { location: "NYC" }],
-      ["get-weather", { location: "London" }],
+      ["getWeather", { location: "NYC" }],
+      ["getWeather", { location: "London" }],
     ],
   },
-  { calls: [["compare-weather", { city1: "$weather_nyc", city2: "$weather_london" }]] },
+  { calls: [["compareWeather", { city1: "$weather_nyc", city2: "$weather_london" }]] },
   {
     text: "It is $weather_nyc.temperature°F in NYC and $weather_london.temperature°F in London.",
   },

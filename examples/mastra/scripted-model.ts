@@ -20,11 +20,14 @@ const usage = {
 /** A model that says what it is told to, step by step. It has the prompts that it was sent. */
 export class ScriptedModel extends MockLanguageModelV4 {
   readonly prompts: LanguageModelV4CallOptions[] = [];
+  /** Called before each step. The model fails with what it throws. */
+  onStep: (step: number) => void = () => undefined;
 
   constructor(steps: readonly Step[]) {
     let next = 0;
     const parts = (options: LanguageModelV4CallOptions) => {
       this.prompts.push(options);
+      this.onStep(next);
       return partsOf(steps[next], next++);
     };
     super({

@@ -39,14 +39,12 @@ export function weatherAgent(model: MastraModelConfig) {
     name: "Weather Agent",
     instructions: "You are a helpful weather assistant.",
     model,
-    tools: { "get-weather": getWeather, "compare-weather": compareWeather },
+    tools: { getWeather, compareWeather },
   });
   return withToolVariables(baseAgent, {
-    naming: (tool, input) => {
-      const { location } = input as { location?: string };
-      return tool === "get-weather" && location !== undefined
-        ? `weather_${location.toLowerCase().replaceAll(/\s+/g, "_")}`
-        : tool;
-    },
+    naming: (toolId, input) =>
+      toolId === "get-weather"
+        ? `weather_${input.location.toLowerCase().replaceAll(/\s+/g, "_")}`
+        : toolId,
   });
 }

@@ -1,5 +1,6 @@
 import type { ToolLoopAgentSettings, ToolSet } from "ai";
 import * as limits from "../limits.ts";
+import { Recent } from "../value/recent.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
@@ -132,7 +133,7 @@ export interface Decision {
  * decisions are dropped.
  */
 export class Decisions {
-  readonly #byCall = new Map<string, Decision>();
+  readonly #byCall = new Recent<Decision>(limits.maxPendingDecisions);
 
   /** Returns the decisions about the store's calls. */
   static of(store: VariableStore): Decisions {
@@ -147,11 +148,8 @@ export class Decisions {
    */
   keep(call: Call, decision: Decision | undefined): void {
     if (isApproved(call)) return;
-    this.#byCall.delete(call.toolCallId);
-    if (decision !== undefined) this.#byCall.set(call.toolCallId, decision);
-    const [oldest] = this.#byCall.keys();
-    const isFull = this.#byCall.size > limits.maxPendingDecisions;
-    if (isFull && oldest !== undefined) this.#byCall.delete(oldest);
+    if (decision === undefined) this.#byCall.delete(call.toolCallId);
+    else this.#byCall.set(call.toolCallId, decision);
   }
 
   /** Returns the decision about a call that is about to run, and removes it: a decision counts once. */

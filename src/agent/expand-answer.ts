@@ -1,4 +1,4 @@
-import type { ModelMessage, TextStreamPart, ToolSet } from "ai";
+import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } from "ai";
 import { createExpander } from "../reference/create-expander.ts";
 import type { ExpandOptions } from "../reference/expand.ts";
 import { TextsExpander } from "../reference/expand-texts.ts";
@@ -160,9 +160,20 @@ const KEY = "byref";
  * of prompts.
  */
 export function asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
+  return withAnswerParts(messages, writtenPart);
+}
+
+/** A part of an assistant's message, typed by what is read of it. */
+type AnswerPart = Exclude<AssistantModelMessage["content"], string>[number];
+
+/** Returns the messages with the parts of the assistant's messages replaced. Contents that are texts stay. */
+export function withAnswerParts(
+  messages: readonly ModelMessage[],
+  replaced: (part: AnswerPart) => AnswerPart,
+): ModelMessage[] {
   return messages.map((message) =>
     message.role === "assistant" && typeof message.content !== "string"
-      ? { ...message, content: message.content.map(writtenPart) }
+      ? { ...message, content: message.content.map(replaced) }
       : message,
   );
 }

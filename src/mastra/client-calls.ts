@@ -1,9 +1,10 @@
 import type { ModelMessage } from "ai";
+import { withAnswerParts } from "../agent/expand-answer.ts";
 import type { Call } from "../agent/own-tool.ts";
 import type { Policy } from "../tool/policy.ts";
 import { allOf } from "../tool/policy.ts";
 import type { Chunk } from "./mastra-agent.ts";
-import { Recent } from "./recent.ts";
+import { Recent } from "../value/recent.ts";
 import type { Run } from "./run.ts";
 
 /**
@@ -38,7 +39,7 @@ export class ClientCalls {
     const call = { toolCallId: String(toolCallId), messages: [], context: {} };
     const { prepared } = await tool.prepare(args, call as unknown as Call);
     if (prepared.kind === "ready" && prepared.approval === undefined) {
-      this.#written.use(call.toolCallId, () => ({ input: args }));
+      this.#written.set(call.toolCallId, { input: args });
       return [{ ...chunk, payload: { ...chunk.payload, args: prepared.input } }];
     }
     const error =
@@ -51,15 +52,8 @@ export class ClientCalls {
 
   /** Returns the messages with the inputs as the model wrote them. */
   asWritten(messages: readonly ModelMessage[]): ModelMessage[] {
-    return messages.map((message) =>
-      message.role === "assistant" && typeof message.content !== "string"
-        ? {
-            ...message,
-            content: message.content.map((part) =>
-              part.type === "tool-call" ? { ...part, ...this.#written.get(part.toolCallId) } : part,
-            ),
-          }
-        : message,
+    return withAnswerParts(messages, (part) =>
+      part.type === "tool-call" ? { ...part, ...this.#written.get(part.toolCallId) } : part,
     );
   }
 }

@@ -21,64 +21,57 @@ export async function expandedFullOutput(
   output: FullOutput,
   showing: Showing,
 ): Promise<FullOutput> {
-  const expand = expanding(showing.run.store, showing.expanding);
-  const { text, steps, object, toolCalls } = output;
   return {
     ...output,
-    text: showing.isJson ? text : await expandedText(text, steps, expand),
-    object: await expand(object),
-    toolCalls: await Promise.all(
-      toolCalls.map(async (call) => (await shownChunks(call, showing))[0] ?? call),
-    ),
+    text: await shownText(output, showing),
+    object: await expandIn(showing)(output.object),
+    toolCalls: await shownCalls(output.toolCalls, showing),
     suspendPayload: shownPayload(output.suspendPayload, showing),
   };
 }
 
 /** Returns what `stream` returned, with the same changes as the chunks arrive. */
 export function expandedModelOutput(output: ModelOutput, showing: Showing): ModelOutput {
-  const expand = expanding(showing.run.store, showing.expanding);
   const shown: { [Key in keyof ModelOutput]?: () => unknown } = {
     fullStream: () => output.fullStream.pipeThrough(expandChunks(showing)),
     textStream: () =>
       showing.isJson
         ? output.textStream
         : output.fullStream.pipeThrough(expandChunks(showing)).pipeThrough(textsOf()),
-    text: async () => {
-      const text = await output.text;
-      return showing.isJson ? text : expandedText(text, await output.steps, expand);
-    },
-    object: async () => expand(await output.object),
-    toolCalls: async () => {
-      const calls = await output.toolCalls;
-      return (await Promise.all(calls.map((call) => shownChunks(call, showing)))).map(
-        ([call]) => call,
-      );
-    },
+    text: () => shownText(output, showing),
+    object: async () => expandIn(showing)(await output.object),
+    toolCalls: async () => shownCalls(await output.toolCalls, showing),
     suspendPayload: async () => shownPayload(await output.suspendPayload, showing),
     getFullOutput: () => async () => expandedFullOutput(await output.getFullOutput(), showing),
   };
   // The object has private fields, so its own methods have to be called on itself.
   return new Proxy(output, {
     get(target, key) {
-      const own = Object.hasOwn(shown, key) ? shown[key as keyof ModelOutput] : undefined;
-      if (own !== undefined) return own();
+      if (Object.hasOwn(shown, key)) return shown[key as keyof ModelOutput]?.();
       const value: unknown = Reflect.get(target, key, target);
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
 }
 
-type Expand = ReturnType<typeof expanding>;
+function expandIn(showing: Showing): ReturnType<typeof expanding> {
+  return expanding(showing.run.store, showing.expanding);
+}
 
 /** Each step's text is one text of the stream. */
-async function expandedText(
-  text: string,
-  steps: FullOutput["steps"],
-  expand: Expand,
+async function shownText(
+  output: Pick<FullOutput | ModelOutput, "text" | "steps">,
+  showing: Showing,
 ): Promise<string> {
-  const texts = steps.map((step) => step.text ?? "");
+  const text = await output.text;
+  if (showing.isJson) return text;
+  const texts = (await output.steps).map((step) => step.text ?? "");
   const whole = texts.join("") === text ? texts : [text];
-  return (await Promise.all(whole.map(expand))).join("");
+  return (await Promise.all(whole.map(expandIn(showing)))).join("");
+}
+
+async function shownCalls(calls: readonly Chunk[], showing: Showing): Promise<readonly Chunk[]> {
+  return Promise.all(calls.map(async (call) => (await shownChunks(call, showing))[0] ?? call));
 }
 
 /** A chunk in the form that `TextParts` expands. A piece of an expanded text has no chunk of its own. */
@@ -121,13 +114,14 @@ function chunkOf({ chunk, ...part }: Part, latest?: Chunk): Chunk {
   const { type, id, text, providerMetadata } = part;
   if (!type.startsWith("text-") && chunk !== undefined) return chunk;
   const payload = { ...chunk?.payload, ...compact({ id, text, providerMetadata }) };
-  return { ...compact({ runId: latest?.runId, from: latest?.from }), ...chunk, type, payload };
+  const { runId, from } = latest ?? {};
+  return { ...compact({ runId, from }), ...chunk, type, payload };
 }
 
 function textsOf(): TransformStream<Chunk, string> {
   return new TransformStream({
     transform({ type, payload }, controller) {
-      if (type === "text-delta" && payload?.text !== "") controller.enqueue(String(payload?.text));
+      if (type === "text-delta" && payload?.text) controller.enqueue(String(payload.text));
     },
   });
 }
@@ -135,23 +129,20 @@ function textsOf(): TransformStream<Chunk, string> {
 /** Returns the chunk as people and clients get it: with the input that would run, and values in an object. */
 async function shownChunks(chunk: Chunk, showing: Showing): Promise<readonly Chunk[]> {
   const { run, clientCalls } = showing;
-  const { type, payload = {} } = chunk;
+  const { type } = chunk;
   if (type === "tool-call") return clientCalls.resolved(chunk, run);
   if (type === "tool-call-approval" || type === "tool-call-suspended") {
-    return [{ ...chunk, payload: shownArgs(payload, run) }];
+    return [{ ...chunk, payload: shownPayload(chunk.payload ?? {}, showing) }];
   }
   if (type === "object-result") {
-    const object = await expanding(run.store, showing.expanding)(chunk.object);
-    return [{ ...chunk, object }];
+    return [{ ...chunk, object: await expandIn(showing)(chunk.object) }];
   }
   return [chunk];
 }
 
-function shownPayload(payload: unknown, { run }: Showing): unknown {
-  return isObject(payload) ? shownArgs(payload, run) : payload;
-}
-
-function shownArgs(payload: Readonly<Record<string, unknown>>, run: Run) {
-  const shown = run.shownOf(String(payload.toolCallId));
-  return shown === undefined || !("args" in payload) ? payload : { ...payload, args: shown };
+/** Returns what is known of a waiting call, with the input that would run. */
+function shownPayload<Payload>(payload: Payload, { run }: Showing): Payload {
+  if (!isObject(payload) || !("args" in payload)) return payload;
+  const args = run.shownOf(String(payload.toolCallId));
+  return args === undefined ? payload : { ...payload, args };
 }

@@ -25,7 +25,14 @@ export interface CallOptions {
   readonly requireToolApproval?: boolean | ApprovalFunction;
   readonly structuredOutput?: { readonly model?: unknown };
   readonly untilIdle?: unknown;
-  readonly onFinish?: (finished: { readonly finishReason?: string }) => unknown;
+  readonly onFinish?: (event: Ending) => unknown;
+  readonly onError?: (event: Ending) => unknown;
+  readonly onAbort?: (event: Ending) => unknown;
+}
+
+/** How a run ended. Only `onFinish` has a reason. */
+export interface Ending {
+  readonly finishReason?: string;
 }
 
 /** The option `requireToolApproval`, as a function. */
@@ -59,12 +66,15 @@ export interface ToolsFor {
   readonly threadId?: string;
   readonly resourceId?: string;
   readonly requestContext: MastraRequestContext;
-  readonly methodType: string;
+  /** Those of the call's options. */
+  readonly inputProcessors?: readonly object[];
 }
 
 /** A tool as Mastra's loop calls it, whatever it was made from. */
 export interface CoreTool {
   readonly type?: string;
+  readonly id?: string | undefined;
+  readonly outputSchema?: unknown;
   readonly description?: string;
   readonly parameters: {
     readonly jsonSchema?: unknown;

@@ -2,7 +2,7 @@ import { jsonSchema, type JSONSchema7 } from "ai";
 import { ifDecided } from "../agent/approvals.ts";
 import { type Call, OwnTool, type PinnedCall } from "../agent/own-tool.ts";
 import { modelOutput, outputOf } from "../agent/wrap-tools.ts";
-import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
+import type { AnyTool, Naming, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact, isObject } from "../value/json.ts";
 import { clientPolicy } from "./client-calls.ts";
 import type { Announced, ApprovalContext, CoreTool, ToolOptions } from "./mastra-agent.ts";
@@ -36,10 +36,14 @@ export async function wrapCoreTool(
   tool: CoreTool,
   { run, options }: { readonly run: Run; readonly options: WrapOptions },
 ): Promise<CoreTool> {
-  if (!isFunction(tool)) return tool;
+  // A tool that the provider defines has its schema there, and is executed there.
+  if ((tool.type ?? "function") !== "function") return tool;
   const isClients = tool.execute === undefined;
   const policy = isClients ? clientPolicy(options.policy) : options.policy;
-  const own = ownTool(name, tool, { ...options, ...compact({ policy }) });
+  // An application names results by the tool's id, which may differ from its key in the agent's tools.
+  const { naming: given } = options;
+  const naming: Naming | undefined = given && ((_, ...call) => given(tool.id ?? name, ...call));
+  const own = ownTool(name, tool, { ...options, ...compact({ policy, naming }) });
   const shown = { ...tool, parameters: jsonSchema(await own.shownSchema) };
   if (isClients) {
     run.clientTools.set(name, own);
@@ -48,30 +52,17 @@ export async function wrapCoreTool(
   const wrapped = new MastraTool(own, tool, run);
   const decides = own.mayRequireApproval || typeof run.requiresApproval === "function";
   const toModelOutput = modelOutput(own.tool);
-  const {
-    outputSchema: _outputSchema,
-    onOutput: _onOutput,
-    ...rest
-  } = shown as typeof shown & {
-    readonly outputSchema?: unknown;
-  };
+  const { outputSchema: _outputSchema, onOutput: _onOutput, ...rest } = shown;
   return {
     ...rest,
-    ...(decides ? { requireApproval: true, needsApprovalFn: wrapped.needsApproval } : {}),
+    ...(decides && { requireApproval: true, needsApprovalFn: wrapped.needsApproval }),
     onInputAvailable: wrapped.announce,
     execute: wrapped.execute,
-    ...(toModelOutput === undefined
-      ? {}
-      : {
-          toModelOutput: (output: unknown) =>
-            toModelOutput({ toolCallId: "", input: undefined, output } as never),
-        }),
+    ...(toModelOutput && {
+      toModelOutput: (output: unknown) =>
+        toModelOutput({ toolCallId: "", input: undefined, output } as never),
+    }),
   };
-}
-
-/** False for a tool that the provider defines: it has its schema, and executes it. */
-function isFunction({ type }: CoreTool): boolean {
-  return type === undefined || type === "function";
 }
 
 /**
@@ -79,8 +70,8 @@ function isFunction({ type }: CoreTool): boolean {
  * input, with defaults and transforms.
  */
 function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
-  const { description, parameters, execute, needsApprovalFn, requireApproval, toModelOutput } =
-    tool;
+  const { description, parameters, execute, needsApprovalFn, requireApproval } = tool;
+  const { onInputAvailable, toModelOutput } = tool;
   const isDecided = needsApprovalFn !== undefined || requireApproval === true;
   const needsApproval = async (input: unknown, { context }: { context: Context }) =>
     needsApprovalFn === undefined ||
@@ -94,11 +85,11 @@ function ownTool(name: string, tool: CoreTool, options: WrapOptions): OwnTool {
       }),
       // A client's tool is prepared here, and runs elsewhere.
       execute: execute === undefined ? () => undefined : executing(name, tool),
-      ...(isDecided ? { needsApproval } : {}),
-      ...(tool.onInputAvailable === undefined ? {} : { onInputAvailable: tool.onInputAvailable }),
-      ...(toModelOutput === undefined
-        ? {}
-        : { toModelOutput: ({ output }: { output: unknown }) => toModelOutput(output) }),
+      ...(isDecided && { needsApproval }),
+      ...compact({ onInputAvailable }),
+      ...(toModelOutput && {
+        toModelOutput: ({ output }: { output: unknown }) => toModelOutput(output),
+      }),
     } as unknown as AnyTool,
     options,
   );
@@ -108,9 +99,9 @@ async function validated({ validate }: CoreTool["parameters"], value: unknown) {
   const result = await validate?.(value);
   if (!isObject(result) || result.success !== false) return { success: true as const, value };
   const { error } = result;
-  const message = error instanceof Error ? error.message : "The schema refuses it.";
   // The pipeline reads a list of issues; see `tool-input.ts`.
-  return { success: false as const, error: [{ path: [], message }] as unknown as Error };
+  const issues = error instanceof Error ? [{ path: [], message: error.message }] : [];
+  return { success: false as const, error: issues as unknown as Error };
 }
 
 function executing(name: string, tool: CoreTool) {
@@ -128,7 +119,7 @@ function executing(name: string, tool: CoreTool) {
     }
     if (outcome.isSuspended) {
       outcome.returned = output;
-      throw new Error("The call waits.");
+      throw new Error();
     }
     if (isRefusal(output)) throw new Error(`${name} refused its input or its result.`);
     await tool.onOutput?.({ toolCallId, toolName: name, output, abortSignal });
@@ -194,7 +185,7 @@ class MastraTool {
     const context = { options: { ...options, ...compact({ suspend }) }, added, outcome };
     const call = callOf(options, context);
     const decision = this.#run.takeDecision(call.toolCallId);
-    const skipApproval = decision === undefined ? undefined : async () => false;
+    const skipApproval = decision && (async () => false);
     const pinned = await this.#own.prepare(written, call, skipApproval);
     try {
       return await outputOf(this.#permitted(pinned, decision));
@@ -237,7 +228,7 @@ class MastraTool {
     const { prepared, pin } = await this.#own.prepare(written, call, async () => true);
     const input = prepared.kind === "ready" ? prepared.approval?.input : undefined;
     const decision = { pin, requiresApproval: true, isOverride: true };
-    return { shown: input === undefined ? undefined : parsed(input), decision };
+    return { shown: input && parsed(input), decision };
   }
 
   #split(input: unknown): { readonly written: object; readonly added: object } {

@@ -3,8 +3,8 @@ import type { Decision } from "../agent/approvals.ts";
 import type { OwnTool } from "../agent/own-tool.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
-import type { CallOptions } from "./mastra-agent.ts";
-import { Recent } from "./recent.ts";
+import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
+import { Recent } from "../value/recent.ts";
 
 /** A call of a tool that a person is asked about, or that its tool has suspended. */
 export interface Asked {
@@ -29,6 +29,7 @@ export class Run {
    */
   isForeign = true;
   knownStore: VariableStore | undefined;
+  #memory: readonly (string | undefined)[] | undefined;
   #part = 0;
   readonly #asked = new Map<string, Asked & { readonly part: number }>();
 
@@ -42,16 +43,24 @@ export class Run {
     return this.knownStore;
   }
 
-  /** Begins, or continues when it is resumed. */
-  begin(store: VariableStore): void {
+  /**
+   * Begins, or continues when it is resumed. Throws if that call has another memory, which would see the
+   * variables and inputs of this one; it may have none.
+   */
+  begin(store: VariableStore, { threadId, resourceId }: ToolsFor): void {
+    const memory = [threadId, resourceId];
+    this.#memory ??= memory;
+    if (!memory.every((id, at) => id === undefined || id === this.#memory?.[at])) {
+      throw new TypeError(`The run ${this.id} has another memory.`);
+    }
     this.knownStore = store;
     this.#part++;
   }
 
   /** Stores what a call would run with, unless it is known from when the call was asked about. */
   ask(toolCallId: string, asked: Asked): void {
-    const known = this.#asked.get(toolCallId);
-    if (known !== undefined && known.part < this.#part) return;
+    const part = this.#asked.get(toolCallId)?.part ?? this.#part;
+    if (part < this.#part) return;
     this.#asked.set(toolCallId, { ...asked, part: this.#part });
   }
 
@@ -67,7 +76,7 @@ export class Run {
   takeDecision(toolCallId: string): Decision | undefined {
     const asked = this.#asked.get(toolCallId);
     this.#asked.delete(toolCallId);
-    return asked !== undefined && asked.part < this.#part ? asked.decision : undefined;
+    return asked && asked.part < this.#part ? asked.decision : undefined;
   }
 }
 
@@ -81,17 +90,19 @@ export class Runs {
     this.#options = options;
   }
 
-  get(id: string): Run | undefined {
-    return this.#runs.get(id);
+  /** Begins a run. One of the same id that waits can no longer be resumed: a client may have chosen the id. */
+  start(id: string = crypto.randomUUID()): Run {
+    this.#runs.delete(id);
+    return this.resume(id);
   }
 
   /** Returns the run; a new one if it is not known. */
-  open(id: string): Run {
+  resume(id = ""): Run {
     return this.#runs.use(id, () => new Run(id));
   }
 
-  end(id: string): void {
-    this.#runs.delete(id);
+  end(run: Run): void {
+    if (this.#runs.get(run.id) === run) this.#runs.delete(run.id);
   }
 
   /** The options of the pipeline for a run's calls. */

@@ -1,9 +1,9 @@
 import { evictDue } from "../agent/call-store.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { isObject } from "../value/json.ts";
+import { compact, isObject } from "../value/json.ts";
 import type { ToolsFor } from "./mastra-agent.ts";
-import { Recent } from "./recent.ts";
+import { Recent } from "../value/recent.ts";
 import type { Run } from "./run.ts";
 
 /** The run that needs a store. The ids of its memory are those that Mastra has checked. */
@@ -35,25 +35,23 @@ export class Stores {
     return store;
   }
 
-  #find(run: Run, { threadId, resourceId, requestContext }: ToolsFor): VariableStore {
+  #find({ id, knownStore }: Run, given: ToolsFor): VariableStore {
+    const { threadId, resourceId, requestContext } = given;
     const own: unknown = requestContext.get(STORE_KEY);
     if (isStore(own)) return own;
     // A request context that was stored while its run waited has lost the store.
-    if (own !== undefined && run.knownStore === undefined) {
+    if (own !== undefined && knownStore === undefined) {
       throw new TypeError(`"${STORE_KEY}" in the request context is not a VariableStore.`);
     }
     if (typeof this.#given === "object") return this.#given;
     if (this.#given !== undefined) {
-      return this.#given({
-        runId: run.id,
-        ...(threadId === undefined ? {} : { threadId }),
-        ...(resourceId === undefined ? {} : { resourceId }),
-      });
+      return this.#given({ runId: id, ...compact({ threadId, resourceId }) });
     }
-    if (run.knownStore !== undefined) return run.knownStore;
+    if (knownStore !== undefined) return knownStore;
+    const make = () => new MemoryStore();
     return threadId === undefined
-      ? new MemoryStore()
-      : this.#threads.use(JSON.stringify([resourceId, threadId]), () => new MemoryStore());
+      ? make()
+      : this.#threads.use(JSON.stringify([resourceId, threadId]), make);
   }
 }
 

@@ -4,10 +4,17 @@ import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import { ClientCalls } from "./client-calls.ts";
 import { expandedFullOutput, expandedModelOutput, type Showing } from "./expand-output.ts";
-import type { AgentMembers, CallOptions, CoreTool, MastraAgent, ToolsFor } from "./mastra-agent.ts";
+import type {
+  AgentMembers,
+  CallOptions,
+  CoreTool,
+  Ending,
+  MastraAgent,
+  ToolsFor,
+} from "./mastra-agent.ts";
 import { wrapCoreTool } from "./mastra-tool.ts";
-import { promptProcessor } from "./prompt-processor.ts";
-import { Runs } from "./run.ts";
+import { type Prompting, promptProcessor } from "./prompt-processor.ts";
+import { type Run, Runs } from "./run.ts";
 import { type StoreForRun, Stores } from "./store-of-run.ts";
 
 /** Options of a Mastra agent that works by reference, in addition to `WrapOptions`. */
@@ -34,7 +41,7 @@ export function withToolVariables<Agent extends MastraAgent>(
   const given = originals.get(agent) ?? (agent as unknown as AgentMembers);
   requireMembers(given);
   const fork = given.__fork();
-  if (Object.getPrototypeOf(fork) !== Object.getPrototypeOf(given)) {
+  if (fork.constructor !== given.constructor) {
     throw new TypeError("withToolVariables takes no subclass of Agent.");
   }
   new VariableAgent(fork, options).attach();
@@ -61,11 +68,10 @@ const MEMBERS = [
 
 function requireMembers(agent: unknown): void {
   const members = agent as Readonly<Record<string, unknown>>;
-  const missing = MEMBERS.filter((name) => typeof members[name] !== "function");
-  if (missing.length > 0) {
-    const names = missing.join(", ");
+  const missing = MEMBERS.filter((name) => typeof members[name] !== "function").join(", ");
+  if (missing !== "") {
     throw new TypeError(
-      `withToolVariables needs @mastra/core 1.71 or newer: the agent has no ${names}.`,
+      `withToolVariables needs @mastra/core 1.71 or newer: the agent has no ${missing}.`,
     );
   }
   if (members.durable) {
@@ -80,6 +86,8 @@ class VariableAgent {
   readonly #runs: Runs;
   readonly #stores: Stores;
   readonly #clientCalls = new ClientCalls();
+  /** By the processor of its prompts, which Mastra passes with the call. A client may choose a run's id. */
+  readonly #runOf = new WeakMap<object, Run>();
 
   constructor(agent: AgentMembers, options: ToolVariablesOptions) {
     const { store, instructionStyle: _style, ...rest } = options;
@@ -96,14 +104,10 @@ class VariableAgent {
     Object.assign(agent, {
       convertTools: async (given: ToolsFor) =>
         this.#wrapped(await convertTools.call(agent, given), given),
-      generate: (messages: unknown, options?: CallOptions) =>
-        this.#run(options, (all) => generate.call(agent, messages, all), expandedFullOutput),
-      stream: (messages: unknown, options?: CallOptions) =>
-        this.#run(options, (all) => stream.call(agent, messages, all), expandedModelOutput),
-      resumeGenerate: (data: unknown, options?: CallOptions) =>
-        this.#run(options, (all) => resumeGenerate.call(agent, data, all), expandedFullOutput),
-      resumeStream: (data: unknown, options?: CallOptions) =>
-        this.#run(options, (all) => resumeStream.call(agent, data, all), expandedModelOutput),
+      generate: this.#calling("start", generate, expandedFullOutput),
+      stream: this.#calling("start", stream, expandedModelOutput),
+      resumeGenerate: this.#calling("resume", resumeGenerate, expandedFullOutput),
+      resumeStream: this.#calling("resume", resumeStream, expandedModelOutput),
       // Mastra forks agents to change their settings.
       __fork: () => {
         const copy = fork();
@@ -112,63 +116,76 @@ class VariableAgent {
       },
     } satisfies Partial<AgentMembers>);
   }
-  async #run<Output>(
-    given: CallOptions = {},
-    call: (options: CallOptions) => Promise<Output>,
-    show: (output: Output, showing: Showing) => Output | Promise<Output>,
-  ): Promise<Output> {
-    const begun = await this.#begin(given);
-    return begun === undefined ? call(given) : show(await call(begun.options), begun.showing);
-  }
 
-  /**
-   * Opens the run of a call. Returns undefined for a call that is made of others: with `untilIdle` Mastra
-   * calls `stream` again, and the values must be inserted only once.
-   */
-  async #begin(
-    given: CallOptions,
-  ): Promise<{ showing: Showing; options: CallOptions } | undefined> {
-    const { requestContext } = given;
-    const defaults = await this.#agent.getDefaultOptions(compact({ requestContext }));
-    const all: CallOptions = { ...defaults, ...given };
-    const { requireToolApproval, structuredOutput, onFinish } = all;
-    if (all.untilIdle) return undefined;
-    const run = this.#runs.open(all.runId ?? crypto.randomUUID());
-    run.requiresApproval = requireToolApproval || run.requiresApproval;
-    const { instructionStyle = "auto", syntaxes } = this.#options;
-    const options = () => this.#runs.wrapOptions(run);
-    const clientCalls = this.#clientCalls;
-    const processors =
-      all.inputProcessors ?? (await this.#agent.listConfiguredInputProcessors(requestContext));
-    return {
-      showing: {
-        run,
-        clientCalls,
-        expanding: compact({ syntaxes }),
-        isJson: structuredOutput !== undefined && structuredOutput.model === undefined,
-      },
-      options: {
-        ...given,
-        runId: run.id,
-        inputProcessors: [
-          ...processors,
-          promptProcessor({ run, clientCalls, instructionStyle, options }),
-        ],
-        // The tools call the function, with resolved inputs.
-        ...(typeof requireToolApproval === "function" ? { requireToolApproval: true } : {}),
-        onFinish: async (finished) => {
-          if (finished.finishReason !== "suspended") this.#runs.end(run.id);
-          await onFinish?.(finished);
-        },
-      },
+  #calling<Output>(
+    how: "start" | "resume",
+    call: (input: unknown, options?: CallOptions) => Promise<Output>,
+    show: (output: Output, showing: Showing) => Output | Promise<Output>,
+  ) {
+    return async (input: unknown, given?: CallOptions): Promise<Output> => {
+      const { options, showing } = await this.#begin(how, given);
+      try {
+        const output = await call.call(this.#agent, input, options);
+        return showing === undefined ? output : await show(output, showing);
+      } catch (error) {
+        // A run that could not be resumed still waits.
+        if (showing !== undefined && how === "start") this.#runs.end(showing.run);
+        throw error;
+      }
     };
   }
 
-  /** The tools of an older kind of call, and of a call that is not made here, stay as they are. */
+  /**
+   * Opens the run of a call. A call that is made of others has none: with `untilIdle` Mastra calls `stream`
+   * again, and the values must be inserted only once.
+   */
+  async #begin(
+    how: "start" | "resume",
+    given: CallOptions = {},
+  ): Promise<{ readonly options: CallOptions; readonly showing?: Showing }> {
+    const { requestContext } = given;
+    const defaults = await this.#agent.getDefaultOptions(compact({ requestContext }));
+    const all: CallOptions = { ...defaults, ...given };
+    const { requireToolApproval, structuredOutput } = all;
+    if (all.untilIdle) return { options: given };
+    const run = this.#runs[how](all.runId);
+    run.requiresApproval = requireToolApproval || run.requiresApproval;
+    const { instructionStyle = "auto", syntaxes } = this.#options;
+    const showing: Showing & Prompting = {
+      run,
+      clientCalls: this.#clientCalls,
+      expanding: compact({ syntaxes }),
+      isJson: structuredOutput !== undefined && structuredOutput.model === undefined,
+      instructionStyle,
+      options: () => this.#runs.wrapOptions(run),
+    };
+    const processors =
+      all.inputProcessors ?? (await this.#agent.listConfiguredInputProcessors(requestContext));
+    const processor = promptProcessor(showing);
+    this.#runOf.set(processor, run);
+    const endings = (["onFinish", "onError", "onAbort"] as const).map((name) => [
+      name,
+      async (event: Ending) => {
+        if (event.finishReason !== "suspended") this.#runs.end(run);
+        await all[name]?.(event);
+      },
+    ]);
+    const options = {
+      ...given,
+      ...Object.fromEntries(endings),
+      runId: run.id,
+      inputProcessors: [...processors, processor],
+      // The tools call the function, with resolved inputs.
+      ...compact({ requireToolApproval: requireToolApproval && true }),
+    };
+    return { options, showing };
+  }
+
+  /** The tools of a call that is not made here, such as `generateLegacy`, stay as they are. */
   async #wrapped(tools: Record<string, CoreTool>, given: ToolsFor) {
-    const run = given.runId === undefined ? undefined : this.#runs.get(given.runId);
-    if (run === undefined || given.methodType.endsWith("Legacy")) return tools;
-    run.begin(await this.#stores.open(run, given));
+    const run = this.#runOf.get(given.inputProcessors?.at(-1) ?? {});
+    if (run === undefined) return tools;
+    run.begin(await this.#stores.open(run, given), given);
     const options = this.#runs.wrapOptions(run);
     const entries = Object.entries(tools).map(
       async ([name, tool]) => [name, await wrapCoreTool(name, tool, { run, options })] as const,

@@ -18,8 +18,11 @@ import type { LiveReferences } from "./widen-schema.ts";
 /** The effects of running a tool again after a crash. */
 export type Effects = "none" | "idempotent" | "once";
 
-/** Chooses the name of the variable for a result, by the tool's resolved input and its output. */
-export type Naming = (tool: string, input: Json, output: Json) => string;
+/**
+ * Chooses the name of the variable for a result, by the tool's resolved input and its output. The input has the
+ * type of parsed JSON, so that its fields need no cast: read it as the tool's schema has checked it.
+ */
+export type Naming = (tool: string, input: ReturnType<typeof JSON.parse>, output: Json) => string;
 
 /** How tools are called by reference. */
 export interface WrapOptions extends TrustOptions {

@@ -45,7 +45,7 @@ function setUp(steps: readonly Step[]) {
 const showMap = createTool({
   id: "show_map",
   description: "Shows a place on the client's map.",
-  inputSchema: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string(), zoom: z.number().optional() }),
 });
 
 describe("a sealed variable", () => {
@@ -82,6 +82,13 @@ describe("a tool of the client", () => {
     expect(toolCalls[0]?.payload.args).toEqual({ city: "Oslo" });
     const tools = JSON.stringify(model.prompts[0]?.tools);
     expect(tools).toContain("show_map");
+    // The number takes a reference, too, which is a string.
+    const shown = model.prompts[0]?.tools?.find(({ name }) => name === "show_map");
+    expect(shown).toMatchObject({
+      inputSchema: {
+        properties: { zoom: { type: ["number", "string"] } },
+      },
+    });
     const { agent: streaming } = setUp(steps);
     const stream = await streaming.stream("Show.", options);
     const args: unknown[] = [];

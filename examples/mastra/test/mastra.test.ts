@@ -32,11 +32,11 @@ describe("the guide to Mastra agents", () => {
     const model = new ScriptedModel([
       {
         calls: [
-          ["get-weather", { location: "NYC" }],
-          ["get-weather", { location: "London" }],
+          ["getWeather", { location: "NYC" }],
+          ["getWeather", { location: "London" }],
         ],
       },
-      { calls: [["compare-weather", { city1: "$weather_nyc", city2: "$weather_london" }]] },
+      { calls: [["compareWeather", { city1: "$weather_nyc", city2: "$weather_london" }]] },
       {
         text: "NYC is warmer at $weather_nyc.temperature°F vs London's $weather_london.temperature°F.",
       },
@@ -52,7 +52,7 @@ describe("the guide to Mastra agents", () => {
 
   it("runs with npm start", () => {
     const said = execFileSync(process.execPath, ["main.ts"], { cwd: folder, encoding: "utf8" });
-    expect(said).toContain('compare-weather {"city1":"$weather_nyc","city2":"$weather_london"}');
+    expect(said).toContain('compareWeather {"city1":"$weather_nyc","city2":"$weather_london"}');
     expect(said).toContain("It is 72°F in NYC and 58°F in London.");
   });
 

@@ -62,6 +62,28 @@ describe("tools of a Mastra agent", () => {
     expect(last.length).toBeLessThan(JSON.stringify(orders).length);
   });
 
+  it("have results named by their ids, and inputs whose fields need no cast", async () => {
+    const weatherTool = createTool({
+      id: "get-weather",
+      description: "Returns the weather of a place.",
+      inputSchema: z.object({ location: z.string() }),
+      execute: async ({ location }) => ({ location, temperature: 72 }),
+    });
+    const model = new ScriptedModel([
+      { calls: [["weatherTool", { location: "New York" }]] },
+      { text: "$weather_new_york.temperature°F" },
+    ]);
+    const agent = withToolVariables(agentWith(model, { tools: { weatherTool } }), {
+      naming: (toolId, input) => {
+        if (toolId === "get-weather" && input?.location) {
+          return `weather_${input.location.toLowerCase().replace(/\s+/g, "_")}`;
+        }
+        return `${toolId}_${Date.now()}`;
+      },
+    });
+    expect((await agent.generate("New York?")).text).toBe("72°F");
+  });
+
   it("may be a function of the request context", async () => {
     const model = new ScriptedModel(steps);
     const received: unknown[] = [];

@@ -1,17 +1,11 @@
 import type { ListKeeper } from "../../gateway/tool-lists.ts";
-
-type Tools = NonNullable<ReturnType<ListKeeper["read"]>>;
+import { Recent } from "../../value/recent.ts";
 
 const MAX_LISTS = 256;
-const known = new Map<string, Tools>();
+const known = new Recent<NonNullable<ReturnType<ListKeeper["read"]>>>(MAX_LISTS);
 
 /** Keeps lists of tools for the lifetime of the isolate: another conversation need not wait for the servers. */
 export const toolLists: ListKeeper = {
   read: (key) => known.get(key),
-  write(key, tools) {
-    known.delete(key);
-    known.set(key, tools);
-    const [oldest] = known.keys();
-    if (known.size > MAX_LISTS && oldest !== undefined) known.delete(oldest);
-  },
+  write: (key, tools) => known.set(key, tools),
 };
