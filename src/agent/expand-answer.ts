@@ -9,8 +9,8 @@ import { isObject } from "../value/json.ts";
 /** How references in texts are parsed; see `ExpandOptions`. */
 export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls"> {
   /**
-   * Called at the end of each changed text, and before any more is shown of a text with sealed values: for
-   * histories that do not keep the metadata of texts. The object is the same one for the same text.
+   * Called before each sealed value is shown, and at the end of each changed text: for histories that do not
+   * keep the metadata of texts. The object is the same one for the same text.
    */
   readonly onShown?: (text: ShownText) => void;
 }
@@ -19,8 +19,19 @@ export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCo
 export interface ShownText {
   readonly written: string;
   readonly shown: string;
-  /** True if the response has looked up sealed variables. */
-  readonly isGuarded: boolean;
+  /** The sealed values in it, also the one that is about to be shown. */
+  readonly sealed: readonly SealedText[];
+  /** False until its end. */
+  readonly isComplete: boolean;
+}
+
+/** A sealed value in a text. */
+export interface SealedText {
+  /** The reference, as the model wrote it. */
+  readonly source: string;
+  readonly text: string;
+  /** Where it begins in `shown`. */
+  readonly at: number;
 }
 
 type AnyPart = TextStreamPart<ToolSet>;
@@ -53,7 +64,8 @@ export function expandStream<Tools extends ToolSet>(
 interface OpenText {
   written: string;
   shown: string;
-  isGuarded: boolean;
+  readonly sealed: SealedText[];
+  isComplete: boolean;
   metadata: unknown;
 }
 
@@ -79,7 +91,10 @@ export class TextParts<Part extends StreamPart> {
   readonly #texts: TextsExpander;
   readonly #open = new Map<string, OpenText>();
   readonly #onShown: (text: ShownText) => void;
-  #hasGuarded = false;
+  /** True if the latest variable that was looked up is sealed. */
+  #isSealed = false;
+  /** A sealed value that is emitted next. */
+  #next: Omit<SealedText, "at"> | undefined;
 
   constructor(
     store: VariableStore,
@@ -89,11 +104,15 @@ export class TextParts<Part extends StreamPart> {
     this.#form = form;
     this.#onShown = onShown;
     const onUsed = (name: string) => {
-      this.#hasGuarded ||= store.glance(name)?.visibility !== "model";
+      this.#isSealed = store.glance(name)?.visibility !== "model";
     };
     this.#texts = new TextsExpander(lookupInStore(store, { failures: "show", onUsed }), {
       ...options,
       ...knownNamesOf(store),
+      onResolved: (source, text) => {
+        if (this.#isSealed && text !== "") this.#next = { source, text };
+        this.#isSealed = false;
+      },
       emit: (id, slice) => {
         this.#addShown(id, slice);
         form.emit(form.delta(id, slice));
@@ -106,7 +125,7 @@ export class TextParts<Part extends StreamPart> {
     const { type, id = "", providerMetadata: metadata } = part;
     if (delta !== undefined) return this.#writeDelta(part, id, delta);
     if (type === "text-start")
-      this.#open.set(id, { written: "", shown: "", isGuarded: false, metadata });
+      this.#open.set(id, { written: "", shown: "", sealed: [], isComplete: false, metadata });
     return this.#texts.pass(part, () =>
       this.#form.emit(type === "text-end" ? this.#end(part, id) : part),
     );
@@ -119,9 +138,12 @@ export class TextParts<Part extends StreamPart> {
   #addShown(id: string, slice: string): void {
     const text = this.#open.get(id);
     if (text === undefined) return;
+    if (this.#next !== undefined) {
+      text.sealed.push({ ...this.#next, at: text.shown.length });
+      this.#next = undefined;
+      this.#onShown(text);
+    }
     text.shown += slice;
-    text.isGuarded = this.#hasGuarded;
-    if (text.isGuarded && text.shown !== text.written) this.#onShown(text);
   }
 
   #writeDelta(part: Part, id: string, delta: string): void | Promise<void> {
@@ -140,6 +162,7 @@ export class TextParts<Part extends StreamPart> {
     const text = this.#open.get(id);
     this.#open.delete(id);
     if (text === undefined || text.written === text.shown) return part;
+    text.isComplete = true;
     this.#onShown(text);
     const metadata = part.providerMetadata ?? text.metadata;
     const own = isObject(metadata) ? metadata : {};

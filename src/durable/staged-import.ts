@@ -5,7 +5,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { type StoreLine, VariablesImport } from "../tool/transfer/import-variables.ts";
 import { TransferReader } from "../tool/transfer/transfer-lines.ts";
 import { variableRecord } from "../tool/transfer/variable-records.ts";
-import { SHOWN_TABLE } from "./shown-texts.ts";
+import { SHOWN_TABLES } from "./shown-texts.ts";
 
 export interface StagedImportOptions {
   /** The object's database, without a prefix. */
@@ -106,8 +106,8 @@ export class StagedImport {
     const staged = this.#tables(this.#staged);
     for (const table of this.#tables(prefix)) {
       // What the framework's history shows is no variable.
-      if (!staged.includes(table) && table !== `${prefix}${SHOWN_TABLE}`)
-        sql.run(`DROP TABLE ${table}`);
+      const isShown = SHOWN_TABLES.some((name) => table === `${prefix}${name}`);
+      if (!staged.includes(table) && !isShown) sql.run(`DROP TABLE ${table}`);
     }
     for (const table of staged) {
       sql.run(`ALTER TABLE ${table} RENAME TO ${prefix}${table.slice(this.#staged.length)}`);

@@ -39,7 +39,7 @@ export class Run {
 
   /** The store of the run's variables, from when the run has its tools. */
   get store(): VariableStore {
-    if (this.knownStore === undefined) throw new Error("The run has not begun.");
+    if (this.knownStore === undefined) throw new Error("The run has no store.");
     return this.knownStore;
   }
 
