@@ -27,32 +27,35 @@ export type VariableToolName =
 export interface VariableToolsOptions<Name extends VariableToolName> extends WrapOptions {
   /** Default: all. */
   readonly only?: readonly Name[];
+  /** Runs the queries of this store, and of no other. Default: in `node:sqlite`, where there is one. */
+  readonly engine?: QueryEngine;
 }
 
 /**
  * Returns the tools with which a model looks into its variables and changes them, beside the tools of
  * `wrapTools`. Sealed values are refused. `query_variables`, and edits of records by a condition, need
- * `node:sqlite`: Node 22.13 or newer.
+ * `node:sqlite` (Node 22.13 or newer) or an engine: without them the tool is missing.
  */
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, Tool<Json, Json>> {
-  const { only } = options;
+  const { only, engine, ...wrap } = options;
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
-  const { query, records } = queriesFor(options) ?? {};
+  const { query, records } = queriesFor(wrap, engine) ?? {};
   const own = runtimeTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
-  const entries = tools.map((tool) => [tool.name, toolOf(tool, options)]);
-  // There is a tool of each name, apart from `query_variables` in older Nodes.
+  const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
+  // There is a tool of each name, apart from `query_variables` without an engine.
   return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
 }
 
 /** One engine for each store, because tables are known by the names of variables. */
 const engines = new WeakMap<VariableStore, QueryEngine>();
 
-/** Undefined without `node:sqlite`. */
-function queriesFor(wrap: WrapOptions): QueryTools | undefined {
+/** Undefined without an engine and without `node:sqlite`. */
+function queriesFor(wrap: WrapOptions, given: QueryEngine | undefined): QueryTools | undefined {
+  if (given !== undefined) return queryTools({ engine: given, wrap });
   if (!hasNodeSqlite()) return undefined;
   const engine = engines.get(wrap.store) ?? nodeQueryEngine();
   engines.set(wrap.store, engine);

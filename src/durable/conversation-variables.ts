@@ -7,11 +7,13 @@ import { type VariableToolName, variableTools } from "../agent/variable-tools.ts
 import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
 import { DurableSql } from "../edge/platform/durable-sql.ts";
 import { R2Blobs } from "../edge/platform/r2-blobs.ts";
+import { remoteEngine } from "../edge/platform/remote-engine.ts";
 import { codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import type { QueryEngine } from "../tool/query/query-engine.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
 import { CHANGED, exportStore } from "./export-store.ts";
@@ -27,8 +29,15 @@ export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" 
   /** For values over 8 MiB, and bytes over 64 KiB. Default: all values are rows of the object. */
   readonly bucket?: R2Bucket;
   /**
-   * Who uses the object's one alarm. `shared`: the object does, and calls `sweep` at `nextAlarm`. `own`: the
-   * variables do, and the object's `alarm()` calls `sweep`. Default: `shared`.
+   * The namespace that is bound to the class `Tables` of `byref`, for `query_variables` and for edits of records
+   * by a condition. Queries run in an object of that class, one for each object with variables, and never in
+   * this one. It has copies of the values that were queried, for an hour after the last query.
+   */
+  readonly tables?: DurableObjectNamespace;
+  /**
+   * Who uses the object's one alarm. `shared`: the object does, and calls `sweep` at `nextAlarm`; if it does
+   * not, nothing is ever evicted. `own`: the variables do, and the object's `alarm()` calls `sweep`. Default:
+   * `shared`, because it cannot be seen from here whether the object has an alarm.
    */
   readonly alarm?: "own" | "shared";
   /** The object itself, if it is an agent of the Agents SDK: its scheduler then calls `sweep`. */
@@ -52,7 +61,7 @@ export interface ConversationVariables {
   readonly store: VariableStore;
   /** Wraps an agent's tools: inputs take references, results are saved. */
   wrap<Tools extends ToolSet>(tools: Tools): WithVariables<Tools>;
-  /** The tools with which a model looks into variables. */
+  /** The tools with which a model looks into variables. `query_variables` needs the option `tables`. */
   tools<Name extends VariableToolName = VariableToolName>(options?: {
     readonly only?: readonly Name[];
   }): Record<Name, Tool<Json, Json>>;
@@ -107,6 +116,7 @@ interface Parts {
   readonly store: SqlStore;
   readonly imports: StagedImport;
   readonly shown: ShownTexts;
+  readonly engine?: QueryEngine;
 }
 
 class VariablesInObject implements ConversationVariables {
@@ -152,7 +162,11 @@ class VariablesInObject implements ConversationVariables {
   tools<Name extends VariableToolName = VariableToolName>(
     options: { readonly only?: readonly Name[] } = {},
   ): Record<Name, Tool<Json, Json>> {
-    return variableTools<Name>({ ...this.#wrapOptions, ...options });
+    return variableTools<Name>({
+      ...this.#wrapOptions,
+      ...compact({ engine: this.#parts.engine }),
+      ...options,
+    });
   }
 
   expand(response: Response): Response {
@@ -208,6 +222,7 @@ class VariablesInObject implements ConversationVariables {
   get #wrapOptions(): WrapOptions {
     const {
       bucket: _,
+      tables: _tables,
       alarm: __,
       agent: ___,
       quotaBytes: ____,
@@ -235,7 +250,26 @@ class VariablesInObject implements ConversationVariables {
     }
     const open = (prefix: string) => this.#storeWith(prefix);
     const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
-    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX) };
+    const engine = this.#engineFor(store);
+    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX), ...compact({ engine }) };
+  }
+
+  /** Its tables are dropped with the variables, or when they are idle. */
+  #engineFor(store: SqlStore): QueryEngine | undefined {
+    const { tables } = this.#options;
+    if (tables === undefined) return undefined;
+    const { id } = this.#state;
+    // The namespace is bound to TablesObject.
+    const connect = () => tables.get(tables.idFromName(id.toString())) as unknown as QueryEngine;
+    let isUsed = false;
+    const engine = remoteEngine(connect, () => {
+      isUsed = true;
+    });
+    store.observe(({ kind, info }) => {
+      const isGone = kind === "deleted" || kind === "evicted" || info.visibility !== "model";
+      if (isUsed && isGone) engine.drop(info.name).catch((error: unknown) => console.error(error));
+    });
+    return engine;
   }
 
   #storeWith(prefix: string): SqlStore {
@@ -258,13 +292,12 @@ class VariablesInObject implements ConversationVariables {
 
   #alarmOf({ alarm, agent }: ConversationVariablesOptions): SweepAlarm | undefined {
     if (agent !== undefined) return new ScheduledSweep(agent, () => this.sweep());
-    return alarm === "own" ? new OwnAlarm(this.#state.storage) : undefined;
+    return alarm === "own" ? new OwnAlarm(this.#state.storage, this.#sql, PREFIX) : undefined;
   }
 
   /** Sets the alarm, if there is one and it is later than what is due. */
   async #arm(): Promise<void> {
-    const dueMs = this.#alarm === undefined ? undefined : this.nextAlarm();
-    if (dueMs !== undefined) await this.#alarm?.setBy(dueMs);
+    await this.#alarm?.setBy(this.nextAlarm() ?? Infinity);
   }
 }
 

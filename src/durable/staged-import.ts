@@ -6,6 +6,7 @@ import { type StoreLine, VariablesImport } from "../tool/transfer/import-variabl
 import { TransferReader } from "../tool/transfer/transfer-lines.ts";
 import { variableRecord } from "../tool/transfer/variable-records.ts";
 import { SHOWN_TABLES } from "./shown-texts.ts";
+import { ALARM_TABLE } from "./sweep-alarm.ts";
 
 export interface StagedImportOptions {
   /** The object's database, without a prefix. */
@@ -105,9 +106,8 @@ export class StagedImport {
     const { sql, prefix } = this.#options;
     const staged = this.#tables(this.#staged);
     for (const table of this.#tables(prefix)) {
-      // What the framework's history shows is no variable.
-      const isShown = SHOWN_TABLES.some((name) => table === `${prefix}${name}`);
-      if (!staged.includes(table) && !isShown) sql.run(`DROP TABLE ${table}`);
+      const isKept = KEPT_TABLES.some((name) => table === `${prefix}${name}`);
+      if (!staged.includes(table) && !isKept) sql.run(`DROP TABLE ${table}`);
     }
     for (const table of staged) {
       sql.run(`ALTER TABLE ${table} RENAME TO ${prefix}${table.slice(this.#staged.length)}`);
@@ -120,6 +120,9 @@ export class StagedImport {
     return rows.map((row) => textIn(row, "name")).filter((name) => name.startsWith(prefix));
   }
 }
+
+/** Tables of the object that have no variables: what was shown, and its alarm. */
+const KEPT_TABLES = [...SHOWN_TABLES, ALARM_TABLE];
 
 /** Time after which an import that the end of the process cut off is cleared. */
 export const CLEAR_AFTER_MS = 60_000;

@@ -1,22 +1,84 @@
+import { hasTable, type Sql } from "../store/rows/sql.ts";
+
 /** Calls `sweep` of the variables at a time. */
 export interface SweepAlarm {
-  /** Makes sure that it rings at that time or earlier, in milliseconds since 1970. */
+  /**
+   * Makes sure that it calls at that time or earlier, in milliseconds since 1970. Infinity: nothing is due.
+   */
   setBy(dueMs: number): Promise<void>;
 }
 
-/** The object's one alarm. Its handler calls `sweep`. */
+/**
+ * The object's one alarm. Its handler calls `sweep`. A later alarm that the object has set itself is stored in a
+ * table, and is set again after the sweeps before it. If the object deletes such an alarm meanwhile, it fires
+ * nevertheless, and sweeps.
+ */
 export class OwnAlarm implements SweepAlarm {
   readonly #storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">;
+  readonly #sql: Sql;
+  readonly #table: string;
+  #last: Promise<void> = Promise.resolve();
 
-  constructor(storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">) {
+  /** `prefix`: of the table. */
+  constructor(
+    storage: Pick<DurableObjectStorage, "getAlarm" | "setAlarm">,
+    sql: Sql,
+    prefix: string,
+  ) {
     this.#storage = storage;
+    this.#sql = sql;
+    this.#table = `${prefix}${ALARM_TABLE}`;
   }
 
-  async setBy(dueMs: number): Promise<void> {
+  setBy(dueMs: number): Promise<void> {
+    const set = this.#last.then(() => this.#setBy(dueMs));
+    this.#last = set.catch(() => undefined);
+    return set;
+  }
+
+  async #setBy(dueMs: number): Promise<void> {
     const armedMs = (await this.#storage.getAlarm()) ?? Infinity;
-    if (dueMs < armedMs) await this.#storage.setAlarm(dueMs);
+    const known = this.#read();
+    const isForeign = armedMs !== Infinity && armedMs !== known.setMs;
+    const latestMs = isForeign ? armedMs : known.replacedMs;
+    const replacedMs = latestMs > Date.now() ? latestMs : Infinity;
+    const nextMs = Math.min(dueMs, replacedMs);
+    if (nextMs >= armedMs) return;
+    this.#write({ setMs: nextMs, replacedMs: replacedMs === nextMs ? Infinity : replacedMs });
+    await this.#storage.setAlarm(nextMs);
+  }
+
+  #read(): Alarms {
+    const [row] = hasTable(this.#sql, this.#table)
+      ? this.#sql.all(`SELECT set_ms, replaced_ms FROM ${this.#table}`)
+      : [];
+    const msOf = (key: string) => {
+      const timeMs = row?.[key];
+      return typeof timeMs === "number" ? timeMs : Infinity;
+    };
+    return { setMs: msOf("set_ms"), replacedMs: msOf("replaced_ms") };
+  }
+
+  #write({ setMs, replacedMs }: Alarms): void {
+    this.#sql.run(`CREATE TABLE IF NOT EXISTS ${this.#table}
+      (id INTEGER PRIMARY KEY, set_ms INTEGER NOT NULL, replaced_ms INTEGER)`);
+    this.#sql.run(
+      `INSERT OR REPLACE INTO ${this.#table} (id, set_ms, replaced_ms) VALUES (1, ?, ?)`,
+      setMs,
+      replacedMs === Infinity ? null : replacedMs,
+    );
   }
 }
+
+/** Times in milliseconds since 1970; Infinity for none. */
+interface Alarms {
+  /** The alarm that was set for the variables. */
+  readonly setMs: number;
+  /** The object's own alarm, which that one has replaced. */
+  readonly replacedMs: number;
+}
+
+export const ALARM_TABLE = "alarm";
 
 /** A call that the scheduler of the Agents SDK will make. */
 interface Schedule {
@@ -62,6 +124,7 @@ export class ScheduledSweep implements SweepAlarm {
   }
 
   async #setBy(dueMs: number): Promise<void> {
+    if (dueMs === Infinity) return;
     if (!this.#isKnown) this.#next = await this.#scheduled();
     this.#isKnown = true;
     // The SDK rounds down to whole seconds, and would call before anything is due.

@@ -1,13 +1,12 @@
-import * as limits from "../../limits.ts";
 import type { QueryEngine } from "../../tool/query/query-engine.ts";
 import type { RanQuery } from "../../tool/query/query-tool.ts";
 import { type QueryTools, queryTools } from "../../tool/query/query-tools.ts";
 import type { WrapOptions } from "../../tool/wrapped-tool.ts";
-import { withTimeLimit } from "../../value/deadline.ts";
 import type { Bindings } from "../app-env.ts";
 import type { ConversationContext, ConversationQueries } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { objectIn } from "../placement.ts";
+import { remoteEngine } from "../platform/remote-engine.ts";
 
 /** In the table `meta`: the conversation has had tables. Others make no calls. */
 const MARK = "tables";
@@ -53,23 +52,12 @@ export class ConversationTables implements ConversationQueries {
     const { TABLES }: Partial<Bindings> = env;
     if (TABLES === undefined) return undefined;
     const { jurisdiction } = state.id;
-    // A new stub for each call: a stub whose object failed stays broken. The namespace is bound to
-    // TablesObject; see `conversation-of.ts`.
-    const call = <Result>(use: (tables: QueryEngine) => Promise<Result>) => {
+    const connect = () => {
       const named = objectIn(TABLES, state.id.toString(), { settings, jurisdiction });
-      return withTimeLimit(limits.toolMs, () => use(named as unknown as QueryEngine));
+      // The namespace is bound to TablesObject; see `conversation-of.ts`.
+      return named as unknown as QueryEngine;
     };
-    return {
-      run: (query) => call((tables) => tables.run(query)),
-      begin: () => {
-        this.#mark();
-        return call((tables) => tables.begin());
-      },
-      add: (table, chunk) => call((tables) => tables.add(table, chunk)),
-      complete: (table, key, shape) => call((tables) => tables.complete(table, key, shape)),
-      shapes: (keys) => call((tables) => tables.shapes(keys)),
-      drop: (variable) => call((tables) => tables.drop(variable)),
-    };
+    return remoteEngine(connect, () => this.#mark());
   }
 
   #mark(): void {

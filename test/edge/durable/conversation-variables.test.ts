@@ -1,6 +1,13 @@
-import { runInDurableObject } from "cloudflare:test";
+import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { convertToModelMessages, isStepCount, readUIMessageStream, streamText, tool } from "ai";
+import {
+  convertToModelMessages,
+  generateText,
+  isStepCount,
+  readUIMessageStream,
+  streamText,
+  tool,
+} from "ai";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -193,5 +200,112 @@ describe("conversationVariables", () => {
         await storage.deleteAlarm();
       },
       { alarm: "own" },
+    ));
+
+  it("keep a later alarm of the object, which fires after theirs", async () => {
+    const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
+    const laterMs = Date.now() + 3_600_000;
+    await runInDurableObject(stub, async (instance, state) => {
+      await state.storage.setAlarm(laterMs);
+      const first = conversationVariables(state, { alarm: "own" });
+      await first.store.save({ name: "a", value: 1, ttlMs: 60_000 });
+      await expect.poll(() => state.storage.getAlarm()).not.toBe(laterMs);
+      // The next life of the object, with the class's handler.
+      const variables = conversationVariables(state, { alarm: "own", idleMs: 1 });
+      Object.assign(instance, { alarm: () => variables.sweep() });
+      first.store.delete("a");
+    });
+    expect(await runDurableObjectAlarm(stub)).toBe(true);
+    await runInDurableObject(stub, async (_, { storage }) => {
+      expect(await storage.getAlarm()).toBe(laterMs);
+      await storage.deleteAlarm();
+    });
+  });
+
+  it("are evicted by the object's handler if they own the alarm", async () => {
+    const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
+    const options = { alarm: "own", idleMs: 20 } as const;
+    await runInDurableObject(stub, async (instance, state) => {
+      const variables = conversationVariables(state, options);
+      Object.assign(instance, { alarm: () => variables.sweep() });
+      await variables.store.save({ name: "a", value: 1, ttlMs: 30 });
+      await expect.poll(() => state.storage.getAlarm()).not.toBeNull();
+      await new Promise((done) => setTimeout(done, 60));
+    });
+    await runDurableObjectAlarm(stub);
+    await runInDurableObject(stub, async (_, state) => {
+      expect(conversationVariables(state, options).store.list()).toEqual([]);
+      expect(await state.storage.getAlarm()).toBeNull();
+    });
+  });
+
+  it("can be looked into by the tools of a model", () =>
+    inObject(async (variables) => {
+      await variables.store.save({ name: "orders", value: orders });
+      await variables.store.save({ name: "old", value: 1 });
+      const model = agentModel([
+        [
+          { tool: "list_variables", input: {} },
+          { tool: "read_variable", input: { name: "orders", path: "[499].id" } },
+          { tool: "search_variable", input: { name: "orders", query: "ord_42" } },
+          {
+            tool: "edit_variable",
+            input: { name: "orders", edits: [{ op: "replace", path: "/0/id", value: "first" }] },
+          },
+          { tool: "set_variable", input: { name: "note", value: "seen" } },
+          { tool: "delete_variable", input: { name: "old" } },
+        ],
+        "Done.",
+      ]);
+      const own = variables.tools();
+      await generateText({ model, prompt: "Look.", tools: own, stopWhen: isStepCount(3) });
+      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      expect(prompt).toContain('"value":"ord_499"');
+      expect(prompt).toContain('{"reference":"$orders[42].id","excerpt":"ord_42"}');
+      expect(prompt).not.toContain("error-text");
+      expect(await variables.store.read("orders")).toMatchObject({ 0: { id: "first" } });
+      expect(await variables.store.read("note")).toBe("seen");
+      expect(variables.store.info("old")).toBeUndefined();
+      expect(Object.keys(own).sort()).toEqual([
+        "delete_variable",
+        "edit_variable",
+        "list_variables",
+        "read_variable",
+        "search_variable",
+        "set_variable",
+      ]);
+    }));
+
+  it("are queried, and edited by a condition, in an object of their own", () =>
+    inObject(
+      async (variables, state) => {
+        await variables.store.save({ name: "orders", value: orders });
+        const model = agentModel([
+          [
+            {
+              tool: "query_variables",
+              input: { sql: "SELECT sum(total) AS sum FROM orders WHERE total > 497" },
+            },
+          ],
+          [
+            {
+              tool: "edit_variable",
+              input: { name: "orders", edits: [{ where: "total = 499", set: { total: 0 } }] },
+            },
+          ],
+          "Done.",
+        ]);
+        const { steps } = await generateText({
+          model,
+          prompt: "Query.",
+          tools: variables.tools(),
+          stopWhen: isStepCount(4),
+        });
+        expect(JSON.stringify(steps[0]?.toolResults)).toContain("997");
+        expect(await variables.store.read("orders")).toMatchObject({ 499: { total: 0 } });
+        // Nothing of a query is in the object itself.
+        expect(tablesOf(state).filter((name) => !name.startsWith("byref_"))).toEqual([]);
+      },
+      { tables: env.TABLES },
     ));
 });

@@ -30,8 +30,12 @@ const question: UIMessage = {
 };
 
 class Chat extends DurableObject<{ readonly BLOBS: R2Bucket }> {
-  // --- a field of the class
-  variables = conversationVariables(this.ctx, { bucket: this.env.BLOBS });
+  // --- members of the class
+  variables = conversationVariables(this.ctx, { bucket: this.env.BLOBS, alarm: "own" });
+
+  override alarm(): Promise<void> {
+    return this.variables.sweep();
+  }
   // ---
 
   // --- a method of the class
