@@ -77,7 +77,7 @@ reportBytes(
 );
 reportBytes(
   "byref/mastra beside what it imports",
-  addedBytes("src/mastra/with-tool-variables.ts"),
+  addedBytes("src/mastra"),
   MAX_MASTRA_BYTES,
 );
 const appSize = appKiB();
@@ -142,10 +142,11 @@ function durableBytes(): number {
   return gzipSync(Buffer.concat(files.map((file) => minified(file)))).length;
 }
 
-/** Returns how much larger a bundle of the module is than one of what its folder imports from others. */
-function addedBytes(module: string): number {
-  const folder = dirname(module);
-  const outside = readdirSync(folder).flatMap((file) => {
+/** Returns how much larger a bundle of the folder is than one of what it imports from others. */
+function addedBytes(folder: string): number {
+  const files = readdirSync(folder);
+  const inside = files.map((file) => `export * from "./${folder}/${file}";`);
+  const outside = files.flatMap((file) => {
     const text = readFileSync(join(folder, file), "utf8");
     const imports = text.matchAll(/^import \{([^}]+)\} from "\.\.\/([^"]+)"/gm);
     return Array.from(imports).flatMap(([, names = "", from]) =>
@@ -156,7 +157,7 @@ function addedBytes(module: string): number {
         .map((name) => `export { ${name} } from "./src/${from}";`),
     );
   });
-  return bundledBytes(`export * from "./${module}"`) - bundledBytes([...new Set(outside)].join(""));
+  return bundledBytes(inside.join("")) - bundledBytes([...new Set(outside)].join(""));
 }
 
 /** Bundles the text of a module, without its packages. */

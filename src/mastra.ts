@@ -1,4 +1,6 @@
 export { type ToolVariablesOptions, withToolVariables } from "./mastra/with-tool-variables.ts";
+export { variableTools } from "./mastra/variable-tools.ts";
+export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";
 export { STORE_KEY as storeKey, type StoredRun, type StoreForRun } from "./mastra/store-of-run.ts";
 export { sqliteStore, type StoreOnDisk } from "./agent/sqlite-store.ts";

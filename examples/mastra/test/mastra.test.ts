@@ -1,7 +1,10 @@
 import { Agent } from "@mastra/core/agent";
+import type { ToolsInput } from "@mastra/core/agent";
+import type { MastraModelConfig } from "@mastra/core/llm";
 import { createTool } from "@mastra/core/tools";
-import { withToolVariables } from "byref/mastra";
+import { MemoryStore, variableTools, withToolVariables } from "byref/mastra";
 import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -10,18 +13,55 @@ import { weatherAgent } from "../weather-agent.ts";
 
 const folder = join(import.meta.dirname, "..");
 
+const guide = readFileSync(join(folder, "../../docs/guides/mastra.md"), "utf8");
+
+async function before(model: MastraModelConfig, tools: ToolsInput) {
+  // --- before
+  const agent = new Agent({
+    id: "weather",
+    name: "Weather",
+    instructions: "You help.",
+    model,
+    tools,
+  });
+  const { text } = await agent.generate("Compare the weather in NYC and London.");
+  // ---
+  expect(text).toBe("Hello.");
+  return agent;
+}
+
 describe("the guide to Mastra agents", () => {
+  it("says how many lines change", () => {
+    const [plain = [], wrapped = []] = Array.from(
+      guide.matchAll(/^```ts\n([^`]+)^```/gm),
+      ([, code = ""]) =>
+        code
+          .trim()
+          .split("\n")
+          .map((line) => line.trim()),
+    );
+    const changed = wrapped.filter((line) => !plain.includes(line));
+    console.log(`lines of an agent that change: ${changed.length}`);
+    expect(guide).toContain(`${changed.length} lines are new or have changed`);
+    expect(changed.length).toBeLessThanOrEqual(5);
+  });
+
   it("wraps an agent, and the type stays that of the agent", async () => {
     const model = new ScriptedModel([{ text: "Hello." }]).config;
     const tools = {};
     // --- five lines
     const agent = withToolVariables(
-      new Agent({ id: "weather", name: "Weather", instructions: "You help.", model, tools }),
-      { instructionStyle: "minimal" },
+      new Agent({
+        id: "weather",
+        name: "Weather",
+        instructions: "You help.",
+        model,
+        tools,
+      }),
     );
     const { text } = await agent.generate("Compare the weather in NYC and London.");
     // ---
-    const base = new Agent({ id: "weather", name: "Weather", instructions: "", model, tools });
+    const base = await before(new ScriptedModel([{ text: "Hello." }]).config, tools);
     const same: typeof base = withToolVariables(base);
     expect(same).toBeInstanceOf(Agent);
     expect(same).not.toBe(base);
@@ -68,7 +108,56 @@ describe("the guide to Mastra agents", () => {
     const [without, withByref] = [await answer(false), await answer(true)];
     console.log(`prompt: ${without} characters without, ${withByref} with byref`);
     expect(withByref / without).toBeLessThan(0.03);
+    const [all, few] = [without, withByref].map((chars) => chars.toLocaleString("en"));
+    const percent = ((withByref / without) * 100).toFixed(1);
+    expect(guide).toContain(`are ${all} characters with the plain agent and ${few} with`);
+    expect(guide).toContain(`\`byref/mastra\`: ${percent} %.`);
+    const readme = readFileSync(join(folder, "../../README.md"), "utf8");
+    expect(readme).toContain(`([guide](docs/guides/mastra.md)), ${percent} % of the prompt.`);
   });
+});
+
+const orders = Array.from({ length: 500 }, (_, id) => ({ id, total: id * 3 }));
+const listOrders = createTool({
+  id: "list-orders",
+  description: "Lists orders.",
+  inputSchema: z.object({}),
+  execute: async () => orders,
+});
+
+it("a model looks into the variables of a Mastra agent by the tools for it", async () => {
+  const model = new ScriptedModel([
+    { calls: [["list_orders", {}]] },
+    {
+      calls: [
+        ["read_variable", { name: "list_orders_1", path: "[499].total" }],
+        ["query_variables", { sql: "SELECT sum(total) AS sum FROM list_orders_1" }],
+      ],
+    },
+    { text: "The last total is $list_orders_1[499].total." },
+  ]);
+  const store = new MemoryStore();
+  const agent = withToolVariables(
+    new Agent({
+      id: "shop",
+      name: "Shop",
+      instructions: "You look after a shop.",
+      model: model.config,
+      tools: { list_orders: listOrders },
+    }),
+    { store },
+  );
+  // --- tools for variables
+  const own = variableTools({ store, only: ["read_variable", "query_variables"] });
+  const { text } = await agent.generate("Which total is last?", {
+    prepareStep: ({ tools }) => ({ tools: { ...tools, ...own } }),
+  });
+  // ---
+  expect(text).toBe("The last total is 1497.");
+  const last = JSON.stringify(model.prompts.at(-1)?.prompt);
+  expect(last).toContain('"value":1497');
+  expect(last).toContain("374250");
+  expect(store.list().map(({ name }) => name)).toEqual(["list_orders_1", "query_1"]);
 });
 
 /** Reads a script, counts its words, counts its lines, and answers: four calls of the model. */
