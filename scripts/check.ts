@@ -75,11 +75,7 @@ reportBytes(
   gzipSync(minified("src/react.ts", outside)).length,
   MAX_REACT_BYTES,
 );
-reportBytes(
-  "byref/mastra beside what it imports",
-  addedBytes("src/mastra"),
-  MAX_MASTRA_BYTES,
-);
+reportBytes("byref/mastra beside what it imports", addedBytes("src/mastra"), MAX_MASTRA_BYTES);
 const appSize = appKiB();
 report(
   `view of a variable: ${appSize} KiB gzip, at most ${MAX_APP_KIB}`,

@@ -1,6 +1,6 @@
 /**
- * Installs the examples that have packages of their own, checks their types and runs their tests: `npm run
- * test:examples`. `-- mastra` tests one.
+ * Installs the examples that have packages of their own, starts them, checks their types and runs their tests:
+ * `npm run test:examples`. `-- mastra` tests one.
  */
 import { spawnSync } from "node:child_process";
 import { basename, join } from "node:path";
@@ -16,6 +16,17 @@ for (const folder of failed) console.error(`${folder} failed.`);
 if (folders.length < named.length) console.error(`Examples: ${exampleFolders().join(", ")}`);
 process.exitCode = failed.length === 0 && folders.length >= named.length ? 0 : 1;
 
+/** True if the example starts, and answers by reference. */
+function says(cwd: string): boolean {
+  const { status, stdout } = spawnSync("npm", ["start", "--silent"], { cwd, encoding: "utf8" });
+  console.log(stdout);
+  // What the model wrote, and what a person is shown.
+  const isByReference = /"\$\w+/.test(stdout) && !/(?:sees|It is) .*\$\w+/.test(stdout);
+  const isFine = status === 0 && isByReference;
+  if (!isFine) console.error(`npm start in ${cwd} failed, or did not answer by reference.`);
+  return isFine;
+}
+
 function isGreen(folder: string): boolean {
   console.log(`\n# ${folder}`);
   const beganMs = Date.now();
@@ -24,6 +35,7 @@ function isGreen(folder: string): boolean {
     spawnSync(program, parameters, { cwd, stdio: "inherit" }).status === 0;
   const isFine =
     run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"]) &&
+    says(cwd) &&
     run("npm", ["test"]) &&
     run(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.json"]);
   console.log(`${folder}: ${Math.round((Date.now() - beganMs) / 1_000)} s`);

@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { unstable_startWorker as startWorker } from "wrangler";
 import { type ModelServer, startModel } from "../agents-sdk/model-server.ts";
-import { askAll, charsOf, QUESTIONS } from "../agents-sdk/script.ts";
+import { askAll, charsOf, messageCharsOf, QUESTIONS } from "../agents-sdk/script.ts";
 import { lastAnswer, talkTo } from "../agents-sdk/talk.ts";
 
 interface Started {
@@ -28,6 +29,8 @@ async function started(entrypoint: string): Promise<Started> {
 }
 
 let byref: Started;
+
+const documents = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
 
 beforeAll(async () => {
   byref = await started("inspected.ts");
@@ -66,7 +69,23 @@ describe("an AIChatAgent with byref/durable", () => {
       expect(await converse("first")).toEqual(expected);
       const prompts = byref.model.prompts.slice(count);
       expect(prompts).toHaveLength(plain.model.prompts.length);
-      expect(charsOf(prompts) / charsOf(plain.model.prompts)).toBeLessThan(0.03);
+      const [all, few] = [charsOf(plain.model.prompts), charsOf(prompts)];
+      console.log(`prompt: ${all} characters without, ${few} with byref`);
+      expect(few / all).toBeLessThan(0.03);
+      const others = [plain.model.prompts, prompts].map(messageCharsOf);
+      const row = others.map((chars) => chars.toLocaleString("en")).join(" | ");
+      console.log(`messages: ${row}`);
+      // The documents show what is measured here.
+      const [shownAll, shownFew] = [all, few].map((chars) => chars.toLocaleString("en"));
+      const percent = ((few / all) * 100).toFixed(1);
+      expect(documents("README.md")).toContain(`| ${row} |`);
+      expect(documents("README.md")).toContain(`${shownAll} | ${shownFew} |`);
+      expect(documents("../../docs/guides/durable-objects.md")).toContain(
+        `${shownFew} characters instead of ${shownAll} (${percent} %`,
+      );
+      expect(documents("../../README.md")).toContain(
+        `\`@cloudflare/ai-chat\`: five changed lines, ${percent} % of the prompt.`,
+      );
     } finally {
       await plain.stop();
     }

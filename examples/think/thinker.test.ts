@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { unstable_startWorker as startWorker } from "wrangler";
 import { type ModelServer, startModel } from "../agents-sdk/model-server.ts";
-import { askAll, messageCharsOf, QUESTIONS } from "../agents-sdk/script.ts";
+import { askAll, charsOf, messageCharsOf, QUESTIONS } from "../agents-sdk/script.ts";
 import { lastAnswer, talkTo } from "../agents-sdk/talk.ts";
 
 interface Started {
@@ -28,6 +29,8 @@ async function started(entrypoint: string): Promise<Started> {
 }
 
 let byref: Started;
+
+const documents = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
 
 beforeAll(async () => {
   byref = await started("inspected.ts");
@@ -71,7 +74,28 @@ describe("a Think agent with byref/durable", () => {
       );
       expect(answers.some(isCutOff)).toBe(false);
       const prompts = byref.model.prompts.slice(count);
-      expect(messageCharsOf(prompts) / messageCharsOf(plain.model.prompts)).toBeLessThan(0.03);
+      const [all, few] = [messageCharsOf(plain.model.prompts), messageCharsOf(prompts)];
+      console.log(`messages: ${all} characters without, ${few} with byref`);
+      expect(few / all).toBeLessThan(0.03);
+      const others = [plain.model.prompts, prompts].map(charsOf);
+      const row = others.map((chars) => chars.toLocaleString("en")).join(" | ");
+      console.log(`with definitions: ${row}`);
+      // The documents show what is measured here.
+      const [shownAll, shownFew] = [all, few].map((chars) => chars.toLocaleString("en"));
+      const percent = ((few / all) * 100).toFixed(1);
+      expect(documents("README.md")).toContain(`| ${row} |`);
+      expect(documents("README.md")).toContain(
+        `| characters of messages | ${shownAll} | ${shownFew} |`,
+      );
+      expect(documents("../../docs/guides/durable-objects.md")).toContain(
+        `and ${others
+          .map((chars) => chars.toLocaleString("en"))
+          .toReversed()
+          .join(" instead of ")} with the definitions`,
+      );
+      expect(documents("../../docs/guides/durable-objects.md")).toContain(
+        `${shownFew} characters of messages instead of ${shownAll} (${percent} %)`,
+      );
     } finally {
       await plain.stop();
     }
