@@ -27,7 +27,15 @@ async function called(store: MemoryStore, name: string, input: object): Promise<
 describe("variableTools", () => {
   it("are all of them, or only those that are named", async () => {
     const store = new MemoryStore();
-    expect(Object.keys(variableTools({ store }))).toContain("read_variable");
+    expect(Object.keys(variableTools({ store })).sort()).toEqual([
+      "delete_variable",
+      "edit_variable",
+      "list_variables",
+      "query_variables",
+      "read_variable",
+      "search_variable",
+      "set_variable",
+    ]);
     const { read_variable, ...others } = variableTools({ store, only: ["read_variable"] });
     expect(others).toEqual({});
     expect(read_variable.description).toContain("variable");
@@ -42,6 +50,31 @@ describe("variableTools", () => {
     expect(store.info("first")?.preview).toContain("ord_0");
     await called(store, "delete_variable", { name: "first" });
     expect(store.info("first")).toBeUndefined();
+  });
+
+  it("search a value, and say where its matches are", async () => {
+    const store = await storeWith();
+    const found = await called(store, "search_variable", { name: "orders", query: "ord_499" });
+    expect(found).toMatchObject({
+      matches: [{ reference: "$orders[499].id", excerpt: "ord_499" }],
+      total: 1,
+    });
+  });
+
+  it("are joined by wrapped tools that run without messages", async () => {
+    const store = await storeWith();
+    const { sum } = wrapTools(
+      {
+        sum: tool({
+          inputSchema: z.object({ numbers: z.array(z.number()) }),
+          execute: ({ numbers }) => numbers.reduce((all, number) => all + number, 0),
+        }),
+      },
+      { store },
+    );
+    const execute = sum.execute as unknown as (input: object) => PromiseLike<unknown>;
+    await execute({ numbers: "$orders[:3][*].total" });
+    expect(await store.read("sum_1")).toBe(3);
   });
 
   it("query and edit records with Node's SQLite", async () => {
