@@ -243,7 +243,7 @@ describe("conversationVariables", () => {
     inObject(async (variables) => {
       await variables.store.save({ name: "orders", value: orders });
       await variables.store.save({ name: "old", value: 1 });
-      const model = agentModel([
+      const model = scriptedModel([
         [
           { tool: "list_variables", input: {} },
           { tool: "read_variable", input: { name: "orders", path: "[499].id" } },
@@ -259,7 +259,7 @@ describe("conversationVariables", () => {
       ]);
       const own = variables.tools();
       await generateText({ model, prompt: "Look.", tools: own, stopWhen: isStepCount(3) });
-      const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
+      const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
       expect(prompt).toContain('"value":"ord_499"');
       expect(prompt).toContain('{"reference":"$orders[42].id","excerpt":"ord_42"}');
       expect(prompt).not.toContain("error-text");
@@ -280,7 +280,7 @@ describe("conversationVariables", () => {
     inObject(
       async (variables, state) => {
         await variables.store.save({ name: "orders", value: orders });
-        const model = agentModel([
+        const model = scriptedModel([
           [
             {
               tool: "query_variables",
