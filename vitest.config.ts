@@ -47,7 +47,13 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts", "page/test/**/*.test.{ts,tsx}"],
-          exclude: ["test/edge/**", "test/process/**", "test/browser/**", LARGE],
+          exclude: [
+            "test/edge/**",
+            "test/process/**",
+            "test/browser/**",
+            "test/templates/**",
+            LARGE,
+          ],
           testTimeout: PATIENT_MS,
           ...SHARED,
         },
@@ -111,6 +117,8 @@ export default defineConfig({
           ...ONE_FILE_AT_A_TIME,
         },
       },
+      // Each template of `create-byref` is installed from the registry.
+      { test: { name: "templates", include: ["test/templates/**/*.test.ts"] } },
     ],
   },
 });

@@ -25,11 +25,11 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
   "npm create byref my-agent -- --template chat": {
-    by: "test/process/create-byref.large.test.ts",
+    by: "test/templates/create-byref.test.ts",
   },
-  "cd my-agent && npm run dev": { by: "test/process/create-byref.large.test.ts" },
-  "npm test": { by: "test/process/create-byref.large.test.ts" },
-  "npm run deploy": { by: "test/process/create-byref.large.test.ts" },
+  "cd my-agent && npm run dev": { by: "test/templates/create-byref.test.ts" },
+  "npm test": { by: "test/templates/create-byref.test.ts" },
+  "npm run deploy": { by: "test/templates/create-byref.test.ts" },
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
   "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {

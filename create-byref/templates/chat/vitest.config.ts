@@ -1,5 +1,9 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 
-const worker = { wrangler: { configPath: "./wrangler.toml" }, remoteBindings: false };
+const worker = {
+  wrangler: { configPath: "./wrangler.toml" },
+  miniflare: { bindings: { AUTH: "none" } },
+  remoteBindings: false,
+};
 export default defineConfig({ plugins: [cloudflareTest(worker)] });
