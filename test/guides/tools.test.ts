@@ -1,38 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { asSchema, generateText, isStepCount, tool, ToolLoopAgent, type ToolSet } from "ai";
-import {
-  MemoryStore,
-  sqliteStore,
-  summaryOf,
-  variableTools,
-  withToolVariables,
-  wrapTools,
-} from "byref/agent";
+import { readFileSync } from "node:fs";
+import { asSchema, tool, ToolLoopAgent, type ToolSet } from "ai";
+import { MemoryStore, withToolVariables, wrapTools } from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { orders as shop } from "../../examples/agents/orders.ts";
 import { scriptedModel } from "../../src/testing.ts";
 
 const guide = readFileSync("docs/guides/tools.md", "utf8");
-const orders = Array.from({ length: 200 }, (_, id) => ({ id, total: 2 }));
-const given: unknown[] = [];
-const tools = {
-  list_orders: tool({ inputSchema: z.object({}), execute: () => orders }),
-  sum: tool({
-    inputSchema: z.object({ numbers: z.array(z.number()) }),
-    execute: ({ numbers }) => {
-      given.push(numbers.length);
-      return numbers.reduce((sum, number) => sum + number, 0);
-    },
-  }),
-};
-const steps = [
-  [{ tool: "list_orders", input: {} }],
-  [{ tool: "sum", input: { numbers: "$list_orders_1[*].total" } }],
-  "All in all $sum_1.",
-];
 
 it("grows definitions as far as the guide says, where references are strict", async () => {
   const store = new MemoryStore();
@@ -65,51 +39,6 @@ it("grows definitions as far as the guide says, where references are strict", as
   expect(guide).toContain(
     `take ${without} characters of schema without it, ${few} with it and 5 variables, ${many} with 20.`,
   );
-});
-
-it("runs the SDK's own agent by reference", async () => {
-  const model = scriptedModel([...steps, "Still $sum_1."]);
-  // --- the SDK's own agent
-  const store = new MemoryStore(); // one for each conversation
-  const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
-  const { text, responseMessages } = await agent.generate({ prompt: "How much?" });
-  // ---
-  expect(text).toBe("All in all 400.");
-  expect(given).toEqual([200]);
-  expect(JSON.stringify(responseMessages)).toContain("All in all $sum_1.");
-  expect(JSON.stringify(responseMessages).length).toBeLessThan(2_000);
-  const again = [...responseMessages, { role: "user" as const, content: "And now?" }];
-  expect((await agent.generate({ messages: again })).text).toBe("Still 400.");
-  const namesOf = ({ tools = [] }: { tools?: readonly { name: string }[] | undefined }) =>
-    tools.map(({ name }) => name);
-  // None of those that look into variables.
-  expect(model.calls.map(namesOf)).toEqual(model.calls.map(() => ["list_orders", "sum"]));
-});
-
-it("keeps a conversation on disk, and lets its model look into the variables", async () => {
-  const folder = mkdtempSync(join(tmpdir(), "guide-"));
-  const file = join(folder, "conversation.sqlite");
-  const before = sqliteStore(file);
-  await before.save({ name: "orders", value: orders });
-  before.close();
-  const model = scriptedModel([
-    [{ tool: "read_variable", input: { name: "orders", path: "[199]" } }],
-    "199.",
-  ]);
-  // --- a store on disk
-  const store = sqliteStore(file); // Node 22.13 or newer; one file for each conversation
-  const { text } = await generateText({
-    model,
-    tools: { ...wrapTools(tools, { store }), ...variableTools({ store, only: ["read_variable"] }) },
-    stopWhen: isStepCount(5),
-    prompt: `${summaryOf(store)}\n\nWhat is the last one?`,
-  });
-  store.close();
-  // ---
-  expect(text).toBe("199.");
-  expect(JSON.stringify(model.calls[0]?.prompt)).toContain("## orders");
-  expect(JSON.stringify(model.calls[1]?.prompt)).toContain('"id":199');
-  rmSync(folder, { recursive: true, force: true });
 });
 
 it("asks a tool's own toModelOutput where the value is small", async () => {
