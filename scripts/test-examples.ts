@@ -20,8 +20,9 @@ process.exitCode = failed.length === 0 && folders.length >= named.length ? 0 : 1
 function says(cwd: string): boolean {
   const { status, stdout } = spawnSync("npm", ["start", "--silent"], { cwd, encoding: "utf8" });
   console.log(stdout);
-  // What the model wrote, and what a person is shown.
-  const isByReference = /"\$\w+/.test(stdout) && !/(?:sees|It is) .*\$\w+/.test(stdout);
+  // What the model wrote, a reference or a query of a variable, and what a person is shown.
+  const isByReference =
+    /"\$\w+|"sql":".*FROM/.test(stdout) && !/(?:sees|It is) .*\$\w+/.test(stdout);
   const isFine = status === 0 && isByReference;
   if (!isFine) console.error(`npm start in ${cwd} failed, or did not answer by reference.`);
   return isFine;

@@ -2,7 +2,14 @@ import { asSchema, tool, ToolLoopAgent } from "ai";
 import { MockLanguageModelV4 } from "ai/test";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { MemoryStore, summaryOf, variableTools, wrapTools } from "../../src/agent.ts";
+import {
+  MemoryStore,
+  summaryOf,
+  variableTools,
+  withToolVariables,
+  wrapTools,
+} from "../../src/agent.ts";
+import { scriptedModel } from "../../src/testing.ts";
 
 const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
@@ -124,6 +131,27 @@ describe("variableTools", () => {
     ]) {
       expect(asSchema(one.inputSchema).jsonSchema).toMatchObject({ type: "object" });
     }
+  });
+
+  it("are tools of a wrapped agent, too, whose results are no variables of their own", async () => {
+    const store = await storeWith();
+    const model = scriptedModel([
+      { tool: "read_variable", input: { name: "note" } },
+      { tool: "read_variable", input: { name: "orders", path: "[499]" } },
+      "Done.",
+    ]);
+    const tools = variableTools({ store });
+    const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store });
+    await agent.generate({ prompt: "Read." });
+    const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+    expect(prompt).toContain("Call Ada.");
+    expect(prompt).toContain("ord_499");
+    expect(
+      store
+        .list({})
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(["key", "note", "orders"]);
   });
 
   it("work beside wrapped tools in the SDK's own loop", async () => {
