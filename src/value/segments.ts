@@ -33,7 +33,7 @@ export class SegmentQueue {
       const segment = this.#segments[this.#head];
       if (segment === undefined) break;
       if (segment.kind !== "removed") {
-        if (left === 0) break;
+        if (left === 0 && segment.text !== "") break;
         this.#length -= Math.min(left, segment.text.length);
         if (segment.text.length > left) {
           this.#segments[this.#head] = { ...segment, text: segment.text.slice(left) };

@@ -18,8 +18,8 @@ interface Asked {
 
 /** No turn is named: the number is larger than those of all other results. */
 const LARGEST_TOTAL = `
-  SELECT call.value ->> '$.output.value.total' AS total
-  FROM $history AS record, json_each(record.tools) AS call
+  SELECT tools ->> '$[0].output.value.total' AS total
+  FROM $history
   ORDER BY total DESC LIMIT 1`;
 
 /** Asks for a fact of turn 3 after so many turns: a number in a result, or a sentence of the person. */

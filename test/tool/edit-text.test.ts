@@ -37,6 +37,18 @@ describe("edits of a text", () => {
     );
   });
 
+  it("that together remove all of a text show all of it in the diff", async () => {
+    const { diff } = await edited(
+      "abb",
+      [],
+      [
+        { find: "b", replace: "", all: true },
+        { find: "a", replace: "" },
+      ],
+    );
+    expect(diff).toBe("@@ -1 +0,0 @@\n-abb\n");
+  });
+
   it("find a long text in linear time", async () => {
     const text = "a".repeat(1_000_000);
     const find = `b${"a".repeat(60_000)}`;
