@@ -20,8 +20,8 @@ Templates:
 Models: demo (default: no key, no network), workers-ai:<model>, openai:<model>,
 anthropic:<model>, openai-compatible:<model> with --model-base-url.`;
 
-/** What wrangler and vitest need. */
-const OLDEST_NODE = [22, 12] as const;
+/** What wrangler and vitest need, and what runs TypeScript without a flag. */
+const OLDEST_NODE = [22, 18] as const;
 /** Installed in the project where the computer's own Node is older. */
 const NODE_PACKAGE = "node@24.21.0";
 
