@@ -7,6 +7,7 @@ import type {
   Progress,
 } from "@modelcontextprotocol/server";
 
+import type { Visibility } from "../store/variable.ts";
 import * as limits from "./gateway-limits.ts";
 
 /** The client of one call, for the server that runs it. */
@@ -17,28 +18,40 @@ export interface ClientOfCall {
   readonly onLog?: ((message: LoggingMessageNotificationParams) => void) | undefined;
   /** Asks for a person's answer, a model's, or the roots. Default: nobody answers. */
   readonly onQuestion?: AskClient | undefined;
-  /** True if what the server says meanwhile could reveal a sealed value. */
-  readonly isGuarded?: boolean | undefined;
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
+  /** Who may see what the server says of the call. Default: a model, too. */
+  readonly visibility?: Visibility;
+}
+
+/**
+ * Returns the client of a call whose values no model may see: signs of progress arrive, without the server's
+ * words and numbers.
+ */
+export function guardedClient(client: ClientOfCall, visibility: Visibility): ClientOfCall {
+  const { onProgress } = client;
+  if (visibility === "model") return client;
+  let progress = 0;
+  return {
+    ...client,
+    visibility,
+    onLog: undefined,
+    onProgress: onProgress && (() => onProgress({ progress: ++progress })),
+  };
 }
 
 /** How long a server has for a call, and what may end it. `redact` takes secrets out of what it says meanwhile. */
-export function timingOf(
-  { signal, onProgress, isGuarded }: Waiting,
-  redact: (text: string) => string,
-) {
+export function timingOf({ signal, onProgress }: Waiting, redact: (text: string) => string) {
   const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
   if (onProgress === undefined) return { signal, ...timing };
   const onprogress = ({ message, ...progress }: Progress) => {
-    const isShown = message !== undefined && isGuarded !== true;
-    onProgress(isShown ? { ...progress, message: redact(message) } : progress);
+    onProgress(message !== undefined ? { ...progress, message: redact(message) } : progress);
   };
   return { signal, ...timing, onprogress };
 }
 
 /** Who waits for the answer of a request. */
-export type Waiting = Pick<ClientOfCall, "signal" | "onProgress" | "isGuarded">;
+export type Waiting = Pick<ClientOfCall, "signal" | "onProgress">;
 
 /** Returns the answer of the question's kind. Rejects if there is none. */
 export type AskClient = (question: InputRequest) => Promise<InputResponse>;
@@ -55,9 +68,28 @@ type Capability = keyof typeof QUESTIONS;
 const CAPABILITIES = Object.keys(QUESTIONS) as readonly Capability[];
 
 /** True if the client says that it answers such questions. */
-export function answers(declared: ClientCapabilities, method: InputRequest["method"]): boolean {
-  return CAPABILITIES.some((one) => QUESTIONS[one] === method && declared[one] !== undefined);
+export function answers(declared: ClientCapabilities, question: InputRequest): boolean {
+  if (question.method === QUESTIONS.elicitation) {
+    const { form, url } = modesOf(declared);
+    return (question.params.mode === "url" ? url : form) !== undefined;
+  }
+  return CAPABILITIES.some(
+    (one) => QUESTIONS[one] === question.method && declared[one] !== undefined,
+  );
 }
+
+/** How a person can be asked. Without a mode, forms are meant, which were there first. */
+export function modesOf({ elicitation }: ClientCapabilities): {
+  readonly form?: Empty;
+  readonly url?: Empty;
+} {
+  if (elicitation === undefined) return {};
+  const hasUrl = "url" in elicitation && elicitation.url !== undefined;
+  const hasForm = !hasUrl || elicitation.form !== undefined;
+  return { ...(hasForm && { form: {} }), ...(hasUrl && { url: {} }) };
+}
+
+type Empty = Readonly<Record<string, never>>;
 
 /** The program that uses the gateway; over HTTP, all that do. */
 export class ClientOfGateway {
@@ -71,7 +103,7 @@ export class ClientOfGateway {
   get capabilities(): ClientCapabilities {
     const { elicitation, sampling, roots } = this.#declared;
     return {
-      ...(elicitation && { elicitation: { form: {}, url: {} } }),
+      ...(elicitation && { elicitation }),
       ...(sampling && { sampling }),
       ...(roots && { roots: { listChanged: true } }),
     };
@@ -79,10 +111,13 @@ export class ClientOfGateway {
 
   /** Adds to what servers are told. */
   declare(capabilities: ClientCapabilities): void {
-    for (const one of CAPABILITIES) {
-      if (capabilities[one] !== undefined) {
-        this.#declared = { ...this.#declared, [one]: capabilities[one] };
-      }
-    }
+    const { elicitation, sampling, roots } = capabilities;
+    const modes = { ...modesOf(this.#declared), ...modesOf(capabilities) };
+    this.#declared = {
+      ...this.#declared,
+      ...(elicitation && { elicitation: modes }),
+      ...(sampling && { sampling }),
+      ...(roots && { roots }),
+    };
   }
 }

@@ -37,7 +37,7 @@ import {
 } from "./approvals.ts";
 import { failedResult } from "./call-result.ts";
 import { passEvents } from "./client-events.ts";
-import { answers, QUESTIONS } from "./client-of-gateway.ts";
+import { answers, modesOf, QUESTIONS } from "./client-of-gateway.ts";
 import type { Gateway } from "./gateway.ts";
 import { INSTRUCTIONS } from "./instructions.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
@@ -130,7 +130,7 @@ async function answerTo(
         requestState: await codec.mint({ waiting: call.id }),
       });
     case "approval": {
-      if (!answers(declared, QUESTIONS.elicitation)) {
+      if (modesOf(declared).form === undefined) {
         return failedResult("approval_required", refusalOf(answer));
       }
       const question = inputRequired.elicit({
@@ -187,7 +187,7 @@ function roundOf({ mcpReq }: ServerContext, declared: ClientCapabilities): Round
   const progressToken = meta?.progressToken;
   const round: Round = {
     signal,
-    answers: (method) => answers(declared, method),
+    answers: (question) => answers(declared, question),
     onLog: ({ level, data, logger }) => {
       void mcpReq.log(level, data, logger).catch(() => undefined);
     },

@@ -2,7 +2,8 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type Policy, requireTrusted } from "../tool/policy.ts";
+import { type ApprovalRequest, type Policy, requireTrusted } from "../tool/policy.ts";
+import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
@@ -10,7 +11,7 @@ import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 import { textOfFailure, withoutVariable } from "./call-result.ts";
 import { CallResults } from "./call-results.ts";
-import { ClientOfGateway, type ClientOfCall } from "./client-of-gateway.ts";
+import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 import * as limits from "./gateway-limits.ts";
@@ -66,7 +67,7 @@ export interface GatewayCall extends ClientOfCall {
 /** A call that a person has to approve first. Nothing has run. */
 export interface ApprovalNeeded {
   readonly kind: "approval";
-  readonly approval: { readonly reason: string; readonly input: string };
+  readonly approval: ApprovalRequest;
   /** Identifies the call and the values that it passes on. Must not be shown: it is a digest of values. */
   readonly pin: string;
 }
@@ -172,17 +173,17 @@ export class Gateway {
       kind: "result" as const,
       result: this.#results.failed(code, message),
     });
-    this.#running.set(toolCallId, { call });
+    const running: Running = { call };
+    this.#running.set(toolCallId, running);
     try {
       const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
       if (prepared.kind === "failed") return answered(prepared);
-      if (this.#isGuarded(tool, prepared)) {
-        this.#running.set(toolCallId, { call: { ...call, isGuarded: true } });
-      }
       const { approval, pin } = prepared;
       if (approval !== undefined && !(await call.isApproved(pin))) {
-        return { kind: "approval", approval, pin };
+        const diffs = await diffsOfEdited(prepared.variables, this.store);
+        return { kind: "approval", approval: { ...approval, diffs }, pin };
       }
+      running.call = guardedClient(call, prepared.visibility);
       return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };
     } catch (error) {
       return answered({ code: codeOf(error), message: messageOf(error) });
@@ -207,13 +208,6 @@ export class Gateway {
   /** Ends all connections and programs. Never rejects. */
   async close(): Promise<void> {
     await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
-  }
-
-  /** True for a call that is given a sealed value or gives one. */
-  #isGuarded({ from }: OfferedTool, { variables }: Ready): boolean {
-    if (from?.rules.policy.sealed === true) return true;
-    const used = this.store.list({ names: variables });
-    return used.some(({ visibility }) => visibility !== "model");
   }
 
   /** Fails for a call that a crash cut off and that must not run twice. */
@@ -302,7 +296,7 @@ export class Gateway {
 }
 
 interface Running {
-  readonly call: GatewayCall;
+  call: ClientOfCall;
   /** What the server answered. */
   received?: CallToolResult;
 }

@@ -15,7 +15,7 @@ type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
 /** The request of a client that currently waits for the call. */
 export interface Round extends Omit<ClientOfCall, "onQuestion"> {
   /** True if the client answers such questions. */
-  readonly answers: (method: InputRequest["method"]) => boolean;
+  readonly answers: (question: InputRequest) => boolean;
 }
 
 /**
@@ -80,7 +80,7 @@ export class RunningCall {
   }
 
   #askNext(request: InputRequest): Promise<InputResponse> {
-    if (this.#round?.answers(request.method) === false) return noAnswer(request);
+    if (this.#round?.answers(request) === false) return noAnswer(request);
     const answer = new Later<InputResponse>();
     this.#question = { request, answer };
     this.#asked.resolve({ kind: "question", request });

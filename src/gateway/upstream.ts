@@ -15,6 +15,7 @@ import type {
 import { ByrefError, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../tool/mcp/secrets.ts";
+import { CallingClients } from "./calling-clients.ts";
 import { SENT } from "./call-journal.ts";
 import { callAsTask, isTask } from "./task-call.ts";
 import { version } from "../version.ts";
@@ -26,7 +27,6 @@ import {
   type Waiting,
 } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
-import { questionFrom } from "./question.ts";
 import { isGivenUp, isLostSession, isUnreachable, mayHaveRun } from "./connection-loss.ts";
 import { redacted, secretsOf } from "./secrets-of-address.ts";
 import type { Change } from "./change.ts";
@@ -66,17 +66,17 @@ export class Upstream {
   readonly server: ServerConfiguration;
   readonly #options: UpstreamOptions;
   readonly #redact: (text: string) => string;
+  readonly #calling: CallingClients;
   #client: Promise<Client> | undefined;
   #failures = 0;
   #retryAt = 0;
   #why: string | undefined;
   #isClosed = false;
-  /** The clients of the running calls, the newest last. */
-  #calling: readonly ClientOfCall[] = [];
 
   constructor(server: ServerConfiguration, options: UpstreamOptions) {
     this.server = server;
     this.#options = options;
+    this.#calling = new CallingClients(server.name);
     const secrets = secretsOf(server.address);
     this.#redact = (text) => redact(text, secrets);
     this.#why = server.problem;
@@ -105,18 +105,13 @@ export class Upstream {
    * `server_unavailable` or `tool_failed`.
    */
   async call({ tool, input, from }: UpstreamCall): Promise<CallToolResult> {
-    this.#calling = [...this.#calling, from];
     const level = from.logLevel ?? this.#options.client.logLevel;
     const meta = level && { _meta: { [LOG_LEVEL_META_KEY]: level } };
-    try {
-      const params = { name: tool.name, arguments: input, ...meta };
-      const result = await (isTask(tool)
-        ? this.#runTask(params, from)
-        : this.ask("tools/call", params, from));
-      return result.isError === true ? redacted(this.#redact, result) : result;
-    } finally {
-      this.#calling = this.#calling.filter((one) => one !== from);
-    }
+    const params = { name: tool.name, arguments: input, ...meta };
+    const result = await this.#calling.during(from, () =>
+      isTask(tool) ? this.#runTask(params, from) : this.ask("tools/call", params, from),
+    );
+    return result.isError === true ? redacted(this.#redact, result) : result;
   }
 
   async #runTask(params: Readonly<Record<string, unknown>>, from: ClientOfCall) {
@@ -251,32 +246,18 @@ export class Upstream {
     if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
     if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
     client.setNotificationHandler("notifications/message", ({ params }) => {
-      // A line may be about any of the running calls.
-      if (this.#isGuarded) return;
-      this.#calling.at(-1)?.onLog?.(redacted(this.#redact, params));
+      this.#calling.log(redacted(this.#redact, params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
       this.#options.onChange({ kind: "resource", server: this.server.name, uri });
     });
   }
 
-  get #isGuarded(): boolean {
-    return this.#calling.some(({ isGuarded }) => isGuarded === true);
-  }
-
-  /** Neither a question nor a line of a log names its call: it is the newest one's. */
-  async #ask<Answer extends InputResponse>(asked: InputRequest): Promise<Answer> {
-    const question = questionFrom(this.server.name, redacted(this.#redact, asked));
-    if (question.method === QUESTIONS.sampling && this.#isGuarded) {
-      throw new Error("A call with a sealed value cannot ask a model.");
-    }
+  async #ask<Answer extends InputResponse>(question: InputRequest): Promise<Answer> {
     const { listRoots } = this.#options.client;
-    const call = this.#calling.at(-1);
     const outside = question.method === QUESTIONS.roots ? listRoots : undefined;
-    const answer = call === undefined ? outside?.() : call.onQuestion?.(question);
-    if (answer === undefined) throw new Error("There is nobody to ask.");
     // Both ways answer a question with its kind of result.
-    return (await answer) as Answer;
+    return (await this.#calling.ask(redacted(this.#redact, question), outside)) as Answer;
   }
 
   async #setLogLevel(client: Client): Promise<void> {
@@ -317,7 +298,9 @@ export class Upstream {
   }
 
   #failureOf(error: unknown, client: Client): ByrefError {
-    const message = this.#redact(messageOf(error));
+    // The status shows it, too.
+    const isOpen = this.#calling.visibility === "model";
+    const message = isOpen ? this.#redact(messageOf(error)) : "A call with guarded values failed.";
     const isOver = this.#isClosed || this.#client === undefined;
     if (isOver) return this.#unavailable(this.#why ?? message, SENT);
     const sent = mayHaveRun(error) ? SENT : undefined;

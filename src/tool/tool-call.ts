@@ -150,6 +150,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
       input: input.value,
       references,
       variables: named.consumed.map(({ name: variable }) => variable),
+      visibility,
       pin,
       ...compact({ approval }),
       run: () => run(prepared),

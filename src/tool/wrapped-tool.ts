@@ -4,7 +4,7 @@ import type { Reference, Syntax } from "../reference/reference.ts";
 import type { ResolveOptions } from "../reference/resolve.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { AutomaticName, VariableStore } from "../store/variable-store.ts";
-import type { VariableInfo } from "../store/variable.ts";
+import type { VariableInfo, Visibility } from "../store/variable.ts";
 import type { Json } from "../value/json.ts";
 import type { Labels } from "../store/labels.ts";
 import type { CallFlow } from "./call-flow.ts";
@@ -133,6 +133,8 @@ export interface Ready {
   readonly references: ReferenceCount;
   /** Names of the variables that the call uses, each once. In a run: names of the run, for some tools. */
   readonly variables: readonly string[];
+  /** The visibility of the result. Nothing else that comes out of the call may reveal more. */
+  readonly visibility: Visibility;
   /** Set if a person has to approve the call first: the reason, and the input as far as it may be shown. */
   readonly approval?: ApprovalRequest;
   /** A digest of the resolved input, which ties an approval to exactly this input. Must not be shown. */

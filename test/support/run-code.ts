@@ -93,6 +93,7 @@ export function fakeTool(
       input,
       references: { authoredChars: 0, resolvedChars: 0 },
       variables: [],
+      visibility: "model",
       pin: "",
       ...(approval === undefined ? {} : { approval }),
       run: async () => {

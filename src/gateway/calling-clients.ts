@@ -1,0 +1,79 @@
+import type {
+  InputRequest,
+  InputResponse,
+  LoggingMessageNotificationParams,
+} from "@modelcontextprotocol/client";
+import { strictestVisibility } from "../store/labels.ts";
+import type { Visibility } from "../store/variable.ts";
+import { type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
+
+/**
+ * The clients of a server's running calls. Neither a question of the server nor a line of its log names its
+ * call: it is the newest one's, and as guarded as the most guarded one.
+ */
+export class CallingClients {
+  readonly #server: string;
+  #clients: readonly ClientOfCall[] = [];
+
+  constructor(server: string) {
+    this.#server = server;
+  }
+
+  /** Who may see what the server says. */
+  get visibility(): Visibility {
+    return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
+  }
+
+  /** Adds the client of a call while it runs. */
+  async during<Result>(client: ClientOfCall, run: () => Promise<Result>): Promise<Result> {
+    this.#clients = [...this.#clients, client];
+    try {
+      return await run();
+    } finally {
+      this.#clients = this.#clients.filter((one) => one !== client);
+    }
+  }
+
+  /** Passes a line of the server's log on, unless it may have guarded values. */
+  log(line: LoggingMessageNotificationParams): void {
+    if (this.visibility === "model") this.#clients.at(-1)?.onLog?.(line);
+  }
+
+  /** Asks the newest call's client, or `outside` if none runs. Rejects if nobody can be asked. */
+  async ask(
+    question: InputRequest,
+    outside?: () => Promise<InputResponse>,
+  ): Promise<InputResponse> {
+    const client = this.#clients.at(-1);
+    if (!maySee(question, this.visibility)) throw new Error("The call has guarded values.");
+    const asked =
+      client === undefined ? outside?.() : client.onQuestion?.(attributed(question, this.#server));
+    if (asked === undefined) throw new Error("There is nobody to ask.");
+    return asked;
+  }
+}
+
+/** A sampled model must not see guarded values, a person no secrets. */
+function maySee({ method }: InputRequest, visibility: Visibility): boolean {
+  if (method === QUESTIONS.sampling) return visibility === "model";
+  return method === QUESTIONS.roots || visibility !== "secret";
+}
+
+/** Says who asks: a person and a model would take the question for the gateway's own. */
+function attributed(question: InputRequest, server: string): InputRequest {
+  const asks = `The MCP server "${server}" asks:`;
+  switch (question.method) {
+    case QUESTIONS.elicitation: {
+      const { params } = question;
+      return { ...question, params: { ...params, message: `${asks}\n\n${params.message}` } };
+    }
+    case QUESTIONS.sampling: {
+      // A client would take the servers for the gateway's own.
+      const { includeContext: _context, systemPrompt, ...params } = question.params;
+      const prompt = systemPrompt === undefined ? asks : `${asks}\n\n${systemPrompt}`;
+      return { ...question, params: { ...params, systemPrompt: prompt } };
+    }
+    default:
+      return question;
+  }
+}
