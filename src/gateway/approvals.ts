@@ -1,4 +1,5 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
+import type { VariableDiff } from "../tool/policy.ts";
 import { toBase64 } from "../value/base64.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
 import type { WaitingCalls } from "./running-call.ts";
@@ -53,8 +54,24 @@ export function approvedBy(
 }
 
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
-  return `Run ${tool}? ${approval.reason}\n\n${approval.input}`;
+  const { reason, input, diffs = [] } = approval;
+  // What was edited comes first: the input is shortened, and can be as long as a client shows.
+  const parts = [`Run ${tool}? ${reason}`, ...diffs.map(diffText), input];
+  return parts.join("\n\n");
 }
+
+function diffText({ name, from, diff, more, withheld }: VariableDiff): string {
+  if (diff === undefined) return `$${name} was edited: ${WITHHELD[withheld ?? "gone"]}.`;
+  const source = from === undefined ? "" : ` from $${from.name}, version ${from.version}`;
+  const rest = more === undefined ? "" : `… (+${more} lines)\n`;
+  return `$${name} was edited${source}:\n${diff}${rest}`.trimEnd();
+}
+
+const WITHHELD = {
+  sealed: "the change is sealed",
+  too_large: "the values are too large to compare",
+  gone: "the value before is not kept",
+} as const;
 
 export function refusalOf({ approval }: ApprovalNeeded): string {
   return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
