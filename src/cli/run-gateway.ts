@@ -22,6 +22,7 @@ import { VariableApp } from "../gateway/show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
 import { readLines } from "./read-lines.ts";
+import { TaintFile } from "./taint-file.ts";
 import {
   openJournal,
   openStatistics,
@@ -54,6 +55,7 @@ export async function runGateway({
     store,
     ...(journal && { journal }),
     open: transportTo,
+    taint: new TaintFile(join(folder, "tainted")),
     statistics: openStatistics(folder),
     lists: listFile(join(folder, "tools.json")),
     log,

@@ -237,7 +237,7 @@ function serveResources(server: Server, gateway: Gateway): void {
     if (uri === STATUS.uri) return jsonContents(STATUS, gateway.status);
     if (uri === STATS.uri) return jsonContents(STATS, withTokens(gateway.counts));
     if (uri === VARIABLES.uri) return jsonContents(VARIABLES, variableResources(gateway.store));
-    if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway.store));
+    if (isVariableUri(uri)) return asProtocolError(() => readVariableUri(uri, gateway));
     return readFromServer(uri, gateway, context);
   });
 }

@@ -49,6 +49,8 @@ export interface GatewayOptions {
   readonly app?: VariableApp;
   /** Remembers calls that a crash cuts off. Default: they can run again. */
   readonly journal?: CallJournal;
+  /** Remembers whether the client's model has seen what is not trusted. Default: until the process ends. */
+  readonly taint?: Taint;
   readonly statistics: Statistics;
   /** Keeps lists of tools for the next start. Default: nothing does. */
   readonly lists?: ListKeeper;
@@ -87,6 +89,8 @@ const MAX_EVICTIONS = 1_000;
  */
 export class Gateway {
   readonly store: VariableStore;
+  /** Whether the client's model has seen what is not trusted. */
+  readonly taint: Taint;
   readonly prompts = new OfferedPrompts(this);
   readonly resources = new OfferedResources(this);
   readonly #options: GatewayOptions;
@@ -109,7 +113,8 @@ export class Gateway {
     this.#results = new CallResults(options.statistics);
     const policy: Policy = (call) =>
       this.#asking.has(call.tool) ? requireTrusted([call.tool])(call) : "allow";
-    this.#wrap = { store, taint: new Taint(), policy, toolMs: limits.maxGatewayCallMs };
+    this.taint = options.taint ?? new Taint();
+    this.#wrap = { store, taint: this.taint, policy, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map((server) => {

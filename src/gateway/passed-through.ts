@@ -7,6 +7,7 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Gateway } from "./gateway.ts";
 import type { FoundResource } from "./offered-resources.ts";
+import type { Upstream } from "./upstream.ts";
 
 /** Serves the prompts of all servers: a name that occurs twice is `server__name` for all but the first. */
 export function servePrompts(server: Server, gateway: Gateway): void {
@@ -18,7 +19,9 @@ export function servePrompts(server: Server, gateway: Gateway): void {
     if (found === undefined) throw unknown(`prompt ${params.name}`);
     const { upstream, item } = found;
     const asked = { name: item.name, arguments: params.arguments ?? {} };
-    return upstream.ask("prompts/get", asked, { signal: context.mcpReq.signal });
+    const prompt = await upstream.ask("prompts/get", asked, { signal: context.mcpReq.signal });
+    taintBy(upstream, gateway);
+    return prompt;
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
     // What else the client says is for the gateway.
@@ -46,7 +49,18 @@ async function completing(ref: CompletionReference, gateway: Gateway) {
 export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: ServerContext) {
   const found = await gateway.resources.find(uri);
   if (found === undefined) throw unknown(`resource ${uri}`);
-  return found.upstream.ask("resources/read", { uri: found.uri }, { signal: mcpReq.signal });
+  const read = await found.upstream.ask(
+    "resources/read",
+    { uri: found.uri },
+    { signal: mcpReq.signal },
+  );
+  taintBy(found.upstream, gateway);
+  return read;
+}
+
+/** A model may read what the server has given. */
+function taintBy({ server }: Upstream, { taint }: Gateway): void {
+  if (server.rules.trusted !== true) taint.add();
 }
 
 interface Subscribing {

@@ -6,6 +6,7 @@ import { guardedView } from "../tool/tool-output.ts";
 import { valueAt } from "../tool/variables/sequence.ts";
 import { readable, targetIn } from "../tool/variables/variable-target.ts";
 import { toBase64 } from "../value/base64.ts";
+import type { Gateway } from "./gateway.ts";
 import { uriOf, VARIABLES } from "./call-result.ts";
 
 /** The addresses of variables and of their parts. */
@@ -32,12 +33,14 @@ export function isVariableUri(uri: string): boolean {
  */
 export async function readVariableUri(
   uri: string,
-  store: VariableStore,
+  { store, taint }: Pick<Gateway, "store" | "taint">,
 ): Promise<ReadResourceResult> {
   const { pathname, searchParams } = new URL(uri);
   const written = decodeURIComponent(pathname.split("/").at(-1) ?? "");
   const { name, path } = targetIn(written, searchParams.get("path") ?? undefined);
   const info = readable(store, name);
+  // A model may read it.
+  if (!info.trusted) taint.add();
   if (info.type === "bytes") {
     const { mediaType: mimeType } = info;
     return { contents: [{ uri, mimeType, blob: await bytesOf(name, store) }] };

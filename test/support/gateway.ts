@@ -16,6 +16,7 @@ import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 
 /** A server behind the gateway, made anew for each connection. */
@@ -32,6 +33,7 @@ interface Options {
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
   readonly app?: VariableApp;
+  readonly taint?: Taint;
   /** Default: an older version, which keeps a connection. */
   readonly era?: "modern" | "legacy";
   /** What the client can be asked, beside `onAsked`. */
@@ -44,7 +46,7 @@ interface Options {
 
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
-  const { store = new MemoryStore(), lists, files, app, onAsked } = options;
+  const { store = new MemoryStore(), lists, files, app, taint, onAsked } = options;
   const log: string[] = [];
   const statistics = new MemoryStatistics();
   const gateway = new Gateway({
@@ -55,6 +57,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     ...(lists && { lists }),
     ...(files && { files }),
     ...(app && { app }),
+    ...(taint && { taint }),
     servers: behind.map(({ name, rules = {}, address }) => ({
       name,
       rules,

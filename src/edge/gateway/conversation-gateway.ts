@@ -24,6 +24,8 @@ import { type Agent, wrapOptionsFor } from "../../turn/agent.ts";
 import type { ConversationContext, McpRequest } from "../conversation-context.ts";
 import { agentNamed } from "../turns/chosen-agent.ts";
 import type { Settings } from "../settings.ts";
+import { ConversationJournal } from "./conversation-journal.ts";
+import { ConversationTaint } from "./conversation-taint.ts";
 import { toolLists } from "./tool-lists.ts";
 
 /** The gateways of one conversation, one for each agent whose tools a client has asked for. */
@@ -31,9 +33,13 @@ export class ConversationGateway {
   readonly #context: ConversationContext;
   readonly #open = new Map<string, OpenGateway>();
   readonly #waiting = new WaitingCalls();
+  readonly #journal: ConversationJournal;
+  readonly #taint: ConversationTaint;
 
   constructor(context: ConversationContext) {
     this.#context = context;
+    this.#journal = new ConversationJournal(context.sql);
+    this.#taint = new ConversationTaint(context);
     context.deletion.onMarked(() => this.#closeAll());
   }
 
@@ -70,6 +76,8 @@ export class ConversationGateway {
       servers: serversFor(context.settings, agent),
       store,
       open: transportTo,
+      journal: this.#journal,
+      taint: this.#taint,
       statistics: new MemoryStatistics(),
       lists: toolLists,
       log: (line) => console.warn(line),

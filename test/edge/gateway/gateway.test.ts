@@ -9,6 +9,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { mcpGateway, mcpTools, queries } from "../../../src/byref.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
+import { requireTrusted } from "../../../src/tool/policy.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
@@ -330,6 +331,40 @@ it("stops a call when its conversation is deleted, and leaves nothing behind", (
     expect(await variables(own)).toEqual(["list_orders_1"]);
     await client.close();
   }));
+
+it("says once that a call, which the end of the object cut off, may have run", () =>
+  withGateway(async (own, shop) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    shop.hold = promise;
+    const client = await connected(own);
+    const cutOff = call(client, "refund", { ids: ["a"] });
+    await vi.waitFor(() => expect(shop.asked).toBe(1));
+    own.wakeAgain();
+    const again = await call(client, "refund", { ids: ["a"] });
+    expect(textOf(again)).toContain("outcome_unknown");
+    expect(shop.asked).toBe(1);
+    shop.hold = undefined;
+    expect((await call(client, "refund", { ids: ["a"] })).isError).not.toBe(true);
+    expect(shop.asked).toBe(2);
+    resolve();
+    // The platform would have ended it.
+    await cutOff.catch(() => undefined);
+    await client.close();
+  }));
+
+it("remembers that a client has read what is not trusted", () => {
+  const careful: Agent = { ...clerk, policy: requireTrusted(["sum_totals"]) };
+  return withGateway(async (own) => {
+    own.wakeAgain({ agents: [careful] });
+    const client = await connected(own, { agent: "clerk" });
+    const sum = () => call(client, "sum_totals", { totals: [1, 2] });
+    expect(textOf(await sum())).toBe('{"sum":3}');
+    await call(client, "list_orders");
+    own.wakeAgain({ agents: [careful] });
+    expect(textOf(await sum())).toContain("approval_required");
+    await client.close();
+  });
+});
 
 it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
   withGateway(async (own) => {
