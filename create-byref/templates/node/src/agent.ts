@@ -16,7 +16,7 @@ const tools = {
     inputSchema: z.object({}),
     execute: () => tickets,
   }),
-  // The model passes "$list_tickets_1[0:10].id", and never sees the ids.
+  // The model passes "$list_tickets_1[0:10][*].id", and never sees the ids.
   assign_tickets: tool({
     description: "Assigns tickets to a person.",
     inputSchema: z.object({ person: z.string(), ids: z.array(z.string()) }),

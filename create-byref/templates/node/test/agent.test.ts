@@ -5,8 +5,8 @@ import { helpdesk } from "../src/agent.ts";
 it("assigns tickets by reference", async () => {
   const model = scriptedModel([
     { tool: "list_tickets", input: {} },
-    { tool: "assign_tickets", input: { person: "Ada", ids: "$list_tickets_1[0:10].id" } },
-    "$assign_tickets_1.person has $assign_tickets_1.assigned tickets.",
+    { tool: "assign_tickets", input: { person: "Ada", ids: "$list_tickets_1[0:10][*].id" } },
+    "$assign_tickets_ada.person has $assign_tickets_ada.assigned tickets.",
   ]);
   const { text } = await helpdesk(model).generate({ prompt: "Give Ada ten tickets." });
   expect(text).toBe("Ada has 10 tickets.");

@@ -5,8 +5,8 @@ import { agent } from "../src/index.ts";
 it("assigns tickets by reference", async () => {
   const model = scriptedModel([
     { tool: "list_tickets", input: {} },
-    { tool: "assign_tickets", input: { person: "Ada", ids: "$list_tickets_1[0:10].id" } },
-    "$assign_tickets_1.person has $assign_tickets_1.assigned tickets.",
+    { tool: "assign_tickets", input: { person: "Ada", ids: "$list_tickets_1[0:10][*].id" } },
+    "$assign_tickets_ada.person has $assign_tickets_ada.assigned tickets.",
   ]);
   const runtime = await startRuntime({ agents: [agent], model });
   const chat = runtime.client.conversation("test");
