@@ -11,7 +11,7 @@ import { type QueryTools, queryTools } from "../tool/query/query-tools.ts";
 import { nodeQueryEngine } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";
-import { wrap } from "./wrap-tools.ts";
+import { VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
 
 /** Names of the tools of `variableTools`. */
 export type VariableToolName =
@@ -64,10 +64,11 @@ function queriesFor(wrap: WrapOptions, given: QueryEngine | undefined): QueryToo
 
 function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const own = new VariableTool(tool, options);
-  if (tool.toModelOutput === undefined) return wrap(own, false);
+  const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
+  if (tool.toModelOutput === undefined) return wrapped;
   const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
     (await own.wrapped).shown.toModelOutput?.(given) ?? { type: "json", value: given.output };
-  return { ...wrap(own, false), toModelOutput } as AnyTool;
+  return { ...wrapped, toModelOutput } as AnyTool;
 }
 
 /** A tool of the runtime, as a tool of the AI SDK. */

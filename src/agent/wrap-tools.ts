@@ -57,15 +57,18 @@ export function wrapDecidedTools<Tools extends ToolSet>(
   isDecided: (name: string) => boolean,
 ): WithVariables<Tools> {
   const entries = Object.entries(tools).map(([name, tool]) => {
-    if (!OwnTool.runsHere(tool) || BY_REFERENCE in tool) return [name, tool];
+    if (!OwnTool.runsHere(tool) || VARIABLE_TOOL in tool) return [name, tool];
     return [name, wrap(new OwnTool(name, tool, options), isDecided(name))];
   });
   // Each tool is replaced by one of the type `Wrapped`.
   return Object.fromEntries(entries) as WithVariables<Tools>;
 }
 
-/** Marks tools that are called by reference already, such as those of `variableTools`: they are not wrapped again. */
-const BY_REFERENCE = Symbol("called by reference");
+/**
+ * Marks the tools of `variableTools`, which have a store and a policy of their own. Other tools that are wrapped
+ * twice have both policies.
+ */
+export const VARIABLE_TOOL = Symbol("tool of variableTools");
 
 /** Returns the tool for the SDK. `isDecided`: `toolApproval` decides about its calls. */
 export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
@@ -78,7 +81,6 @@ export function wrap(own: OwnTool, isDecided: boolean): AnyTool {
   // The SDK's type of a tool depends on the type of its input, which is unknown here.
   return {
     ...rest,
-    [BY_REFERENCE]: true,
     // Has no validator, because the resolved input is validated, not the references.
     // Strict references depend on the variables of each step.
     inputSchema: own.options.references === undefined ? schema() : schema,

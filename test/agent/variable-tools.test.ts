@@ -154,6 +154,19 @@ describe("variableTools", () => {
     ).toEqual(["key", "note", "orders"]);
   });
 
+  it("alone are not wrapped again: another tool that is wrapped twice has both policies", async () => {
+    const store = await storeWith();
+    const paid: unknown[] = [];
+    const pay = tool({ inputSchema: z.object({}), execute: () => paid.push("paid") });
+    const model = scriptedModel([{ tool: "pay", input: {} }, "Done."]);
+    const tools = wrapTools({ pay }, { store });
+    const policy = () => ({ deny: "not today" });
+    const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { store, policy });
+    await agent.generate({ prompt: "Pay." });
+    expect(paid).toEqual([]);
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("tool_denied");
+  });
+
   it("work beside wrapped tools in the SDK's own loop", async () => {
     const store = new MemoryStore();
     const prompts: unknown[] = [];
