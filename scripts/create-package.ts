@@ -1,8 +1,8 @@
-import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { rolldown } from "rolldown";
+import { packFolder } from "./pack-folder.ts";
 
 const source = join(import.meta.dirname, "../create-byref");
 
@@ -20,15 +20,7 @@ export async function packCreatePackage(destination: string): Promise<string> {
     const program = join(folder, "dist/main.js");
     await modules.write({ file: program });
     chmodSync(program, 0o755);
-    const parameters = ["pack", "--json", "--ignore-scripts", `--pack-destination=${destination}`];
-    const listed = execFileSync("npm", parameters, {
-      cwd: folder,
-      encoding: "utf8",
-      stdio: "pipe",
-    });
-    const [packed] = Object.values(JSON.parse(listed) as Record<string, { filename: string }>);
-    if (packed === undefined) throw new Error("npm packed nothing.");
-    return join(destination, packed.filename);
+    return packFolder(folder, destination).path;
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

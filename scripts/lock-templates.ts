@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { completeLock } from "./complete-lock.ts";
 import { templateFolders } from "./example-folders.ts";
+import { packFolder } from "./pack-folder.ts";
 
 interface Manifest {
   readonly version: string;
@@ -41,8 +42,7 @@ function packManifest(target: string): string {
     join(target, "package.json"),
     JSON.stringify({ name, version, bin, engines, ...packages }),
   );
-  npm(target, "pack", "--offline");
-  return join(target, `byref-${version}.tgz`);
+  return packFolder(target, target).path;
 }
 
 function lock(template: string, tarball: string): void {

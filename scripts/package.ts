@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { packCreatePackage } from "./create-package.ts";
+import { packFolder } from "./pack-folder.ts";
 import { buildPage } from "./page.ts";
 
 /** Of the tarball, with the page. */
@@ -15,21 +16,14 @@ const MAX_FILES = 250;
 /** Of a Worker that imports `createRuntime` from the package, beside one that imports the sources. */
 const MAX_GROWTH = 1.02;
 
-interface Packed {
-  readonly filename: string;
-  readonly size: number;
-  readonly entryCount: number;
-}
-
 const [kept] = process.argv.slice(2);
 const folder = kept === undefined ? mkdtempSync(join(tmpdir(), "byref-package-")) : resolve(kept);
 mkdirSync(folder, { recursive: true });
 try {
   run(process.execPath, ["scripts/build.ts"]);
   buildPage();
-  const listed = run("npm", ["pack", "--json", "--ignore-scripts", `--pack-destination=${folder}`]);
-  const packed = packedIn(JSON.parse(listed));
-  const tarball = join(folder, packed.filename);
+  const packed = packFolder(".", folder);
+  const tarball = packed.path;
   require(packed.size <= MAX_BYTES, `${packed.size} bytes, at most ${MAX_BYTES}`);
   require(packed.entryCount <= MAX_FILES, `${packed.entryCount} files, at most ${MAX_FILES}`);
   const growth = bundledBytes("./dist/byref.js") / bundledBytes("./src/byref.ts");
@@ -67,11 +61,4 @@ function run(program: string, parameters: readonly string[]): string {
 function require(isFine: boolean, said: string): void {
   console.log(`${isFine ? "ok    " : "FAILED"} package: ${said}`);
   if (!isFine) process.exit(1);
-}
-
-/** npm 12 lists packages by name, earlier ones in an array. */
-function packedIn(listed: readonly Packed[] | Readonly<Record<string, Packed>>): Packed {
-  const [packed] = Object.values(listed);
-  if (packed === undefined) throw new Error("npm packed nothing.");
-  return packed;
 }
