@@ -1,11 +1,14 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { exports } from "cloudflare:workers";
+import { mcpGateway, queries } from "byref";
+import { scriptedModel, startRuntime } from "byref/testing";
 import { expect, it } from "vitest";
+import { agent } from "../src/index.ts";
 
 it("passes a result from tool to tool by reference", async () => {
-  const url = new URL("http://localhost/conversations/test/mcp?agent=helpdesk");
-  const fetch = (address: string | URL, init?: RequestInit) =>
-    exports.default.fetch(new Request(address, init));
+  const model = scriptedModel([]);
+  const runtime = await startRuntime({ agents: [agent], model, gateway: mcpGateway, queries });
+  const url = new URL("/conversations/test/mcp?agent=helpdesk", runtime.url);
+  const fetch = (address: string | URL, init?: RequestInit) => runtime.fetch(String(address), init);
   const client = new Client({ name: "test", version: "1.0.0" });
   await client.connect(new StreamableHTTPClientTransport(url, { fetch }));
 
