@@ -13,15 +13,18 @@ export interface Load {
   readonly isSerial?: boolean;
   /** Written by the model in one delta instead of words: a reference. */
   readonly say?: string;
+  /** Writes `say` as every so many delta, and words as the others. Default: `say` alone. */
+  readonly each?: number;
 }
 
 export function questionFor(load: Load): string {
-  const { deltas, gapMs, word, calls = 0, tool, isSerial = false, say } = load;
+  const { deltas, gapMs, word, calls = 0, tool, isSerial = false, say, each } = load;
   const more = [
     ...(word === undefined ? [] : [`word=${word}`]),
     ...(tool === undefined ? [] : [`tool=${tool}`]),
     ...(isSerial ? ["serial=1"] : []),
     ...(say === undefined ? [] : [`say=${say}`]),
+    ...(each === undefined ? [] : [`each=${each}`]),
   ];
   return [`deltas=${deltas} gap=${gapMs} calls=${calls}`, ...more].join(" ");
 }
@@ -44,10 +47,13 @@ export function loadIn(text: string): Load {
     ...(word === undefined ? {} : { word }),
     ...(tool === undefined ? {} : { tool }),
     ...(say === undefined ? {} : { say }),
+    ...(fields.has("each") ? { each: Number(fields.get("each")) } : {}),
   };
 }
 
-export function deltaOf({ word }: Load, index: number): string {
+export function deltaOf({ word, say, each }: Load, index: number): string {
+  if (say !== undefined && each === undefined) return say;
+  if (say !== undefined && index % (each ?? 1) === 0) return `${say} `;
   return word === undefined ? "word " : `${word}.${index} `;
 }
 

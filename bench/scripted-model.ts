@@ -88,8 +88,7 @@ function callsOf(
 }
 
 function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
-  const { say } = load;
-  const deltas = say === undefined ? load.deltas : 1;
+  const deltas = load.say === undefined || load.each !== undefined ? load.deltas : 1;
   const paced = pace(load);
   let sent = -1;
   return new ReadableStream({
@@ -97,7 +96,7 @@ function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
       if (sent === -1) controller.enqueue({ type: "text-start", id: "t" });
       else if (sent < deltas) {
         await paced(sent);
-        controller.enqueue({ type: "text-delta", id: "t", delta: say ?? deltaOf(load, sent) });
+        controller.enqueue({ type: "text-delta", id: "t", delta: deltaOf(load, sent) });
       } else {
         controller.enqueue({ type: "text-end", id: "t" });
         controller.enqueue({ type: "finish", finishReason: STOP, usage: USAGE });

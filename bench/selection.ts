@@ -3,7 +3,7 @@ export const LOCAL_RESULTS = "results.local.json";
 /** The results that the documents quote. Only a complete run with the peers replaces them. */
 export const PUBLISHED_RESULTS = "results.json";
 
-const QUICK = ["bundle", "references", "prompt", "long-talk", "written-rows", "loop"];
+const QUICK = ["bundle", "references", "prompt", "long-talk", "written-rows", "wire", "loop"];
 const FULL = [
   ...QUICK,
   "many",

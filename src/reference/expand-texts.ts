@@ -1,6 +1,6 @@
 import * as limits from "../limits.ts";
 import { slicesOf } from "../value/characters.ts";
-import { Expander, type ExpandOptions, type ExpansionBudget } from "./expand.ts";
+import { type Emit, Expander, type ExpandOptions, type ExpansionBudget } from "./expand.ts";
 import { type Lookup, LookupWork } from "./lookup.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
@@ -48,12 +48,14 @@ export class TextsExpander {
 
   /** Writes text. Text for an id that is not open is dropped. */
   write(id: string, delta: string): void | Promise<void> {
-    return this.#open.get(id)?.write(delta, this.#emitterOf(id));
+    return this.#emitJoined(id, (emit) => this.#open.get(id)?.write(delta, emit));
   }
 
   /** Emits the held text of all open texts. */
   async flush(): Promise<void> {
-    for (const [id, expander] of this.#open) await expander.flush(this.#emitterOf(id));
+    for (const [id, expander] of this.#open) {
+      await this.#emitJoined(id, (emit) => expander.flush(emit));
+    }
   }
 
   endAll(): void {
@@ -72,9 +74,26 @@ export class TextsExpander {
     this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
   }
 
-  #emitterOf(id: string) {
-    return (text: string) => {
+  /**
+   * Joins what one delta becomes, so that a reference does not cut it into several. Text before a lookup that
+   * takes time is emitted at once.
+   */
+  #emitJoined(id: string, expand: (emit: Emit) => void | Promise<void>): void | Promise<void> {
+    let joined = "";
+    const flush = () => {
+      const text = joined;
+      joined = "";
       for (const slice of slicesOf(text, limits.maxSliceChars)) this.#options.emit(id, slice);
     };
+    let working: void | Promise<void>;
+    try {
+      working = expand((text) => {
+        joined += text;
+        if (joined.length >= limits.maxSliceChars) flush();
+      });
+    } finally {
+      flush();
+    }
+    return working?.finally(flush);
   }
 }
