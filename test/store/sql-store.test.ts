@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
+import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
@@ -29,6 +30,37 @@ it("a store of tables that were just made still finds all of many when one is de
   store.delete("v_50");
   expect(store.info("v_0")).toBeDefined();
   expect(store.list().map(({ name }) => name)).toEqual(names.slice(0, 50));
+});
+
+describe("a store of many variables", () => {
+  const planOf = (sql: Sql, query: string) =>
+    sql.all(`EXPLAIN QUERY PLAN ${query}`).map(({ detail }) => detail);
+
+  it("scans an index without the values once it is large, and not before", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now, isNew: true });
+    const save = async (from: number, to: number) => {
+      for (let index = from; index < to; index++)
+        await store.save({ name: `v_${index}`, value: 1 });
+    };
+    const totals = "SELECT count(*), sum(bytes), count(run), max(accessed_at) FROM variable";
+    const newest = "SELECT name FROM variable ORDER BY seq DESC LIMIT 50";
+    await save(0, 1_000);
+    expect(planOf(sql, totals)).toEqual(["SCAN variable"]);
+    expect(await rowsWritten(sql, () => store.save({ name: "v_0", value: 2 }))).toBe(1);
+    await save(1_000, 1_100);
+    for (const query of [totals, newest]) {
+      expect(planOf(sql, query)).toEqual(["SCAN variable USING COVERING INDEX variable_scan"]);
+    }
+    expect(new SqlStore(sql, { now }).list({ last: 1 })).toMatchObject([{ name: "v_1099" }]);
+  });
+
+  it("has no index if one variable is written often", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now, isNew: true });
+    for (let index = 0; index < 1_100; index++) await store.save({ name: "same", value: index });
+    expect(planOf(sql, "SELECT sum(bytes) FROM variable")).toEqual(["SCAN variable"]);
+  });
 });
 
 describe("what a call costs", () => {

@@ -3,7 +3,7 @@ import { SqlChunks } from "../bytes/chunks.ts";
 import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
 import type { Entry, Lookups, Row, Rows, Stored } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
-import { firstRow, hasTable, type Sql, type SqlValue, textIn } from "./sql.ts";
+import { firstRow, hasTable, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";
 import { SqlVersions } from "./versions.ts";
 import { SqlLookups } from "./sql-lookups.ts";
@@ -23,6 +23,13 @@ const LISTED_COLUMNS = [
 const NUMBERS_KEY = "numbers";
 /** More than a prompt names. */
 const MAX_CACHED = 50;
+/** Writes between two checks of whether the table has become large. */
+const WRITES_PER_CHECK = 1_024;
+/** Rows from which scans take longer than the row that an index adds to each write is worth. */
+const MANY_ROWS = 1_000;
+/** Has every column that `SqlLookups` scans by, so that a scan reads no values. */
+const SCAN_INDEX = `CREATE INDEX IF NOT EXISTS variable_scan
+  ON variable (seq, bytes, run, accessed_at, expires_at, pinned)`;
 /** Names in one binding, which is limited to `maxSqlValueBytes`. */
 const MAX_NAMES = 10_000;
 
@@ -98,6 +105,7 @@ export class SqlRows implements Rows {
        VALUES (${names.map(() => "?").join(", ")})`,
       ...Object.values(columns),
     );
+    if (entry.seq % WRITES_PER_CHECK === 0) this.#indexIfLarge();
     this.#cache(entry);
   }
 
@@ -184,6 +192,11 @@ export class SqlRows implements Rows {
     this.chunks.forget();
     this.garbage.forget();
     this.versions.forget();
+  }
+
+  #indexIfLarge(): void {
+    const row = firstRow(this.#sql, `SELECT count(*) AS count FROM variable`);
+    if (numberIn(row ?? {}, "count") >= MANY_ROWS) this.#sql.run(SCAN_INDEX);
   }
 
   /** Oldest first. */
