@@ -14,12 +14,14 @@ interface ChatViewProps {
   readonly chatting: Chatting;
   readonly written: WrittenTexts;
   readonly described: AgentsDescription;
+  readonly agent: string | undefined;
   readonly onExample: (example: ExampleQuestion) => void;
   readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
 /** The messages, and where the next one is written. */
-export function ChatView({ chatting, written, described, onExample, field }: ChatViewProps) {
+export function ChatView(props: ChatViewProps) {
+  const { chatting, written, described, agent, onExample, field } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
@@ -52,14 +54,20 @@ export function ChatView({ chatting, written, described, onExample, field }: Cha
           {(isWaiting || isReconnecting) && (
             <p className="chat-waiting">
               <span className="chat-pulse" aria-hidden="true" />
-              {isReconnecting ? "The connection is lost. Connecting again" : "Thinking"}
+              {isReconnecting ? "Connection lost. Reconnecting…" : "Thinking"}
             </p>
           )}
           {trouble !== undefined && <TroubleNote trouble={trouble} retry={chatting.retry} />}
         </div>
       </div>
       <div className="chat-foot">
-        <Composer isBusy={isBusy} field={field} send={chatting.send} stop={chatting.stop} />
+        <Composer
+          agent={agent}
+          isBusy={isBusy}
+          field={field}
+          send={chatting.send}
+          stop={chatting.stop}
+        />
         <ModelNote model={described.model} />
       </div>
     </div>

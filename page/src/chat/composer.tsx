@@ -3,6 +3,8 @@ import { Icon } from "../icon.tsx";
 import "./composer.css";
 
 interface ComposerProps {
+  /** The agent that answers; undefined while the agents load. */
+  readonly agent: string | undefined;
   readonly isBusy: boolean;
   readonly field: RefObject<HTMLTextAreaElement | null>;
   readonly send: (text: string) => void;
@@ -10,7 +12,7 @@ interface ComposerProps {
 }
 
 /** Enter sends, with Shift it begins a line. While an answer is written its button stops that. */
-export function Composer({ isBusy, field, send, stop }: ComposerProps) {
+export function Composer({ agent, isBusy, field, send, stop }: ComposerProps) {
   const [draft, setDraft] = useState("");
   const isEmpty = draft.trim() === "";
   const submit = () => {
@@ -30,7 +32,7 @@ export function Composer({ isBusy, field, send, stop }: ComposerProps) {
         ref={field}
         className="composer-field"
         aria-label="Message"
-        placeholder="Ask something"
+        placeholder={agent === undefined ? "Message…" : `Message ${agent}…`}
         rows={1}
         value={draft}
         onChange={({ target }) => setDraft(target.value)}

@@ -23,8 +23,8 @@ export function FirstRun({ presented, ask }: FirstRunProps) {
       <p className="first-run-lead">
         {lead ?? (
           <>
-            Ask something, and watch what each tool returns appear beside the conversation. The
-            model writes <code>$orders</code>; tools and you get the data.
+            Ask a question. Each tool result is stored as a variable beside the conversation: the
+            model writes <code>$orders</code>, tools and you get the data.
           </>
         )}
       </p>

@@ -49,6 +49,7 @@ export function ConversationPage(props: ConversationPageProps) {
               chatting={chatting}
               written={written}
               described={props.described}
+              agent={props.agent}
               onExample={(example) => {
                 tryExample(example);
                 // Where it does not bring up a keyboard that hides the answer.

@@ -14,7 +14,7 @@ interface ConversationsProps {
   readonly onLeave: () => void;
 }
 
-const words = { idle: "", running: "answering", waiting: "waits for you" } as const;
+const words = { idle: "", running: "answering", waiting: "needs your approval" } as const;
 
 /** The conversations of whoever holds the key. */
 export function Conversations({ list, current, onNew, onImport, onLeave }: ConversationsProps) {
@@ -28,14 +28,14 @@ export function Conversations({ list, current, onNew, onImport, onLeave }: Conve
       </div>
       {list.trouble !== undefined && (
         <p className="conversations-note">
-          The list cannot be read.{" "}
+          Could not load the list.{" "}
           <button type="button" className="link-button" onClick={list.refresh}>
             Try again
           </button>
         </p>
       )}
       {list.isLoaded && list.conversations.length === 0 && (
-        <p className="conversations-note">Conversations will be listed here.</p>
+        <p className="conversations-note">No conversations yet.</p>
       )}
       <ul className="conversations-list">
         {list.conversations.map((listed) => (

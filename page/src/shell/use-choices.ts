@@ -60,12 +60,12 @@ export function useChoices(options: ChoicesOptions) {
       act: () =>
         setQuestion({
           title: "Delete this conversation?",
-          text: "Its messages, variables, plans and files go, and nobody can bring them back.",
+          text: "Its messages, variables, plans and files are deleted. This cannot be undone.",
           word: "Delete",
           onYes: remove,
         }),
     },
-    ...(leave === undefined ? [] : [{ icon: "close", word: "Leave", act: leave } as const]),
+    ...(leave === undefined ? [] : [{ icon: "close", word: "Sign out", act: leave } as const]),
   ];
   return { choices, question, close: () => setQuestion(undefined) };
 }
