@@ -29,7 +29,7 @@ const KEPT_SHOWN_MS = 4_000;
 
 let lastId = 0;
 
-export function useUploads(session: Session, onKept: () => void): Uploads {
+export function useUploads(session: Session, onSaved: (name: string) => void): Uploads {
   const [uploads, setUploads] = useState<readonly Uploading[]>([]);
   const { variables } = session.client.conversation(session.conversation);
   const dismiss = (id: number) => setUploads((all) => all.filter((one) => one.id !== id));
@@ -43,7 +43,7 @@ export function useUploads(session: Session, onKept: () => void): Uploads {
       const info = await variables.put(name, body, { ...type, ...options });
       tell(id, { stage: "saved", words: `Saved as $${info.name}` });
       setTimeout(() => dismiss(id), KEPT_SHOWN_MS);
-      onKept();
+      onSaved(info.name);
     } catch (error) {
       if (codeOf(error) === "precondition_failed") {
         return tell(id, { stage: "exists", words: `$${name} already exists.` });

@@ -3,6 +3,7 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
+import { EmptyVariables } from "./empty-variables.tsx";
 import { FileList } from "./file-list.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useAttempt } from "./use-attempt.ts";
@@ -104,12 +105,7 @@ function Overview({ session, revision, listed, uploads, chosen, onSelect }: Over
       </header>
       <UploadList {...uploads} />
       <Problem error={problem ?? error} />
-      {value?.variables.length === 0 ? (
-        <p className="variables-empty">
-          No variables yet. Tool results are stored here by name. Drop a CSV, JSON or other file to
-          add one.
-        </p>
-      ) : null}
+      {value?.variables.length === 0 ? <EmptyVariables /> : null}
       <VariableList
         variables={value?.variables ?? NONE}
         focused={chosen}
