@@ -18,11 +18,13 @@ interface MenuProps {
   readonly icon?: IconName;
   /** Where the choices appear. Default: `below`. */
   readonly place?: "above" | "below";
+  /** Of the button. Where it is -1, another key than Tab leads to it. */
+  readonly tabIndex?: number;
   readonly choices: readonly Choice[];
 }
 
 /** Arrows go through it, Escape and a press elsewhere close it. */
-export function Menu({ label, icon = "dots", place = "below", choices }: MenuProps) {
+export function Menu({ label, icon = "dots", place = "below", tabIndex, choices }: MenuProps) {
   const own = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const { isOpen, setOpen, onKeyDown, onBlur } = useMenu(own, opener);
@@ -34,6 +36,7 @@ export function Menu({ label, icon = "dots", place = "below", choices }: MenuPro
         className="icon-button"
         aria-label={label}
         aria-haspopup="menu"
+        tabIndex={tabIndex}
         aria-expanded={isOpen}
         title={label}
         onClick={() => setOpen((open) => !open)}
