@@ -30,7 +30,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const state = stateOf(part, isLive);
   const result = resultOf(part);
   return (
-    <section className={`tool-card tool-${state.kind}`} aria-label={`Call of ${name}`}>
+    <section className={`tool-card tool-${state.kind}`} aria-label={labelOf(part)}>
       <button
         type="button"
         className="tool-head"
@@ -78,6 +78,17 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
       )}
     </section>
   );
+}
+
+const MAX_LABEL_CHARS = 80;
+
+/** Tells the calls of one tool apart. */
+function labelOf(part: ToolPart): string {
+  const name = `Call of ${getToolName(part)}`;
+  const result = resultOf(part);
+  if (result !== undefined) return `${name}, saved as $${result.name}`;
+  const input = lineOf(part.input).slice(0, MAX_LABEL_CHARS);
+  return input === "" ? name : `${name} with ${input}`;
 }
 
 type Source = Awaited<ReturnType<typeof referencesIn>>[number];

@@ -9,11 +9,14 @@ import { Conversations } from "./conversations.tsx";
 import { Header } from "./header.tsx";
 import { importFile } from "./import-file.ts";
 import type { Choice } from "./menu.tsx";
+import { ShortcutsDialog } from "./shortcuts-dialog.tsx";
+import { SkipLink } from "./skip-link.tsx";
 import { useAgents } from "./use-agents.ts";
 import { type ChoicesOptions, useChoices } from "./use-choices.ts";
 import { useList } from "./use-list.ts";
 import { type Opened, useOpened } from "./use-opened.ts";
 import { begin, hear, newId, useRoute } from "./use-route.ts";
+import { useShortcuts } from "./use-shortcuts.ts";
 import { useTheme } from "./use-theme.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import "./workspace.css";
@@ -43,9 +46,11 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
     closeDrawer();
   };
   const { choicesOf, question, close } = useChoices({ entry, api, current: id, run, open, change });
-  const whole = { entry, api, id, choicesOf, leave, run, change };
+  const shortcuts = useShortcuts();
+  const whole = { entry, api, id, choicesOf, leave, run, change, showShortcuts: shortcuts.open };
   return (
     <div className="workspace">
+      <SkipLink />
       {isDrawer && <div className="workspace-shade" onClick={closeDrawer} aria-hidden="true" />}
       <nav
         id="conversations"
@@ -88,6 +93,7 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
           toggleList={toggle}
         />
       </div>
+      {shortcuts.isOpen && <ShortcutsDialog onClose={shortcuts.close} />}
       {question !== undefined && <Confirm {...question} onNo={close} />}
     </div>
   );
@@ -100,6 +106,7 @@ interface CurrentProps {
     Pick<WorkspaceProps, "leave"> & {
       readonly id: string;
       readonly choicesOf: (id: string) => readonly Choice[];
+      readonly showShortcuts: () => void;
     };
   readonly isListOpen: boolean;
   readonly toggleList: () => void;
@@ -110,6 +117,7 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
   const { entry, api, id, choicesOf, leave, run, change } = whole;
   const leaving: Choice = { icon: "close", word: "Sign out", act: leave ?? (() => {}) };
   const choices = [
+    { icon: "keyboard", word: "Keyboard shortcuts", act: whole.showShortcuts } as const,
     ...choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists })),
     ...(leave === undefined ? [] : [leaving]),
   ];
