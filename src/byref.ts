@@ -1,6 +1,12 @@
 export { createRuntime, type Runtime, type RuntimeOptions } from "./edge/create-runtime.ts";
 export { type Authenticator, settingsAuthenticator } from "./edge/auth/authenticator.ts";
-export type { ColorOfPage, ExampleQuestion, PageColor, PageOptions } from "./edge/page-options.ts";
+export type {
+  ColorOfPage,
+  ExampleQuestion,
+  MeasuredTokens,
+  PageColor,
+  PageOptions,
+} from "./edge/page-options.ts";
 export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
 export { mcpTools } from "./edge/mcp-servers.ts";
 export { runCode } from "./edge/platform/loader-sandbox.ts";

@@ -2,6 +2,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import "./theme.css";
 import "./controls.css";
+import "./forced-colors.css";
 import { Page } from "./page.tsx";
 import { ViewBoundary } from "./view-boundary.tsx";
 

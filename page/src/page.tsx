@@ -1,24 +1,24 @@
 import { useCallback, useEffect, useMemo, useState } from "react";
 import type { AgentsDescription } from "../../src/edge/page-options.ts";
-import { Door } from "./door/door.tsx";
+import { KeyForm } from "./auth/key-form.tsx";
 import { enter, storedKey, storeKey } from "./session.ts";
 import { applyColors } from "./shell/apply-colors.ts";
 import { Workspace } from "./shell/workspace.tsx";
 
-type Access = "asked" | "open" | "shut";
+type Access = "checking" | "granted" | "refused";
 
-/** The door, where there is one and nobody has the key; behind it everything else. */
+/** Asks for a key where the server requires one, then shows the workspace. */
 export function Page() {
   const [key, setKey] = useState(storedKey);
-  const [access, setAccess] = useState<Access>("asked");
+  const [access, setAccess] = useState<Access>("checking");
   const [described, setDescribed] = useState<AgentsDescription>();
   const [refused, setRefused] = useState<string>();
   const [reason, setReason] = useState("");
-  const shut = useCallback(() => {
-    setAccess("shut");
+  const refuse = useCallback(() => {
+    setAccess("refused");
     setRefused(key);
   }, [key]);
-  const entry = useMemo(() => enter(key, shut), [key, shut]);
+  const entry = useMemo(() => enter(key, refuse), [key, refuse]);
   useEffect(() => {
     entry.client
       .agents()
@@ -26,17 +26,19 @@ export function Page() {
         storeKey(key);
         applyColors(known.page?.colors);
         setDescribed(known);
-        setAccess("open");
+        setAccess("granted");
       })
       // After a 401 the key is asked for. Other failures are shown inside, where they can be tried again.
       .catch(({ status, message }: { readonly status?: number; readonly message: string }) => {
         if (status === 401) setReason(message);
-        else setAccess("open");
+        else setAccess("granted");
       });
   }, [entry, key]);
-  if (access === "asked") return null;
-  if (access === "shut")
-    return <Door isWrong={key !== undefined && key === refused} reason={reason} enter={setKey} />;
+  if (access === "checking") return null;
+  if (access === "refused")
+    return (
+      <KeyForm isWrong={key !== undefined && key === refused} reason={reason} enter={setKey} />
+    );
   const leave = () => {
     storeKey(undefined);
     setKey(undefined);

@@ -7,7 +7,7 @@ export interface Session {
   readonly options: ClientOptions;
   /** Its id. */
   readonly conversation: string;
-  /** Asks below the server's origin, with the door's key. Throws a `ClientError` for what is no success. */
+  /** Asks below the server's origin, with the key. Throws a `ClientError` for what is no success. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
   /** An address that works without headers for a minute: for images and downloads. */
   readonly link: (path: string) => Promise<string>;
@@ -28,7 +28,7 @@ export function storeKey(key: string | undefined): void {
   else sessionStorage.setItem(KEY, key);
 }
 
-/** `onRefused` hears of every answer that says that the key, or its absence, does not open the door. */
+/** Calls `onRefused` after each response with status 401: the key is missing or not valid. */
 export function enter(key: string | undefined, onRefused: () => void): Entry {
   const send = async (url: string, init: RequestInit) => {
     const response = await fetch(url, init);

@@ -26,12 +26,12 @@ export function whenInWords(iso: string, now = new Date()): string {
 
 const said: Readonly<Record<string, string>> = {
   unreachable: "The server cannot be reached.",
-  unavailable: "The server is being restarted.",
-  turn_gone: "The conversation has gone on elsewhere.",
-  unauthorized: "The key does not open the door any more.",
+  unavailable: "The server is restarting.",
+  turn_gone: "The conversation has continued elsewhere.",
+  unauthorized: "Your key is no longer valid.",
   internal: "Something went wrong on the server.",
   model_failed: "The model failed.",
-  rate_limited: "Too many requests for now.",
+  rate_limited: "Too many requests. Try again later.",
 };
 
 /** What has gone wrong: for a person, and the stable code of it if there is one. */
@@ -47,7 +47,7 @@ export function troubleOf(error: unknown): Trouble {
 }
 
 export function titleFor(code: string | undefined): string {
-  return said[code ?? ""] ?? "That did not work.";
+  return said[code ?? ""] ?? "The request failed.";
 }
 
 /** Was there no answer, or not all of it? What became of it the server knows. */

@@ -26,6 +26,14 @@ export interface ExampleQuestion {
   readonly about?: string;
   /** The agent that answers it. Default: the chosen one. */
   readonly agent?: string;
+  /** Tokens that its answer took when it was measured. The page draws those of the first example that has them. */
+  readonly measured?: MeasuredTokens;
+}
+
+/** Tokens of all prompts of a turn. */
+export interface MeasuredTokens {
+  readonly sent: number;
+  readonly withoutReferences: number;
 }
 
 /** The model that answers, as the page names it. */

@@ -34,10 +34,10 @@ describe("an answer", () => {
     await page.mouse.move(1, 1);
     await card.waitFor({ state: "hidden" });
 
-    await answer.getByRole("switch", { name: "As the model wrote it" }).click();
+    await answer.getByRole("switch", { name: "Show references" }).click();
     await answer.getByText("In $get_weather_london.city and in").waitFor();
     expect(await answer.getByText("In London").count()).toBe(0);
-    await answer.getByRole("switch", { name: "As the model wrote it", checked: true }).click();
+    await answer.getByRole("switch", { name: "Show references", checked: true }).click();
     await answer.getByText("In London and in Paris:").waitFor();
   });
 
@@ -122,7 +122,7 @@ describe("an answer", () => {
     expect(resumed.status()).toBe(204);
     await answer.getByText(text).waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText("Turn is done").waitFor();
+    await page.getByText("Turn finished").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
@@ -140,7 +140,7 @@ describe("an answer", () => {
     const answer = page.getByRole("article", { name: "Answer" });
     await answer.getByText("The first half").waitFor();
     line.cut();
-    const note = page.getByText("The connection is lost. Connecting again");
+    const note = page.getByText("Connection lost. Reconnecting…");
     await note.waitFor();
     line.mend();
     await note.waitFor({ state: "hidden" });

@@ -97,9 +97,9 @@ describe("the example", () => {
     await nodes.nth(3).waitFor();
     expect(await states()).toEqual([
       "list_orders waiting, orders",
-      "monthly_totals waiting, totals, after orders",
-      "summarize_orders waiting, summary, after orders",
-      "write_report waiting, report, after totals, summary",
+      "monthly_totals waiting, totals, depends on orders",
+      "summarize_orders waiting, summary, depends on orders",
+      "write_report waiting, report, depends on totals, summary",
     ]);
     const { plans, variables } = createClient(demo.url).conversation(idIn(page));
     expect((await plans.list()).plans).toMatchObject([{ status: "proposed" }]);
@@ -108,9 +108,9 @@ describe("the example", () => {
     await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
     expect(await states()).toEqual([
       "list_orders done, orders",
-      "monthly_totals done, totals, after orders",
-      "summarize_orders done, summary, after orders",
-      "write_report done, report, after totals, summary",
+      "monthly_totals done, totals, depends on orders",
+      "summarize_orders done, summary, depends on orders",
+      "write_report done, report, depends on totals, summary",
     ]);
     expect((await plans.list()).plans).toMatchObject([{ status: "done" }]);
     const kept = (await variables.list()).variables.map(({ name }) => `$${name}`).toSorted();

@@ -177,13 +177,13 @@ describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
     expect(faults).toEqual([]);
   });
 
-  it("at the door", async ({ open, guarded }) => {
+  it("where a key is asked for", async ({ open, guarded }) => {
     const page = await open(guarded.url, { ...size, forgives: /401|Send a key/ });
     const { faults, look } = watching(page, size);
     await page.getByLabel("Key").fill("some-other-key-0123456789");
     await page.keyboard.press("Enter");
-    await page.getByText("This key does not open the door.").waitFor();
-    await look("door");
+    await page.getByText("This key is not valid.").waitFor();
+    await look("key");
     expect(faults).toEqual([]);
   });
 });

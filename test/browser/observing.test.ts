@@ -29,16 +29,16 @@ describe("the timeline", () => {
     await variables.delete("rows");
     await events.getByText(/\$rows deleted/).waitFor();
     await createClient(demo.url).conversation(id).send("What is the weather in NYC?").text();
-    await events.getByText("Turn is done").waitFor();
+    await events.getByText("Turn finished").waitFor();
     const said = (await events.getByRole("listitem").allInnerTexts()).map((text) =>
       text.replace(/^\d\d:\d\d:\d\d\s+/, "").replaceAll(/\s+/g, " "),
     );
     expect(said).toEqual([
-      "Turn is done",
+      "Turn finished",
       expect.stringMatching(/^get_weather done/),
       expect.stringMatching(/^\$get_weather_nyc saved v1/),
       expect.stringMatching(/^get_weather called/),
-      "Turn begins",
+      "Turn started",
       expect.stringMatching(/^\$rows deleted/),
       expect.stringMatching(/^\$rows changed/),
       "$rows saved v2, 9 bytes",
@@ -81,7 +81,7 @@ describe("the meter", () => {
     expect(await text()).toContain(`Sent ${figure(tokens)} tokens ${figure(sent)} characters`);
     expect(await text()).toContain(
       `References written ${figure(sum(({ savings }) => savings.authoredChars))} characters ` +
-        `Text they replaced ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
+        `Characters they replaced ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
         `Rows written ${figure(sum(({ cost }) => cost.rowsWritten))}`,
     );
     const share = (sent / byValue) * 100;
@@ -90,14 +90,14 @@ describe("the meter", () => {
       const turn = await text(meter.getByRole("listitem").nth(at));
       expect(turn).toContain(bars(one));
       expect(turn).toContain(`${figure(one.cost.rowsWritten)} rows written`);
-      expect(turn).toMatch(/first part after \d+ ms/);
+      expect(turn).toMatch(/first token after \d+ ms/);
     }
     const answer = page.getByRole("article", { name: "Answer" }).first();
     const [first] = costs;
+    if (first === undefined) throw new Error("No answer has costs.");
+    const { inline } = tokensOf(first.savings, first.usage.inputTokens);
     expect(await answer.innerText()).toContain(
-      `Sent ${figure(first?.usage.inputTokens ?? 0)} tokens, ` +
-        `${figure(first?.savings.promptChars ?? 0)} characters, not ` +
-        figure(first?.savings.inlinePromptChars ?? 0),
+      `${figure(first.usage.inputTokens)} tokens sent (${figure(inline)} without references)`,
     );
   });
 

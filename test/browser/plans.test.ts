@@ -19,7 +19,7 @@ describe("a plan", () => {
         .locator(".plans-node")
         .evaluateAll((nodes) => nodes.map((node) => node.getAttribute("aria-label")));
     await page
-      .getByRole("button", { name: /^write_report waiting, report, after months/ })
+      .getByRole("button", { name: /^write_report waiting, report, depends on months/ })
       .waitFor();
     await page.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByRole("button", { name: "Run", exact: true }).click();
@@ -29,18 +29,18 @@ describe("a plan", () => {
     await page.getByRole("button", { name: "Run", exact: true }).click();
     const gate = page.getByRole("region", { name: "Gate legal" });
     await gate.getByText("Waits for approvals.legal.").waitFor();
-    await page.getByRole("button", { name: /^write_report asks you, report/ }).waitFor();
+    await page.getByRole("button", { name: /^write_report needs your approval, report/ }).waitFor();
     await gate.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
     await gate.waitFor({ state: "detached" });
     expect(await states()).toEqual([
       "list_orders done, orders",
-      "monthly_totals done, months, after orders",
-      "summarize_orders done, summary, after orders",
-      "write_report done, report, after months, summary",
+      "monthly_totals done, months, depends on orders",
+      "summarize_orders done, summary, depends on orders",
+      "write_report done, report, depends on months, summary",
     ]);
     await page.getByRole("button", { name: /^list_orders done/ }).click();
-    const output = page.getByRole("region", { name: "Call orders" });
+    const output = page.getByRole("region", { name: "Step orders" });
     await output.getByRole("heading", { name: "Output" }).waitFor();
     await output.getByText("array of 5,000, 779 KB").waitFor();
     await output.getByText(/ord_00001/).waitFor();
@@ -82,7 +82,7 @@ describe("a plan", () => {
       await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
       await page.getByRole("dialog").waitFor({ state: "detached" });
     };
-    await press("Keep it");
+    await press("Cancel");
     expect(await plans.get(plan)).toMatchObject({ status: "proposed" });
     await press("Cancel plan");
     await page.getByText("cancelled").first().waitFor();

@@ -23,7 +23,7 @@ async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
   );
   const panel = page.getByRole("region", { name: "Variables" });
   await panel.dispatchEvent("dragover", { dataTransfer });
-  await page.getByText("Drop to keep it as a variable").waitFor();
+  await page.getByText("Drop to save as a variable").waitFor();
   await panel.dispatchEvent("drop", { dataTransfer });
 }
 
@@ -83,7 +83,7 @@ describe("a file that is dropped", () => {
       { name: "sales.csv", text },
       { name: "broken.json", text: "{" },
     ]);
-    await page.getByText("There is a $sales already.").waitFor();
+    await page.getByText("$sales already exists.").waitFor();
     await page.locator(".variables-failed", { hasText: "JSON" }).waitFor();
     await page.getByRole("button", { name: "Keep both" }).click();
     await listed(page, "sales_000").waitFor();
@@ -102,7 +102,7 @@ describe("a file that is dropped", () => {
     const png =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const file = { name: "dot.png", mimeType: "image/png", buffer: Buffer.from(png, "base64") };
-    await page.getByLabel("Files to keep as variables").setInputFiles(file);
+    await page.getByLabel("Files to save as variables").setInputFiles(file);
     await listed(page, "dot").click();
     const image = page.getByRole("img", { name: "$dot" });
     await image.waitFor();
@@ -164,7 +164,7 @@ describe("a variable", () => {
       await page.getByRole("button", { name: "Delete", exact: true }).click();
       await page.getByRole("dialog").getByRole("button", { name, exact: true }).click();
     };
-    await press("Keep it");
+    await press("Cancel");
     expect(await variables.get("old")).toBe(1);
     await press("Delete");
     await listed(page, "first").waitFor();
@@ -176,7 +176,7 @@ describe("a variable", () => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("goes", 1, { ttl: 60 });
     const row = page.getByRole("listitem").filter({ hasText: "$goes" });
-    await row.getByText(/evicted in \d+ s/).waitFor({ state: "attached" });
+    await row.getByText(/expires in \d+ s/).waitFor({ state: "attached" });
     const left = async () =>
       Number(/[\d.]+/.exec((await row.locator(".variables-left").getAttribute("style")) ?? ""));
     const before = await left();
@@ -185,13 +185,13 @@ describe("a variable", () => {
     await eventually(async () => expect(await left()).toBeLessThan(before));
     await listed(page, "goes").click();
     await page.getByRole("button", { name: "Settings" }).click();
-    await page.getByLabel("Time to live, from now").fill("1 s");
+    await page.getByLabel("Expires in").fill("1 s");
     await page.getByRole("button", { name: "Save" }).click();
     await page.getByRole("button", { name: "All variables" }).click();
     await row.waitFor({ state: "detached" });
     await page.getByRole("tab", { name: "Variables 1" }).waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText(/\$goes went its time was over/).waitFor();
+    await page.getByText(/\$goes removed \(expired\)/).waitFor();
   });
 });
 

@@ -48,7 +48,7 @@ describe("a call that waits", () => {
     expect(sent().filter((text) => text === "In London")).toHaveLength(1);
 
     await ask(page, "Send it once more.");
-    await card.nth(1).getByLabel("Reason, if you like").fill("Enough.");
+    await card.nth(1).getByLabel("Reason (optional)").fill("Enough.");
     await card.nth(1).getByRole("button", { name: "Deny" }).click();
     await page.getByText("Then not.").waitFor();
     expect(sent()).not.toContain("Denied to London");

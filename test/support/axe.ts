@@ -6,7 +6,6 @@ const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe
 
 interface Violation {
   readonly id: string;
-  readonly impact: string | null;
   readonly nodes: readonly { readonly html: string }[];
 }
 
@@ -14,7 +13,7 @@ const OTHER = { light: "dark", dark: "light" } as const;
 const ALL = "{ resultTypes: ['violations'] }";
 const COLORS = "{ resultTypes: ['violations'], runOnly: ['color-contrast'] }";
 
-/** What axe takes for a serious barrier, or worse: each with the elements. */
+/** What axe finds, of any impact: each with the elements. */
 export async function barriersOn(page: Page): Promise<readonly string[]> {
   return violations(page, ALL);
 }
@@ -39,7 +38,5 @@ async function violations(page: Page, options: string): Promise<readonly string[
   const found = (await page.evaluate(
     `axe.run(document, ${options}).then(({ violations }) => violations)`,
   )) as readonly Violation[];
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+  return found.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }

@@ -4,7 +4,7 @@ import { type BrowserPage, type PageOptions, startBrowser } from "./browser.ts";
 import { startScriptedPage } from "./scripted-page.ts";
 import { startServer } from "./server.ts";
 
-/** The key of the server with a door. */
+/** The key of the server with authentication. */
 export const KEY = "a-key-of-the-tests-0123456789";
 
 const GUARDED = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEY]: "acme" }) };

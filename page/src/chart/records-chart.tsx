@@ -106,7 +106,7 @@ function Choices({ choice, x, y, onChoose }: ChoicesProps) {
   return (
     <div className="chart-choices">
       <label className="chart-choice">
-        Along
+        X axis
         <select
           value={choice.x ?? ""}
           onChange={({ target }) => onChoose({ ...choice, x: target.value || undefined })}
@@ -119,7 +119,7 @@ function Choices({ choice, x, y, onChoose }: ChoicesProps) {
           <option value="">row number</option>
         </select>
       </label>
-      <div className="chart-columns" role="group" aria-label="Columns that are drawn, at most four">
+      <div className="chart-columns" role="group" aria-label="Columns to draw, at most four">
         {y.map((name) => (
           <button
             key={name}
@@ -132,7 +132,7 @@ function Choices({ choice, x, y, onChoose }: ChoicesProps) {
         ))}
       </div>
       <Segments
-        label="Drawn as"
+        label="Chart type"
         values={FORMS}
         value={choice.form === "bar" ? "Bars" : "Line"}
         onChoose={(form) => onChoose({ ...choice, form: form === "Bars" ? "bar" : "line" })}

@@ -44,7 +44,7 @@ function VariableChanges({ changes }: { readonly changes: VariableDiff }) {
 const WITHHELD = {
   sealed: "It contains a sealed value, so its changes are not shown.",
   too_large: "It is too large to be compared.",
-  gone: "What it was edited from is not kept any more.",
+  gone: "The version that it was edited from no longer exists.",
 } as const;
 
 /** The signs at the start say the same as the colours. */

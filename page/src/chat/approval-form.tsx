@@ -37,7 +37,7 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       </pre>
       <ApprovalDiffs diffs={asked.diffs} />
       <label className="approval-label" htmlFor={field}>
-        Reason, if you like
+        Reason (optional)
       </label>
       <input
         id={field}

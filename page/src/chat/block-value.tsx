@@ -42,7 +42,9 @@ export function BlockValue({ span: { name, path }, turn, children }: BlockValueP
       ) : (
         <div className="reference-chart">
           {hasChanged && (
-            <p className="reference-note">It has changed since, and is drawn as it is now.</p>
+            <p className="reference-note">
+              It has changed since. The chart shows its current value.
+            </p>
           )}
           <ValueChart key={info.version} info={info} />
         </div>

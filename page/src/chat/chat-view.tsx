@@ -1,10 +1,13 @@
 import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
+import type { UIMessage } from "ai";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Chatting } from "./use-chatting.ts";
 import { Composer } from "./composer.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { ModelNote } from "./model-note.tsx";
 import { type MessageActions, MessageView } from "./message-view.tsx";
+import { Suggestions } from "./suggestions.tsx";
+import { isToolPart } from "./tool-part.ts";
 import { TroubleNote } from "./trouble-note.tsx";
 import { ViewBoundary } from "../view-boundary.tsx";
 import type { WrittenTexts } from "./use-written.ts";
@@ -14,16 +17,20 @@ interface ChatViewProps {
   readonly chatting: Chatting;
   readonly written: WrittenTexts;
   readonly described: AgentsDescription;
+  readonly agent: string | undefined;
   readonly onExample: (example: ExampleQuestion) => void;
   readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
 /** The messages, and where the next one is written. */
-export function ChatView({ chatting, written, described, onExample, field }: ChatViewProps) {
+export function ChatView(props: ChatViewProps) {
+  const { chatting, written, described, onExample } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
   const last = messages.at(-1);
+  const isDone =
+    !isBusy && trouble === undefined && last?.role === "assistant" && !isForPerson(last);
   const isWaiting = isBusy && last?.role === "user";
   return (
     <div className="chat">
@@ -49,21 +56,42 @@ export function ChatView({ chatting, written, described, onExample, field }: Cha
               />
             </ViewBoundary>
           ))}
+          {isDone && <Suggestions ask={chatting.send} />}
           {(isWaiting || isReconnecting) && (
             <p className="chat-waiting">
               <span className="chat-pulse" aria-hidden="true" />
-              {isReconnecting ? "The connection is lost. Connecting again" : "Thinking"}
+              {isReconnecting ? "Connection lost. Reconnecting…" : "Thinking"}
             </p>
           )}
           {trouble !== undefined && <TroubleNote trouble={trouble} retry={chatting.retry} />}
         </div>
       </div>
-      <div className="chat-foot">
-        <Composer isBusy={isBusy} field={field} send={chatting.send} stop={chatting.stop} />
-        <ModelNote model={described.model} />
-      </div>
+      <Foot {...props} />
     </div>
   );
+}
+
+/** Where the next message is written. */
+function Foot({ chatting, described, agent, onExample, field }: ChatViewProps) {
+  const { messages, isBusy, trouble, send, stop } = chatting;
+  const examples = messages.length === 0 ? undefined : described.page?.examples;
+  const last = messages.at(-1);
+  const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
+  return (
+    <div className="chat-foot">
+      <Composer
+        {...{ agent, examples: examples ?? [], onExample, isBusy, isHeld, field, send, stop }}
+        model={described.model?.id}
+      />
+      <ModelNote model={described.model} />
+    </div>
+  );
+}
+
+/** True for an answer that a person has stopped or has to approve. */
+function isForPerson({ metadata, parts }: UIMessage): boolean {
+  const isStopped = (metadata as { readonly stopped?: boolean } | undefined)?.stopped === true;
+  return isStopped || parts.some((part) => isToolPart(part) && part.state === "approval-requested");
 }
 
 function useActions({ decide, edit, regenerate }: Chatting): MessageActions {
@@ -82,7 +110,8 @@ function useStickyScroll(
   const count = useRef(0);
   useLayoutEffect(() => {
     const box = element.current;
-    if (box === null) return;
+    // The first view is read from its beginning.
+    if (box === null || messages.length === 0) return;
     // A new question is always gone to.
     if (isAtEnd.current || messages.length > count.current + 1) box.scrollTop = box.scrollHeight;
     count.current = messages.length;

@@ -3,6 +3,7 @@ import { memo, type ReactNode, useState } from "react";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
 import { Icon, type IconName } from "../icon.tsx";
 import { figure, titleFor } from "../words.ts";
+import { tokensOf } from "../meter/turn-costs.ts";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
 import { ToolCard } from "./tool-card.tsx";
@@ -88,7 +89,7 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
         ref={(field) => field?.focus()}
         onChange={({ target }) => setDraft(target.value)}
       />
-      <p className="message-note">It is answered anew, and what came after it goes.</p>
+      <p className="message-note">Sending it removes the messages after it.</p>
       <div className="message-buttons">
         <button type="submit" className="button button-main">
           Send
@@ -145,7 +146,7 @@ function Answer(props: MessageViewProps) {
               onClick={() => setShowsWritten(!showsWritten)}
             >
               <span className="message-knob" aria-hidden="true" />
-              As the model wrote it
+              Show references
             </button>
           )}
         </AnswerActions>
@@ -207,31 +208,25 @@ function Reasoning({ text }: { readonly text: string }): ReactNode {
   );
 }
 
-/** The tokens that the provider reported, with those from its cache. */
-function tokensIn(usage: TurnMetadata["usage"] | undefined): string {
-  if (usage?.inputTokens === undefined) return "";
-  const { inputTokens, cachedInputTokens = 0 } = usage;
-  const cached = cachedInputTokens > 0 ? ` (${figure(cachedInputTokens)} cached)` : "";
-  return `${figure(inputTokens)} tokens${cached}, `;
-}
-
 /** What passing by reference has saved in this turn, where it has. */
 function Savings({ message }: { readonly message: UIMessage }): ReactNode {
   const { savings, usage } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
   if (savings === undefined) return null;
   const { promptChars, inlinePromptChars, authoredChars, resolvedChars } = savings;
   if (inlinePromptChars > promptChars * 1.1) {
+    const tokens = tokensOf(savings, usage?.inputTokens);
     return (
       <p className="message-savings">
-        Sent {tokensIn(usage)}
-        <b>{figure(promptChars)}</b> characters, not {figure(inlinePromptChars)}
+        {tokens.isReported ? "" : "≈ "}
+        <b>{figure(tokens.sent)}</b> tokens sent ({figure(tokens.inline)} without references)
       </p>
     );
   }
   if (resolvedChars <= authoredChars) return null;
   return (
     <p className="message-savings">
-      Wrote <b>{figure(authoredChars)}</b> characters for {figure(resolvedChars)}
+      Model wrote <b>{figure(authoredChars)}</b> characters; they expanded to{" "}
+      {figure(resolvedChars)}
     </p>
   );
 }

@@ -5,19 +5,12 @@ interface ModelNoteProps {
   readonly model: ModelDescription | undefined;
 }
 
-/** Says which model answers. */
+/** Says so where no language model answers. */
 export function ModelNote({ model }: ModelNoteProps) {
-  if (model === undefined) return null;
-  const isDemo = model.provider === "byref" && model.id === "demo";
+  if (model?.provider !== "byref" || model.id !== "demo") return null;
   return (
     <p className="model-note">
-      {isDemo ? (
-        <>
-          The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
-        </>
-      ) : (
-        `${model.id} answers.`
-      )}
+      The demo model answers: rules, not a language model. <code>MODEL</code> names a real one.
     </p>
   );
 }

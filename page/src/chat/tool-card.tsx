@@ -30,7 +30,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const state = stateOf(part, isLive);
   const result = resultOf(part);
   return (
-    <section className={`tool-card tool-${state.kind}`} aria-label={`Call of ${name}`}>
+    <section className={`tool-card tool-${state.kind}`} aria-label={labelOf(part)}>
       <button
         type="button"
         className="tool-head"
@@ -80,6 +80,17 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   );
 }
 
+const MAX_LABEL_CHARS = 80;
+
+/** Tells the calls of one tool apart. */
+function labelOf(part: ToolPart): string {
+  const name = `Call of ${getToolName(part)}`;
+  const result = resultOf(part);
+  if (result !== undefined) return `${name}, saved as $${result.name}`;
+  const input = lineOf(part.input).slice(0, MAX_LABEL_CHARS);
+  return input === "" ? name : `${name} with ${input}`;
+}
+
 type Source = Awaited<ReturnType<typeof referencesIn>>[number];
 
 function useSources({ input, state }: ToolPart): readonly Source[] {
@@ -117,8 +128,8 @@ function Changed({ turn, toolCallId, names }: ChangedProps) {
   const list = changed.map((name) => `$${name}`).join(", ");
   return (
     <p className="tool-note">
-      {list} has changed since this call; what is shown is its value now, not the one the tool
-      received.
+      {list} has changed since this call. The values shown are the current ones, not the ones that
+      the tool received.
     </p>
   );
 }
@@ -127,9 +138,7 @@ function ToolResult({ part }: { readonly part: ToolPart }): ReactNode {
   const { openVariable } = useConversation();
   if (part.state === "output-error") return <Said title="Error">{part.errorText}</Said>;
   if (part.state === "output-denied") {
-    return (
-      <Said title="Not allowed">{part.approval.reason ?? "A person did not allow this call."}</Said>
-    );
+    return <Said title="Denied">{part.approval.reason ?? "A person denied this call."}</Said>;
   }
   if (part.state !== "output-available") return null;
   const result = resultOf(part);
@@ -169,16 +178,16 @@ interface State {
 function stateOf({ state }: ToolPart, isLive: boolean): State {
   switch (state) {
     case "approval-requested":
-      return { kind: "waiting", word: "waits for you" };
+      return { kind: "waiting", word: "needs your approval" };
     case "output-available":
       return { kind: "done", word: "done" };
     case "output-error":
       return { kind: "failed", word: "failed" };
     case "output-denied":
-      return { kind: "failed", word: "not allowed" };
+      return { kind: "failed", word: "denied" };
     default:
       if (!isLive) return { kind: "failed", word: "did not run" };
-      return { kind: "running", word: state === "input-streaming" ? "is written" : "runs" };
+      return { kind: "running", word: state === "input-streaming" ? "being written" : "running" };
   }
 }
 
@@ -195,7 +204,10 @@ function resultOf(part: ToolPart): { readonly name: string; readonly about: stri
   if (handle === undefined) return undefined;
   const { name, size } = handle;
   const isSmall = size === undefined;
-  return { name, about: isSmall ? "small, so with its value" : `${size}: a handle, not the value` };
+  return {
+    name,
+    about: isSmall ? "shown in full (small result)" : `${size}: a handle, not the value`,
+  };
 }
 
 function shownValue(output: unknown): string {

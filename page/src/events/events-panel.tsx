@@ -16,34 +16,34 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "variable.saved": "saved",
   "variable.updated": "changed",
   "variable.deleted": "deleted",
-  "variable.evicted": "went",
+  "variable.evicted": "removed",
   "variables.queried": "Variables were queried",
   "file.saved": "saved",
   "file.deleted": "deleted",
   "tool.called": "called",
   "tool.done": "done",
   "tool.failed": "failed",
-  "turn.started": "Turn begins",
-  "turn.recovered": "Turn goes on after a crash",
-  "turn.done": "Turn is done",
+  "turn.started": "Turn started",
+  "turn.recovered": "Turn resumed after a crash",
+  "turn.done": "Turn finished",
   "turn.failed": "Turn failed",
   "plan.proposed": "Plan proposed",
   "plan.approved": "Plan approved",
   "plan.cancelled": "Plan cancelled",
-  "run.started": "Run begins",
-  "run.waiting": "Run waits for you",
-  "run.recovered": "Run goes on after a crash",
-  "run.done": "Run is done",
+  "run.started": "Run started",
+  "run.waiting": "Run needs your approval",
+  "run.recovered": "Run resumed after a crash",
+  "run.done": "Run finished",
   "run.failed": "Run failed",
   "run.cancelled": "Run cancelled",
 };
 
 const reasons: Readonly<Record<string, string>> = {
-  expired: "its time was over",
-  idle: "nobody used it",
+  expired: "expired",
+  idle: "not used",
   quota: "to make room",
-  run_ended: "its run ended",
-  left_out: "left out of a copy",
+  run_ended: "run ended",
+  left_out: "not copied",
 };
 
 interface EventsPanelProps {
@@ -59,7 +59,7 @@ export function EventsPanel({ events: { events, isCut, isLive }, openVariable }:
     <section className="events" aria-label="Events">
       <p className="events-state">
         <span className={isLive ? "events-lamp events-live" : "events-lamp"} aria-hidden="true" />
-        {isLive ? "Live" : "Nothing has happened yet"}
+        {isLive ? "Live" : "No events yet"}
       </p>
       <ol className="events-list">
         {shown.map((event) => (
@@ -72,7 +72,7 @@ export function EventsPanel({ events: { events, isCut, isLive }, openVariable }:
           </li>
         ))}
       </ol>
-      {isMore && <p className="events-state">Older ones are not shown.</p>}
+      {isMore && <p className="events-state">Older events are not shown.</p>}
     </section>
   );
 }
@@ -101,7 +101,7 @@ function Said({ event, openVariable }: SaidProps) {
         <span className="events-more">
           {reason === undefined
             ? `v${version}, ${bytesInWords(bytes)}`
-            : (reasons[reason] ?? reason)}
+            : `(${reasons[reason] ?? reason})`}
         </span>
       </>
     );

@@ -62,7 +62,7 @@ function Whole({ totals }: { readonly totals: Totals }) {
       <NotFitting calls={totals.wouldNotFit} />
       <dl className="meter-facts">
         <Fact name="References written" value={`${figure(authoredChars)} characters`} />
-        <Fact name="Text they replaced" value={`${figure(resolvedChars)} characters`} />
+        <Fact name="Characters they replaced" value={`${figure(resolvedChars)} characters`} />
         <Fact name="Rows written" value={figure(rowsWritten)} />
       </dl>
     </>
@@ -121,10 +121,10 @@ function Turn({ turn }: { readonly turn: TurnCost }) {
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}
         {turn.resolvedChars > 0 && (
           <span>
-            {figure(turn.authoredChars)} characters for {figure(turn.resolvedChars)}
+            {figure(turn.authoredChars)} characters written, {figure(turn.resolvedChars)} expanded
           </span>
         )}
-        {firstPartMs !== undefined && <span>first part after {Math.round(firstPartMs)} ms</span>}
+        {firstPartMs !== undefined && <span>first token after {Math.round(firstPartMs)} ms</span>}
       </p>
     </li>
   );

@@ -10,17 +10,17 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
   const { _id, _tool, _outputPath, _after = [], after, input, reason, gate, asked, output } = call;
   const before = [...after, ..._after];
   return (
-    <section className="plans-details" aria-label={`Call ${_id}`} aria-live="polite">
+    <section className="plans-details" aria-label={`Step ${_id}`} aria-live="polite">
       <header>
         <h3>{_tool}</h3>
         <MarkLabel mark={markOfCall(call)} />
       </header>
       <dl>
-        <Fact name="Call">{_id}</Fact>
+        <Fact name="Step">{_id}</Fact>
         <Fact name="Writes">{_outputPath}</Fact>
-        <Fact name="After">{before.length === 0 ? undefined : before.join(", ")}</Fact>
+        <Fact name="Depends on">{before.length === 0 ? undefined : before.join(", ")}</Fact>
         <Fact name="Gate">{gate}</Fact>
-        <Fact name="Why">{reason}</Fact>
+        <Fact name="Reason">{reason}</Fact>
       </dl>
       {output === undefined ? null : (
         <>

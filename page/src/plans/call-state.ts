@@ -16,10 +16,10 @@ const WORDS: Readonly<Record<Mark, string>> = {
   done: "done",
   failed: "failed",
   skipped: "skipped",
-  proposed: "to be approved",
+  proposed: "needs your approval",
   approved: "ready",
   cancelled: "cancelled",
-  asks: "asks you",
+  asks: "needs your approval",
 };
 
 export function markWords(mark: Mark): string {

@@ -36,7 +36,7 @@ export function PlanGraph({ calls, selected, onSelect }: PlanGraphProps) {
           width={layout.width + 2 * EDGE}
           height={layout.height + 2 * EDGE}
           role="group"
-          aria-label="The plan's calls, in the order in which they run"
+          aria-label="Steps of the plan, in the order in which they run"
         >
           <ArrowHead />
           <g transform={`translate(${EDGE} ${EDGE})`}>
@@ -122,7 +122,7 @@ interface CallNodeProps {
 function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
   const { _id, _tool, after } = call;
   const mark = markOfCall(call);
-  const behind = after.length === 0 ? "" : `, after ${after.join(", ")}`;
+  const behind = after.length === 0 ? "" : `, depends on ${after.join(", ")}`;
   return (
     <g
       className={`plans-node plans-${mark}`}

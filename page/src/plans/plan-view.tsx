@@ -4,6 +4,7 @@ import type { Session } from "../session.ts";
 import { Confirm } from "../shell/confirm.tsx";
 import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
+import { plural } from "../words.ts";
 import { CallDetails } from "./call-details.tsx";
 import { callsIn, gatesOf, markOfPlan, planName, runsNow } from "./call-state.ts";
 import { GateCard } from "./gate-card.tsx";
@@ -83,7 +84,7 @@ function PlanBody({ plan, open }: PlanBodyProps) {
       ))}
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
-        <p className="plans-hint">Choose a call to see what it is given and what it answered.</p>
+        <p className="plans-hint">Select a step to see its input.</p>
       ) : (
         <CallDetails call={call} />
       )}
@@ -101,13 +102,13 @@ const FORMATS = {
 function PlanFacts({ plan: { agent, calls, format, tainted } }: { readonly plan: Plan }) {
   return (
     <p className="variables-facts plans-facts">
-      <span>{calls.length === 1 ? "1 call" : `${calls.length} calls`}</span>
+      <span>{plural(calls.length, "step")}</span>
       <span>{FORMATS[format]}</span>
       <span>for {agent}</span>
       {tainted === true ? (
         <span
           className="variables-label variables-warning"
-          title="Whoever wrote it had read what is not trusted"
+          title="Its author had read untrusted data"
         >
           untrusted
         </span>
@@ -166,7 +167,7 @@ function PlanActions({ plan, open }: PlanBodyProps) {
       {asking === "cancel" ? (
         <Confirm
           title="Cancel this plan?"
-          text="What runs is ended, and it cannot be approved again."
+          text="Steps that are running are stopped. The plan cannot be approved again."
           word="Cancel plan"
           onYes={() => {
             setAsking(undefined);
@@ -181,7 +182,7 @@ function PlanActions({ plan, open }: PlanBodyProps) {
 
 function Findings({ plan: { findings } }: { readonly plan: Plan }) {
   return (
-    <ul className="plans-findings" aria-label="What is wrong with it">
+    <ul className="plans-findings" aria-label="Problems">
       {findings.map(({ code, call, at, message }) => (
         <li key={`${code}/${call}/${at}/${message}`}>
           {call === undefined ? null : <strong>{call} </strong>}

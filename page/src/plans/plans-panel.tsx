@@ -4,6 +4,7 @@ import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { useNow } from "../variables/use-now.ts";
+import { plural } from "../words.ts";
 import { ageWords } from "../variables/words.ts";
 import { markOfPlan, planName } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
@@ -63,12 +64,7 @@ function PlanList({ session, focused, onOpen }: PlanListProps) {
     return <Problem error={error} />;
   }
   if (plans?.length === 0) {
-    return (
-      <p className="variables-empty">
-        Work that is written down before it runs is shown here, to be looked at and approved. Ask
-        for a plan.
-      </p>
-    );
+    return <p className="variables-empty">No plans yet. Ask for one: "Make a plan …"</p>;
   }
   return (
     <ul className="plans-list">
@@ -86,7 +82,7 @@ function PlanList({ session, focused, onOpen }: PlanListProps) {
             </span>
             <span className="variables-facts">
               <MarkLabel mark={markOfPlan(plan)} />
-              <span>{plan.calls.length === 1 ? "1 call" : `${plan.calls.length} calls`}</span>
+              <span>{plural(plan.calls.length, "step")}</span>
               <span>{plan.agent}</span>
             </span>
             <span className="plans-chevron">

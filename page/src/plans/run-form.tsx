@@ -40,7 +40,7 @@ export function RunForm({ template, onRun, onCancel }: RunFormProps) {
       </p>
       <label className="plans-keep">
         <input type="checkbox" checked={keep} onChange={({ target }) => setKeep(target.checked)} />
-        Keep what it comes to as $state
+        Save its result in $state
       </label>
       <div className="variables-buttons">
         <button type="submit" className="button button-main" disabled={"fault" in parsed}>

@@ -2,6 +2,7 @@ import type { RunView } from "../../../src/edge/plans/plan-view.ts";
 import { JsonTree } from "../variables/json-tree.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { useNow } from "../variables/use-now.ts";
+import { plural } from "../words.ts";
 import { ageWords } from "../variables/words.ts";
 import { MarkLabel } from "./mark.tsx";
 
@@ -19,7 +20,7 @@ export function RunList({ runs, shown, onShow }: RunListProps) {
   if (runs.length === 0) return null;
   return (
     <section className="plans-runs" aria-label="Runs">
-      <h3>{runs.length === 1 ? "One run" : `${runs.length} runs`}</h3>
+      <h3>{plural(runs.length, "run")}</h3>
       <ul>
         {runs.toReversed().map((run) => (
           <li key={run.id}>
@@ -46,9 +47,7 @@ function RunDetails({ run: { input, state, error, omitted } }: { readonly run: R
     <div className="plans-run-details">
       <Problem error={error} />
       {omitted === true ? (
-        <p className="plans-quiet">
-          What it was given and came to is too large to be shown with the others.
-        </p>
+        <p className="plans-quiet">Its input and state are too large to show here.</p>
       ) : (
         <>
           <h4>Input</h4>

@@ -68,7 +68,7 @@ function ReferenceFacts({ span, turn, close }: ReferenceFactsProps) {
     return (
       <>
         <code className="reference-source">{span.source}</code>
-        <span className="reference-note">The variable is not there any more.</span>
+        <span className="reference-note">The variable no longer exists.</span>
       </>
     );
   }
@@ -79,7 +79,7 @@ function ReferenceFacts({ span, turn, close }: ReferenceFactsProps) {
       <code className="reference-source">{span.source}</code>
       <span className="reference-facts">
         <span>version {then ?? info.version}</span>
-        <span>{info.tool === undefined ? "handed in" : `from ${info.tool}`}</span>
+        <span>{info.tool === undefined ? "uploaded" : `from ${info.tool}`}</span>
         <span>
           {info.type}, {bytesInWords(info.bytes)}
         </span>

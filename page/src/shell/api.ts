@@ -30,6 +30,7 @@ export function apiOf({ fetch }: Entry) {
       json<ListedPage>(
         `/conversations?${new URLSearchParams({ limit: String(PAGE), ...(before && { before }) })}`,
       ),
+    about: (id: string) => json<Listed>(at(id)),
     rename: (id: string, title: string) =>
       json<unknown>(at(id), {
         method: "PATCH",

@@ -24,7 +24,7 @@ export function Confirm({ title, text, word, onYes, onNo }: ConfirmProps) {
       <p className="confirm-text">{text}</p>
       <div className="confirm-buttons">
         <button type="button" className="button" onClick={onNo}>
-          Keep it
+          Cancel
         </button>
         <button type="button" className="button button-bad" onClick={onYes}>
           {word}

@@ -8,6 +8,7 @@ import { ConversationContext } from "../conversation-context.ts";
 import { type Events, useEvents, useVariables } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
+import { Announcements } from "./announcements.tsx";
 import type { AgentChoice } from "./header.tsx";
 import { SideContent } from "./side-content.tsx";
 import { BottomTabs, Side, type SideTab, type Tab } from "./side.tsx";
@@ -49,6 +50,7 @@ export function ConversationPage(props: ConversationPageProps) {
               chatting={chatting}
               written={written}
               described={props.described}
+              agent={props.agent}
               onExample={(example) => {
                 tryExample(example);
                 // Where it does not bring up a keyboard that hides the answer.
@@ -75,6 +77,7 @@ export function ConversationPage(props: ConversationPageProps) {
           </ViewBoundary>
         </Side>
       </main>
+      <Announcements chatting={chatting} variables={variables.size} />
       <BottomTabs tab={tab} setTab={setTab} count={variables.size} />
     </ConversationContext>
   );

@@ -1,23 +1,28 @@
-import { whenInWords } from "../words.ts";
+import { useState } from "react";
 import { Icon } from "../icon.tsx";
-import { addressOf } from "./use-route.ts";
-import type { Listed } from "./api.ts";
+import type { Api, Listed } from "./api.ts";
+import { type ItemActions, ConversationItems } from "./conversation-items.tsx";
+import { usePins } from "./use-pins.ts";
 import type { ConversationsList } from "./use-list.ts";
 import "./conversations.css";
 
-interface ConversationsProps {
+interface ConversationsProps extends Pick<ItemActions, "choicesOf" | "onRename" | "onLeave"> {
+  readonly api: Api;
   readonly list: ConversationsList;
   readonly current: string;
   readonly onNew: () => void;
   readonly onImport: (file: File) => void;
-  /** Somebody has chosen one. */
-  readonly onLeave: () => void;
 }
 
-const words = { idle: "", running: "answering", waiting: "waits for you" } as const;
-
-/** The conversations of whoever holds the key. */
-export function Conversations({ list, current, onNew, onImport, onLeave }: ConversationsProps) {
+/** The conversations of the key's tenant: pinned ones first, the rest newest first. */
+export function Conversations(props: ConversationsProps) {
+  const { api, list, current, onNew, onImport, ...actions } = props;
+  const [search, setSearch] = useState("");
+  const pins = usePins(api, list.conversations, list.isLoaded);
+  const pinned = pins.among(list.conversations);
+  const rest = list.conversations.filter(({ id }) => !pins.has(id));
+  const shown = found([...pinned, ...rest], search);
+  const isEmpty = list.isLoaded && shown.length === 0;
   return (
     <div className="conversations">
       <div className="conversations-head">
@@ -26,71 +31,66 @@ export function Conversations({ list, current, onNew, onImport, onLeave }: Conve
           <Icon name="plus" />
         </button>
       </div>
+      <input
+        type="search"
+        className="field conversations-search"
+        aria-label="Search conversations"
+        placeholder="Search"
+        value={search}
+        onChange={({ target }) => setSearch(target.value)}
+      />
       {list.trouble !== undefined && (
         <p className="conversations-note">
-          The list cannot be read.{" "}
+          Could not load the list.{" "}
           <button type="button" className="link-button" onClick={list.refresh}>
             Try again
           </button>
         </p>
       )}
-      {list.isLoaded && list.conversations.length === 0 && (
-        <p className="conversations-note">Conversations will be listed here.</p>
-      )}
-      <ul className="conversations-list">
-        {list.conversations.map((listed) => (
-          <Item
-            key={listed.id}
-            listed={listed}
-            isCurrent={listed.id === current}
-            onLeave={onLeave}
-          />
-        ))}
-      </ul>
+      <p className="conversations-note" role="status">
+        {isEmpty ? emptyWords(search, list.more !== undefined) : ""}
+      </p>
+      <ConversationItems shown={shown} current={current} pins={pins} {...actions} />
       {list.more !== undefined && (
         <button type="button" className="button conversations-more" onClick={list.more}>
           Show more
         </button>
       )}
-      <label className="conversations-import">
-        <Icon name="upload" size={16} /> Import a conversation
-        <input
-          className="unseen"
-          type="file"
-          accept=".ndjson,application/x-ndjson"
-          onChange={({ target }) => {
-            const file = target.files?.[0];
-            if (file !== undefined) onImport(file);
-            target.value = "";
-          }}
-        />
-      </label>
+      <ImportField onImport={onImport} />
     </div>
   );
 }
 
-interface ItemProps {
-  readonly listed: Listed;
-  readonly isCurrent: boolean;
-  readonly onLeave: () => void;
+function found(listed: readonly Listed[], search: string): readonly Listed[] {
+  const words = search.toLowerCase().split(/\s+/);
+  return listed.filter(({ title }) => {
+    const text = (title ?? "Untitled").toLowerCase();
+    return words.every((word) => text.includes(word));
+  });
 }
 
-function Item({ listed: { id, title, status, updatedAt }, isCurrent, onLeave }: ItemProps) {
+function emptyWords(search: string, hasMore: boolean): string {
+  if (search.trim() === "") return "No conversations yet.";
+  return hasMore ? "Not among those that are loaded." : "No conversation has this title.";
+}
+
+function ImportField({ onImport }: Pick<ConversationsProps, "onImport">) {
   return (
-    <li>
-      <a
-        className="conversations-item"
-        href={addressOf(id)}
-        aria-current={isCurrent ? "page" : undefined}
-        onClick={onLeave}
-      >
-        <span className="conversations-title">{title ?? "Untitled"}</span>
-        <span className="conversations-when">
-          {status !== "idle" && <span className={`conversations-dot conversations-${status}`} />}
-          <span className="unseen">{words[status]}</span>
-          <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
-        </span>
-      </a>
-    </li>
+    <label
+      className="conversations-import"
+      title="An exported conversation, or CSV or JSON as a variable of a new one"
+    >
+      <Icon name="upload" size={16} /> Import
+      <input
+        className="unseen"
+        type="file"
+        accept=".ndjson,.jsonl,.json,.csv,.tsv,application/x-ndjson,application/json,text/csv,text/plain"
+        onChange={({ target }) => {
+          const file = target.files?.[0];
+          if (file !== undefined) onImport(file);
+          target.value = "";
+        }}
+      />
+    </label>
   );
 }

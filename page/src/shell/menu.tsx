@@ -14,11 +14,17 @@ export interface Choice {
 
 interface MenuProps {
   readonly label: string;
+  /** Of the button that opens it. Default: three dots. */
+  readonly icon?: IconName;
+  /** Where the choices appear. Default: `below`. */
+  readonly place?: "above" | "below";
+  /** Of the button. Where it is -1, another key than Tab leads to it. */
+  readonly tabIndex?: number;
   readonly choices: readonly Choice[];
 }
 
 /** Arrows go through it, Escape and a press elsewhere close it. */
-export function Menu({ label, choices }: MenuProps) {
+export function Menu({ label, icon = "dots", place = "below", tabIndex, choices }: MenuProps) {
   const own = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
   const { isOpen, setOpen, onKeyDown, onBlur } = useMenu(own, opener);
@@ -30,13 +36,15 @@ export function Menu({ label, choices }: MenuProps) {
         className="icon-button"
         aria-label={label}
         aria-haspopup="menu"
+        tabIndex={tabIndex}
         aria-expanded={isOpen}
+        title={label}
         onClick={() => setOpen((open) => !open)}
       >
-        <Icon name="dots" />
+        <Icon name={icon} />
       </button>
       {isOpen && (
-        <div className="menu-list" role="menu" aria-label={label}>
+        <div className={`menu-list menu-${place}`} role="menu" aria-label={label}>
           {choices.map((choice) => (
             <button
               key={choice.word}

@@ -40,7 +40,7 @@ export function SideContent(props: SideContentProps) {
       return exists ? (
         <PlansPanel session={session} revision={revision} selected={plan} onSelect={setPlan} />
       ) : (
-        <p className="side-note">Work that is written down before it runs will be shown here.</p>
+        <p className="side-note">No plans yet. Ask for one: "Make a plan …"</p>
       );
     case "events":
       return <EventsPanel events={events} openVariable={openVariable} />;

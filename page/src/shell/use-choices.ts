@@ -7,10 +7,8 @@ import { newId } from "./use-route.ts";
 export interface ChoicesOptions {
   readonly entry: Entry;
   readonly api: Api;
-  /** Of the conversation. */
-  readonly id: string;
-  readonly isNew: boolean;
-  readonly leave: (() => void) | undefined;
+  /** Id of the conversation that is open. */
+  readonly current: string;
   readonly run: (work: () => Promise<unknown>) => void;
   readonly open: (id: string) => void;
   readonly change: () => void;
@@ -23,51 +21,38 @@ interface Question {
   readonly onYes: () => void;
 }
 
-/** What can be done with a conversation as a whole, and the question that comes before the worst of it. */
-export function useChoices(options: ChoicesOptions) {
-  const { entry, api, id, isNew, leave, run, open, change } = options;
+/** What can be done with a conversation as a whole, and the question before it is deleted. */
+export function useChoices({ entry, api, current, run, open, change }: ChoicesOptions) {
   const [question, setQuestion] = useState<Question>();
-  const remove = () =>
+  const remove = (id: string) =>
     run(async () => {
       setQuestion(undefined);
       await entry.client.conversation(id).delete();
       change();
-      open(newId());
+      if (id === current) open(newId());
     });
-  const choices: readonly Choice[] = [
-    {
-      icon: "fork",
-      word: "Fork",
-      isOff: isNew,
-      act: () =>
-        run(async () => {
-          const fork = await api.fork(id);
-          change();
-          open(fork.id);
-        }),
-    },
-    {
-      icon: "download",
-      word: "Export",
-      isOff: isNew,
-      act: () => run(() => download(entry, id)),
-    },
+  const fork = async (id: string) => {
+    const copy = await api.fork(id);
+    change();
+    open(copy.id);
+  };
+  const choicesOf = (id: string): readonly Choice[] => [
+    { icon: "fork", word: "Fork", act: () => run(() => fork(id)) },
+    { icon: "download", word: "Export", act: () => run(() => download(entry, id)) },
     {
       icon: "trash",
       word: "Delete",
-      isOff: isNew,
       isDangerous: true,
       act: () =>
         setQuestion({
           title: "Delete this conversation?",
-          text: "Its messages, variables, plans and files go, and nobody can bring them back.",
+          text: "Its messages, variables, plans and files are deleted. This cannot be undone.",
           word: "Delete",
-          onYes: remove,
+          onYes: () => remove(id),
         }),
     },
-    ...(leave === undefined ? [] : [{ icon: "close", word: "Leave", act: leave } as const]),
   ];
-  return { choices, question, close: () => setQuestion(undefined) };
+  return { choicesOf, question, close: () => setQuestion(undefined) };
 }
 
 async function download({ link }: Entry, id: string): Promise<void> {

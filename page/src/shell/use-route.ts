@@ -25,6 +25,11 @@ export function newId(): string {
   return id;
 }
 
+/** The server has it now. */
+export function hear(id: string): void {
+  unheardOf.delete(id);
+}
+
 /** Then there is nothing to ask the server for. */
 export function isUnheardOf(id: string): boolean {
   return unheardOf.has(id);
@@ -36,7 +41,7 @@ export function addressOf(id: string): string {
 
 /** The server knows it now: it gets an address, under which a reload finds it. */
 export function begin(id: string): void {
-  unheardOf.delete(id);
+  hear(id);
   if (idIn(location.hash) !== id) history.replaceState(null, "", addressOf(id));
 }
 

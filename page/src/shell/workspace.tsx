@@ -2,16 +2,21 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { TroubleNote } from "../chat/trouble-note.tsx";
 import type { Entry } from "../session.ts";
-import { type Api, apiOf } from "./api.ts";
+import { apiOf } from "./api.ts";
 import { Confirm } from "./confirm.tsx";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
 import { Header } from "./header.tsx";
+import { importFile } from "./import-file.ts";
+import type { Choice } from "./menu.tsx";
+import { ShortcutsDialog } from "./shortcuts-dialog.tsx";
+import { SkipLink } from "./skip-link.tsx";
 import { useAgents } from "./use-agents.ts";
-import { useChoices } from "./use-choices.ts";
+import { type ChoicesOptions, useChoices } from "./use-choices.ts";
 import { useList } from "./use-list.ts";
 import { type Opened, useOpened } from "./use-opened.ts";
-import { begin, newId, useRoute } from "./use-route.ts";
+import { begin, hear, newId, useRoute } from "./use-route.ts";
+import { useShortcuts } from "./use-shortcuts.ts";
 import { useTheme } from "./use-theme.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import "./workspace.css";
@@ -40,9 +45,12 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
     go(next);
     closeDrawer();
   };
-  const whole = { entry, api, id, isNew: !opened.exists, leave, run, open, change };
+  const { choicesOf, question, close } = useChoices({ entry, api, current: id, run, open, change });
+  const shortcuts = useShortcuts();
+  const whole = { entry, api, id, choicesOf, leave, run, change, showShortcuts: shortcuts.open };
   return (
     <div className="workspace">
+      <SkipLink />
       {isDrawer && <div className="workspace-shade" onClick={closeDrawer} aria-hidden="true" />}
       <nav
         id="conversations"
@@ -54,8 +62,23 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
           <Conversations
             list={list}
             current={id}
+            api={api}
+            choicesOf={choicesOf}
+            onRename={(renamed, title) =>
+              run(async () => {
+                await api.rename(renamed, title);
+                change();
+              })
+            }
             onNew={() => open(newId())}
-            onImport={(file) => run(async () => open(await api.import(file)))}
+            onImport={(file) =>
+              run(async () => {
+                const imported = await importFile(file, { entry, api, id: newId() });
+                hear(imported);
+                change();
+                open(imported);
+              })
+            }
             onLeave={closeDrawer}
           />
         </ViewBoundary>
@@ -70,6 +93,8 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
           toggleList={toggle}
         />
       </div>
+      {shortcuts.isOpen && <ShortcutsDialog onClose={shortcuts.close} />}
+      {question !== undefined && <Confirm {...question} onNo={close} />}
     </div>
   );
 }
@@ -77,15 +102,25 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
 interface CurrentProps {
   readonly described: AgentsDescription | undefined;
   readonly opened: Opened;
-  readonly whole: Parameters<typeof useChoices>[0] & { readonly api: Api };
+  readonly whole: Pick<ChoicesOptions, "entry" | "api" | "run" | "change"> &
+    Pick<WorkspaceProps, "leave"> & {
+      readonly id: string;
+      readonly choicesOf: (id: string) => readonly Choice[];
+      readonly showShortcuts: () => void;
+    };
   readonly isListOpen: boolean;
   readonly toggleList: () => void;
 }
 
 /** The conversation that is open, below its header. */
 function Current({ described: first, opened, whole, isListOpen, toggleList }: CurrentProps) {
-  const { entry, api, id, run, change } = whole;
-  const { choices, question, close } = useChoices(whole);
+  const { entry, api, id, choicesOf, leave, run, change } = whole;
+  const leaving: Choice = { icon: "close", word: "Sign out", act: leave ?? (() => {}) };
+  const choices = [
+    { icon: "keyboard", word: "Keyboard shortcuts", act: whole.showShortcuts } as const,
+    ...choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists })),
+    ...(leave === undefined ? [] : [leaving]),
+  ];
   const { described, agents, agent, setAgent } = useAgents(entry, first, id);
   const name = described.page?.title ?? "Byref";
   const [theme, setTheme] = useTheme();
@@ -126,7 +161,6 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
           />
         </ViewBoundary>
       )}
-      {question !== undefined && <Confirm {...question} onNo={close} />}
     </>
   );
 }

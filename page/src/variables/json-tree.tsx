@@ -51,7 +51,8 @@ function Children({ value, path, ...rest }: ChildrenProps) {
           className="variables-more"
           onClick={() => setShown((last) => last + SHOWN)}
         >
-          Show more: {shown} of {children.count} are here
+          Show {figure(Math.min(SHOWN, children.count - shown))} more ({figure(shown)} of{" "}
+          {figure(children.count)})
         </button>
       ) : null}
     </>

@@ -32,10 +32,9 @@ export function TableTools({ records, found, filter, onFilter, onAll }: TableToo
       </span>
       {isOfPart ? (
         <p className="variables-hint">
-          Only the {figure(rows.length)} rows that are loaded are sorted and filtered, of{" "}
-          {figure(count)}.{" "}
+          Sorts and filters the {figure(rows.length)} loaded rows of {figure(count)}.{" "}
           {onAll === undefined ? (
-            "All of them are too much for a page."
+            "The table is too large to load whole."
           ) : (
             <button type="button" className="link-button" onClick={onAll}>
               Load all, {bytesInWords(bytes)}

@@ -46,7 +46,8 @@ export function TextView({ session, info }: TextViewProps) {
           className="variables-more"
           onClick={() => setWanted((pages) => pages + 1)}
         >
-          Show more: {figure(shown)} of {figure(count)} characters are here
+          Show {figure(Math.min(PAGE_CHARS, count - shown))} more characters ({figure(shown)} of{" "}
+          {figure(count)})
         </button>
       ) : null}
     </div>

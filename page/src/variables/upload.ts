@@ -50,11 +50,10 @@ export function variableName(fileName: string): string {
 const MAX_BYTES = 95 * 1024 * 1024;
 
 /** Reads the file. Throws, in words, what keeps it from being a value. */
-export async function uploadOf(file: File): Promise<Upload> {
+export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upload> {
   if (file.size > MAX_BYTES)
     throw new Error("It is larger than 95 MiB, which is the most a value may be.");
   const name = variableName(file.name);
-  const kind = kindOfFile(file);
   if (kind === "json") return { name, contentType: "application/json", body: file };
   if (kind === "records") return { name, contentType: "application/x-ndjson", body: file };
   if (kind === "bytes") {

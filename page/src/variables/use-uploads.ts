@@ -9,7 +9,7 @@ import { bytesInWords } from "../words.ts";
 interface Uploading {
   readonly id: number;
   readonly file: string;
-  readonly stage: "busy" | "exists" | "kept" | "failed";
+  readonly stage: "busy" | "exists" | "saved" | "failed";
   readonly words: string;
   /** There once the file has been read. */
   readonly upload?: Upload;
@@ -29,7 +29,7 @@ const KEPT_SHOWN_MS = 4_000;
 
 let lastId = 0;
 
-export function useUploads(session: Session, onKept: () => void): Uploads {
+export function useUploads(session: Session, onSaved: (name: string) => void): Uploads {
   const [uploads, setUploads] = useState<readonly Uploading[]>([]);
   const { variables } = session.client.conversation(session.conversation);
   const dismiss = (id: number) => setUploads((all) => all.filter((one) => one.id !== id));
@@ -41,12 +41,12 @@ export function useUploads(session: Session, onKept: () => void): Uploads {
     tell(id, { stage: "busy", words: `Sending ${bytesInWords(body.size)}…`, upload });
     try {
       const info = await variables.put(name, body, { ...type, ...options });
-      tell(id, { stage: "kept", words: `Kept as $${info.name}` });
+      tell(id, { stage: "saved", words: `Saved as $${info.name}` });
       setTimeout(() => dismiss(id), KEPT_SHOWN_MS);
-      onKept();
+      onSaved(info.name);
     } catch (error) {
       if (codeOf(error) === "precondition_failed") {
-        return tell(id, { stage: "exists", words: `There is a $${name} already.` });
+        return tell(id, { stage: "exists", words: `$${name} already exists.` });
       }
       tell(id, { stage: "failed", words: problemWords(error) });
     }

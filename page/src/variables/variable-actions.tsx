@@ -60,7 +60,7 @@ export function VariableActions(props: VariableActionsProps) {
       {doing === "delete" ? (
         <Confirm
           title={`Delete $${name}?`}
-          text="Answers that refer to it will not find it. This cannot be undone."
+          text="References to it stop working. This cannot be undone."
           word="Delete"
           onYes={() => void attempt(remove)}
           onNo={() => onDo("view")}

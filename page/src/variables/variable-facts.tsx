@@ -1,3 +1,4 @@
+import { variableIdleMs } from "../../../src/limits.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { useNow } from "./use-now.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
@@ -22,7 +23,7 @@ export function VariableFacts({ info }: { readonly info: VariableInfo }) {
       <LifeBar info={info} now={now} />
       {description === undefined ? null : <p className="variables-description">{description}</p>}
       <details className="variables-more-facts">
-        <summary>Where it comes from</summary>
+        <summary>Source</summary>
         <Origin info={info} now={now} />
       </details>
     </div>
@@ -34,11 +35,13 @@ function written(time: string, now: number): string {
   return age === "now" ? "just now" : `${age} ago`;
 }
 
+const IDLE = `after ${variableIdleMs / 3_600_000} hours without use`;
+
 const LOCATIONS = {
-  row: "its row",
-  chunks: "rows of its own",
-  r2: "the bucket",
-  messages: "the messages",
+  row: "SQLite row",
+  chunks: "SQLite rows of its chunks",
+  r2: "bucket",
+  messages: "message",
 } as const;
 
 interface OriginProps {
@@ -48,8 +51,7 @@ interface OriginProps {
 
 function Origin({ info, now }: OriginProps) {
   const { tool, input, sources, trusted, shape, mediaType, location, pinned, visibility } = info;
-  const life =
-    lifeOf(info, now)?.words ?? (pinned ? "pinned: it stays" : "for as long as it is used");
+  const life = lifeOf(info, now)?.words ?? (pinned ? "never (pinned)" : IDLE);
   return (
     <dl className="variables-origin">
       <Fact name="Tool">{tool}</Fact>
@@ -58,19 +60,19 @@ function Origin({ info, now }: OriginProps) {
       </Fact>
       <Fact name="Sources">
         {sources.join(", ")}
-        {trusted ? "" : ", not trusted"}
+        {trusted ? "" : ", untrusted"}
       </Fact>
       <Fact name="Shape">{shape === "" ? undefined : <code>{shape}</code>}</Fact>
       <Fact name="Media type">{mediaType}</Fact>
       <Fact name="Visible to">{SEEN_BY[visibility]}</Fact>
-      <Fact name="Lies in">{LOCATIONS[location]}</Fact>
-      <Fact name="Kept">{life}</Fact>
+      <Fact name="Stored in">{LOCATIONS[location]}</Fact>
+      <Fact name="Expires">{life}</Fact>
     </dl>
   );
 }
 
 const SEEN_BY = {
   model: "you and the model",
-  sealed: "you; the model knows that it is there",
-  secret: "nobody; tools that list it are given it",
+  sealed: "you; the model knows its name, type and count",
+  secret: "only tools that list it",
 } as const;

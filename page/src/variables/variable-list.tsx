@@ -75,7 +75,7 @@ function VariableRow(props: VariableRowProps) {
         className="variables-action variables-pin"
         aria-pressed={pinned}
         aria-label={`Pin $${name}`}
-        title={pinned ? "Pinned: it stays. Unpin it" : "Pin it: it stays"}
+        title={pinned ? "Unpin: it may be removed" : "Pin: it is not removed"}
         disabled={isLeaving}
         onClick={() => onPin(info)}
       >

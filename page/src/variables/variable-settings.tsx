@@ -42,10 +42,10 @@ export function VariableSettings({ session, info, onDone, onCancel }: VariableSe
   return (
     <form className="variables-form" onSubmit={(event) => void save(event)}>
       <label>
-        Time to live, from now
+        Expires in
         <input
           value={life}
-          placeholder="for as long as it is used"
+          placeholder="never, while it is used"
           onChange={({ target }) => setLife(target.value)}
         />
       </label>

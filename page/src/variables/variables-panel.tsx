@@ -3,6 +3,7 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
+import { EmptyVariables } from "./empty-variables.tsx";
 import { FileList } from "./file-list.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useAttempt } from "./use-attempt.ts";
@@ -10,7 +11,7 @@ import { useUploads } from "./use-uploads.ts";
 import { useVariables } from "./use-variables.ts";
 import { VariableList } from "./variable-list.tsx";
 import { VariableView } from "./variable-view.tsx";
-import { bytesInWords, figure } from "../words.ts";
+import { bytesInWords, figure, plural } from "../words.ts";
 import "./controls.css";
 import "./variables.css";
 
@@ -76,7 +77,7 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
           onChange={listed.reload}
         />
       )}
-      {isOver ? <div className="variables-drop">Drop to keep it as a variable</div> : null}
+      {isOver ? <div className="variables-drop">Drop to save as a variable</div> : null}
     </section>
   );
 }
@@ -104,12 +105,7 @@ function Overview({ session, revision, listed, uploads, chosen, onSelect }: Over
       </header>
       <UploadList {...uploads} />
       <Problem error={problem ?? error} />
-      {value?.variables.length === 0 ? (
-        <p className="variables-empty">
-          What tools return is kept here, under a name. Drop a CSV, JSON or any other file to add
-          one yourself.
-        </p>
-      ) : null}
+      {value?.variables.length === 0 ? <EmptyVariables /> : null}
       <VariableList
         variables={value?.variables ?? NONE}
         focused={chosen}
@@ -132,7 +128,9 @@ function sumOf({ variables, hasMore }: { variables: readonly VariableInfo[]; has
   const count = figure(variables.length);
   const bytes = variables.reduce((sum, info) => sum + info.bytes, 0);
   if (hasMore) return `The newest ${count}, ${bytesInWords(bytes)}`;
-  return variables.length === 0 ? "" : `${count} kept, ${bytesInWords(bytes)}`;
+  return variables.length === 0
+    ? ""
+    : `${plural(variables.length, "variable")}, ${bytesInWords(bytes)}`;
 }
 
 function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => void }) {
@@ -148,7 +146,7 @@ function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => 
         type="file"
         multiple
         hidden
-        aria-label="Files to keep as variables"
+        aria-label="Files to save as variables"
         onChange={({ target }) => {
           onFiles([...(target.files ?? [])]);
           target.value = "";

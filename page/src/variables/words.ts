@@ -51,16 +51,16 @@ export function lifeOf(
   const end = Date.parse(expiresAt);
   const whole = end - Date.parse(updatedAt);
   const ms = end - now;
-  if (ms <= 0) return { left: 0, words: "about to be evicted" };
+  if (ms <= 0) return { left: 0, words: "expires now" };
   return {
     left: whole <= 0 ? 0 : Math.min(1, ms / whole),
-    words: `evicted in ${durationWords(ms)}`,
+    words: `expires in ${durationWords(ms)}`,
   };
 }
 
 const VISIBILITIES: Readonly<Record<string, string>> = {
-  sealed: "The model knows its name, type and count; you see the value",
-  secret: "Nobody can read it; only tools that list it are given it",
+  sealed: "The model knows its name, type and count; you can see the value",
+  secret: "Only tools that list it can read it",
 };
 
 export interface Label {
@@ -80,8 +80,12 @@ export function labelsOf({
     ...(meaning === undefined ? [] : [{ name: visibility, meaning, isWarning: false }]),
     ...(trusted
       ? []
-      : [{ name: "untrusted", meaning: "Made of what somebody else wrote", isWarning: true }]),
-    ...(scope === "run" ? [{ name: "run", meaning: "Ends with its run", isWarning: false }] : []),
+      : [
+          { name: "untrusted", meaning: "Contains data from an untrusted source", isWarning: true },
+        ]),
+    ...(scope === "run"
+      ? [{ name: "run", meaning: "Removed when its run ends", isWarning: false }]
+      : []),
   ];
 }
 

@@ -40,6 +40,10 @@ const page = z.strictObject({
         title: text,
         about: text.optional(),
         agent: text.optional(),
+        measured: z
+          .strictObject({ sent: count, withoutReferences: count })
+          .optional()
+          .describe("Tokens that its answer took when it was measured"),
       }),
     )
     .optional(),

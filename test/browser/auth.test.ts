@@ -6,7 +6,7 @@ import { listed } from "../support/variables-page.ts";
 // Nothing but the page itself is given to who has no key.
 const REFUSED = /401|Send a key/;
 
-describe("a server with a door", () => {
+describe("a server with authentication", () => {
   it("gives everybody the page, with its guards, and nothing else", async ({ guarded }) => {
     const page = await fetch(`${guarded.url}/`);
     expect(page.status).toBe(200);
@@ -36,7 +36,7 @@ describe("a server with a door", () => {
     const field = page.getByLabel("Key");
     await field.fill("some-other-key-0123456789");
     await page.keyboard.press("Enter");
-    await page.getByText("This key does not open the door.").waitFor();
+    await page.getByText("This key is not valid.").waitFor();
     await field.fill(KEY);
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: /Compare the weather/ }).click();
@@ -50,7 +50,7 @@ describe("a server with a door", () => {
     await other.getByLabel("Key").waitFor();
 
     await page.getByRole("button", { name: "More" }).click();
-    await page.getByRole("menuitem", { name: "Leave" }).click();
+    await page.getByRole("menuitem", { name: "Sign out" }).click();
     await field.waitFor();
     await page.reload();
     await field.waitFor();

@@ -1,26 +1,26 @@
 import { useId, useState } from "react";
-import "./door.css";
+import "./key-form.css";
 
-interface DoorProps {
-  /** The key that was tried has not opened it. */
+interface KeyFormProps {
+  /** True after the server refused a key. */
   readonly isWrong: boolean;
-  /** Why the server refused, in its words. */
+  /** The server's message about the refusal. */
   readonly reason: string;
   readonly enter: (key: string) => void;
 }
 
-/** Asks for the key that the server wants. */
-export function Door({ isWrong, reason, enter }: DoorProps) {
+/** Asks for the key of the server, or shows which setting it lacks. */
+export function KeyForm({ isWrong, reason, enter }: KeyFormProps) {
   const [key, setKey] = useState("");
   const field = useId();
   const note = useId();
   // No key exists yet: the server's settings have to change first.
   if (reason.startsWith("AUTH")) {
     return (
-      <main className="door">
-        <div className="door-form">
-          <h1 className="door-title">This server needs a setting</h1>
-          <p className="door-text" role="alert">
+      <main className="key">
+        <div className="key-form">
+          <h1 className="key-title">This server needs a setting</h1>
+          <p className="key-text" role="alert">
             {reason}
           </p>
         </div>
@@ -28,18 +28,18 @@ export function Door({ isWrong, reason, enter }: DoorProps) {
     );
   }
   return (
-    <main className="door">
+    <main className="key">
       <form
-        className="door-form"
+        className="key-form"
         onSubmit={(event) => {
           event.preventDefault();
           if (key.trim() !== "") enter(key.trim());
         }}
       >
-        <h1 className="door-title">Byref</h1>
-        <p className="door-text">
-          This server asks for a key. It is kept until the tab is closed, and sent to this server
-          alone.
+        <h1 className="key-title">Byref</h1>
+        <p className="key-text">
+          This server requires a key. It is sent only to this server and forgotten when you close
+          the tab.
         </p>
         <label htmlFor={field}>Key</label>
         <input
@@ -53,12 +53,12 @@ export function Door({ isWrong, reason, enter }: DoorProps) {
           onChange={({ target }) => setKey(target.value)}
         />
         {isWrong && (
-          <p id={note} className="door-wrong" role="alert">
-            This key does not open the door.
+          <p id={note} className="key-wrong" role="alert">
+            This key is not valid.
           </p>
         )}
         <button type="submit" className="button button-main" disabled={key.trim() === ""}>
-          Come in
+          Sign in
         </button>
       </form>
     </main>

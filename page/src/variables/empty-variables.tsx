@@ -1,0 +1,16 @@
+import { Icon } from "../icon.tsx";
+import "./empty-variables.css";
+
+/** Says what a panel without variables will show, and that it takes files. */
+export function EmptyVariables() {
+  return (
+    <div className="variables-none">
+      <Icon name="variables" size={28} />
+      <p className="variables-none-title">No variables yet</p>
+      <p>Tool results appear here by name: open them as a table, a tree or a chart.</p>
+      <p className="variables-none-drop">
+        <Icon name="upload" size={16} /> Drop a CSV, JSON or other file to add one.
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,173 @@
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { barriersInBoth } from "../support/axe.ts";
+import { ask, eventually, it } from "../support/page-test.ts";
+import { listed, records, variablesPage } from "../support/variables-page.ts";
+
+const isAt = (page: Page, selector: string) =>
+  page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`);
+
+describe("the keys of the page", () => {
+  it("lead past the list, to the message field, and show what they do", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
+    await page.keyboard.press("Tab");
+    const skip = page.getByRole("button", { name: "Skip to the message field" });
+    expect(await isAt(page, ".skip-link")).toBe(true);
+    expect((await skip.boundingBox())?.y).toBeGreaterThanOrEqual(0);
+    await page.keyboard.press("Enter");
+    expect(await isAt(page, ".composer-field")).toBe(true);
+    // In the field they are characters.
+    await page.keyboard.type("/?");
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
+
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.keyboard.press("?");
+    const dialog = page.getByRole("dialog", { name: "Keyboard shortcuts" });
+    await dialog.getByText("Go to the message field").waitFor();
+    expect(await barriersInBoth(page)).toEqual([]);
+    await page.keyboard.press("/");
+    expect(await dialog.isVisible()).toBe(true);
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    await page.keyboard.press("/");
+    expect(await isAt(page, ".composer-field")).toBe(true);
+    expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
+  });
+});
+
+describe("axe finds nothing", () => {
+  it("in menus, forms and dialogs of the list and the composer", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Compare the weather/ }).click();
+    await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
+    const list = page.getByRole("navigation", { name: "Conversations" });
+    const faults: Record<string, readonly string[]> = {};
+    const look = async (what: string) => {
+      const found = await barriersInBoth(page);
+      if (found.length > 0) faults[what] = found;
+    };
+    await page.getByRole("button", { name: "Example questions" }).click();
+    await look("examples");
+    await page.keyboard.press("Escape");
+    await list.getByRole("button", { name: "Conversation options" }).first().click();
+    await look("options");
+    await page.getByRole("menuitem", { name: "Rename" }).click();
+    await list.getByLabel("New title").waitFor();
+    await look("rename");
+    await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await look("menu");
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await look("question");
+    expect(faults).toEqual({});
+  });
+
+  it("in the query box, with a result, with a mistake, and on the page of the API", async ({
+    open,
+    demo,
+  }) => {
+    const { page, variables } = await variablesPage({ open, demo, forgives: /4\d\d/ });
+    await variables.put("rows", [...records(500)]);
+    await listed(page, "rows").click();
+    const sql = page.getByLabel("SQL query");
+    await sql.fill("SELECT name, size FROM rows WHERE size > 990");
+    await sql.press("Enter");
+    await page.getByRole("table", { name: "$result" }).waitFor();
+    expect(await barriersInBoth(page)).toEqual([]);
+    await sql.fill("SELECT nothing FROM rows");
+    await sql.press("Enter");
+    await page.getByRole("alert").waitFor();
+    expect(await barriersInBoth(page)).toEqual([]);
+    await page.goto(`${demo.url}/docs/`);
+    await page.getByRole("heading", { name: "The HTTP interface" }).waitFor();
+    expect(await barriersInBoth(page)).toEqual([]);
+  });
+});
+
+describe("at 200 % zoom", () => {
+  it("everything fits the width, and the message field is in sight", async ({ open, demo }) => {
+    // 1,280 by 800 pixels, each twice as large.
+    const page = await open(demo.url, { width: 640, height: 400, scale: 2 });
+    const overflow = () =>
+      page.evaluate<number>(
+        "document.documentElement.scrollWidth - document.documentElement.clientWidth",
+      );
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    expect(await overflow()).toBeLessThanOrEqual(0);
+    const field = await page.getByLabel("Message", { exact: true }).boundingBox();
+    expect((field?.y ?? 400) + (field?.height ?? 0)).toBeLessThanOrEqual(400);
+    for (const view of ["Variables", "Plans", "Events", "Meter", "Conversation"]) {
+      const views = page.getByRole("navigation", { name: "Views" });
+      await views.getByRole("button", { name: view }).click();
+      expect(await overflow()).toBeLessThanOrEqual(0);
+      expect(await barriersInBoth(page)).toEqual([]);
+    }
+  });
+});
+
+describe("forced colours", () => {
+  it("keep what is shown by a background alone, in a colour of the system", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.emulateMedia({ forcedColors: "active" });
+    await page.locator(".first-run-sent").waitFor();
+    const ground = (selector: string, pseudo = "") =>
+      page.evaluate<string>(
+        `getComputedStyle(document.querySelector("${selector}"), "${pseudo}").backgroundColor`,
+      );
+    const plain = await ground("body");
+    expect(await ground(".first-run-sent")).not.toBe(plain);
+    expect(await ground(".first-run-whole")).not.toBe(plain);
+    expect(await ground(".side-tab[aria-selected=true]", "::after")).not.toBe(plain);
+    expect(await barriersInBoth(page)).toEqual([]);
+  });
+});
+
+describe("less motion", () => {
+  it("stops every animation, where it is wanted", async ({ open, scripted }) => {
+    const never = new Promise(() => undefined);
+    scripted.answer("Move a little", { kind: "text", text: "", hold: never });
+    const page = await open(scripted.url);
+    await ask(page, "Move a little");
+    await page.getByText("Thinking").waitFor();
+    const running = () => page.evaluate<number>("document.getAnimations().length");
+    expect(await running()).toBe(0);
+    await page.emulateMedia({ reducedMotion: "no-preference" });
+    await eventually(async () => expect(await running()).toBeGreaterThan(0));
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+  });
+});
+
+describe("a screen reader", () => {
+  it("hears that an answer begins, ends, or needs a person", async ({ open, scripted }) => {
+    scripted.answer("Say it", { kind: "text", text: "Said." });
+    scripted.answer("Mail it", {
+      kind: "calls",
+      calls: [{ name: "send_mail", input: { text: "x" } }],
+    });
+    const page = await open(scripted.url);
+    const status = page.getByRole("status");
+    await page.evaluate(`
+      window.heard = [];
+      new MutationObserver((changes) => {
+        for (const { target } of changes) {
+          const status = (target.nodeType === 1 ? target : target.parentElement)?.closest("[role=status]");
+          if (status?.innerText) window.heard.push(status.innerText);
+        }
+      }).observe(document.body, { subtree: true, childList: true, characterData: true });`);
+    await ask(page, "Say it");
+    await status.getByText("Answer finished, 0 variables").waitFor({ state: "attached" });
+    await ask(page, "Mail it");
+    await status.getByText("A call needs your approval").waitFor({ state: "attached" });
+    const heard = await page.evaluate<readonly string[]>("window.heard");
+    expect(heard.filter((words) => words.startsWith("Answer"))).toEqual([
+      "Answering",
+      "Answer finished, 0 variables",
+      "Answering",
+    ]);
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { ask, eventually, idIn, it } from "../support/page-test.ts";
+
+/** A promise that is resolved from outside. */
+function gate() {
+  let open = () => {};
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  return { opened, open };
+}
+
+describe("the composer", () => {
+  it("queues what is written during an answer, and sends it when that ends", async ({
+    open,
+    scripted,
+  }) => {
+    const held = gate();
+    scripted.answer("Long question", {
+      kind: "text",
+      text: "Part of it.",
+      hold: held.opened,
+    });
+    scripted.answer("Second in line", { kind: "text", text: "Second answer." });
+    scripted.answer("Third in line", { kind: "text", text: "Third answer." });
+    const page = await open(scripted.url);
+    await ask(page, "Long question");
+    await page.getByText("Part").waitFor();
+    const field = page.getByLabel("Message", { exact: true });
+    const queue = page.getByRole("list", { name: "Queued messages" });
+    for (const text of ["Second in line", "Never sent", "Third in line"]) {
+      await field.fill(text);
+      await page.getByRole("button", { name: "Queue", exact: true }).click();
+    }
+    await queue.getByRole("button", { name: "Remove “Never sent” from the queue" }).click();
+    expect(await queue.getByRole("listitem").count()).toBe(2);
+    expect(scripted.asked("Second in line")).toBe(0);
+    held.open();
+    await page.getByText("Third answer.").waitFor();
+    expect(await page.locator(".message-question").allInnerTexts()).toEqual([
+      "Long question",
+      "Second in line",
+      "Third in line",
+    ]);
+    expect(await queue.getByRole("listitem").count()).toBe(0);
+  });
+
+  it("keeps the queue after a stop until a person sends it", async ({ open, scripted }) => {
+    const never = new Promise(() => undefined);
+    scripted.answer("Stop this", { kind: "text", text: "Stopped here.", hold: never });
+    scripted.answer("Held back", { kind: "text", text: "Sent by hand." });
+    const page = await open(scripted.url);
+    await ask(page, "Stop this");
+    await page.getByRole("article").getByText("Stopped").waitFor();
+    await page.getByLabel("Message", { exact: true }).fill("Held back");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Stop", exact: true }).click();
+    const sendNow = page.getByRole("button", { name: "Send now" });
+    await sendNow.waitFor();
+    expect(scripted.asked("Held back")).toBe(0);
+    await sendNow.click();
+    await page.getByText("Sent by hand.").waitFor();
+  });
+
+  it("attaches files that are chosen or pasted, and writes their names into the message", async ({
+    open,
+    scripted,
+  }) => {
+    const page = await open(scripted.url);
+    await page.getByText("test-model", { exact: true }).waitFor();
+    const field = page.getByLabel("Message", { exact: true });
+    await field.fill("Sum up");
+    await page.getByLabel("Files to attach").setInputFiles({
+      name: "my sales.csv",
+      mimeType: "text/csv",
+      buffer: Buffer.from("city,total\nOslo,3\n"),
+    });
+    await eventually(async () => expect(await field.inputValue()).toBe("Sum up $my_sales "));
+    await page.evaluate(`(() => {
+      const clipboardData = new DataTransfer();
+      clipboardData.items.add(new File(['{"a": 1}'], "settings.json"));
+      document
+        .querySelector(".composer-field")
+        .dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true }));
+    })()`);
+    await eventually(async () =>
+      expect(await field.inputValue()).toBe("Sum up $my_sales $settings "),
+    );
+    scripted.answer("Sum up $my_sales $settings", { kind: "text", text: "It is 3." });
+    await page.keyboard.press("Control+End");
+    await page.getByRole("button", { name: "Send", exact: true }).click();
+    await page.getByText("It is 3.").waitFor();
+    const { variables } = createClient(scripted.url).conversation(idIn(page));
+    expect(await variables.get("my_sales")).toEqual([{ city: "Oslo", total: 3 }]);
+    expect(await variables.get("settings")).toEqual({ a: 1 });
+  });
+});
