@@ -16,6 +16,8 @@ import { useOthers } from "./use-others.ts";
 interface ConversationPageProps {
   readonly session: Session;
   readonly loaded: Loaded;
+  /** True if the server knows the conversation. */
+  readonly exists: boolean;
   readonly agents: readonly AgentChoice[];
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
@@ -29,7 +31,7 @@ interface ConversationPageProps {
 /** One conversation, and all that belongs to it. */
 export function ConversationPage(props: ConversationPageProps) {
   const { session, setAgent } = props;
-  const { chatting, revision, exists, events, variables, written } = useParts(props);
+  const { chatting, exists, events, variables, written } = useParts(props);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
@@ -64,7 +66,7 @@ export function ConversationPage(props: ConversationPageProps) {
               tab={side}
               exists={exists}
               agent={props.agent}
-              revision={revision}
+              onKept={props.onBegin}
               selected={tabs.variable}
               setSelected={tabs.setVariable}
               plan={tabs.plan}
@@ -80,30 +82,26 @@ export function ConversationPage(props: ConversationPageProps) {
   );
 }
 
-function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPageProps) {
-  const [revision, setRevision] = useState(0);
-  const change = useCallback(() => {
-    setRevision((known) => known + 1);
-    onChange();
-  }, [onChange]);
-  const chatting = useChatting({ session, loaded, agent, onChange: change, onBegin });
+function useParts(props: ConversationPageProps) {
+  const { session, loaded, onChange } = props;
+  const chatting = useChatting(props);
   const hasAnswer = chatting.messages.some(({ role }) => role === "assistant");
   // A question that is on its way may not have arrived.
-  const exists = loaded.exists || hasAnswer;
+  const exists = loaded.exists || props.exists || hasAnswer;
   useEffect(() => {
-    if (hasAnswer) change();
-  }, [hasAnswer, change]);
+    if (hasAnswer) onChange();
+  }, [hasAnswer, onChange]);
   const conversation = exists ? session.client.conversation(session.conversation) : undefined;
   const events = useEvents(conversation);
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
-    if (newest !== undefined) change();
-  }, [newest, change]);
+    if (newest !== undefined) onChange();
+  }, [newest, onChange]);
   useOthers(events, chatting);
   const listed = useVariables(conversation);
   const variables = useMemo(() => new Map(listed.map((info) => [info.name, info])), [listed]);
-  const written = useWritten(session, revision, hasAnswer && !chatting.isBusy);
-  return { chatting, revision, exists, events, variables, written };
+  const written = useWritten(session, hasAnswer && !chatting.isBusy);
+  return { chatting, exists, events, variables, written };
 }
 
 /** An example is asked of the agent that knows the answer. */
