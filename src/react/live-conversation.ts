@@ -204,7 +204,10 @@ export class LiveConversation {
     const waiting: ConversationEvent[] = [];
     const show = () => {
       const { events: known, turn } = this.events.read();
-      const events = [...known, ...waiting.splice(0)].slice(-MAX_EVENTS);
+      // Another connection may have read them already.
+      const last = known.at(-1)?.id ?? 0;
+      const unknown = waiting.splice(0).filter(({ id }) => id > last);
+      const events = [...known, ...unknown].slice(-MAX_EVENTS);
       const isCut = (events[0]?.id ?? 1) > 1;
       this.events.set({ events, isCut, isLive: true, ...(turn === undefined ? {} : { turn }) });
     };

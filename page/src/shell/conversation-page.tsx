@@ -8,6 +8,7 @@ import { ConversationContext } from "../conversation-context.ts";
 import { type Events, useEvents, useVariables } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
+import { ConnectionNote } from "./connection-note.tsx";
 import type { AgentChoice } from "./header.tsx";
 import { SideContent } from "./side-content.tsx";
 import { BottomTabs, Side, type SideTab, type Tab } from "./side.tsx";
@@ -44,6 +45,7 @@ export function ConversationPage(props: ConversationPageProps) {
   const tryExample = useExample(chatting, setAgent);
   return (
     <ConversationContext value={context}>
+      <ConnectionNote {...events} />
       <main className="workspace-body" data-tab={tab}>
         <section className="workspace-main" aria-label="Conversation">
           <ViewBoundary>
@@ -93,10 +95,11 @@ function useParts(props: ConversationPageProps) {
   }, [hasAnswer, onChange]);
   const conversation = exists ? session.client.conversation(session.conversation) : undefined;
   const events = useEvents(conversation);
+  const { isLive } = events;
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
-    if (newest !== undefined) onChange();
-  }, [newest, onChange]);
+    if (newest !== undefined && isLive) onChange();
+  }, [newest, isLive, onChange]);
   useOthers(events, chatting);
   const listed = useVariables(conversation);
   const variables = useMemo(() => new Map(listed.map((info) => [info.name, info])), [listed]);
