@@ -75,26 +75,29 @@ describe("another device", () => {
   });
 
   it("sees the open variable and plan change", async ({ open, demo }) => {
-    const { page, id, variables } = await variablesPage({ open, demo, forgives: /404/ });
+    const id = crypto.randomUUID();
+    const { variables, plans } = createClient(demo.url).conversation(id);
+    await variables.put("first", 1);
+    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
+    const { id: plan } = await plans.propose({ calls: [call] }, { agent: "weather" });
+    const page = await open(`${demo.url}/#/c/${id}`, { forgives: /404/ });
     await listed(page, "first").click();
     const shown = page.getByRole("article", { name: "Variable first" });
     await variables.put("first", { city: "Oslo" });
     await shown.getByText("Oslo").waitFor();
     await variables.patch("first", { description: "Where it rains" });
     await shown.getByText("Where it rains").waitFor();
-    const { plans } = createClient(demo.url).conversation(id);
-    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
-    const { id: plan } = await plans.propose({ calls: [call] }, { agent: "weather" });
     await page.getByRole("tab", { name: "Plans" }).click();
     const panel = page.getByRole("tabpanel", { name: "Plans" });
-    await panel.getByRole("listitem").first().getByRole("button").click();
+    await panel.getByRole("listitem").getByRole("button").click();
     await panel.getByRole("button", { name: "Approve" }).waitFor();
     await plans.approve(plan);
     await panel.getByRole("button", { name: "Run", exact: true }).waitFor();
     await plans.run(plan).json();
     await panel.getByRole("heading", { name: "One run" }).waitFor();
+    await page.getByRole("tab", { name: "Variables 2" }).click();
+    await shown.getByText("Where it rains").waitFor();
     await variables.delete("first");
-    await page.getByRole("tab", { name: "Variables 1" }).click();
     await shown.getByRole("alert").waitFor();
   });
 });
