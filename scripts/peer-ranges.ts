@@ -1,7 +1,7 @@
 /**
  * Checks the oldest versions of the packages that an application brings along (`peerDependencies`): types, and
- * the tests of `byref/agent`, in a folder that has these versions. The newest are those of `devDependencies`,
- * which all other tests use. Also checks that npm refuses an older `ai` beside the package, instead of
+ * the tests of `byref/agent`, in a folder that has these versions, and the hooks of `byref/react` in a browser,
+ * with the oldest React. The newest are those of `devDependencies`, which all other tests use. Also checks that npm refuses an older `ai` beside the package, instead of
  * installing a second one. Needs npm's registry or its cache: `npm run test:peers`.
  */
 import { spawnSync } from "node:child_process";
@@ -26,12 +26,14 @@ const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } 
 ) as Readonly<Record<"dependencies" | "devDependencies" | "peerDependencies", Versions>> & {
   readonly peerDependenciesMeta: object;
 };
-/** The peers that every application has. Tests of adapters have the others. */
+/** The peers that every application has, and React. Tests of adapters have the others. */
 const oldest = Object.fromEntries(
   Object.entries(peerDependencies)
-    .filter(([name]) => !(name in peerDependenciesMeta))
+    .filter(([name]) => name === "react" || !(name in peerDependenciesMeta))
     .map(([name, range]) => [name, oldestIn(range)]),
 );
+/** Released with each version of React. */
+const OLDEST_REACT = { "react-dom": oldest.react, "@types/react": oldest.react };
 const folder = mkdtempSync(join(tmpdir(), "byref-peers-"));
 /** An `ai` outside of the range. */
 const OTHER_AI = "7.0.155";
@@ -54,7 +56,10 @@ try {
   ]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });
   }
-  const manifest = { type: "module", dependencies: { ...dependencies, ...oldest } };
+  const manifest = {
+    type: "module",
+    dependencies: { ...dependencies, ...oldest, ...OLDEST_REACT },
+  };
   writeFileSync(join(folder, "package.json"), JSON.stringify(manifest));
   writeFileSync(join(folder, "tsconfig.peers.json"), JSON.stringify(CONFIG));
   writeFileSync(
@@ -62,15 +67,12 @@ try {
     "export default { test: { testTimeout: 30_000, isolate: false } };\n",
   );
   run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"]);
-  // React and its types come with the page.
-  const others = [
-    ...Object.keys(devDependencies),
-    ...Object.keys(peerDependencies),
-    "@types/react",
-  ];
+  const others = [...Object.keys(devDependencies), ...Object.keys(peerDependencies)];
   for (const name of others) linkUnlessInstalled(name);
   run(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.peers.json"]);
-  run(join(root, "node_modules/.bin/vitest"), ["run", "test/agent"]);
+  const vitest = join(root, "node_modules/.bin/vitest");
+  run(vitest, ["run", "test/agent"]);
+  run(vitest, ["run", "--project", "browser", "test/browser/react.test.ts"], root);
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -108,8 +110,9 @@ function linkUnlessInstalled(name: string): void {
   symlinkSync(own, path);
 }
 
-function run(program: string, parameters: readonly string[]): void {
-  const { status } = spawnSync(program, parameters, { cwd: folder, stdio: "inherit" });
+function run(program: string, parameters: readonly string[], cwd = folder): void {
+  const env = { ...process.env, REACT_MODULES: join(folder, "node_modules") };
+  const { status } = spawnSync(program, parameters, { cwd, stdio: "inherit", env });
   if (status === 0) return;
   throw new Error(`${program} ${parameters.join(" ")} failed with the oldest peers.`);
 }

@@ -1,48 +1,46 @@
-import { useCallback, useEffect, useMemo, useState } from "react";
-import type { AgentsDescription } from "../../src/edge/page-options.ts";
+import { QueryClientProvider, useQuery } from "@tanstack/react-query";
+import { useEffect, useMemo, useState } from "react";
+import { ClientError } from "../../src/client.ts";
 import { KeyForm } from "./auth/key-form.tsx";
-import { enter, storedKey, storeKey } from "./session.ts";
+import { newQueries } from "./queries.ts";
+import { type Entry, enter, storedKey, storeKey } from "./session.ts";
 import { applyColors } from "./shell/apply-colors.ts";
+import { agentsQuery } from "./shell/use-agents.ts";
 import { Workspace } from "./shell/workspace.tsx";
-
-type Access = "checking" | "granted" | "refused";
 
 /** Asks for a key where the server requires one, then shows the workspace. */
 export function Page() {
+  const [queries] = useState(newQueries);
   const [key, setKey] = useState(storedKey);
-  const [access, setAccess] = useState<Access>("checking");
-  const [described, setDescribed] = useState<AgentsDescription>();
-  const [refused, setRefused] = useState<string>();
-  const [reason, setReason] = useState("");
-  const refuse = useCallback(() => {
-    setAccess("refused");
-    setRefused(key);
+  const [refused, setRefused] = useState<Entry>();
+  const entry = useMemo(() => {
+    const own: Entry = enter(key, () => setRefused(own));
+    return own;
   }, [key]);
-  const entry = useMemo(() => enter(key, refuse), [key, refuse]);
+  const { data, error, isPending } = useQuery(agentsQuery(entry), queries);
   useEffect(() => {
-    entry.client
-      .agents()
-      .then((known) => {
-        storeKey(key);
-        applyColors(known.page?.colors);
-        setDescribed(known);
-        setAccess("granted");
-      })
-      // After a 401 the key is asked for. Other failures are shown inside, where they can be tried again.
-      .catch(({ status, message }: { readonly status?: number; readonly message: string }) => {
-        if (status === 401) setReason(message);
-        else setAccess("granted");
-      });
-  }, [entry, key]);
-  if (access === "checking") return null;
-  if (access === "refused")
-    return (
-      <KeyForm isWrong={key !== undefined && key === refused} reason={reason} enter={setKey} />
-    );
+    if (data === undefined) return;
+    storeKey(key);
+    applyColors(data.page?.colors);
+  }, [key, data]);
+  const change = (next: string | undefined) => {
+    queries.clear();
+    setKey(next);
+  };
+  const isRefused = refused === entry;
+  if (isRefused || (refused !== undefined && isPending)) {
+    const reason = error instanceof ClientError ? error.message : "";
+    return <KeyForm isWrong={isRefused && key !== undefined} reason={reason} enter={change} />;
+  }
+  // Failures other than a 401 are shown inside, where they can be tried again.
+  if (isPending) return null;
   const leave = () => {
     storeKey(undefined);
-    setKey(undefined);
+    change(undefined);
   };
-  const leaving = key === undefined ? undefined : leave;
-  return <Workspace entry={entry} described={described} leave={leaving} />;
+  return (
+    <QueryClientProvider client={queries}>
+      <Workspace entry={entry} leave={key === undefined ? undefined : leave} />
+    </QueryClientProvider>
+  );
 }

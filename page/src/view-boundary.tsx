@@ -1,4 +1,5 @@
-import { Component, type ReactNode } from "react";
+import { QueryClientContext } from "@tanstack/react-query";
+import { Component, type ContextType, type ReactNode } from "react";
 import "./view-boundary.css";
 
 interface ViewBoundaryProps {
@@ -16,6 +17,8 @@ interface ViewBoundaryState {
  * second failure it reloads the page, which also fetches code that a deployment has replaced.
  */
 export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState> {
+  static override contextType = QueryClientContext;
+  declare context: ContextType<typeof QueryClientContext>;
   override state: ViewBoundaryState = { hasFailed: false, wasReloaded: false };
 
   static getDerivedStateFromError(): Partial<ViewBoundaryState> {
@@ -23,6 +26,8 @@ export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState
   }
 
   readonly #reload = () => {
+    // What the view had loaded may be why it failed.
+    this.context?.removeQueries({ type: "inactive" });
     if (this.state.wasReloaded) location.reload();
     else this.setState({ hasFailed: false, wasReloaded: true });
   };

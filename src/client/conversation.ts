@@ -6,7 +6,7 @@ import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json, JsonObject } from "../value/json.ts";
-import type { Connection } from "./connection.ts";
+import type { ClientOptions, Connection } from "./connection.ts";
 import { ClientFiles } from "./files.ts";
 import { follow } from "./follow.ts";
 import { ClientPlans, type RunData } from "./plans.ts";
@@ -31,6 +31,10 @@ export interface EventReading extends Reading {
    * when it ends. `resume` joins its stream.
    */
   readonly onTurn?: (turn: string) => void;
+  /** Called when the stream is open, also after each reconnect. */
+  readonly onOpen?: () => void;
+  /** Replaces the client's option. */
+  readonly retryMs?: NonNullable<ClientOptions["retryMs"]>;
 }
 
 /** Options of a message. */
@@ -149,16 +153,20 @@ export class ClientConversation {
   }
 
   /** Yields the events after the event `after`, then new events until the reader stops. */
-  async *events({ after, onTurn, signal }: EventReading = {}): AsyncGenerator<
+  async *events({ after, onTurn, onOpen, ...own }: EventReading = {}): AsyncGenerator<
     ConversationEvent,
     void
   > {
     const { call, options } = this.#connection;
-    const open = (last: string | undefined) => {
+    const { signal } = own;
+    const open = async (last: string | undefined) => {
       const headers = { accept: "text/event-stream", "last-event-id": last ?? after };
-      return call("GET", "/events", { headers, signal });
+      const response = await call("GET", "/events", { headers, signal });
+      onOpen?.();
+      return response;
     };
-    for await (const { id, data } of follow({ options, open, mayRepeat: true, signal })) {
+    const reading = { options: { ...options, ...own }, open, mayRepeat: true, signal };
+    for await (const { id, data } of follow(reading)) {
       // The server sends what the type declares.
       const event = JSON.parse(data) as ConversationEvent & { readonly turn: string };
       if (id) yield event;

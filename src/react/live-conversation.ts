@@ -1,5 +1,8 @@
+import { ClientError } from "../client/client-error.ts";
 import type { ClientConversation } from "../client/conversation.ts";
+import { backOff } from "../client/retries.ts";
 import type { PlanView } from "../edge/plans/plan-view.ts";
+import type { VariablePage } from "../client/variables.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import { coalesced, Shared } from "./shared.ts";
@@ -12,7 +15,7 @@ export interface Events {
   readonly events: readonly ConversationEvent[];
   /** True if there are older ones. */
   readonly isCut: boolean;
-  /** False until the first event, and while the stream is broken. */
+  /** False until the first event, and while the connection is lost. */
   readonly isLive: boolean;
   /** The last turn that began since the page listens, or that ran then. A new object for each. */
   readonly turn?: { readonly id: string };
@@ -27,9 +30,21 @@ export interface PlanList {
   readonly error: unknown;
 }
 
+/** Variables of a conversation. */
+export interface VariableList {
+  /** Oldest first; undefined until they are loaded. */
+  readonly variables: readonly VariableInfo[] | undefined;
+  /** True if there are older ones. */
+  readonly hasMore: boolean;
+  readonly error: unknown;
+}
+
 /** Of a long conversation. */
 const MAX_EVENTS = 2_000;
-const MAX_VARIABLES = 500;
+/** How many variables are loaded unless a component asks for more. */
+export const LAST_VARIABLES = 500;
+/** As many as the server lists as the last ones. */
+const MAX_LAST = 1_000;
 const TOLD_EVERY_MS = 100;
 const AGAIN_AFTER_MS = 5_000;
 /** A page that changes its view does not connect again. */
@@ -40,28 +55,51 @@ const CLOSES_AFTER_MS = 1_000;
  * the page is visible: over HTTP/1.1 a browser has six connections for all of its tabs.
  */
 export class LiveConversation {
-  readonly variables = new Shared<readonly VariableInfo[]>([], () => this.#used());
+  readonly variables = new Shared<VariableList>(
+    { variables: undefined, hasMore: false, error: undefined },
+    () => this.#used(),
+  );
   readonly plans = new Shared<PlanList>({ plans: undefined, error: undefined }, () => this.#used());
   readonly events = new Shared<Events>({ events: [], isCut: false, isLive: false }, () =>
     this.#used(),
   );
   readonly #conversation: ClientConversation;
   readonly #parts = new Map<string, VariablePart>();
+  #last = LAST_VARIABLES;
   #listening: AbortController | undefined;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
   constructor(conversation: ClientConversation) {
     this.#conversation = conversation;
-    page?.addEventListener("visibilitychange", () => this.#used());
+    page.document?.addEventListener("visibilitychange", () => this.#used());
+    page.addEventListener?.("online", () => {
+      // The old connection may be silent for a while before it counts as broken.
+      this.#close();
+      this.#used();
+    });
   }
 
-  part(name: string, path: string): VariablePart {
-    const key = `${name} ${path}`;
+  /** The part at the path, or without one the metadata alone. */
+  part(name: string, path: string | undefined): VariablePart {
+    const key = `${name} ${path ?? "?"}`;
     const known = this.#parts.get(key);
     if (known !== undefined) return known;
-    const part = new VariablePart(this.#conversation, { name, path, onUse: () => this.#used() });
+    const onUse = (isUsed: boolean) => {
+      if (isUsed) this.#parts.set(key, part);
+      // A value may be large.
+      else setTimeout(() => part.isUsed || this.#parts.delete(key), CLOSES_AFTER_MS);
+      this.#used();
+    };
+    const part = new VariablePart(this.#conversation, { name, path, onUse });
     this.#parts.set(key, part);
     return part;
+  }
+
+  /** Loads at least so many of the newest variables from now on. */
+  needVariables(last: number): void {
+    if (last <= this.#last) return;
+    this.#last = last;
+    this.#changed(this.variables, this.#loadVariables);
   }
 
   readonly loadPlans = coalesced(async () => {
@@ -75,17 +113,31 @@ export class LiveConversation {
 
   readonly #loadVariables = coalesced(async () => {
     try {
-      const { variables } = await this.#conversation.variables.list({ last: MAX_VARIABLES });
-      this.variables.set(variables);
-    } catch {
-      // The last list stays; the next event, or connection, loads it again.
+      const last = this.#last;
+      const variables = await this.#newest(last);
+      this.variables.set({ variables, hasMore: variables.length === last, error: undefined });
+    } catch (error) {
+      // The next event, or connection, loads it again.
+      this.variables.set({ ...this.variables.read(), error });
     }
   });
+
+  async #newest(last: number): Promise<readonly VariableInfo[]> {
+    const { variables } = this.#conversation;
+    if (last <= MAX_LAST) return (await variables.list({ last })).variables;
+    const all: VariableInfo[] = [];
+    for (let after: number | undefined = 0; after !== undefined;) {
+      const listed: VariablePage = await variables.list({ after });
+      all.push(...listed.variables);
+      after = listed.next;
+    }
+    return all.slice(-last);
+  }
 
   /** Opens or closes the stream of events. */
   #used(): void {
     const shared = [this.variables, this.plans, this.events, ...this.#parts.values()];
-    const isUsed = shared.some((one) => one.isUsed) && page?.visibilityState !== "hidden";
+    const isUsed = shared.some((one) => one.isUsed) && page.document?.visibilityState !== "hidden";
     clearTimeout(this.#closing);
     if (isUsed && this.#listening === undefined) this.#listen();
     else if (isUsed) this.#loadNew();
@@ -98,7 +150,6 @@ export class LiveConversation {
     this.#listening?.abort();
     this.#listening = undefined;
     this.#isLoaded.clear();
-    for (const [key, part] of this.#parts) if (!part.isUsed) this.#parts.delete(key);
   }
 
   /** Lists that are up to date while the page listens. */
@@ -126,22 +177,37 @@ export class LiveConversation {
     this.#loadNew();
     const unlisten = listen(this.#conversation.id, (name) => this.#written(name, () => true));
     signal.addEventListener("abort", unlisten);
+    let failures = 0;
+    const onOpen = () => {
+      const { events } = this;
+      const known = events.read();
+      if (known.events.length > 0) events.set({ ...known, isLive: true });
+      // What has happened in the meantime is not known, beside the events.
+      if (failures > 0) this.#isLoaded.clear();
+      failures = 0;
+      this.#loadNew();
+    };
     const keepListening = () => {
       if (signal.aborted) return;
-      this.#readEvents(signal).catch(() => {
+      this.#readEvents(signal, onOpen).catch((error: unknown) => {
         if (signal.aborted) return;
         this.events.set({ ...this.events.read(), isLive: false });
-        setTimeout(keepListening, AGAIN_AFTER_MS);
+        const isLost = error instanceof ClientError && /^un(?:reach|avail)able$/.test(error.code);
+        const ms = isLost ? backOff(++failures) : undefined;
+        setTimeout(keepListening, ms ?? AGAIN_AFTER_MS);
       });
     };
     keepListening();
   }
 
-  async #readEvents(signal: AbortSignal): Promise<void> {
+  async #readEvents(signal: AbortSignal, onOpen: () => void): Promise<void> {
     const waiting: ConversationEvent[] = [];
     const show = () => {
       const { events: known, turn } = this.events.read();
-      const events = [...known, ...waiting.splice(0)].slice(-MAX_EVENTS);
+      // Another connection may have read them already.
+      const last = known.at(-1)?.id ?? 0;
+      const unknown = waiting.splice(0).filter(({ id }) => id > last);
+      const events = [...known, ...unknown].slice(-MAX_EVENTS);
       const isCut = (events[0]?.id ?? 1) > 1;
       this.events.set({ events, isCut, isLive: true, ...(turn === undefined ? {} : { turn }) });
     };
@@ -150,7 +216,9 @@ export class LiveConversation {
       void this.#readTurn(signal).catch(() => undefined);
     };
     const after = this.events.read().events.at(-1)?.id;
-    const options = { onTurn, signal, ...(after === undefined ? {} : { after }) };
+    // A lost connection is made again above, where it is shown.
+    const retryMs = () => undefined;
+    const options = { onTurn, onOpen, retryMs, signal, ...(after === undefined ? {} : { after }) };
     for await (const event of this.#conversation.events(options)) {
       if (waiting.push(event) === 1) setTimeout(show, TOLD_EVERY_MS);
       this.#happened(event);
@@ -180,7 +248,7 @@ export class LiveConversation {
   /** Loads what shows the variable, if that is old or not there. */
   #written(name: string, isOld: (info: VariableInfo) => boolean): void {
     const isNeeded = (info: VariableInfo | undefined) => info === undefined || isOld(info);
-    const listed = () => this.variables.read().find((info) => info.name === name);
+    const listed = () => this.variables.read().variables?.find((info) => info.name === name);
     this.#changed(this.variables, this.#loadVariables, () => isNeeded(listed()));
     for (const part of this.#parts.values()) {
       if (part.name === name) this.#changed(part, part.load, () => isNeeded(part.read().info));
@@ -196,8 +264,9 @@ export class LiveConversation {
 
 type Load = ReturnType<typeof coalesced>;
 
-/** The browser's document, if there is one. */
-const { document: page } = globalThis as {
+/** The browser's window, if there is one. */
+const page = globalThis as {
+  addEventListener?(type: "online", listener: () => void): void;
   readonly document?: {
     readonly visibilityState: string;
     addEventListener(type: "visibilitychange", listener: () => void): void;

@@ -14,6 +14,22 @@ export function useVariable<Value = Json>(
   name: string,
   path = "",
 ): VariableState<Value> {
+  return usePart(conversation, name, path) as VariableState<Value>;
+}
+
+/** A variable's metadata, without its value: also that of a secret, or of one that is too large to be shown. */
+export function useVariableInfo(
+  conversation: ClientConversation | undefined,
+  name: string,
+): Omit<VariableState, "value"> {
+  return usePart(conversation, name, undefined);
+}
+
+function usePart(
+  conversation: ClientConversation | undefined,
+  name: string,
+  path: string | undefined,
+): VariableState {
   const { client, id } = conversation ?? {};
   const part = useMemo(
     () => conversation && liveOf(conversation).part(name, path),
@@ -21,7 +37,7 @@ export function useVariable<Value = Json>(
     [client, id, name, path],
   );
   const { subscribe, read } = part ?? none;
-  return useSyncExternalStore(subscribe, read, read) as VariableState<Value>;
+  return useSyncExternalStore(subscribe, read, read);
 }
 
 const LOADING = { value: undefined, info: undefined, status: "loading", error: undefined } as const;

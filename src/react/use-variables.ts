@@ -1,14 +1,44 @@
-import { useMemo, useSyncExternalStore } from "react";
+import { useEffect, useMemo, useSyncExternalStore } from "react";
 import type { ClientConversation } from "../client/conversation.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import { type Events, liveOf, type LiveConversation } from "./live-conversation.ts";
+import {
+  type Events,
+  LAST_VARIABLES,
+  liveOf,
+  type LiveConversation,
+  type VariableList,
+} from "./live-conversation.ts";
 
-/** The newest 500 variables, oldest first; empty until they are loaded. Changes while turns write. */
+/** Which variables to return. */
+export interface VariablesOptions {
+  /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
+  readonly last?: number;
+}
+
+/** The newest variables, oldest first; empty until they are loaded. Changes while turns write. */
 export function useVariables(
   conversation: ClientConversation | undefined,
+  options?: VariablesOptions,
 ): readonly VariableInfo[] {
-  const { subscribe, read } = useLive(conversation)?.variables ?? noVariables;
-  return useSyncExternalStore(subscribe, read, read);
+  return useVariableList(conversation, options).variables ?? NONE;
+}
+
+/** The same, and whether there are more, they are loaded yet, or an error has occurred. */
+export function useVariableList(
+  conversation: ClientConversation | undefined,
+  { last = LAST_VARIABLES }: VariablesOptions = {},
+): VariableList {
+  const live = useLive(conversation);
+  const { subscribe, read } = live?.variables ?? noVariables;
+  const list = useSyncExternalStore(subscribe, read, read);
+  useEffect(() => {
+    live?.needVariables(last);
+  }, [live, last]);
+  return useMemo(() => {
+    const { variables } = list;
+    if (variables === undefined || variables.length <= last) return list;
+    return { ...list, variables: variables.slice(-last), hasMore: true };
+  }, [list, last]);
 }
 
 /** The conversation's events, while they happen. */
@@ -26,7 +56,8 @@ export function useLive(
 }
 
 const subscribe = () => () => undefined;
-const NO_VARIABLES: readonly VariableInfo[] = [];
+const NONE: readonly VariableInfo[] = [];
+const NO_VARIABLES: VariableList = { variables: undefined, hasMore: false, error: undefined };
 const NO_EVENTS: Events = { events: [], isCut: false, isLive: false };
 const noVariables = { subscribe, read: () => NO_VARIABLES };
 const noEvents = { subscribe, read: () => NO_EVENTS };

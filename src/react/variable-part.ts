@@ -20,7 +20,8 @@ export interface VariableState<Value = Json | Uint8Array> {
 
 interface PartOptions {
   readonly name: string;
-  readonly path: string;
+  /** Undefined for the metadata alone. */
+  readonly path: string | undefined;
   readonly onUse: (isUsed: boolean) => void;
 }
 
@@ -31,7 +32,7 @@ const MAX_TRIES = 5;
 export class VariablePart extends Shared<VariableState> {
   readonly name: string;
   readonly #conversation: ClientConversation;
-  readonly #path: string;
+  readonly #path: string | undefined;
   #etag: string | undefined;
 
   constructor(conversation: ClientConversation, { name, path, onUse }: PartOptions) {
@@ -61,6 +62,10 @@ export class VariablePart extends Shared<VariableState> {
   /** Reads metadata and value until both are of one version. */
   async #loaded(before: VariableState): Promise<VariableState> {
     const { variables } = this.#conversation;
+    if (this.#path === undefined) {
+      const info = await variables.info(this.name);
+      return { value: undefined, info, status: "ready", error: undefined };
+    }
     const part = this.#path === "" ? {} : { path: this.#path };
     const guard = this.#etag === undefined ? {} : { "if-none-match": this.#etag };
     for (let tries = 0; tries < MAX_TRIES; tries++) {

@@ -13,8 +13,8 @@ const reload = (page: Page) => failure(page).getByRole("button", { name: "Reload
 describe("a view that throws", () => {
   it("leaves the other views usable, and is reloaded by itself", async ({ open, demo }) => {
     const { page } = await variablesPage({ open, demo, forgives });
-    const lists = /\/variables\?last=/;
-    await page.route(lists, (route) => route.fulfill({ json: { variables: [null] } }));
+    const lists = /\/files$/;
+    await page.route(lists, (route) => route.fulfill({ json: { files: [null] } }));
     await ask(page, "Hello");
     await failure(page).waitFor();
     await page.getByRole("button", { name: "Answer again" }).waitFor();

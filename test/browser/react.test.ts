@@ -6,10 +6,15 @@ import { eventually, it as base } from "../support/page-test.ts";
 
 const APP = "page/test/react-app.tsx";
 
+/** Where an older React is (`scripts/peer-ranges.ts`); else the page's is used. */
+const { REACT_MODULES } = process.env;
+
 /** An application with React and `byref/react`, in a file. */
 function built(): string {
   const options = ["--bundle", "--format=iife", "--jsx=automatic", "--log-level=error"];
-  return execFileSync("esbuild", [APP, ...options], {
+  const older = ["react", "react-dom"].map((name) => `--alias:${name}=${REACT_MODULES}/${name}`);
+  const react = REACT_MODULES === undefined ? [] : older;
+  return execFileSync("esbuild", [APP, ...options, ...react], {
     encoding: "utf8",
     maxBuffer: 64_000_000,
   });

@@ -27,6 +27,8 @@ export interface Chatting {
   readonly reload: () => void;
   /** The same, and the turn that runs there. */
   readonly join: () => void;
+  /** After a lost connection: shows how the answer goes on, or has ended, if the server has the question. */
+  readonly catchUp: () => void;
 }
 
 export interface ChattingOptions {
@@ -54,6 +56,13 @@ export function useChatting(options: ChattingOptions): Chatting {
   const kept = useKept({ session, next: loaded.next, chat, isBusy });
   const { earlier, reload, join } = kept;
   onJoined.current = kept.onJoined;
+  const catchUp = useRef(() => Promise.resolve());
+  catchUp.current = async () => {
+    if (!isLost(trouble ?? chat.error)) return;
+    // If it is lost again the trouble stays.
+    const show = await lostAnswer(session, chat).catch(() => undefined);
+    if (show !== undefined) run(show);
+  };
   return {
     messages: chat.messages,
     isBusy,
@@ -75,6 +84,7 @@ export function useChatting(options: ChattingOptions): Chatting {
     ),
     reload: useCallback(() => run(reload), [run, reload]),
     join: useCallback(() => run(join), [run, join]),
+    catchUp: useCallback(() => void catchUp.current(), []),
     regenerate: useCallback((messageId) => run(() => regenerate({ messageId })), [run, regenerate]),
   };
 }
@@ -132,13 +142,20 @@ function useAttempts({ clearError }: Chat) {
  * arrived; else it has failed, and is asked for again.
  */
 async function goOn(session: Session, chat: Chat, trouble: unknown): Promise<void> {
-  const { messages, setMessages, resumeStream, regenerate } = chat;
-  if (!isLost(trouble)) return regenerate();
+  const { regenerate } = chat;
+  const lost = isLost(trouble) ? await lostAnswer(session, chat) : undefined;
+  return lost === undefined ? regenerate() : lost();
+}
+
+/** Shows what has become of the question; undefined if the server has not answered it. */
+async function lostAnswer(
+  session: Session,
+  { messages, setMessages, resumeStream }: Chat,
+): Promise<(() => Promise<void> | void) | undefined> {
   const about = await aboutOf(session);
-  if (about?.status === "running") return resumeStream();
+  if (about?.status === "running") return () => resumeStream();
   const asked = messages.findLast(({ role }) => role === "user")?.id;
   const { messages: kept } = await loadMessages(session);
   const isAnswered = kept.at(-1)?.role === "assistant" && kept.some(({ id }) => id === asked);
-  if (!isAnswered) return regenerate();
-  return setMessages([...kept]);
+  return isAnswered ? () => setMessages([...kept]) : undefined;
 }

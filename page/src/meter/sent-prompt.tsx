@@ -1,7 +1,7 @@
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
 import type { Session } from "../session.ts";
-import { useLoaded } from "../variables/use-loaded.ts";
 import { figure, messageOf } from "../words.ts";
 
 interface SentPromptProps {
@@ -9,7 +9,6 @@ interface SentPromptProps {
   readonly agent: string;
   /** True if the server knows the conversation. */
   readonly exists: boolean;
-  readonly revision: number;
 }
 
 /** What the model is sent in the next call. Asks the server once it is opened. */
@@ -23,16 +22,16 @@ export function SentPrompt(props: SentPromptProps) {
   );
 }
 
-function Loaded({ session, agent, exists, revision }: SentPromptProps) {
+function Loaded({ session, agent, exists }: SentPromptProps) {
   const conversation = exists ? session.conversation : undefined;
-  const { value, error } = useLoaded(
-    () => session.client.prompt(agent, { conversation }),
-    `${agent}/${exists}/${revision}`,
-  );
-  if (value === undefined) {
-    return <p className="meter-note">{error === undefined ? "Loading…" : messageOf(error)}</p>;
+  const { data, error } = useQuery({
+    queryKey: ["prompt", conversation, agent],
+    queryFn: () => session.client.prompt(agent, { conversation }),
+  });
+  if (data === undefined) {
+    return <p className="meter-note">{error === null ? "Loading…" : messageOf(error)}</p>;
   }
-  return <Parts prompt={value} />;
+  return <Parts prompt={data} />;
 }
 
 function Parts({ prompt }: { readonly prompt: PromptDescription }) {

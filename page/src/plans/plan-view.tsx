@@ -18,13 +18,12 @@ import { type OpenPlan, usePlan } from "./use-plan.ts";
 interface PlanViewProps {
   readonly session: Session;
   readonly id: string;
-  readonly revision: number;
   readonly onClose: () => void;
 }
 
 /** One plan: its graph, what it asks, its runs. */
-export function PlanView({ session, id, revision, onClose }: PlanViewProps) {
-  const open = usePlan(session, id, revision);
+export function PlanView({ session, id, onClose }: PlanViewProps) {
+  const open = usePlan(session, id);
   const { plan, error, problem } = open;
   return (
     <article className="plans-one" aria-label="Plan">

@@ -16,8 +16,6 @@ import "./plans.css";
 
 export interface PlansPanelProps {
   readonly session: Session;
-  /** Grows with every change in the conversation. */
-  readonly revision: number;
   /** The one that is open, by its id. */
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;
@@ -29,7 +27,7 @@ export function PlansPanel(props: PlansPanelProps) {
   return <Panel key={props.session.conversation} {...props} />;
 }
 
-function Panel({ session, revision, selected, onSelect }: PlansPanelProps) {
+function Panel({ session, selected, onSelect }: PlansPanelProps) {
   const [last, setLast] = useState<string>();
   return (
     <section className="plans-panel" aria-label="Plans">
@@ -40,7 +38,6 @@ function Panel({ session, revision, selected, onSelect }: PlansPanelProps) {
           key={selected}
           id={selected}
           session={session}
-          revision={revision}
           onClose={() => {
             setLast(selected);
             onSelect(undefined);

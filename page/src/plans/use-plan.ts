@@ -1,15 +1,15 @@
+import { useQuery } from "@tanstack/react-query";
 import { useEffect, useRef, useState } from "react";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import type { Chunk, RunData } from "../../../src/client.ts";
 import type { Session } from "../session.ts";
 import { problemWords } from "../variables/problem-words.ts";
-import { useLoaded } from "../variables/use-loaded.ts";
 import type { CallState, Gate } from "./call-state.ts";
 import type { RunRequest } from "./run-form.tsx";
 
 export interface OpenPlan {
   readonly plan?: PlanView;
-  readonly error?: unknown;
+  readonly error: unknown;
   /** What the stream of a run that was begun here has told of its calls. */
   readonly told: ReadonlyMap<string, CallState> | undefined;
   readonly isBusy: boolean;
@@ -25,15 +25,13 @@ export interface OpenPlan {
 const LOOK_MS = 1_500;
 
 /** A plan as it is now, and what can be done with it. */
-export function usePlan(session: Session, id: string, revision: number): OpenPlan {
+export function usePlan(session: Session, id: string): OpenPlan {
   const conversation = session.client.conversation(session.conversation);
   const { plans, approvals } = conversation;
   const [told, setTold] = useState<ReadonlyMap<string, CallState>>();
   const [isBusy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string>();
-  const { value: plan, error, reload, replace } = useLoaded(() => plans.get(id), revision);
-  const isElsewhere = plan?.runs.some(({ status }) => status === "running") === true;
-  useLooks(told === undefined && isElsewhere, reload);
+  const { data: plan, error, refetch } = useLoadedPlan(session, id, told === undefined);
   const signal = useSignals();
 
   const attempt = async (work: () => Promise<unknown>) => {
@@ -41,11 +39,10 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
     setProblem(undefined);
     try {
       await work();
-      replace(await plans.get(id));
     } catch (failure) {
       setProblem(problemWords(failure));
-      reload();
     }
+    await refetch();
     setTold(undefined);
     setBusy(false);
   };
@@ -58,7 +55,7 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
       if (chunk.type === "error") throw new Error(chunk.errorText);
       if (chunk.type !== "data-call") continue;
       // It has begun: whoever waits beside it may be answered.
-      if (!hasBegun) reload();
+      if (!hasBegun) void refetch();
       hasBegun = true;
       setBusy(false);
       const { call, tool, ...state } = chunk.data;
@@ -68,7 +65,7 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
   };
   return {
     ...(plan === undefined ? {} : { plan }),
-    ...(error === undefined ? {} : { error }),
+    error,
     told,
     isBusy,
     problem,
@@ -84,12 +81,13 @@ export function usePlan(session: Session, id: string, revision: number): OpenPla
   };
 }
 
-function useLooks(isOn: boolean, look: () => void): void {
-  useEffect(() => {
-    if (!isOn) return undefined;
-    const timer = setInterval(look, LOOK_MS);
-    return () => clearInterval(timer);
-  }, [isOn, look]);
+function useLoadedPlan({ client, conversation }: Session, id: string, looks: boolean) {
+  return useQuery({
+    queryKey: ["conversation", conversation, "plan", id],
+    queryFn: () => client.conversation(conversation).plans.get(id),
+    refetchInterval: ({ state: { data } }) =>
+      looks && data?.runs.some(({ status }) => status === "running") === true && LOOK_MS,
+  });
 }
 
 /** Signals for what is read: who goes away ends the reading, not the run. */

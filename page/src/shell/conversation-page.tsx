@@ -9,6 +9,7 @@ import { type Events, useEvents, useVariables } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import { Announcements } from "./announcements.tsx";
+import { ConnectionNote } from "./connection-note.tsx";
 import type { AgentChoice } from "./header.tsx";
 import { SideContent } from "./side-content.tsx";
 import { BottomTabs, Side, type SideTab, type Tab } from "./side.tsx";
@@ -17,6 +18,8 @@ import { useOthers } from "./use-others.ts";
 interface ConversationPageProps {
   readonly session: Session;
   readonly loaded: Loaded;
+  /** True if the server knows the conversation. */
+  readonly exists: boolean;
   readonly agents: readonly AgentChoice[];
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
@@ -30,7 +33,7 @@ interface ConversationPageProps {
 /** One conversation, and all that belongs to it. */
 export function ConversationPage(props: ConversationPageProps) {
   const { session, setAgent } = props;
-  const { chatting, revision, exists, events, variables, written } = useParts(props);
+  const { chatting, exists, events, variables, written } = useParts(props);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
@@ -43,6 +46,7 @@ export function ConversationPage(props: ConversationPageProps) {
   const tryExample = useExample(chatting, setAgent);
   return (
     <ConversationContext value={context}>
+      <ConnectionNote {...events} />
       <main className="workspace-body" data-tab={tab}>
         <section className="workspace-main" aria-label="Conversation">
           <ViewBoundary>
@@ -66,7 +70,7 @@ export function ConversationPage(props: ConversationPageProps) {
               tab={side}
               exists={exists}
               agent={props.agent}
-              revision={revision}
+              onKept={props.onBegin}
               selected={tabs.variable}
               setSelected={tabs.setVariable}
               plan={tabs.plan}
@@ -83,30 +87,27 @@ export function ConversationPage(props: ConversationPageProps) {
   );
 }
 
-function useParts({ session, loaded, agent, onChange, onBegin }: ConversationPageProps) {
-  const [revision, setRevision] = useState(0);
-  const change = useCallback(() => {
-    setRevision((known) => known + 1);
-    onChange();
-  }, [onChange]);
-  const chatting = useChatting({ session, loaded, agent, onChange: change, onBegin });
+function useParts(props: ConversationPageProps) {
+  const { session, loaded, onChange } = props;
+  const chatting = useChatting(props);
   const hasAnswer = chatting.messages.some(({ role }) => role === "assistant");
   // A question that is on its way may not have arrived.
-  const exists = loaded.exists || hasAnswer;
+  const exists = loaded.exists || props.exists || hasAnswer;
   useEffect(() => {
-    if (hasAnswer) change();
-  }, [hasAnswer, change]);
+    if (hasAnswer) onChange();
+  }, [hasAnswer, onChange]);
   const conversation = exists ? session.client.conversation(session.conversation) : undefined;
   const events = useEvents(conversation);
+  const { isLive } = events;
   const newest = events.events.at(-1)?.id;
   useEffect(() => {
-    if (newest !== undefined) change();
-  }, [newest, change]);
+    if (newest !== undefined && isLive) onChange();
+  }, [newest, isLive, onChange]);
   useOthers(events, chatting);
   const listed = useVariables(conversation);
   const variables = useMemo(() => new Map(listed.map((info) => [info.name, info])), [listed]);
-  const written = useWritten(session, revision, hasAnswer && !chatting.isBusy);
-  return { chatting, revision, exists, events, variables, written };
+  const written = useWritten(session, hasAnswer && !chatting.isBusy);
+  return { chatting, exists, events, variables, written };
 }
 
 /** An example is asked of the agent that knows the answer. */

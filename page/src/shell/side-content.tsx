@@ -12,7 +12,8 @@ interface SideContentProps {
   readonly tab: SideTab;
   readonly exists: boolean;
   readonly agent: string | undefined;
-  readonly revision: number;
+  /** A file has been kept as a variable. */
+  readonly onKept: () => void;
   readonly selected: string | undefined;
   readonly setSelected: (name: string | undefined) => void;
   /** The one that is open, by its id. */
@@ -23,22 +24,22 @@ interface SideContentProps {
 }
 
 export function SideContent(props: SideContentProps) {
-  const { tab, exists, revision, selected, setSelected, plan, setPlan, events, chatting } = props;
-  const { agent } = props;
+  const { tab, exists, selected, setSelected, plan, setPlan, events, chatting, agent } = props;
   const { session, openVariable } = useConversation();
   switch (tab) {
     case "variables":
       return (
         <VariablesPanel
           session={session}
-          revision={revision}
+          exists={exists}
+          onKept={props.onKept}
           selected={selected}
           onSelect={setSelected}
         />
       );
     case "plans":
       return exists ? (
-        <PlansPanel session={session} revision={revision} selected={plan} onSelect={setPlan} />
+        <PlansPanel session={session} selected={plan} onSelect={setPlan} />
       ) : (
         <p className="side-note">No plans yet. Ask for one: "Make a plan …"</p>
       );
@@ -50,9 +51,7 @@ export function SideContent(props: SideContentProps) {
           messages={chatting.messages}
           firstParts={chatting.firstParts}
           prompt={
-            agent !== undefined && (
-              <SentPrompt session={session} agent={agent} exists={exists} revision={revision} />
-            )
+            agent !== undefined && <SentPrompt session={session} agent={agent} exists={exists} />
           }
         />
       );

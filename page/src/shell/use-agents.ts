@@ -1,5 +1,7 @@
-import { useCallback, useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useCallback, useState } from "react";
 import type { AgentsDescription } from "../../../src/edge/page-options.ts";
+import { unchanging } from "../queries.ts";
 import type { Entry } from "../session.ts";
 
 const KEY = "byref-agents";
@@ -8,22 +10,19 @@ const MAX_REMEMBERED = 100;
 
 type Remembered = readonly (readonly [conversation: string, agent: string])[];
 
+/** Until they are known, the server chooses who answers. */
+const UNKNOWN: AgentsDescription = { agents: [] };
+
+/** What the server says of its agents. */
+export function agentsQuery({ client, options }: Entry) {
+  const queryKey = ["agents", options.auth];
+  return { queryKey, queryFn: () => client.agents(), ...unchanging };
+}
+
 /** Who can answer, and who does in this conversation: whoever was chosen in it, else in the last one. */
-export function useAgents(
-  { client }: Entry,
-  first: AgentsDescription | undefined,
-  conversation: string,
-) {
-  const [described, setDescribed] = useState<AgentsDescription>(first ?? { agents: [] });
+export function useAgents(entry: Entry, conversation: string) {
+  const { data: described = UNKNOWN } = useQuery(agentsQuery(entry));
   const [remembered, setRemembered] = useState<Remembered>(read);
-  useEffect(() => {
-    if (first !== undefined) return;
-    client
-      .agents()
-      .then(setDescribed)
-      // The server then chooses who answers.
-      .catch((error: unknown) => console.warn(error));
-  }, [client, first]);
   const { agents, page } = described;
   const own = remembered.find(([id]) => id === conversation)?.[1];
   const known = [own, remembered[0]?.[1], page?.agent, agents[0]?.name];

@@ -1,5 +1,5 @@
-import { useCallback, useEffect, useRef, useState } from "react";
-import type { Api, Listed, ListedPage } from "./api.ts";
+import { useInfiniteQuery } from "@tanstack/react-query";
+import type { Api, Listed } from "./api.ts";
 
 export interface ConversationsList {
   readonly conversations: readonly Listed[];
@@ -10,50 +10,19 @@ export interface ConversationsList {
   readonly refresh: () => void;
 }
 
-const REFRESHES_AFTER_MS = 400;
-
-/** The conversations, newest first; read again when `revision` changes and when the page is looked at. */
-export function useList(api: Api, revision: number): ConversationsList {
-  const [page, setPage] = useState<ListedPage>();
-  const [trouble, setTrouble] = useState<unknown>();
-  const isCurrent = useRef(0);
-  const refresh = useCallback(() => {
-    const asked = ++isCurrent.current;
-    api
-      .list()
-      .then((first) => {
-        if (asked !== isCurrent.current) return;
-        setTrouble(undefined);
-        setPage(first);
-      })
-      .catch(setTrouble);
-  }, [api]);
-  useEffect(() => {
-    const timer = setTimeout(refresh, revision === 0 ? 0 : REFRESHES_AFTER_MS);
-    return () => clearTimeout(timer);
-  }, [refresh, revision]);
-  useEffect(() => {
-    const look = () => document.visibilityState === "visible" && refresh();
-    document.addEventListener("visibilitychange", look);
-    return () => document.removeEventListener("visibilitychange", look);
-  }, [refresh]);
-  const next = page?.next;
-  const more = () => {
-    const asked = ++isCurrent.current;
-    api
-      .list(next)
-      .then((later) => {
-        if (asked !== isCurrent.current) return;
-        const known = page?.conversations ?? [];
-        setPage({ ...later, conversations: [...known, ...later.conversations] });
-      })
-      .catch(setTrouble);
-  };
+/** The conversations, newest first; read again when something changes and when the page is looked at. */
+export function useList(api: Api): ConversationsList {
+  const { data, error, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: ["conversations"],
+    queryFn: ({ pageParam }) => api.list(pageParam),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+  });
   return {
-    conversations: page?.conversations ?? [],
-    trouble,
-    isLoaded: page !== undefined,
-    more: next === undefined ? undefined : more,
-    refresh,
+    conversations: data?.pages.flatMap(({ conversations }) => conversations) ?? [],
+    trouble: error ?? undefined,
+    isLoaded: data !== undefined,
+    more: hasNextPage ? () => void fetchNextPage() : undefined,
+    refresh: () => void refetch(),
   };
 }

@@ -1,5 +1,7 @@
-import { useEffect, useMemo, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { aboutOf, type Loaded, loadMessages } from "../chat/load-messages.ts";
+import { unchanging } from "../queries.ts";
 import type { Entry, Session } from "../session.ts";
 import { isUnheardOf } from "./use-route.ts";
 
@@ -13,48 +15,27 @@ export interface Opened {
   readonly retry: () => void;
 }
 
-const READS_AFTER_MS = 150;
-
 /** The conversation that the address names, as the server has it. */
-export function useOpened(entry: Entry, id: string, revision: number): Opened {
+export function useOpened(entry: Entry, id: string): Opened {
   const session = useMemo(() => ({ ...entry, conversation: id }), [entry, id]);
-  const [opened, setOpened] = useState<{ readonly id: string; readonly loaded: Loaded }>();
-  const [about, setAbout] = useState<{ readonly id: string; readonly title: string | null }>();
-  const [trouble, setTrouble] = useState<unknown>();
-  const [tries, setTries] = useState(0);
-  useEffect(() => {
-    let isCurrent = true;
-    setTrouble(undefined);
-    load(session)
-      .then((loaded) => isCurrent && setOpened({ id, loaded }))
-      .catch((error: unknown) => isCurrent && setTrouble(error));
-    return () => {
-      isCurrent = false;
-    };
-  }, [session, id, tries]);
-  useEffect(() => {
-    let isCurrent = true;
-    const read = async () => {
-      const known = isUnheardOf(id) ? undefined : await aboutOf(session);
-      if (isCurrent) setAbout(known && { id, title: known.title });
-    };
-    const timer = setTimeout(() => {
-      // The last title stays.
-      read().catch((error: unknown) => console.warn(error));
-    }, READS_AFTER_MS);
-    return () => {
-      isCurrent = false;
-      clearTimeout(timer);
-    };
-  }, [session, id, revision]);
-  const isKnown = about?.id === id;
+  const opened = useQuery({
+    queryKey: ["conversation", id, "opened"],
+    queryFn: () => load(session),
+    ...unchanging,
+    // Opened again, it has other messages.
+    gcTime: 0,
+  });
+  const { data: about } = useQuery({
+    queryKey: ["conversation", id, "about"],
+    queryFn: async () => (isUnheardOf(id) ? null : ((await aboutOf(session)) ?? null)),
+  });
   return {
     session,
-    loaded: opened?.id === id ? opened.loaded : undefined,
-    title: isKnown ? about.title : undefined,
-    exists: isKnown,
-    trouble,
-    retry: () => setTries(tries + 1),
+    loaded: opened.data,
+    title: about?.title,
+    exists: about != null,
+    trouble: opened.error ?? undefined,
+    retry: () => void opened.refetch(),
   };
 }
 

@@ -6,10 +6,14 @@ import type { Events } from "../../../src/react.ts";
 
 /**
  * Shows turns that run elsewhere: in another tab, on another device, in a program. A turn that begins, or runs
- * when the page begins to listen, is joined; one that ended without being joined is loaded.
+ * when the page begins to listen, is joined; one that ended without being joined is loaded. So is this page's
+ * own, if the connection was lost for longer than the chat waits.
  */
-export function useOthers({ events, turn }: Events, chatting: Chatting): void {
-  const { messages, isBusy, join, reload } = chatting;
+export function useOthers({ events, isLive, turn }: Events, chatting: Chatting): void {
+  const { messages, isBusy, join, reload, catchUp } = chatting;
+  useEffect(() => {
+    if (isLive) catchUp();
+  }, [isLive, catchUp]);
   const joined = useRef<Events["turn"]>(undefined);
   useEffect(() => {
     if (turn === undefined || turn === joined.current) return;

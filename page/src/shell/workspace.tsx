@@ -1,6 +1,7 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import type { AgentsDescription } from "../../../src/edge/page-options.ts";
 import { TroubleNote } from "../chat/trouble-note.tsx";
+import { reloading } from "../queries.ts";
 import type { Entry } from "../session.ts";
 import { apiOf } from "./api.ts";
 import { Confirm } from "./confirm.tsx";
@@ -26,19 +27,17 @@ const WIDE_PX = 1_100;
 
 interface WorkspaceProps {
   readonly entry: Entry;
-  /** What the server has said of its agents, if it was asked. */
-  readonly described: AgentsDescription | undefined;
   /** Forgets the key; undefined where there is none. */
   readonly leave: (() => void) | undefined;
 }
 
-export function Workspace({ entry, described, leave }: WorkspaceProps) {
+export function Workspace({ entry, leave }: WorkspaceProps) {
   const api = useMemo(() => apiOf(entry), [entry]);
   const [id, go] = useRoute();
-  const [revision, setRevision] = useState(0);
-  const change = useCallback(() => setRevision((known) => known + 1), []);
-  const list = useList(api, revision);
-  const opened = useOpened(entry, id, revision);
+  const queries = useQueryClient();
+  const change = useMemo(() => reloading(queries), [queries]);
+  const list = useList(api);
+  const opened = useOpened(entry, id);
   const { trouble, forget, run } = useTrouble();
   const { isOpen, isDrawer, toggle, closeDrawer } = useDrawer();
   const open = (next: string) => {
@@ -85,13 +84,7 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
       </nav>
       <div className="workspace-conversation" inert={isDrawer}>
         {trouble !== undefined && <TroubleNote trouble={trouble} dismiss={forget} />}
-        <Current
-          described={described}
-          opened={opened}
-          whole={whole}
-          isListOpen={isOpen}
-          toggleList={toggle}
-        />
+        <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
       </div>
       {shortcuts.isOpen && <ShortcutsDialog onClose={shortcuts.close} />}
       {question !== undefined && <Confirm {...question} onNo={close} />}
@@ -100,7 +93,6 @@ export function Workspace({ entry, described, leave }: WorkspaceProps) {
 }
 
 interface CurrentProps {
-  readonly described: AgentsDescription | undefined;
   readonly opened: Opened;
   readonly whole: Pick<ChoicesOptions, "entry" | "api" | "run" | "change"> &
     Pick<WorkspaceProps, "leave"> & {
@@ -113,7 +105,7 @@ interface CurrentProps {
 }
 
 /** The conversation that is open, below its header. */
-function Current({ described: first, opened, whole, isListOpen, toggleList }: CurrentProps) {
+function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { entry, api, id, choicesOf, leave, run, change } = whole;
   const leaving: Choice = { icon: "close", word: "Sign out", act: leave ?? (() => {}) };
   const choices = [
@@ -121,7 +113,7 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
     ...choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists })),
     ...(leave === undefined ? [] : [leaving]),
   ];
-  const { described, agents, agent, setAgent } = useAgents(entry, first, id);
+  const { described, agents, agent, setAgent } = useAgents(entry, id);
   const name = described.page?.title ?? "Byref";
   const [theme, setTheme] = useTheme();
   const rename = (title: string) =>
@@ -129,7 +121,10 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
       await api.rename(id, title);
       change();
     });
-  const onBegin = useCallback(() => begin(id), [id]);
+  const onBegin = useCallback(() => {
+    begin(id);
+    change();
+  }, [id, change]);
   useEffect(() => {
     document.title = opened.title == null ? name : `${opened.title} · ${name}`;
   }, [opened.title, name]);
@@ -156,6 +151,7 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
             described={described}
             session={opened.session}
             loaded={opened.loaded}
+            exists={opened.exists}
             onChange={change}
             onBegin={onBegin}
           />

@@ -1,26 +1,27 @@
+import { useQuery } from "@tanstack/react-query";
 import type { FilePage, FileSummary } from "../../../src/edge/files/file-page.ts";
 import { Icon } from "../icon.tsx";
 import type { Session } from "../session.ts";
 import { bytesInWords, figure } from "../words.ts";
 import { Problem } from "./problem.tsx";
 import { useAttempt } from "./use-attempt.ts";
-import { useLoaded } from "./use-loaded.ts";
 import { useNow } from "./use-now.ts";
 import { ageWords } from "./words.ts";
 
 interface FileListProps {
   readonly session: Session;
-  /** Grows with every change in the conversation. */
-  readonly revision: number;
 }
 
 /** The conversation's files, to be downloaded. Nothing where there are none, or a server has no place for them. */
-export function FileList({ session, revision }: FileListProps) {
-  const { value } = useLoaded(() => filesOf(session), revision);
+export function FileList({ session }: FileListProps) {
+  const { data } = useQuery({
+    queryKey: ["conversation", session.conversation, "files"],
+    queryFn: () => filesOf(session),
+  });
   const [problem, attempt] = useAttempt();
   const now = useNow(10_000);
-  if (value === undefined || value.files.length === 0) return null;
-  const { files, next } = value;
+  if (data === undefined || data.files.length === 0) return null;
+  const { files, next } = data;
   return (
     <section aria-label="Files">
       <header className="variables-head">

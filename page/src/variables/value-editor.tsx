@@ -1,10 +1,11 @@
+import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { ClientError } from "../../../src/client.ts";
+import { unchanging } from "../queries.ts";
 import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";
 import { problemWords } from "./problem-words.ts";
-import { useLoaded } from "./use-loaded.ts";
 import { bytesInWords, figure } from "../words.ts";
 
 interface ValueEditorProps {
@@ -34,19 +35,17 @@ interface Opened {
 
 /** Loads the value once, and guards it: what somebody else writes meanwhile is not lost. */
 export function ValueEditor({ session, info, onDone, onCancel }: ValueEditorProps) {
-  const [opening, setOpening] = useState(0);
-  const load = () => open(session, info);
-  const { value, error } = useLoaded(load, opening);
-  if (error !== undefined) {
-    return <Problem error={error} />;
-  }
-  if (value === undefined) return <p className="variables-wait">Loading…</p>;
+  const key = ["conversation", session.conversation, "edited", info.name];
+  const load = { queryKey: key, queryFn: () => open(session, info) };
+  const { data, error, refetch } = useQuery({ ...load, ...unchanging, gcTime: 0 });
+  if (error !== null) return <Problem error={error} />;
+  if (data === undefined) return <p className="variables-wait">Loading…</p>;
   return (
     <EditorField
-      key={value.etag}
+      key={data.etag}
       {...{ session, info, onDone, onCancel }}
-      opened={value}
-      onReload={() => setOpening((count) => count + 1)}
+      opened={data}
+      onReload={() => void refetch()}
     />
   );
 }

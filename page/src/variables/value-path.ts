@@ -1,8 +1,14 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
+import type { Session } from "../session.ts";
 
 /** Where the server has a variable's value. */
 export function pathOf(conversation: string, name: string): string {
   return `/conversations/${encodeURIComponent(conversation)}/variables/${encodeURIComponent(name)}`;
+}
+
+/** What is loaded of this version has a key that begins so. */
+export function versionKey({ conversation }: Session, info: VariableInfo): readonly string[] {
+  return ["conversation", conversation, "value", info.name, `${info.version}/${info.updatedAt}`];
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {

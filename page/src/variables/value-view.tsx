@@ -1,6 +1,8 @@
+import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { useVariable } from "../../../src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import type { Json } from "../../../src/value/json.ts";
+import { unchanging } from "../queries.ts";
 import { Segments } from "../segments.tsx";
 import type { Session } from "../session.ts";
 import { JsonTree } from "./json-tree.tsx";
@@ -9,7 +11,6 @@ import { QueryBox } from "./query-box.tsx";
 import { RecordTable } from "./record-table.tsx";
 import { isRecord } from "./records.ts";
 import { TextView } from "./text-view.tsx";
-import { useLoaded } from "./use-loaded.ts";
 import { useRecords } from "./use-records.ts";
 import { isShownImage, pathOf } from "./value-path.ts";
 import { bytesInWords } from "../words.ts";
@@ -44,20 +45,21 @@ export function ValueView({ session, info }: ValueViewProps) {
 
 function ImageView({ session, info }: ValueViewProps) {
   const path = pathOf(session.conversation, info.name);
-  const { value, error } = useLoaded(() => session.link(path), path);
-  if (error !== undefined) return <Problem error={error} />;
-  if (value === undefined) return null;
-  return <img className="variables-image" src={value} alt={info.description ?? `$${info.name}`} />;
+  // The link is valid for a minute.
+  const link = { queryKey: ["link", path], queryFn: () => session.link(path) };
+  const { data, error } = useQuery({ ...link, ...unchanging, gcTime: 0 });
+  if (error !== null) return <Problem error={error} />;
+  if (data === undefined) return null;
+  return <img className="variables-image" src={data} alt={info.description ?? `$${info.name}`} />;
 }
 
 /** What is larger is no use as a tree in a page. */
 const MAX_TREE_BYTES = 16_777_216;
 
 function JsonView({ session, info }: ValueViewProps) {
-  const { variables } = session.client.conversation(session.conversation);
   const isSmall = info.bytes <= MAX_TREE_BYTES;
-  const load = () => (isSmall ? variables.get<Json>(info.name) : Promise.resolve(null));
-  const { value, error } = useLoaded(load, info.name);
+  const conversation = session.client.conversation(session.conversation);
+  const { value, error } = useVariable(isSmall ? conversation : undefined, info.name);
   if (!isSmall) {
     return (
       <p className="variables-empty">{bytesInWords(info.bytes)} are too much to be shown whole.</p>

@@ -15,23 +15,18 @@ interface VariableActionsProps {
   readonly canEdit: boolean;
   readonly doing: Doing;
   readonly onDo: (doing: Doing) => void;
-  readonly onChange: () => void;
   readonly onClose: () => void;
 }
 
 export function VariableActions(props: VariableActionsProps) {
-  const { session, info, canEdit, doing, onDo, onChange, onClose } = props;
+  const { session, info, canEdit, doing, onDo, onClose } = props;
   const [problem, attempt] = useAttempt();
   const { name, pinned, visibility } = info;
   const { variables } = session.client.conversation(session.conversation);
-  const pin = async () => {
-    await variables.patch(name, { pinned: !pinned });
-    onChange();
-  };
+  const pin = () => variables.patch(name, { pinned: !pinned });
   const remove = async () => {
     await variables.delete(name);
     onClose();
-    onChange();
   };
   const toggle = (what: Doing) => onDo(doing === what ? "view" : what);
   return (

@@ -2,7 +2,7 @@ import type { KeyboardEvent } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { Icon } from "../icon.tsx";
 import { useNow } from "./use-now.ts";
-import { useLeaving } from "./use-variables.ts";
+import { useLeaving } from "./use-leaving.ts";
 import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, labelsOf, lifeOf } from "./words.ts";
 import "./variable-list.css";

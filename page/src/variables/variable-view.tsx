@@ -1,9 +1,9 @@
 import { useState } from "react";
+import { useVariableInfo } from "../../../src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { codeOf, problemWords } from "./problem-words.ts";
-import { useLoaded } from "./use-loaded.ts";
 import { ValueEditor, whyNotEdited } from "./value-editor.tsx";
 import { ValueView } from "./value-view.tsx";
 import { type Doing, VariableActions } from "./variable-actions.tsx";
@@ -16,22 +16,15 @@ import "./variable-view.css";
 export interface VariableViewProps {
   readonly session: Session;
   readonly name: string;
-  readonly revision: number;
   readonly takesFocus: boolean;
   readonly onClose: () => void;
-  /** It has been changed here. */
-  readonly onChange: () => void;
 }
 
 /** One variable: what is known of it, its value, and what can be done with it. */
 export function VariableView(props: VariableViewProps) {
-  const { session, name, revision, takesFocus, onClose, onChange } = props;
-  const { variables } = session.client.conversation(session.conversation);
-  const { value: info, error, reload } = useLoaded(() => variables.info(name), revision);
-  const changed = () => {
-    reload();
-    onChange();
-  };
+  const { session, name, takesFocus, onClose } = props;
+  const conversation = session.client.conversation(session.conversation);
+  const { info, error } = useVariableInfo(conversation, name);
   return (
     <article className="variables-one" aria-label={`Variable ${name}`}>
       <header className="variables-title">
@@ -50,9 +43,7 @@ export function VariableView(props: VariableViewProps) {
         <CopyButton text={`$${name}`} />
       </header>
       {error === undefined ? null : <Gone error={error} />}
-      {info === undefined || isGone(error) ? null : (
-        <VariableBody {...{ session, info }} onChange={changed} onClose={onClose} />
-      )}
+      {info === undefined ? null : <VariableBody {...{ session, info, onClose }} />}
     </article>
   );
 }
@@ -72,39 +63,25 @@ function Gone({ error }: { readonly error: unknown }) {
 interface VariableBodyProps {
   readonly session: Session;
   readonly info: VariableInfo;
-  readonly onChange: () => void;
   readonly onClose: () => void;
 }
 
-function VariableBody({ session, info, onChange, onClose }: VariableBodyProps) {
+function VariableBody({ session, info, onClose }: VariableBodyProps) {
   const [doing, setDoing] = useState<Doing>("view");
-  const done = () => {
-    setDoing("view");
-    onChange();
-  };
+  const view = () => setDoing("view");
   return (
     <>
       <VariableFacts info={info} />
       <VariableActions
-        {...{ session, info, doing, onChange, onClose }}
+        {...{ session, info, doing, onClose }}
         canEdit={whyNotEdited(info) === undefined}
         onDo={setDoing}
       />
       {doing === "settings" ? (
-        <VariableSettings
-          session={session}
-          info={info}
-          onDone={done}
-          onCancel={() => setDoing("view")}
-        />
+        <VariableSettings session={session} info={info} onDone={view} onCancel={view} />
       ) : null}
       {doing === "edit" ? (
-        <ValueEditor
-          session={session}
-          info={info}
-          onDone={done}
-          onCancel={() => setDoing("view")}
-        />
+        <ValueEditor session={session} info={info} onDone={view} onCancel={view} />
       ) : (
         // Another value is another view.
         <ValueView key={`${info.version}/${info.updatedAt}`} session={session} info={info} />

@@ -1,4 +1,5 @@
-import { type DragEvent, useRef, useState } from "react";
+import { type DragEvent, useMemo, useRef, useState } from "react";
+import { useVariableList } from "../../../src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
@@ -8,7 +9,6 @@ import { FileList } from "./file-list.tsx";
 import { UploadList } from "./upload-list.tsx";
 import { useAttempt } from "./use-attempt.ts";
 import { useUploads } from "./use-uploads.ts";
-import { useVariables } from "./use-variables.ts";
 import { VariableList } from "./variable-list.tsx";
 import { VariableView } from "./variable-view.tsx";
 import { bytesInWords, figure, plural } from "../words.ts";
@@ -17,8 +17,10 @@ import "./variables.css";
 
 export interface VariablesPanelProps {
   readonly session: Session;
-  /** Grows with every change in the conversation. */
-  readonly revision: number;
+  /** True if the server knows the conversation. */
+  readonly exists: boolean;
+  /** A file has been kept as a variable. */
+  readonly onKept: () => void;
   readonly selected: string | undefined;
   readonly onSelect: (name: string | undefined) => void;
 }
@@ -29,9 +31,8 @@ export function VariablesPanel(props: VariablesPanelProps) {
   return <Panel key={props.session.conversation} {...props} />;
 }
 
-function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
-  const listed = useVariables(session, revision);
-  const uploads = useUploads(session, listed.reload);
+function Panel({ session, exists, onKept, selected, onSelect }: VariablesPanelProps) {
+  const uploads = useUploads(session, onKept);
   const [isOver, setOver] = useState(false);
   // Chosen here, not in the conversation: the focus goes along, and comes back.
   const [chosen, setChosen] = useState<string>();
@@ -60,7 +61,7 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
     >
       {selected === undefined ? (
         <Overview
-          {...{ session, revision, listed, uploads, chosen }}
+          {...{ session, exists, uploads, chosen }}
           onSelect={(name) => {
             setChosen(name);
             onSelect(name);
@@ -71,10 +72,8 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
           key={selected}
           session={session}
           name={selected}
-          revision={revision}
           takesFocus={selected === chosen}
           onClose={() => onSelect(undefined)}
-          onChange={listed.reload}
         />
       )}
       {isOver ? <div className="variables-drop">Drop to save as a variable</div> : null}
@@ -82,49 +81,52 @@ function Panel({ session, revision, selected, onSelect }: VariablesPanelProps) {
   );
 }
 
-interface OverviewProps extends Pick<VariablesPanelProps, "session" | "revision"> {
+interface OverviewProps extends Pick<VariablesPanelProps, "session" | "exists"> {
   readonly chosen: string | undefined;
   readonly onSelect: (name: string) => void;
-  readonly listed: ReturnType<typeof useVariables>;
   readonly uploads: ReturnType<typeof useUploads>;
 }
 
-function Overview({ session, revision, listed, uploads, chosen, onSelect }: OverviewProps) {
+const FIRST_SHOWN = 60;
+
+function Overview({ session, exists, uploads, chosen, onSelect }: OverviewProps) {
   const [problem, attempt] = useAttempt();
-  const { value, error, reload, showMore } = listed;
-  const { variables } = session.client.conversation(session.conversation);
-  const pin = async ({ name, pinned }: VariableInfo) => {
-    await attempt(() => variables.patch(name, { pinned: !pinned }));
-    reload();
-  };
+  const [last, setLast] = useState(FIRST_SHOWN);
+  const conversation = session.client.conversation(session.conversation);
+  const listed = useVariableList(exists ? conversation : undefined, { last });
+  const { hasMore, error } = listed;
+  const variables = useMemo(() => listed.variables?.toReversed() ?? NONE, [listed.variables]);
+  const isEmpty = !exists || listed.variables?.length === 0;
+  const pin = ({ name, pinned }: VariableInfo) =>
+    attempt(() => conversation.variables.patch(name, { pinned: !pinned }));
   return (
     <>
       <header className="variables-head">
-        <p className="variables-sum">{value === undefined ? "" : sumOf(value)}</p>
+        <p className="variables-sum">{sumOf(variables, hasMore)}</p>
         <FileButton onFiles={uploads.add} />
       </header>
       <UploadList {...uploads} />
       <Problem error={problem ?? error} />
-      {value?.variables.length === 0 ? <EmptyVariables /> : null}
+      {isEmpty ? <EmptyVariables /> : null}
       <VariableList
-        variables={value?.variables ?? NONE}
+        variables={variables}
         focused={chosen}
         onSelect={onSelect}
         onPin={(info) => void pin(info)}
       />
-      {value?.hasMore === true ? (
-        <button type="button" className="variables-more" onClick={showMore}>
+      {hasMore ? (
+        <button type="button" className="variables-more" onClick={() => setLast(last * 4)}>
           Show older ones
         </button>
       ) : null}
-      <FileList session={session} revision={revision} />
+      <FileList session={session} />
     </>
   );
 }
 
 const NONE: readonly VariableInfo[] = [];
 
-function sumOf({ variables, hasMore }: { variables: readonly VariableInfo[]; hasMore: boolean }) {
+function sumOf(variables: readonly VariableInfo[], hasMore: boolean): string {
   const count = figure(variables.length);
   const bytes = variables.reduce((sum, info) => sum + info.bytes, 0);
   if (hasMore) return `The newest ${count}, ${bytesInWords(bytes)}`;

@@ -46,6 +46,7 @@ class Chat extends DurableObject<{ readonly BLOBS: R2Bucket }> {
 }
 
 async function byValue(model: LanguageModel, messages: UIMessage[]): Promise<Response> {
+  // --- before
   const result = streamText({
     model,
     tools,
@@ -53,6 +54,7 @@ async function byValue(model: LanguageModel, messages: UIMessage[]): Promise<Res
     stopWhen: isStepCount(5),
   });
   return result.toUIMessageStreamResponse();
+  // ---
 }
 
 async function byReference(

@@ -1,0 +1,182 @@
+import type { Page } from "playwright-core";
+import { describe, expect } from "vitest";
+import { createClient } from "../../src/client.ts";
+import { startLine } from "../support/line.ts";
+import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
+import { listed, variablesPage } from "../support/variables-page.ts";
+
+type Open = (url: string, options?: OpenOptions) => Promise<Page>;
+
+/** A page that is offline says so to its console. */
+const forgives = /ERR_|Failed to|rror/;
+
+const london = { name: "get_weather", input: { location: "London" } };
+
+/** Two devices on one conversation, which has one answer: "Here." */
+async function twoDevices(open: Open, urls: readonly [string, string], question: string) {
+  const first = await open(urls[0], { forgives });
+  await ask(first, question);
+  await first.getByText("Here.", { exact: true }).waitFor();
+  const second = await open(`${urls[1]}/#/c/${idIn(first)}`, { forgives });
+  await second.getByText("Here.", { exact: true }).waitFor();
+  return { first, second, conversation: createClient(urls[0]).conversation(idIn(first)) };
+}
+
+describe("another device", () => {
+  it("sees a turn while it runs: its calls, its variables and its words", async ({
+    open,
+    scripted,
+  }) => {
+    const held = Promise.withResolvers<void>();
+    scripted.answer("Before the turn.", { kind: "text", text: "Here." });
+    scripted.answer(
+      "Seen while it runs.",
+      { kind: "calls", calls: [london] },
+      { kind: "text", text: "Half of it, and the rest.", hold: held.promise },
+    );
+    const { first, second } = await twoDevices(
+      open,
+      [scripted.url, scripted.url],
+      "Before the turn.",
+    );
+    await ask(first, "Seen while it runs.");
+    await second.getByRole("region", { name: "Call of get_weather" }).waitFor();
+    await second.getByText("Half of").waitFor();
+    await listed(second, "get_weather_london").waitFor();
+    await second.getByRole("tab", { name: "Variables 1" }).waitFor();
+    held.resolve();
+    await second.getByText("Half of it, and the rest.").waitFor();
+    expect(await second.getByRole("article").count()).toBe(4);
+  });
+
+  it("is asked for an approval, and decides it for both", async ({ open, scripted }) => {
+    const mail = { name: "send_mail", input: { text: "Decided elsewhere" } };
+    scripted.answer("Before the mail.", { kind: "text", text: "Here." });
+    scripted.answer(
+      "Send it from there.",
+      { kind: "calls", calls: [mail] },
+      { kind: "text", text: "It went out." },
+    );
+    const { first, second } = await twoDevices(
+      open,
+      [scripted.url, scripted.url],
+      "Before the mail.",
+    );
+    await ask(first, "Send it from there.");
+    const approve = { name: "Approve", exact: true } as const;
+    await first.getByRole("button", approve).waitFor();
+    await second.getByRole("button", approve).click();
+    for (const page of [first, second]) {
+      await page.getByText("It went out.").waitFor();
+      expect(await page.getByRole("button", approve).count()).toBe(0);
+    }
+    const sent = scripted.mail.calls.filter(({ input: { text } }) => text === "Decided elsewhere");
+    expect(sent).toHaveLength(1);
+  });
+
+  it("sees the open variable and plan change", async ({ open, demo }) => {
+    const id = crypto.randomUUID();
+    const { variables, plans } = createClient(demo.url).conversation(id);
+    await variables.put("first", 1);
+    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
+    const { id: plan } = await plans.propose({ calls: [call] }, { agent: "weather" });
+    const page = await open(`${demo.url}/#/c/${id}`, { forgives: /404/ });
+    await listed(page, "first").click();
+    const shown = page.getByRole("article", { name: "Variable first" });
+    await variables.put("first", { city: "Oslo" });
+    await shown.getByText("Oslo").waitFor();
+    await variables.patch("first", { description: "Where it rains" });
+    await shown.getByText("Where it rains").waitFor();
+    await page.getByRole("tab", { name: "Plans" }).click();
+    const panel = page.getByRole("tabpanel", { name: "Plans" });
+    await panel.getByRole("listitem").getByRole("button").click();
+    await panel.getByRole("button", { name: "Approve" }).waitFor();
+    await plans.approve(plan);
+    await panel.getByRole("button", { name: "Run", exact: true }).waitFor();
+    await plans.run(plan).json();
+    await panel.getByRole("heading", { name: "One run" }).waitFor();
+    await page.getByRole("tab", { name: "Variables 2" }).click();
+    await shown.getByText("Where it rains").waitFor();
+    await variables.delete("first");
+    await shown.getByRole("alert").waitFor();
+  });
+});
+
+describe("a page without a connection", () => {
+  it("says so, and shows all that happened when it is back", async ({ open, scripted }) => {
+    const line = await startLine(scripted.url);
+    scripted.answer("Before the tunnel.", { kind: "text", text: "Here." });
+    scripted.answer("During the tunnel.", { kind: "text", text: "Unheard of." });
+    const urls = [scripted.url, line.url] as const;
+    const { first, second, conversation } = await twoDevices(open, urls, "Before the tunnel.");
+    const note = second.getByRole("status").filter({ hasText: "You are offline." });
+    line.cut();
+    await second.context().setOffline(true);
+    await note.waitFor();
+    await ask(first, "During the tunnel.");
+    await first.getByText("Unheard of.").waitFor();
+    for (const version of [1, 2, 3]) await conversation.variables.put("written", [version]);
+    await conversation.variables.put("gone", 1);
+    await conversation.variables.delete("gone");
+    await first.getByRole("tab", { name: "Variables 1" }).waitFor();
+    expect(await second.getByText("Unheard of.").count()).toBe(0);
+    line.mend();
+    await second.context().setOffline(false);
+    await note.waitFor({ state: "detached" });
+    await second.getByText("Unheard of.").waitFor();
+    await listed(second, "written").waitFor();
+    expect(await second.getByRole("article").count()).toBe(4);
+    const events = async (page: Page) => {
+      await page.getByRole("tab", { name: "Events" }).click();
+      const items = page.getByRole("region", { name: "Events" }).getByRole("listitem");
+      return (await items.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
+    };
+    // Each event once, in their order.
+    await eventually(async () => expect(await events(second)).toEqual(await events(first)));
+    expect((await events(second)).filter((text) => text.includes("$written"))).toHaveLength(3);
+    await line.down();
+  });
+
+  it("goes on with its own answer, after the chat has given up", async ({ open, scripted }) => {
+    const line = await startLine(scripted.url);
+    const held = Promise.withResolvers<void>();
+    const text = "Half of it, and the rest.";
+    scripted.answer("Through the tunnel.", { kind: "text", text, hold: held.promise });
+    const page = await open(line.url, { forgives });
+    await ask(page, "Through the tunnel.");
+    await page.getByText("Half of").waitFor();
+    await page.clock.install();
+    line.cut();
+    const trouble = page.getByText("The server cannot be reached.");
+    await eventually(async () => {
+      await page.clock.fastForward(10_000);
+      expect(await trouble.count()).toBe(1);
+    });
+    held.resolve();
+    line.mend();
+    await page.clock.fastForward(10_000);
+    await page.getByText(text).waitFor();
+    await trouble.waitFor({ state: "detached" });
+    expect(await page.getByRole("article").count()).toBe(2);
+    expect(scripted.asked("Through the tunnel.")).toBe(1);
+    await line.down();
+  });
+
+  it("says that the server is away, and shows what it has written since", async ({
+    open,
+    demo,
+  }) => {
+    const line = await startLine(demo.url);
+    const { id, variables } = await variablesPage({ open, demo });
+    const page = await open(`${line.url}/#/c/${id}`, { forgives });
+    await listed(page, "first").waitFor();
+    const away = page.getByRole("status").filter({ hasText: "connection to the server is lost" });
+    line.cut();
+    await away.waitFor();
+    await variables.put("meanwhile", 2);
+    line.mend();
+    await away.waitFor({ state: "detached" });
+    await listed(page, "meanwhile").waitFor();
+    await line.down();
+  });
+});
