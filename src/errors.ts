@@ -23,6 +23,7 @@ export const errorCodes = {
   body_too_large: { status: 413, title: "The body is too large" },
   conversation_not_found: { status: 404, title: "There is no such conversation" },
   conversation_exists: { status: 409, title: "The conversation already exists" },
+  message_not_found: { status: 404, title: "There is no such message" },
   import_not_found: { status: 404, title: "There is no such import" },
   bad_import: { status: 422, title: "The file is not a complete conversation" },
   unsupported_version: { status: 422, title: "The file's version is not supported" },

@@ -29,6 +29,8 @@ export const maxMissKeys = 1_000;
 export const maxExplainedMisses = 200;
 /** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
+/** Values of one answer that its receipt records. It is stored with the answer; people read tens of values. */
+export const maxReceiptSpans = 1_000;
 
 // --- rendering ---
 export const maxTableRows = 50;

@@ -1,12 +1,20 @@
 import * as limits from "../limits.ts";
 import { slicesOf } from "../value/characters.ts";
-import { Expander, type ExpandOptions, type ExpansionBudget } from "./expand.ts";
+import { Expander, type ExpandOptions, type ExpansionBudget, type Origin } from "./expand.ts";
 import { type Lookup, LookupWork } from "./lookup.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
 interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
   /** Receives the expanded text in order, in slices of at most `maxSliceChars`. */
   readonly emit: (id: string, slice: string) => void;
+  /** Called for each replaced reference, just before its text is emitted. Must not throw. */
+  readonly onPlaced?: (id: string, placed: Placed) => void;
+}
+
+/** A reference, and the text in its place. */
+export interface Placed extends Origin {
+  readonly source: string;
+  readonly text: string;
 }
 
 /**
@@ -68,8 +76,16 @@ export class TextsExpander {
   }
 
   #start(id: string): void {
-    const shared = { budget: this.#budget, urls: this.#urls };
-    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
+    const { onResolved, onPlaced } = this.#options;
+    const own: ExpandOptions = {
+      budget: this.#budget,
+      urls: this.#urls,
+      onResolved: (source, text, origin) => {
+        onResolved?.(source, text, origin);
+        onPlaced?.(id, { source, text, ...origin });
+      },
+    };
+    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...own }));
   }
 
   #emitterOf(id: string) {

@@ -1,11 +1,16 @@
 import type { UIMessageChunk } from "ai";
-import { TextsExpander } from "../reference/expand-texts.ts";
-import type { Lookup } from "../reference/lookup.ts";
+import { type Placed, TextsExpander } from "../reference/expand-texts.ts";
+import type { Found, Lookup } from "../reference/lookup.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
+import { digestOf } from "../tool/tool-input.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
+import { compact } from "../value/json.ts";
+import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
+import type { MessageParts } from "./history/message-parts.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
@@ -25,10 +30,16 @@ interface AnswerOptions {
 export class Answer {
   readonly #emit: TurnContext["emit"];
   readonly #texts: TextsExpander;
+  readonly #store: VariableStore;
+  readonly #parts: MessageParts;
+  /** Digests that are being computed. */
+  #digests: Promise<void>[] = [];
 
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
     const { parts } = options.state;
+    this.#store = context.store;
+    this.#parts = parts;
     const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
     this.#emit = emit;
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
@@ -41,6 +52,7 @@ export class Answer {
         }),
       onUnresolved: (unresolved) =>
         emit({ type: "data-unresolved", data: unresolved, transient: true }),
+      onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
         emit({ type: "text-delta", id, delta });
@@ -55,19 +67,38 @@ export class Answer {
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
-  flush(): Promise<void> {
-    return this.#texts.flush();
+  async flush(): Promise<void> {
+    await this.#texts.flush();
+    await Promise.all(this.#digests.splice(0));
   }
 
   /** Ends a step. A text that is still open does not continue in the next step. */
   async endStep(): Promise<void> {
-    await this.#texts.flush();
+    await this.flush();
     this.#texts.endAll();
   }
 
   /** Continues after texts that were already shown. Drops held text. */
   restart(shown: readonly string[]): void {
     this.#texts.restart(shown);
+  }
+
+  /** Records where a value comes from, before its text is shown. */
+  #place(id: string, { source, text, reference, answer }: Placed): void {
+    const { name, path } = reference;
+    const { value, version, name: variable = name }: Partial<Found> = answer.found ? answer : {};
+    const info = this.#store.info(variable);
+    // Another write may have replaced the version that was read.
+    const isRead = info !== undefined && info.version === version;
+    const { tool, toolCallId: call, updatedAt: at }: Partial<VariableInfo> = isRead ? info : {};
+    const origin = { version, tool, call, at };
+    const placed = { source, variable, path: formatPath(path), chars: text.length };
+    const span = this.#parts.place(id, { ...placed, ...compact(origin) });
+    if (span === undefined || value === undefined) return;
+    const note = async () => {
+      span.digest = await digestOf(value);
+    };
+    this.#digests.push(note());
   }
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {

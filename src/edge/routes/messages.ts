@@ -2,6 +2,7 @@ import { compact } from "../../value/json.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { answerReceipt } from "../../turn/history/answer-receipt.ts";
 import { toUIMessage } from "../../turn/history/stored-message.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
@@ -110,6 +111,24 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       const { messages, ...more } = data?.history.page(page) ?? { messages: [] };
       const shown = messages.map((message) => toUIMessage(message, form));
       return Response.json({ messages: shown, ...more });
+    },
+  ),
+  endpoint(
+    "GET /conversations/:id/messages/:messageId/receipt",
+    {
+      summary:
+        "Returns where the values of an answer came from, and the figures that its model typed",
+      answers: { 200: { "application/json": schemas.receipt } },
+    },
+    ({ params: { messageId } }, { context }) => {
+      const { history } = context.requireExisting();
+      const message = history.get(messageId);
+      if (message?.role !== "assistant") {
+        throw new ByrefError("message_not_found", "There is no answer with this id.");
+      }
+      const [before] = history.page({ limit: 1, before: messageId }).messages;
+      const question = before?.role === "user" ? before : undefined;
+      return Response.json(answerReceipt(message, question));
     },
   ),
 ];

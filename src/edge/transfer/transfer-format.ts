@@ -44,12 +44,32 @@ const prompt = z.object({
   lines: z.array(z.tuple([name, count, text])).optional(),
 });
 
+const receipt = z.object({
+  spans: z.array(
+    z.looseObject({
+      text: count,
+      start: count,
+      end: count,
+      source: text,
+      variable: name,
+      path: text,
+      version: count.optional(),
+      digest: text.optional(),
+      tool: text.optional(),
+      call: text.optional(),
+      at: time.optional(),
+    }),
+  ),
+  isCut: z.literal(true).optional(),
+});
+
 // Unknown fields are kept, including those of later versions.
 const message = z.looseObject({
   id: name,
   role: z.enum(["user", "assistant"]),
   parts: z.array(part),
   display: names.optional(),
+  receipt: receipt.optional(),
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
   prompt: prompt.optional(),
