@@ -11,10 +11,16 @@ import { compact } from "../value/json.ts";
 import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
 import type { MessageParts } from "./history/message-parts.ts";
+import { HeldStep } from "./held-step.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-interface AnswerOptions {
+interface AnswerOptions extends LookupChoice {
+  /** The question's text, whose figures the answer may repeat. */
+  readonly question: string;
+}
+
+interface LookupChoice {
   readonly state: TurnState;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
@@ -28,7 +34,8 @@ interface AnswerOptions {
  * prompt.
  */
 export class Answer {
-  readonly #emit: TurnContext["emit"];
+  /** What a step shows, which waits for the check of its figures. */
+  readonly held: HeldStep;
   readonly #texts: TextsExpander;
   readonly #store: VariableStore;
   readonly #parts: MessageParts;
@@ -41,7 +48,7 @@ export class Answer {
     this.#store = context.store;
     this.#parts = parts;
     const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
-    this.#emit = emit;
+    this.held = new HeldStep(options.question, emit);
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
@@ -51,11 +58,11 @@ export class Answer {
           resolvedChars: text.length,
         }),
       onUnresolved: (unresolved) =>
-        emit({ type: "data-unresolved", data: unresolved, transient: true }),
+        this.held.write({ type: "data-unresolved", data: unresolved, transient: true }),
       onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
-        emit({ type: "text-delta", id, delta });
+        this.held.write({ type: "text-delta", id, delta });
       },
     });
   }
@@ -63,7 +70,7 @@ export class Answer {
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
-    return this.#texts.pass(chunk, () => this.#emit(chunk));
+    return this.#texts.pass(chunk, () => this.held.write(chunk));
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
@@ -78,14 +85,16 @@ export class Answer {
     this.#texts.endAll();
   }
 
-  /** Continues after texts that were already shown. Drops held text. */
+  /** Continues after texts that were already shown. Drops held text and chunks. */
   restart(shown: readonly string[]): void {
+    if (this.held.isHolding) this.held.begin();
     this.#texts.restart(shown);
   }
 
   /** Records where a value comes from, before its text is shown. */
   #place(id: string, { source, text, reference, answer }: Placed): void {
     const { name, path } = reference;
+    this.held.place(id, text.length);
     const { value, version, name: variable = name }: Partial<Found> = answer.found ? answer : {};
     const info = this.#store.info(variable);
     // Another write may have replaced the version that was read.
@@ -103,13 +112,13 @@ export class Answer {
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
     const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
+    if (providerMetadata !== undefined) this.held.write({ ...chunk, delta: "" });
     return this.#texts.write(id, delta);
   }
 }
 
 /** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
-export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
+export function lookupOf(store: VariableStore, { state, scope, onUsed }: LookupChoice): Lookup {
   return lookupFor(scope, store, {
     failures: "show",
     onUsed: (name) => {
