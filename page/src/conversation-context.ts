@@ -13,6 +13,7 @@ export interface ConversationContextValue {
   readonly openVariable: (name: string) => void;
   /** By its id. */
   readonly openPlan: (plan: string) => void;
+  readonly openMeter: () => void;
 }
 
 export const ConversationContext = createContext<ConversationContextValue | undefined>(undefined);

@@ -121,7 +121,7 @@ describe("a text that means harm", () => {
     await page.getByText("The end of it.").first().waitFor();
     await page.getByRole("button", { name: "Answer again" }).last().waitFor();
     expect(await found(page)).toEqual(nothing);
-    await page.getByRole("switch", { name: "As the model wrote it" }).click();
+    await page.getByRole("switch", { name: "Show references" }).click();
     await page.getByText("In a **line: $row.html**").waitFor();
     for (const name of ["evil", "row", "rows", "drawing"]) {
       await page

@@ -6,6 +6,10 @@ import { variablesPage } from "../support/variables-page.ts";
 
 const figure = (value: number) => new Intl.NumberFormat("en").format(value);
 
+function never(): never {
+  throw new Error("No answer has cost anything.");
+}
+
 interface Costs {
   readonly usage: { readonly inputTokens: number };
   readonly savings: Readonly<
@@ -84,21 +88,39 @@ describe("the meter", () => {
         `Text they replaced ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
         `Rows written ${figure(sum(({ cost }) => cost.rowsWritten))}`,
     );
-    const share = (sent / byValue) * 100;
+    const inline = tokensOf({ promptChars: sent, inlinePromptChars: byValue }, tokens).inline;
+    const share = (tokens / inline) * 100;
     expect(Number.parseFloat(await text())).toBeCloseTo(share, share < 1 ? 2 : 1);
+    expect(await text()).toContain("% of the prompt tokens that would have been sent without");
     for (const [at, one] of costs.entries()) {
       const turn = await text(meter.getByRole("listitem").nth(at));
       expect(turn).toContain(bars(one));
       expect(turn).toContain(`${figure(one.cost.rowsWritten)} rows written`);
-      expect(turn).toMatch(/first part after \d+ ms/);
+      expect(turn).toMatch(/first token after \d+ ms/);
     }
+    await page.getByRole("tab", { name: "Variables" }).click();
     const answer = page.getByRole("article", { name: "Answer" }).first();
-    const [first] = costs;
-    expect(await answer.innerText()).toContain(
-      `Sent ${figure(first?.usage.inputTokens ?? 0)} tokens, ` +
-        `${figure(first?.savings.promptChars ?? 0)} characters, not ` +
-        figure(first?.savings.inlinePromptChars ?? 0),
-    );
+    const { usage, savings } = costs[0] ?? never();
+    const chip = answer.getByRole("button", {
+      name:
+        `${figure(usage.inputTokens)} tokens sent ` +
+        `(≈ ${figure(tokensOf(savings, usage.inputTokens).inline)} without references)`,
+    });
+    await chip.click();
+    await meter.waitFor();
+  });
+
+  it("says of a plan's turn that there was nothing to save", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
+    await page.getByText("nothing of it runs until you approve it").waitFor();
+    const chip = page.getByRole("button", {
+      name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
+    });
+    await chip.click();
+    const meter = page.getByRole("region", { name: "Meter" });
+    await meter.getByText("Nothing to save here: results were small.").first().waitFor();
+    expect(await meter.innerText()).not.toContain("%");
   });
 
   it("shows what the model is sent, once it is asked", async ({ open, demo }) => {

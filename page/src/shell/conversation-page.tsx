@@ -33,10 +33,10 @@ export function ConversationPage(props: ConversationPageProps) {
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
-  const { openVariable, openPlan } = tabs;
+  const { openVariable, openPlan, openMeter } = tabs;
   const context = useMemo(
-    () => ({ session, variables, events: events.events, openVariable, openPlan }),
-    [session, variables, events, openVariable, openPlan],
+    () => ({ session, variables, events: events.events, openVariable, openPlan, openMeter }),
+    [session, variables, events, openVariable, openPlan, openMeter],
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tryExample = useExample(chatting, setAgent);
@@ -176,6 +176,7 @@ function useTabs() {
     setPlan(id);
     setSide("plans");
   }, []);
-  const opens = { openVariable, openPlan, showPlan };
+  const openMeter = useCallback(() => setTab("meter"), [setTab]);
+  const opens = { openVariable, openPlan, openMeter, showPlan };
   return { tab, side, setTab, variable, setVariable, plan, setPlan, ...opens };
 }
