@@ -33,7 +33,7 @@ const MAX_DURABLE_BYTES = 12_288;
 const MAX_MASTRA_BYTES = 4_096;
 
 /** All files that a browser loads for the page, including lazy ones. */
-const MAX_PAGE_KIB = 200;
+const MAX_PAGE_KIB = 250;
 /** One file of the package, which an MCP client reads once. */
 const MAX_APP_KIB = 100;
 

@@ -1,17 +1,20 @@
 import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "react";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Chatting } from "./use-chatting.ts";
+import { ApprovalBanner } from "./approval-banner.tsx";
 import { Composer } from "./composer.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { ModelNote } from "./model-note.tsx";
 import { type MessageActions, MessageView } from "./message-view.tsx";
 import { TroubleNote } from "./trouble-note.tsx";
 import { ViewBoundary } from "../view-boundary.tsx";
+import type { Waiting } from "./use-waiting.ts";
 import type { WrittenTexts } from "./use-written.ts";
 import "./chat-view.css";
 
 interface ChatViewProps {
   readonly chatting: Chatting;
+  readonly waiting: Waiting;
   readonly written: WrittenTexts;
   readonly described: AgentsDescription;
   readonly onExample: (example: ExampleQuestion) => void;
@@ -19,7 +22,8 @@ interface ChatViewProps {
 }
 
 /** The messages, and where the next one is written. */
-export function ChatView({ chatting, written, described, onExample, field }: ChatViewProps) {
+export function ChatView(props: ChatViewProps) {
+  const { chatting, waiting, written, described, onExample, field } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
@@ -59,6 +63,7 @@ export function ChatView({ chatting, written, described, onExample, field }: Cha
         </div>
       </div>
       <div className="chat-foot">
+        <ApprovalBanner waiting={waiting} />
         <Composer isBusy={isBusy} field={field} send={chatting.send} stop={chatting.stop} />
         <ModelNote model={described.model} />
       </div>

@@ -173,7 +173,7 @@ interface State {
 function stateOf({ state }: ToolPart, isLive: boolean): State {
   switch (state) {
     case "approval-requested":
-      return { kind: "waiting", word: "waits for you" };
+      return { kind: "waiting", word: "Needs your approval" };
     case "output-available":
       return { kind: "done", word: "done" };
     case "output-error":

@@ -31,7 +31,7 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "plan.approved": "Plan approved",
   "plan.cancelled": "Plan cancelled",
   "run.started": "Run begins",
-  "run.waiting": "Run waits for you",
+  "run.waiting": "Run needs your approval",
   "run.recovered": "Run goes on after a crash",
   "run.done": "Run is done",
   "run.failed": "Run failed",

@@ -19,7 +19,7 @@ const WORDS: Readonly<Record<Mark, string>> = {
   proposed: "to be approved",
   approved: "ready",
   cancelled: "cancelled",
-  asks: "asks you",
+  asks: "needs your approval",
 };
 
 export function markWords(mark: Mark): string {

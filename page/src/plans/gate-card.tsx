@@ -42,7 +42,7 @@ export function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
       <input
         className="plans-field"
         aria-label="Reason"
-        placeholder="Reason, if you like"
+        placeholder="Reason (optional)"
         value={reason}
         maxLength={500}
         onChange={({ target }) => setReason(target.value)}

@@ -3,6 +3,7 @@ import { ChatView } from "../chat/chat-view.tsx";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
+import { useWaiting } from "../chat/use-waiting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
 import { type Events, useEvents, useVariables } from "../../../src/react.ts";
@@ -22,14 +23,21 @@ interface ConversationPageProps {
   readonly setAgent: (name: string) => void;
   /** Something has changed that others may show: a title, a status. */
   readonly onChange: () => void;
+  /** So many approvals are needed now. */
+  readonly onWaiting: (count: number) => void;
   /** From now on the server knows it. */
   readonly onBegin: () => void;
 }
 
 /** One conversation, and all that belongs to it. */
 export function ConversationPage(props: ConversationPageProps) {
-  const { session, setAgent } = props;
+  const { session, setAgent, onWaiting } = props;
   const { chatting, revision, exists, events, variables, written } = useParts(props);
+  const waiting = useWaiting(chatting.messages, events.events);
+  useEffect(() => {
+    onWaiting(waiting.count);
+    return () => onWaiting(0);
+  }, [waiting.count, onWaiting]);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
@@ -47,6 +55,7 @@ export function ConversationPage(props: ConversationPageProps) {
           <ViewBoundary>
             <ChatView
               chatting={chatting}
+              waiting={waiting}
               written={written}
               described={props.described}
               onExample={(example) => {
@@ -58,7 +67,7 @@ export function ConversationPage(props: ConversationPageProps) {
             />
           </ViewBoundary>
         </section>
-        <Side tab={side} setTab={setTab} count={variables.size}>
+        <Side tab={side} setTab={setTab} count={variables.size} waiting={waiting}>
           <ViewBoundary key={side}>
             <SideContent
               tab={side}
@@ -75,7 +84,7 @@ export function ConversationPage(props: ConversationPageProps) {
           </ViewBoundary>
         </Side>
       </main>
-      <BottomTabs tab={tab} setTab={setTab} count={variables.size} />
+      <BottomTabs tab={tab} setTab={setTab} count={variables.size} waiting={waiting} />
     </ConversationContext>
   );
 }

@@ -1,5 +1,6 @@
 import { whenInWords } from "../words.ts";
 import { Icon } from "../icon.tsx";
+import { WaitingCount } from "../chat/waiting-count.tsx";
 import { addressOf } from "./use-route.ts";
 import type { Listed } from "./api.ts";
 import type { ConversationsList } from "./use-list.ts";
@@ -14,7 +15,7 @@ interface ConversationsProps {
   readonly onLeave: () => void;
 }
 
-const words = { idle: "", running: "answering", waiting: "waits for you" } as const;
+const words = { idle: "", running: "answering", waiting: "Needs your approval" } as const;
 
 /** The conversations of whoever holds the key. */
 export function Conversations({ list, current, onNew, onImport, onLeave }: ConversationsProps) {
@@ -22,6 +23,9 @@ export function Conversations({ list, current, onNew, onImport, onLeave }: Conve
     <div className="conversations">
       <div className="conversations-head">
         <span className="conversations-brand">Byref</span>
+        <WaitingCount
+          count={list.conversations.filter(({ status }) => status === "waiting").length}
+        />
         <button type="button" className="icon-button" aria-label="New conversation" onClick={onNew}>
           <Icon name="plus" />
         </button>
@@ -87,7 +91,9 @@ function Item({ listed: { id, title, status, updatedAt }, isCurrent, onLeave }: 
         <span className="conversations-title">{title ?? "Untitled"}</span>
         <span className="conversations-when">
           {status !== "idle" && <span className={`conversations-dot conversations-${status}`} />}
-          <span className="unseen">{words[status]}</span>
+          <span className={status === "waiting" ? "conversations-needs" : "unseen"}>
+            {words[status]}
+          </span>
           <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
         </span>
       </a>

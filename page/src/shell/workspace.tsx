@@ -95,9 +95,11 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
       change();
     });
   const onBegin = useCallback(() => begin(id), [id]);
+  const [waiting, setWaiting] = useState(0);
   useEffect(() => {
-    document.title = opened.title == null ? name : `${opened.title} · ${name}`;
-  }, [opened.title, name]);
+    const title = opened.title == null ? name : `${opened.title} · ${name}`;
+    document.title = waiting === 0 ? title : `(${waiting}) ${title}`;
+  }, [opened.title, name, waiting]);
   const chosen = { agents, agent, setAgent };
   return (
     <>
@@ -122,6 +124,7 @@ function Current({ described: first, opened, whole, isListOpen, toggleList }: Cu
             session={opened.session}
             loaded={opened.loaded}
             onChange={change}
+            onWaiting={setWaiting}
             onBegin={onBegin}
           />
         </ViewBoundary>
