@@ -5,6 +5,7 @@ import type { Interpolation } from "../reference/resolve.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
 import type { AnswerReceipt } from "../turn/history/answer-receipt.ts";
+import type { Timeline } from "../turn/history/timeline.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json, JsonObject } from "../value/json.ts";
 import type { Connection } from "./connection.ts";
@@ -140,6 +141,11 @@ export class ClientConversation {
   /** Where the values of an answer came from, and the figures that its model typed. */
   receipt(messageId: string): Promise<AnswerReceipt> {
     return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/receipt`);
+  }
+
+  /** The model calls and tool calls of an answer, with their times. */
+  timeline(messageId: string): Promise<Timeline> {
+    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/timeline`);
   }
 
   /** `syntax` defaults to mustache. */

@@ -20,7 +20,7 @@ it("the demo model refunds the order that the question names, by reference", asy
   const { steps, answer } = await new Session(refunds.tools).ask("Please refund order ord_00009.");
   const [got, refunded] = steps;
   expect(got).toEqual([{ toolName: "get_order", input: { id: "ord_00009" } }]);
-  const name = /^\$\w+/u.exec(String(refunded?.[0]?.input["order"]))?.[0] ?? "";
+  const name = /\$\w+/u.exec(JSON.stringify(refunded?.[0]?.input))?.[0] ?? "";
   expect(refunded).toEqual([
     {
       toolName: "refund_order",

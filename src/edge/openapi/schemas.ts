@@ -145,6 +145,38 @@ export const receipt = z.strictObject({
   complete: z.boolean().describe("False if both lists end at the last span"),
 });
 
+const ms = z.number().min(0);
+
+export const timeline = z.strictObject({
+  message: text,
+  attempts: z
+    .array(
+      z.strictObject({
+        startedAt: time,
+        durationMs: ms,
+        agent: text,
+        model: text,
+        provider: text,
+        activities: z.array(
+          z.strictObject({
+            kind: z.enum(["agent", "model", "tool"]),
+            name: text,
+            depth: count,
+            startMs: ms.describe("From the start of the attempt"),
+            durationMs: ms,
+            firstOutputMs: ms.optional(),
+            call: text.optional(),
+            error: text.optional(),
+            inputTokens: count.optional(),
+            outputTokens: count.optional(),
+          }),
+        ),
+        left: count.optional().describe("Further activities"),
+      }),
+    )
+    .describe("More than one if the turn waited for a person"),
+});
+
 export const variable = z.strictObject(
   variableShape({
     name: text,

@@ -3,7 +3,9 @@ import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerReceipt } from "../../turn/history/answer-receipt.ts";
-import { toUIMessage } from "../../turn/history/stored-message.ts";
+import type { History } from "../../turn/history/history.ts";
+import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
+import type { Timeline } from "../../turn/history/timeline.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
@@ -122,13 +124,27 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
     },
     ({ params: { messageId } }, { context }) => {
       const { history } = context.requireExisting();
-      const message = history.get(messageId);
-      if (message?.role !== "assistant") {
-        throw new ByrefError("message_not_found", "There is no answer with this id.");
-      }
+      const message = answerIn(history, messageId);
       const [before] = history.page({ limit: 1, before: messageId }).messages;
       const question = before?.role === "user" ? before : undefined;
       return Response.json(answerReceipt(message, question));
     },
   ),
+  endpoint(
+    "GET /conversations/:id/messages/:messageId/timeline",
+    {
+      summary: "Returns the model calls and tool calls of an answer, with their times",
+      answers: { 200: { "application/json": schemas.timeline } },
+    },
+    ({ params: { messageId } }, { context }) => {
+      const { timeline = [] } = answerIn(context.requireExisting().history, messageId);
+      return Response.json({ message: messageId, attempts: timeline } satisfies Timeline);
+    },
+  ),
 ];
+
+function answerIn(history: History, id: string): StoredMessage {
+  const message = history.get(id);
+  if (message?.role === "assistant") return message;
+  throw new ByrefError("message_not_found", "There is no answer with this id.");
+}

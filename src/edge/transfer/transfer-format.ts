@@ -63,6 +63,23 @@ const receipt = z.object({
   isCut: z.literal(true).optional(),
 });
 
+const timed = z.looseObject({
+  startedAt: time,
+  durationMs: z.number(),
+  agent: text,
+  model: text,
+  provider: text,
+  activities: z.array(
+    z.looseObject({
+      kind: z.enum(["agent", "model", "tool"]),
+      name: text,
+      depth: count,
+      startMs: z.number(),
+      durationMs: z.number(),
+    }),
+  ),
+});
+
 // Unknown fields are kept, including those of later versions.
 const message = z.looseObject({
   id: name,
@@ -70,6 +87,7 @@ const message = z.looseObject({
   parts: z.array(part),
   display: names.optional(),
   receipt: receipt.optional(),
+  timeline: z.array(timed).optional(),
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
   prompt: prompt.optional(),
