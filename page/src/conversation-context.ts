@@ -14,6 +14,8 @@ export interface ConversationContextValue {
   /** By its id. */
   readonly openPlan: (plan: string) => void;
   readonly openMeter: () => void;
+  /** Shows what a turn spent its time on. By the id of its answer. */
+  readonly openTurn: (messageId: string) => void;
 }
 
 export const ConversationContext = createContext<ConversationContextValue | undefined>(undefined);

@@ -123,7 +123,7 @@ describe("an answer", () => {
     expect(resumed.status()).toBe(204);
     await answer.getByText(text).waitFor();
     await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText("Turn is done").waitFor();
+    await page.getByText("Turn finished").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 

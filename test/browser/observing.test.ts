@@ -1,5 +1,6 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
+import { barriersInBoth } from "../support/axe.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 import { variablesPage } from "../support/variables-page.ts";
@@ -33,16 +34,16 @@ describe("the timeline", () => {
     await variables.delete("rows");
     await events.getByText(/\$rows deleted/).waitFor();
     await createClient(demo.url).conversation(id).send("What is the weather in NYC?").text();
-    await events.getByText("Turn is done").waitFor();
+    await events.getByText("Turn finished").waitFor();
     const said = (await events.getByRole("listitem").allInnerTexts()).map((text) =>
-      text.replace(/^\d\d:\d\d:\d\d\s+/, "").replaceAll(/\s+/g, " "),
+      text.replace(/^\d\d:\d\d:\d\d\.\d{3}\s+/, "").replaceAll(/\s+/g, " "),
     );
     expect(said).toEqual([
-      "Turn is done",
+      "Turn finished",
       expect.stringMatching(/^get_weather done/),
       expect.stringMatching(/^\$get_weather_nyc saved v1/),
       expect.stringMatching(/^get_weather called/),
-      "Turn begins",
+      "Turn started",
       expect.stringMatching(/^\$rows deleted/),
       expect.stringMatching(/^\$rows changed/),
       "$rows saved v2, 9 bytes",
@@ -51,6 +52,56 @@ describe("the timeline", () => {
     ]);
     await events.getByRole("button", { name: "$get_weather_nyc" }).click();
     await page.getByRole("article", { name: "Variable get_weather_nyc" }).waitFor();
+  });
+});
+
+describe("a look inside a turn", () => {
+  it("has its agent, its model, and a waterfall of its calls in milliseconds", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Look inside" }).click();
+    const waterfall = page.getByRole("region", { name: "Waterfall" });
+    await waterfall.waitFor();
+    const chat = createClient(demo.url).conversation(idIn(page));
+    const { messages } = await chat.messages();
+    const { attempts } = await chat.timeline(messages.at(-1)?.id ?? "");
+    const [attempt] = attempts;
+    expect(attempt?.activities.map(({ kind, name }) => [kind, name])).toEqual([
+      ["model", "demo"],
+      ["tool", "list_orders"],
+      ["model", "demo"],
+      ["tool", "monthly_totals"],
+      ["model", "demo"],
+    ]);
+    const text = (await waterfall.innerText()).replaceAll(/\s+/g, " ");
+    expect(text).toContain("Agent orders Model demo (byref)");
+    const rows = await waterfall.getByRole("row").allInnerTexts();
+    for (const [at, { kind, name, durationMs }] of (attempt?.activities ?? []).entries()) {
+      const row = rows[at + 1]?.replaceAll(/\s+/g, " ") ?? "";
+      expect(row.startsWith(`${kind} ${name}`)).toBe(true);
+      expect(row.endsWith(`${figure(durationMs)} ms`)).toBe(true);
+    }
+    expect(rows).toHaveLength(6);
+    expect(await barriersInBoth(page)).toEqual([]);
+    await page.getByRole("button", { name: "What the model is sent" }).click();
+    await page.getByRole("region", { name: "Meter" }).waitFor();
+  });
+
+  it("is at any turn, and shows the part after an approval", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("button", { name: "Look inside" }).click();
+    const after = page.getByRole("region", { name: "Waterfall after approval" });
+    await after.getByRole("row", { name: /refund_order/ }).waitFor();
+    await ask(page, "Refund order ord_00010.");
+    const turn = page.getByLabel("Turn", { exact: true });
+    await turn.selectOption({ label: "2. Refund order ord_00010." });
+    await after.waitFor({ state: "detached" });
+    await page.getByRole("region", { name: "Waterfall" }).waitFor();
   });
 });
 

@@ -1,5 +1,6 @@
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
+import { useConversation } from "../conversation-context.ts";
 import { Icon, type IconName } from "../icon.tsx";
 import { useReceipt } from "../references/use-receipt.ts";
 import { titleFor } from "../words.ts";
@@ -179,10 +180,16 @@ function AnswerActions(props: AnswerActionsProps) {
         isOff={isBusy}
         act={() => actions.regenerate(message.id)}
       />
+      <LookInside message={message.id} />
       {children}
       <SavingsChip message={message} />
     </div>
   );
+}
+
+function LookInside({ message }: { readonly message: string }) {
+  const { openTurn } = useConversation();
+  return <Action icon="meter" word="Look inside" act={() => openTurn(message)} />;
 }
 
 /** How the answer ended, if not by itself. */

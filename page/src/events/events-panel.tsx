@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { bytesInWords } from "../words.ts";
 import type { Events } from "../../../src/react.ts";
@@ -9,6 +10,7 @@ const times = new Intl.DateTimeFormat("en", {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
+  fractionalSecondDigits: 3,
   hour12: false,
 });
 
@@ -16,24 +18,24 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "variable.saved": "saved",
   "variable.updated": "changed",
   "variable.deleted": "deleted",
-  "variable.evicted": "went",
+  "variable.evicted": "removed",
   "variables.queried": "Variables were queried",
   "file.saved": "saved",
   "file.deleted": "deleted",
   "tool.called": "called",
   "tool.done": "done",
   "tool.failed": "failed",
-  "turn.started": "Turn begins",
+  "turn.started": "Turn started",
   "turn.recovered": "Turn goes on after a crash",
-  "turn.done": "Turn is done",
+  "turn.done": "Turn finished",
   "turn.failed": "Turn failed",
   "plan.proposed": "Plan proposed",
   "plan.approved": "Plan approved",
   "plan.cancelled": "Plan cancelled",
-  "run.started": "Run begins",
+  "run.started": "Run started",
   "run.waiting": "Run needs your approval",
   "run.recovered": "Run goes on after a crash",
-  "run.done": "Run is done",
+  "run.done": "Run finished",
   "run.failed": "Run failed",
   "run.cancelled": "Run cancelled",
 };
@@ -42,21 +44,25 @@ const reasons: Readonly<Record<string, string>> = {
   expired: "its time was over",
   idle: "nobody used it",
   quota: "to make room",
-  run_ended: "its run ended",
+  run_ended: "run ended",
   left_out: "left out of a copy",
 };
 
 interface EventsPanelProps {
+  /** What one turn spent its time on. */
+  readonly inside: ReactNode;
   readonly events: Events;
   readonly openVariable: (name: string) => void;
 }
 
 /** What happened, newest first. */
-export function EventsPanel({ events: { events, isCut, isLive }, openVariable }: EventsPanelProps) {
+export function EventsPanel({ events: all, inside, openVariable }: EventsPanelProps) {
+  const { events, isCut, isLive } = all;
   const shown = events.slice(-MAX_SHOWN).toReversed();
   const isMore = isCut || events.length > shown.length;
   return (
     <section className="events" aria-label="Events">
+      {inside}
       <p className="events-state">
         <span className={isLive ? "events-lamp events-live" : "events-lamp"} aria-hidden="true" />
         {isLive ? "Live" : "Nothing has happened yet"}

@@ -41,10 +41,11 @@ export function ConversationPage(props: ConversationPageProps) {
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
-  const { openVariable, openPlan, openMeter } = tabs;
+  const { openVariable, openPlan, openMeter, openTurn } = tabs;
+  const { events: known } = events;
   const context = useMemo(
-    () => ({ session, variables, events: events.events, openVariable, openPlan, openMeter }),
-    [session, variables, events, openVariable, openPlan, openMeter],
+    () => ({ session, variables, events: known, openVariable, openPlan, openMeter, openTurn }),
+    [session, variables, known, openVariable, openPlan, openMeter, openTurn],
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tryExample = useExample(chatting, setAgent);
@@ -78,6 +79,8 @@ export function ConversationPage(props: ConversationPageProps) {
               setSelected={tabs.setVariable}
               plan={tabs.plan}
               setPlan={tabs.setPlan}
+              turn={tabs.turn}
+              setTurn={tabs.setTurn}
               events={events}
               chatting={chatting}
             />
@@ -162,6 +165,7 @@ function useTabs() {
   const [side, setSide] = useState<SideTab>("variables");
   const [variable, setVariable] = useState<string>();
   const [plan, setPlan] = useState<string>();
+  const [turn, setTurn] = useState<string>();
   const setTab = useCallback((next: Tab) => {
     setAny(next);
     if (next !== "talk") setSide(next);
@@ -186,6 +190,13 @@ function useTabs() {
     setSide("plans");
   }, []);
   const openMeter = useCallback(() => setTab("meter"), [setTab]);
-  const opens = { openVariable, openPlan, openMeter, showPlan };
-  return { tab, side, setTab, variable, setVariable, plan, setPlan, ...opens };
+  const openTurn = useCallback(
+    (messageId: string) => {
+      setTurn(messageId);
+      setTab("events");
+    },
+    [setTab],
+  );
+  const opens = { openVariable, openPlan, openMeter, openTurn, showPlan };
+  return { tab, side, setTab, variable, setVariable, plan, setPlan, turn, setTurn, ...opens };
 }

@@ -1,6 +1,7 @@
 import type { Chatting } from "../chat/use-chatting.ts";
 import { useConversation } from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
+import { TurnInside } from "../events/turn-inside.tsx";
 import type { Events } from "../../../src/react.ts";
 import { MeterPanel } from "../meter/meter-panel.tsx";
 import { SentPrompt } from "../meter/sent-prompt.tsx";
@@ -18,6 +19,9 @@ interface SideContentProps {
   /** The one that is open, by its id. */
   readonly plan: string | undefined;
   readonly setPlan: (id: string | undefined) => void;
+  /** The answer that one looks inside, by its id. */
+  readonly turn: string | undefined;
+  readonly setTurn: (messageId: string) => void;
   readonly events: Events;
   readonly chatting: Chatting;
 }
@@ -40,10 +44,24 @@ export function SideContent(props: SideContentProps) {
       return exists ? (
         <PlansPanel session={session} revision={revision} selected={plan} onSelect={setPlan} />
       ) : (
-        <p className="side-note">Work that is written down before it runs will be shown here.</p>
+        <p className="side-note">No plans yet. Ask for one: “Make a plan …”</p>
       );
     case "events":
-      return <EventsPanel events={events} openVariable={openVariable} />;
+      return (
+        <EventsPanel
+          events={events}
+          openVariable={openVariable}
+          inside={
+            <TurnInside
+              messages={chatting.messages}
+              turn={props.turn}
+              setTurn={props.setTurn}
+              isBusy={chatting.isBusy}
+              revision={revision}
+            />
+          }
+        />
+      );
     default:
       return (
         <MeterPanel
