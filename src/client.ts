@@ -11,6 +11,8 @@ export type {
   Reading,
   SendOptions,
 } from "./client/conversation.ts";
+export type { AnswerReceipt, ReceiptSpan, TypedFigure } from "./turn/history/answer-receipt.ts";
+export type { TimedActivity, TimedAttempt, Timeline } from "./turn/history/timeline.ts";
 export { type Client, createClient } from "./client/create-client.ts";
 export type { ClientFiles, FilePutOptions } from "./client/files.ts";
 export type { ClientPlans, RunData, RunOptions, WrittenPlan } from "./client/plans.ts";

@@ -1,6 +1,7 @@
 import { orders } from "../examples/agents/orders.ts";
 import { page } from "../examples/agents/page.ts";
 import { pages } from "../examples/agents/pages.ts";
+import { refunds } from "../examples/agents/refunds.ts";
 import { weather } from "../examples/agents/weather.ts";
 import { demoModels } from "../examples/demo-model/demo-model.ts";
 import { anthropicModels } from "./anthropic.ts";
@@ -23,7 +24,7 @@ import {
 } from "./byref.ts";
 
 const runtime = createRuntime({
-  agents: [weather, orders, pages],
+  agents: [weather, orders, pages, refunds],
   model: modelFromSettings(
     demoModels,
     anthropicModels,

@@ -29,6 +29,14 @@ export const maxMissKeys = 1_000;
 export const maxExplainedMisses = 200;
 /** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
+/** Values of one answer that its receipt records. It is stored with the answer; people read tens of values. */
+export const maxReceiptSpans = 1_000;
+/** Activities of an attempt, and attempts of a turn, in the timeline that is stored with the answer. */
+export const maxTimelineActivities = 100;
+export const maxTimelineAttempts = 10;
+/** Figures that a model may type in a step of an answer whose figures are referenced; answers before it fails. */
+export const maxTypedFigures = 0;
+export const maxFigureTries = 2;
 
 // --- rendering ---
 export const maxTableRows = 50;

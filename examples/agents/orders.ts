@@ -107,8 +107,8 @@ export const orders = {
 
 let allOrders: readonly Order[] | undefined;
 
-// Generated at the first call, not at import, because a Worker's start-up time is limited.
-function listOrders(status: Order["status"] | undefined): readonly Order[] {
+/** Generated at the first call, not at import, because a Worker's start-up time is limited. */
+export function listOrders(status: Order["status"] | undefined): readonly Order[] {
   allOrders ??= Object.freeze(makeOrders());
   return status === undefined ? allOrders : allOrders.filter((order) => order.status === status);
 }

@@ -22,6 +22,12 @@ export const page = {
       agent: "pages",
     },
     {
+      title: "A refund",
+      question: "Refund order ord_00009.",
+      about: "It waits for your approval, and shows what would run, with its values.",
+      agent: "refunds",
+    },
+    {
       title: "A plan",
       question: "Make a plan: monthly totals of my orders, then a report.",
       about: "Tool calls that are planned first and run when you approve.",

@@ -35,6 +35,8 @@ const examples: Readonly<Record<string, string>> = {
   write_report: "Write a report.",
   get_page: "Change the prices on my page, and publish it.",
   publish_page: "Change the prices on my page, and publish it.",
+  get_order: "Refund order ord_00009.",
+  refund_order: "Refund order ord_00009.",
 };
 
 /** The questions of the example agents. */
@@ -50,6 +52,7 @@ export const shop: DemoScript = {
 
 /** Returns the missing calls, or the answer if there are none. */
 function nextStep(intent: Intent, conversation: DemoConversation, tools: DemoTools): DemoStep {
+  if (intent.kind === "refund") return follow(planRefund(intent.order, conversation), tools);
   if (intent.kind === "page") return follow(planPage(conversation), tools);
   if (intent.kind === "orders") return follow(planOrders(intent, conversation), tools);
   const plan = planWeather(intent, conversation);
@@ -156,6 +159,25 @@ function planPage({ thisTurn }: DemoConversation): Plan {
   const answer = () =>
     `The page is published, with ${reference(published)}.characters characters. I wrote about 200 tokens of it.`;
   return { stages: [[page], [edited], [published]], answer };
+}
+
+function planRefund(id: string, { thisTurn }: DemoConversation): Plan {
+  const need = (toolName: string, input: () => JSONObject): Need => ({
+    toolName,
+    outcome: outcomesOf(toolName, thisTurn).at(-1),
+    input,
+  });
+  const order = need("get_order", () => ({ id }));
+  const it = reference(order);
+  const refund = need("refund_order", () => ({
+    order: `${it}.id`,
+    amount: `${it}.total`,
+    currency: `${it}.currency`,
+  }));
+  const done = reference(refund);
+  const answer = () =>
+    `${done}.amount ${done}.currency of ${done}.order are paid back to ${it}.customer.`;
+  return { stages: [[order], [refund]], answer };
 }
 
 function planOrders({ goal, status }: OrdersIntent, conversation: DemoConversation): Plan {

@@ -6,6 +6,7 @@ type OrderStatus = (typeof orderStatuses)[number];
 
 export type Intent =
   | { readonly kind: "page" }
+  | { readonly kind: "refund"; readonly order: string }
   | {
       readonly kind: "weather";
       /** Places as written in the question, in order, each city once. */
@@ -46,7 +47,19 @@ const maxPlaces = 10;
 /** Classifies the question. Undefined if it has a word that these phrases do not have. */
 export function understand(question: string): Intent | undefined {
   if (question.length > 500) return undefined;
-  return weatherIntent(question) ?? pageIntent(question) ?? ordersIntent(question);
+  return (
+    refundIntent(question) ??
+    weatherIntent(question) ??
+    pageIntent(question) ??
+    ordersIntent(question)
+  );
+}
+
+const REFUND = /^\s*(?:please )?refund (?:the )?(?:order )?(ord_\d{5})(?:,? please)?\s*[.!]?\s*$/iu;
+
+function refundIntent(question: string): Intent | undefined {
+  const order = REFUND.exec(question)?.[1]?.toLowerCase();
+  return order === undefined ? undefined : { kind: "refund", order };
 }
 
 function pageIntent(question: string): Intent | undefined {

@@ -13,6 +13,9 @@ export interface ConversationContextValue {
   readonly openVariable: (name: string) => void;
   /** By its id. */
   readonly openPlan: (plan: string) => void;
+  readonly openMeter: () => void;
+  /** Shows what a turn spent its time on. By the id of its answer. */
+  readonly openTurn: (messageId: string) => void;
 }
 
 export const ConversationContext = createContext<ConversationContextValue | undefined>(undefined);

@@ -2,6 +2,7 @@ import { ClientError } from "../../src/client.ts";
 
 const figures = new Intl.NumberFormat("en");
 const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
+const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
 const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 
 export function figure(value: number): string {
@@ -22,6 +23,11 @@ export function bytesInWords(bytes: number): string {
 export function whenInWords(iso: string, now = new Date()): string {
   const date = new Date(iso);
   return date.toDateString() === now.toDateString() ? times.format(date) : days.format(date);
+}
+
+/** Day and time, to the second. */
+export function momentInWords(iso: string): string {
+  return moments.format(new Date(iso));
 }
 
 const said: Readonly<Record<string, string>> = {

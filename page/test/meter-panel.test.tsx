@@ -1,39 +1,70 @@
 import type { UIMessage } from "ai";
 import { renderToStaticMarkup } from "react-dom/server";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { MeterPanel } from "../src/meter/meter-panel.tsx";
+import { savingsInWords } from "../src/meter/savings-words.ts";
 
-const savings = { promptChars: 100, inlinePromptChars: 900, authoredChars: 7, resolvedChars: 300 };
+const savings = {
+  promptChars: 400,
+  inlinePromptChars: 3_600,
+  authoredChars: 7,
+  resolvedChars: 300,
+};
+const small = { promptChars: 400, inlinePromptChars: 400, authoredChars: 0, resolvedChars: 0 };
 
-/** The notes of the meter: of all turns, then turn by turn. */
-function notesFor(...wouldNotFit: readonly (number | undefined)[]): readonly string[] {
-  const messages = wouldNotFit.map((calls, at): UIMessage => {
-    const metadata = {
-      savings: { ...savings, ...(calls !== undefined && { wouldNotFit: calls }) },
-    };
+/** The text of the meter after a turn with each of these. */
+function meterFor(...turns: readonly object[]): string {
+  const messages = turns.map((metadata, at): UIMessage => {
     return { id: `a${at}`, role: "assistant", parts: [], metadata };
   });
-  const html = renderToStaticMarkup(
-    <MeterPanel messages={messages} firstParts={new Map()} prompt={null} />,
-  );
-  const notes = html.match(/<p class="meter-note">[^<]*/gu) ?? [];
-  return notes
-    .map((note) => note.replace(/^<[^>]*>/u, ""))
-    .filter((note) => note.includes("fitted"));
+  const meter = <MeterPanel messages={messages} firstParts={new Map()} prompt={null} />;
+  return renderToStaticMarkup(meter)
+    .replaceAll(/<[^>]*>/gu, " ")
+    .replaceAll(/\s+/gu, " ");
 }
 
-function noteOf(calls: string): string {
-  return `With the values, ${calls} would not have fitted into the context window; each counts as a full window.`;
-}
+describe("the meter", () => {
+  it("has one percentage: the share of prompt tokens that were sent", () => {
+    const usage = { inputTokens: 200 };
+    const text = meterFor({ savings, usage }, { savings: small, usage });
+    expect(text).toContain(
+      "20 % of the prompt tokens that would have been sent without references",
+    );
+    expect(text.match(/%/gu)).toHaveLength(1);
+    expect(text).toContain("Sent 200 tokens 400 characters");
+    expect(text).toContain("Without references ≈ 1,800 tokens 3,600 characters");
+  });
 
-it("the meter says of all turns, and of each, how many calls would not have fitted with the values", () => {
-  expect(notesFor(1, undefined, 2)).toEqual([
-    noteOf("3 model calls"),
-    noteOf("1 model call"),
-    noteOf("2 model calls"),
-  ]);
+  it("says of a turn with small results that there is nothing to save", () => {
+    const text = meterFor({ savings: small });
+    expect(text.match(/Nothing to save here: results were small\./gu)).toHaveLength(2);
+    expect(text).not.toContain("%");
+    expect(meterFor({ savings })).not.toContain("Nothing to save");
+  });
+
+  it("names no tokens for calls that would not have fitted into the context window", () => {
+    const text = meterFor({ savings: { ...savings, wouldNotFit: 1 } }, { savings: small });
+    expect(text).toContain(
+      "Without references, 1 model call would not have fitted into the context window.",
+    );
+    expect(text).not.toContain("%");
+    expect(text.match(/Without references would not have fitted/gu)).toHaveLength(2);
+    expect(text).not.toContain("900 tokens");
+  });
 });
 
-it("the meter says nothing of it while all would have fitted", () => {
-  expect(notesFor(undefined, undefined)).toEqual([]);
+describe("the line below an answer", () => {
+  it.each([
+    [savings, 100, "100 tokens sent (≈ 900 without references)"],
+    [savings, undefined, "≈ 100 tokens sent (≈ 900 without references)"],
+    [
+      { ...savings, wouldNotFit: 2 },
+      100,
+      "100 tokens sent (without references it would not have fitted into the context window)",
+    ],
+    [{ ...savings, inlinePromptChars: 400 }, 100, "Model wrote 7 characters; they expanded to 300"],
+    [small, 100, "100 tokens sent. Nothing to save here: results were small"],
+  ])("is %#", (counts, reported, words) => {
+    expect(savingsInWords(counts, reported)).toBe(words);
+  });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
-import { callOf, endOf, versionAt } from "../src/references/versions.ts";
+import { callOf, versionAt } from "../src/references/versions.ts";
 
 const variable = {
   name: "rows",
@@ -30,7 +30,6 @@ describe("the version that a variable had", () => {
   it.each([
     [callOf("t1", "c1"), 1],
     [callOf("t1", "c2"), 2],
-    [endOf("t1"), 2],
     // Models number their calls anew in each turn.
     [callOf("t2", "c1"), 3],
   ])("at a moment is the one that was written last before (%#)", (moment, version) => {
@@ -39,7 +38,6 @@ describe("the version that a variable had", () => {
 
   it("is not known of what the events do not tell", () => {
     expect(versionAt(events, "other", callOf("t1", "c1"))).toBeUndefined();
-    expect(versionAt(events, "rows", endOf("t2"))).toBeUndefined();
     expect(versionAt(events.slice(2), "rows", callOf("t1", "c1"))).toBeUndefined();
   });
 });

@@ -4,6 +4,8 @@ import type { RunView } from "../edge/plans/plan-view.ts";
 import type { Interpolation } from "../reference/resolve.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { ConversationEvent } from "../turn/log/event-log.ts";
+import type { AnswerReceipt } from "../turn/history/answer-receipt.ts";
+import type { Timeline } from "../turn/history/timeline.ts";
 import type { MessageForm } from "../turn/history/stored-message.ts";
 import type { Json, JsonObject } from "../value/json.ts";
 import type { ClientOptions, Connection } from "./connection.ts";
@@ -138,6 +140,16 @@ export class ClientConversation {
 
   messages(query: MessageQuery = {}): Promise<MessagePage> {
     return this.#connection.ask("GET", "/messages", { query: { ...query } });
+  }
+
+  /** Where the values of an answer came from, and the figures that its model typed. */
+  receipt(messageId: string): Promise<AnswerReceipt> {
+    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/receipt`);
+  }
+
+  /** The model calls and tool calls of an answer, with their times. */
+  timeline(messageId: string): Promise<Timeline> {
+    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/timeline`);
   }
 
   /** `syntax` defaults to mustache. */

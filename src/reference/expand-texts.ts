@@ -1,12 +1,20 @@
 import * as limits from "../limits.ts";
 import { slicesOf } from "../value/characters.ts";
-import { type Emit, Expander, type ExpandOptions, type ExpansionBudget } from "./expand.ts";
+import { Expander, type ExpandOptions, type ExpansionBudget, type Origin } from "./expand.ts";
 import { type Lookup, LookupWork } from "./lookup.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
 interface TextsOptions extends Omit<ExpandOptions, "budget" | "urls"> {
   /** Receives the expanded text in order, in slices of at most `maxSliceChars`. */
   readonly emit: (id: string, slice: string) => void;
+  /** Called for each replaced reference, just before its text is emitted. Must not throw. */
+  readonly onPlaced?: (id: string, placed: Placed) => void;
+}
+
+/** A reference, and the text in its place. */
+export interface Placed extends Origin {
+  readonly source: string;
+  readonly text: string;
 }
 
 /**
@@ -48,14 +56,12 @@ export class TextsExpander {
 
   /** Writes text. Text for an id that is not open is dropped. */
   write(id: string, delta: string): void | Promise<void> {
-    return this.#emitJoined(id, (emit) => this.#open.get(id)?.write(delta, emit));
+    return this.#open.get(id)?.write(delta, this.#emitterOf(id));
   }
 
   /** Emits the held text of all open texts. */
   async flush(): Promise<void> {
-    for (const [id, expander] of this.#open) {
-      await this.#emitJoined(id, (emit) => expander.flush(emit));
-    }
+    for (const [id, expander] of this.#open) await expander.flush(this.#emitterOf(id));
   }
 
   endAll(): void {
@@ -70,30 +76,21 @@ export class TextsExpander {
   }
 
   #start(id: string): void {
-    const shared = { budget: this.#budget, urls: this.#urls };
-    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...shared }));
+    const { onResolved, onPlaced } = this.#options;
+    const own: ExpandOptions = {
+      budget: this.#budget,
+      urls: this.#urls,
+      onResolved: (source, text, origin) => {
+        onResolved?.(source, text, origin);
+        onPlaced?.(id, { source, text, ...origin });
+      },
+    };
+    this.#open.set(id, new Expander(this.#lookup, { ...this.#options, ...own }));
   }
 
-  /**
-   * Joins what one delta becomes, so that a reference does not cut it into several. Text before a lookup that
-   * takes time is emitted at once.
-   */
-  #emitJoined(id: string, expand: (emit: Emit) => void | Promise<void>): void | Promise<void> {
-    let joined = "";
-    const flush = () => {
-      const text = joined;
-      joined = "";
+  #emitterOf(id: string) {
+    return (text: string) => {
       for (const slice of slicesOf(text, limits.maxSliceChars)) this.#options.emit(id, slice);
     };
-    let working: void | Promise<void>;
-    try {
-      working = expand((text) => {
-        joined += text;
-        if (joined.length >= limits.maxSliceChars) flush();
-      });
-    } finally {
-      flush();
-    }
-    return working?.finally(flush);
   }
 }

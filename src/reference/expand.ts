@@ -20,6 +20,13 @@ export interface Unresolved {
   readonly near?: readonly string[];
 }
 
+/** What a reference was replaced with. */
+export interface Origin {
+  readonly reference: Reference;
+  /** A miss for a secret, of which only the name is shown. */
+  readonly answer: Found | Missing;
+}
+
 /** Which references of a response are replaced, and where. */
 export interface ExpandOptions {
   /** Default: dollar only. */
@@ -41,8 +48,8 @@ export interface ExpandOptions {
   readonly isKnown?: (name: string) => boolean;
   /** Called for each reference to a known name that stays as written. Must not throw. */
   readonly onUnresolved?: (unresolved: Unresolved) => void;
-  /** Called for each replaced reference, with its source and its text. Must not throw. */
-  readonly onResolved?: (source: string, text: string) => void;
+  /** Called for each replaced reference, just before its text is emitted. Must not throw. */
+  readonly onResolved?: (source: string, text: string, origin: Origin) => void;
 }
 
 /** The text that the references of a response may still add, and the work of looking them up. */
@@ -150,7 +157,7 @@ export class Expander {
       return;
     }
     this.#budget.leftChars -= text.length;
-    this.#options.onResolved?.(piece.source, text);
+    this.#options.onResolved?.(piece.source, text, { reference: piece.reference, answer });
     this.#put(text, emit);
   }
 

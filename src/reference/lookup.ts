@@ -11,8 +11,9 @@ export interface Found {
   readonly value: Json;
   /** The value's size as text, if it is known without serializing the value. */
   readonly chars?: number;
-  /** The variable that contains the value, if known. */
+  /** The variable that contains the value, and its version, if known. */
   readonly name?: string;
+  readonly version?: number;
   /** URLs in the value print inert, so that no renderer makes a link or image of them. */
   readonly inert?: boolean;
 }

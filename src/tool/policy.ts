@@ -1,4 +1,11 @@
-import { compact, isJsonArray, isScalar, type Json, type JsonObject } from "../value/json.ts";
+import {
+  compact,
+  isJsonArray,
+  isJsonObject,
+  isScalar,
+  type Json,
+  type JsonObject,
+} from "../value/json.ts";
 import { ByrefError, codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import {
@@ -145,6 +152,8 @@ export interface ApprovalRequest {
   readonly reason: string;
   /** The resolved input as text, shortened. With a secret in the input: as the model wrote it. */
   readonly input: string;
+  /** The first `MAX_SIZES` parameters of the same input, with their characters. Absent if it is no object. */
+  readonly sizes?: readonly { readonly name: string; readonly chars: number }[];
   /** How variables in the input differ from what they were edited from; absent if none was edited. */
   readonly diffs?: readonly VariableDiff[];
 }
@@ -185,7 +194,25 @@ export function approvalRequest(
     limits.maxApprovalChars,
   );
   const more = charsOf(content, Infinity) - shown.length;
-  return { reason, input: more > 0 ? `${shown}… (+${more} characters)` : shown };
+  const sizes = sizesOf(content);
+  return {
+    reason,
+    input: more > 0 ? `${shown}… (+${more} characters)` : shown,
+    ...compact({ sizes }),
+  };
+}
+
+/** Parameters whose sizes a person is shown. */
+const MAX_SIZES = 50;
+
+function sizesOf(content: Json): ApprovalRequest["sizes"] {
+  if (!isJsonObject(content)) return undefined;
+  return Object.entries(content)
+    .slice(0, MAX_SIZES)
+    .map(([name, value]) => ({
+      name: clip(name, limits.maxShownResultChars),
+      chars: typeof value === "string" ? value.length : charsOf(value, Infinity),
+    }));
 }
 
 /** Returns the start of the value, slightly more than `room.left` characters. */

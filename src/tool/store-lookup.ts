@@ -100,6 +100,7 @@ function answer(
   return {
     ...found,
     name,
+    version: glance.version,
     ...(path.length === 0 ? { chars: glance.chars } : {}),
     ...(isInert ? { inert: true } : {}),
   };

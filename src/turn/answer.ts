@@ -1,15 +1,27 @@
 import type { UIMessageChunk } from "ai";
-import { TextsExpander } from "../reference/expand-texts.ts";
-import type { Lookup } from "../reference/lookup.ts";
+import { type Placed, TextsExpander } from "../reference/expand-texts.ts";
+import type { Found, Lookup } from "../reference/lookup.ts";
+import type { VariableInfo } from "../store/variable.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
+import { digestOf } from "../tool/tool-input.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
+import { compact } from "../value/json.ts";
+import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
+import type { MessageParts } from "./history/message-parts.ts";
+import { HeldStep } from "./held-step.ts";
+import { JoinedDeltas } from "./joined-deltas.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-interface AnswerOptions {
+interface AnswerOptions extends LookupChoice {
+  /** The question's text, whose figures the answer may repeat. */
+  readonly question: string;
+}
+
+interface LookupChoice {
   readonly state: TurnState;
   /** The run whose names the answer uses. Default: the conversation's names. */
   readonly scope?: RunScope | undefined;
@@ -23,14 +35,23 @@ interface AnswerOptions {
  * prompt.
  */
 export class Answer {
-  readonly #emit: TurnContext["emit"];
+  /** What a step shows, which waits for the check of its figures. */
+  readonly held: HeldStep;
+  readonly #joined: JoinedDeltas;
   readonly #texts: TextsExpander;
+  readonly #store: VariableStore;
+  readonly #parts: MessageParts;
+  /** Digests that are being computed. */
+  #digests: Promise<void>[] = [];
 
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
     const { parts } = options.state;
+    this.#store = context.store;
+    this.#parts = parts;
     const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
-    this.#emit = emit;
+    this.#joined = new JoinedDeltas(emit);
+    this.held = new HeldStep(options.question, this.#joined.emit);
     this.#texts = new TextsExpander(lookupOf(context.store, options), {
       ...references,
       ...knownNamesOf(new ScopedStore(context.store, options.scope)),
@@ -40,10 +61,11 @@ export class Answer {
           resolvedChars: text.length,
         }),
       onUnresolved: (unresolved) =>
-        emit({ type: "data-unresolved", data: unresolved, transient: true }),
+        this.held.write({ type: "data-unresolved", data: unresolved, transient: true }),
+      onPlaced: (id, placed) => this.#place(id, placed),
       emit: (id, delta) => {
         parts.show(id, delta);
-        emit({ type: "text-delta", id, delta });
+        this.held.write({ type: "text-delta", id, delta });
       },
     });
   }
@@ -51,34 +73,55 @@ export class Answer {
   /** Writes a chunk. Await the returned promise, if any, before the next call. */
   write(chunk: UIMessageChunk): void | Promise<void> {
     if (chunk.type === "text-delta") return this.#writeText(chunk);
-    return this.#texts.pass(chunk, () => this.#emit(chunk));
+    return this.#texts.pass(chunk, () => this.held.write(chunk));
   }
 
   /** Emits held text. Called at the end, after an error, and when the turn is stopped. */
-  flush(): Promise<void> {
-    return this.#texts.flush();
+  async flush(): Promise<void> {
+    await this.#texts.flush();
+    await Promise.all(this.#digests.splice(0));
   }
 
   /** Ends a step. A text that is still open does not continue in the next step. */
   async endStep(): Promise<void> {
-    await this.#texts.flush();
+    await this.flush();
     this.#texts.endAll();
   }
 
-  /** Continues after texts that were already shown. Drops held text. */
+  /** Continues after texts that were already shown. Drops held text and chunks. */
   restart(shown: readonly string[]): void {
+    if (this.held.isHolding) this.held.begin();
     this.#texts.restart(shown);
+  }
+
+  /** Records where a value comes from, before its text is shown. */
+  #place(id: string, { source, text, reference, answer }: Placed): void {
+    const { name, path } = reference;
+    this.held.place(id, text.length);
+    const { value, version, name: variable = name }: Partial<Found> = answer.found ? answer : {};
+    const info = this.#store.info(variable);
+    // Another write may have replaced the version that was read.
+    const isRead = info !== undefined && info.version === version;
+    const { tool, toolCallId: call, updatedAt: at }: Partial<VariableInfo> = isRead ? info : {};
+    const origin = { version, tool, call, at };
+    const placed = { source, variable, path: formatPath(path), chars: text.length };
+    const span = this.#parts.place(id, { ...placed, ...compact(origin) });
+    if (span === undefined || value === undefined) return;
+    const note = async () => {
+      span.digest = await digestOf(value);
+    };
+    this.#digests.push(note());
   }
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {
     const { id, delta, providerMetadata } = chunk;
-    if (providerMetadata !== undefined) this.#emit({ ...chunk, delta: "" });
-    return this.#texts.write(id, delta);
+    if (providerMetadata !== undefined) this.held.write({ ...chunk, delta: "" });
+    return this.#joined.during(() => this.#texts.write(id, delta));
   }
 }
 
 /** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
-export function lookupOf(store: VariableStore, { state, scope, onUsed }: AnswerOptions): Lookup {
+export function lookupOf(store: VariableStore, { state, scope, onUsed }: LookupChoice): Lookup {
   return lookupFor(scope, store, {
     failures: "show",
     onUsed: (name) => {

@@ -2,7 +2,8 @@ import type { ModelMessage, ToolSet } from "ai";
 import type { Taint } from "../store/labels.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import type { PromptStage } from "../tool/runtime-tool.ts";
-import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
+import { type Agent, guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
+import { FIGURES_GUIDE } from "./held-step.ts";
 import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import { toModelMessages, withTail } from "./history/prompt.ts";
@@ -114,7 +115,7 @@ export class Prompts {
     const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
     return {
       model: this.tools.modelFor(model, newId),
-      instructions: guidedText(agent.instructions, guide),
+      instructions: instructionsOf(agent, guide),
       messages: withTail(withoutRepeats(messages), { details, lines }),
       tools: this.toolsAt(stage),
       callable: this.tools.all,
@@ -122,6 +123,11 @@ export class Prompts {
       hasDetails: details !== "",
     };
   }
+}
+
+function instructionsOf({ instructions, figures }: Agent, guide: Guide): string {
+  const guided = guidedText(instructions, guide);
+  return figures === undefined ? guided : `${guided}\n\n${FIGURES_GUIDE}`.trim();
 }
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */

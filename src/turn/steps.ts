@@ -4,6 +4,8 @@ import * as limits from "../limits.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
 import { Answer } from "./answer.ts";
 import type { JournalCall, JournalEntry } from "./log/journal.ts";
+import { textsOf } from "./history/answer-receipt.ts";
+import { refusalOf } from "./held-step.ts";
 import { toTurnMessages } from "./history/prompt.ts";
 import { callModel } from "./model/call-model.ts";
 import type { CallModelResult } from "./model/model-try.ts";
@@ -50,7 +52,9 @@ export class Steps {
     this.#context = context;
     this.#options = options;
     this.#state = state;
-    this.#answer = new Answer(context, options);
+    const question = options.window.findLast(({ role }) => role === "user");
+    const asked = question === undefined ? "" : textsOf(question).join("\n");
+    this.#answer = new Answer(context, { ...options, question: asked });
     // The text before the wait may have left a URL open.
     this.#answer.restart(state.parts.display);
   }
@@ -80,11 +84,10 @@ export class Steps {
     for (;;) {
       this.#context.signal.throwIfAborted();
       const messages = await this.#messages();
-      const result = await this.#callModel(messages);
+      const result = await this.#checkedAnswer(messages);
       // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
-      await this.#answer.endStep();
       if (!isComplete || !hasCalls) {
         void this.#write({ type: "finish-step" });
         return result.finishReason;
@@ -127,7 +130,8 @@ export class Steps {
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
     this.#answer.restart(this.#state.parts.display);
-    this.#context.emit({ type: "reset-step" });
+    // Of a step that is held back, nothing was shown.
+    if (!this.#answer.held.isHolding) this.#context.emit({ type: "reset-step" });
   }
 
   /** Continues from the state. `isOpen`: the model had not finished the newest step. */
@@ -158,9 +162,33 @@ export class Steps {
     this.#state.deferred.clear();
   }
 
-  /** Emits held text at the turn's end. */
+  /** Emits held text at the turn's end. Removes a step whose figures are not checked. */
   async flush(): Promise<void> {
     await this.#answer.flush().catch(() => undefined);
+    const { held } = this.#answer;
+    if (held.isHolding) this.resetStep();
+    held.release();
+  }
+
+  /** Calls the model, again if it must not type the figures that it typed. Throws `figures_typed`. */
+  async #checkedAnswer(messages: readonly ModelMessage[]): Promise<CallModelResult> {
+    const { held } = this.#answer;
+    let prompt = messages;
+    for (let tries = 1; ; tries++) {
+      if (this.#context.agent.figures === "referenced") held.begin();
+      const result = await this.#callModel(prompt);
+      await this.#answer.endStep();
+      const { refused } = held;
+      if (refused.length === 0) {
+        held.release();
+        return result;
+      }
+      const content = textsOf(this.#state.parts.step()).join("\n\n");
+      if (tries >= limits.maxFigureTries) throw figuresTyped(refused.length);
+      this.resetStep();
+      const refusal = { role: "user" as const, content: refusalOf(refused) };
+      prompt = [...messages, { role: "assistant", content }, refusal];
+    }
   }
 
   async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
@@ -290,6 +318,13 @@ interface Progress {
 interface Opened {
   readonly prompts: Prompts;
   readonly calls: ToolCalls;
+}
+
+function figuresTyped(count: number): ByrefError {
+  const figures = count === 1 ? "a figure" : `${count} figures`;
+  const advice = "Ask again, or ask for the data that has them.";
+  const message = `The answer is not shown: the model typed ${figures} in place of references. ${advice}`;
+  return new ByrefError("figures_typed", message);
 }
 
 function tooManySteps(): ByrefError {

@@ -4,6 +4,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { Agent } from "./agent.ts";
 import type { History } from "./history/history.ts";
+import type { TimedAttempt } from "./history/timeline.ts";
 import type { Post } from "./history/post.ts";
 import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
@@ -57,6 +58,8 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly trace?: string | undefined;
   /** The request that started the turn. Recognises the request when it is sent again. */
   readonly post?: Post | undefined;
+  /** What the attempt has spent its time on so far, stored with the answer. Default: nothing is stored. */
+  readonly timeline?: () => TimedAttempt;
   /** The cost of the turn so far. */
   readonly cost: () => Cost;
   readonly spendLimits?: Omit<SpendLimits, "tenant">;

@@ -1,5 +1,6 @@
 import type { FinishReason, UIMessage } from "ai";
 import { type PublicError, publicErrorOf } from "../errors.ts";
+import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
 import { compactionFor } from "./history/compaction.ts";
@@ -136,7 +137,7 @@ class Turn {
   readonly #attempt: Attempt;
   readonly #state: TurnState;
   readonly #steps: Steps;
-  readonly #isResumed: boolean;
+  readonly #resumed: StoredMessage | undefined;
 
   /** `resumed`: the message that has waited for a person. */
   constructor(options: TurnOptions, attempt: Attempt, resumed?: StoredMessage) {
@@ -146,7 +147,7 @@ class Turn {
     const { compacted } = options.history.compaction;
     this.#options = options;
     this.#attempt = attempt;
-    this.#isResumed = resumed !== undefined;
+    this.#resumed = resumed;
     this.#state = new TurnState(context, {
       id,
       key: `${options.keyPrefix}/${id}`,
@@ -214,7 +215,8 @@ class Turn {
     const { emit } = this.#attempt.context;
     return this.#attempt.end(() => {
       if (signal.aborted || error !== undefined) this.#steps.closeCalls();
-      const stored = this.#state.message(this.#state.parts.ended(), now());
+      const answer = this.#state.message(this.#state.parts.ended(), now());
+      const stored = { ...answer, ...this.#timeline() };
       const metadata = this.#metadata(stored);
       const failure = {
         ...(error && { error: error.code, ...error.details }),
@@ -225,7 +227,7 @@ class Turn {
         metadata: { ...metadata, ...failure },
         ...(finishReason === "stop" ? {} : { finishReason }),
       };
-      if (this.#isResumed) history.replaceNewest(message);
+      if (this.#resumed !== undefined) history.replaceNewest(message);
       else history.add(message);
       emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
       if (signal.aborted) emit({ type: "abort" });
@@ -246,6 +248,13 @@ class Turn {
     });
   }
 
+  #timeline(): Pick<StoredMessage, "timeline"> {
+    const attempt = this.#options.timeline?.();
+    if (attempt === undefined) return {};
+    const attempts = [...(this.#resumed?.timeline ?? []), attempt];
+    return { timeline: attempts.slice(-limits.maxTimelineAttempts) };
+  }
+
   #waits(): Partial<TurnHead> | undefined {
     if (!this.#state.hasWaiting) return undefined;
     const { id, spent } = this.#attempt.head;
@@ -263,7 +272,7 @@ class Turn {
   #metadata(kept: StoredMessage): TurnMetadata {
     const { history, log, cost } = this.#options;
     const { rowsRead, rowsWritten, alarms } = cost();
-    const messageRows = history.rowsFor(kept) + (this.#isResumed ? 1 : 0);
+    const messageRows = history.rowsFor(kept) + (this.#resumed === undefined ? 0 : 1);
     const { usage, savings } = this.#attempt.context.account.counts;
     return {
       usage,

@@ -24,7 +24,8 @@ describe("an answer", () => {
 
     const mark = answer.getByRole("button", { name: "London", exact: true });
     const card = await cardOf(page, mark);
-    const facts = /\$get_weather_london\.city\s+version 1\s+from get_weather\s+object/;
+    const facts =
+      /\$get_weather_london\.city\s+Variable\s+\$get_weather_london\s+Path\s+\.city\s+Version\s+1\s+Source\s+tool get_weather\s+Saved\s+\w+ \d/;
     expect(await card.innerText()).toMatch(facts);
     await page.keyboard.press("Escape");
     await card.waitFor({ state: "hidden" });
@@ -77,7 +78,7 @@ describe("an answer", () => {
     expect(await note.innerText()).toMatch(/^\$get_weather_london has changed/);
     const mark = page.getByRole("button", { name: "London", exact: true });
     const facts = await cardOf(page, mark);
-    expect(await facts.innerText()).toMatch(/version 1\s.*changed since: 1 newer version/s);
+    expect(await facts.innerText()).toMatch(/Version\s+1\s.*changed since: 1 newer version/s);
   });
 
   it("is copied as it is read, and a question as it was asked", async ({ open, scripted }) => {

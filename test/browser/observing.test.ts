@@ -1,10 +1,15 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
+import { barriersInBoth } from "../support/axe.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 import { variablesPage } from "../support/variables-page.ts";
 
 const figure = (value: number) => new Intl.NumberFormat("en").format(value);
+
+function never(): never {
+  throw new Error("No answer has cost anything.");
+}
 
 interface Costs {
   readonly usage: { readonly inputTokens: number };
@@ -31,7 +36,7 @@ describe("the timeline", () => {
     await createClient(demo.url).conversation(id).send("What is the weather in NYC?").text();
     await events.getByText("Turn finished").waitFor();
     const said = (await events.getByRole("listitem").allInnerTexts()).map((text) =>
-      text.replace(/^\d\d:\d\d:\d\d\s+/, "").replaceAll(/\s+/g, " "),
+      text.replace(/^\d\d:\d\d:\d\d\.\d{3}\s+/, "").replaceAll(/\s+/g, " "),
     );
     expect(said).toEqual([
       "Turn finished",
@@ -47,6 +52,56 @@ describe("the timeline", () => {
     ]);
     await events.getByRole("button", { name: "$get_weather_nyc" }).click();
     await page.getByRole("article", { name: "Variable get_weather_nyc" }).waitFor();
+  });
+});
+
+describe("a look inside a turn", () => {
+  it("has its agent, its model, and a waterfall of its calls in milliseconds", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Look inside" }).click();
+    const waterfall = page.getByRole("region", { name: "Waterfall" });
+    await waterfall.waitFor();
+    const chat = createClient(demo.url).conversation(idIn(page));
+    const { messages } = await chat.messages();
+    const { attempts } = await chat.timeline(messages.at(-1)?.id ?? "");
+    const [attempt] = attempts;
+    expect(attempt?.activities.map(({ kind, name }) => [kind, name])).toEqual([
+      ["model", "demo"],
+      ["tool", "list_orders"],
+      ["model", "demo"],
+      ["tool", "monthly_totals"],
+      ["model", "demo"],
+    ]);
+    const text = (await waterfall.innerText()).replaceAll(/\s+/g, " ");
+    expect(text).toContain("Agent orders Model demo (byref)");
+    const rows = await waterfall.getByRole("row").allInnerTexts();
+    for (const [at, { kind, name, durationMs }] of (attempt?.activities ?? []).entries()) {
+      const row = rows[at + 1]?.replaceAll(/\s+/g, " ") ?? "";
+      expect(row.startsWith(`${kind} ${name}`)).toBe(true);
+      expect(row.endsWith(`${figure(durationMs)} ms`)).toBe(true);
+    }
+    expect(rows).toHaveLength(6);
+    expect(await barriersInBoth(page)).toEqual([]);
+    await page.getByRole("button", { name: "What the model is sent" }).click();
+    await page.getByRole("region", { name: "Meter" }).waitFor();
+  });
+
+  it("is at any turn, and shows the part after an approval", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
+    await page.getByRole("button", { name: "Approve" }).click();
+    await page.getByRole("button", { name: "Look inside" }).click();
+    const after = page.getByRole("region", { name: "Waterfall after approval" });
+    await after.getByRole("row", { name: /refund_order/ }).waitFor();
+    await ask(page, "Refund order ord_00010.");
+    const turn = page.getByLabel("Turn", { exact: true });
+    await turn.selectOption({ label: "2. Refund order ord_00010." });
+    await after.waitFor({ state: "detached" });
+    await page.getByRole("region", { name: "Waterfall" }).waitFor();
   });
 });
 
@@ -84,21 +139,39 @@ describe("the meter", () => {
         `Characters they replaced ${figure(sum(({ savings }) => savings.resolvedChars))} characters ` +
         `Rows written ${figure(sum(({ cost }) => cost.rowsWritten))}`,
     );
-    const share = (sent / byValue) * 100;
+    const inline = tokensOf({ promptChars: sent, inlinePromptChars: byValue }, tokens).inline;
+    const share = (tokens / inline) * 100;
     expect(Number.parseFloat(await text())).toBeCloseTo(share, share < 1 ? 2 : 1);
+    expect(await text()).toContain("% of the prompt tokens that would have been sent without");
     for (const [at, one] of costs.entries()) {
       const turn = await text(meter.getByRole("listitem").nth(at));
       expect(turn).toContain(bars(one));
       expect(turn).toContain(`${figure(one.cost.rowsWritten)} rows written`);
       expect(turn).toMatch(/first token after \d+ ms/);
     }
+    await page.getByRole("tab", { name: "Variables" }).click();
     const answer = page.getByRole("article", { name: "Answer" }).first();
-    const [first] = costs;
-    if (first === undefined) throw new Error("No answer has costs.");
-    const { inline } = tokensOf(first.savings, first.usage.inputTokens);
-    expect(await answer.innerText()).toContain(
-      `${figure(first.usage.inputTokens)} tokens sent (${figure(inline)} without references)`,
-    );
+    const { usage, savings } = costs[0] ?? never();
+    const chip = answer.getByRole("button", {
+      name:
+        `${figure(usage.inputTokens)} tokens sent ` +
+        `(≈ ${figure(tokensOf(savings, usage.inputTokens).inline)} without references)`,
+    });
+    await chip.click();
+    await meter.waitFor();
+  });
+
+  it("says of a plan's turn that there was nothing to save", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
+    await page.getByText("nothing of it runs until you approve it").waitFor();
+    const chip = page.getByRole("button", {
+      name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
+    });
+    await chip.click();
+    const meter = page.getByRole("region", { name: "Meter" });
+    await meter.getByText("Nothing to save here: results were small.").first().waitFor();
+    expect(await meter.innerText()).not.toContain("%");
   });
 
   it("shows what the model is sent, once it is asked", async ({ open, demo }) => {

@@ -30,6 +30,15 @@ describe("a plan", () => {
     const gate = page.getByRole("region", { name: "Gate legal" });
     await gate.getByText("Waits for approvals.legal.").waitFor();
     await page.getByRole("button", { name: /^write_report needs your approval, report/ }).waitFor();
+    await page.getByRole("tab", { name: "Plans 1 approval needed" }).waitFor();
+    const banner = page.getByRole("status").filter({ hasText: "1 approval needed" });
+    await page.getByRole("tab", { name: "Events" }).click();
+    await banner.getByRole("button", { name: "Show it" }).click();
+    await gate.waitFor();
+    // The approval comes first: it is what the plan waits for.
+    const buttons = await page.locator(".plans-one button").allInnerTexts();
+    expect(buttons.indexOf("Approve")).toBeLessThan(buttons.indexOf("Run again"));
+    expect(buttons).toContain("Approve");
     await gate.getByRole("button", { name: "Approve", exact: true }).click();
     await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
     await gate.waitFor({ state: "detached" });

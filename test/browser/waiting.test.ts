@@ -56,6 +56,53 @@ describe("a call that waits", () => {
     await card.nth(1).getByText("Enough.").waitFor();
   });
 
+  it("is counted in a banner, in the list and in the title, until it is decided", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
+    const banner = page.getByRole("status").filter({ hasText: "1 approval needed" });
+    await banner.waitFor();
+    expect(await page.title()).toMatch(/^\(1\) /);
+    const list = page.getByRole("navigation", { name: "Conversations" });
+    const current = list.locator("[aria-current=page]");
+    await current.getByText("Needs your approval").waitFor();
+    // Other tests have conversations on this server.
+    await list.getByText(/^\d+ approvals? needed$/).waitFor();
+
+    const card = page.getByRole("region", { name: "Call of refund_order" });
+    const input: unknown = JSON.parse(await card.getByLabel("Input with its values").innerText());
+    expect(input).toMatchObject({ order: "ord_00009", currency: "USD" });
+    const amount = String((input as { readonly amount: number }).amount);
+    const rows = await card.getByRole("row").allInnerTexts();
+    expect(rows.map((row) => row.replaceAll(/\s+/g, " "))).toEqual([
+      "Parameter The model wrote Size",
+      expect.stringMatching(/^order \$\w+\.id 9 characters$/),
+      expect.stringMatching(new RegExp(`^amount \\$\\w+\\.total ${amount.length} characters$`)),
+      expect.stringMatching(/^currency \$\w+\.currency 3 characters$/),
+    ]);
+    expect(await barriersInBoth(page)).toEqual([]);
+    await banner.getByRole("button", { name: "Show it" }).click();
+    expect(await page.evaluate("document.activeElement.textContent")).toBe("Approve");
+    await page.keyboard.press("Enter");
+    await page.getByText(`${amount} USD of ord_00009 are paid back to`).waitFor();
+    await banner.waitFor({ state: "detached" });
+    expect(await page.title()).not.toContain("(1)");
+    await current.getByText("Needs your approval").waitFor({ state: "detached" });
+  });
+
+  it("is counted on the tab of a phone", async ({ open, demo }) => {
+    const page = await open(demo.url, { touch: true, width: 390, height: 844 });
+    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
+    const views = page.getByRole("navigation", { name: "Views" });
+    await views.getByRole("button", { name: "Conversation 1 approval needed" }).waitFor();
+    const card = page.getByRole("region", { name: "Call of refund_order" });
+    await card.getByRole("button", { name: "Deny" }).click();
+    await page.getByText("I could not use refund_order").waitFor();
+    await views.getByRole("button", { name: "Conversation", exact: true }).waitFor();
+  });
+
   it("shows what was changed in an edited variable", async ({ open, scripted }) => {
     const edits = [{ op: "replace", path: "/city", value: "Rome" }];
     const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };

@@ -1,102 +1,106 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
+import type { AnswerReceipt, ReceiptSpan, TypedFigure } from "../../../src/client.ts";
 import { Markdown, type RenderMarked, marked, withoutMarks } from "../markdown/markdown.tsx";
-import { align, piecesOf, segmentsOf, type Span } from "../references/align.ts";
+import { piecesOf } from "../references/pieces-of.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
+import { segmentsOf } from "../references/segments-of.ts";
 import { BlockValue } from "./block-value.tsx";
 
 interface AnswerTextProps {
   readonly text: string;
+  /** Index among the parts of its message. */
+  readonly part: number;
+  /** Where its values came from, when that is known. */
+  readonly receipt: AnswerReceipt | undefined;
   /** As the model wrote it, when that is known. */
   readonly written: string | undefined;
   readonly showsWritten: boolean;
-  readonly turn: string;
+  /** Marks the figures that the model typed. */
+  readonly marksTyped: boolean;
 }
 
 /** An answer's text as a person reads it, with the values marked; or as the model wrote it. */
-export function AnswerText({ showsWritten, turn, ...forms }: AnswerTextProps) {
-  // Nothing but this page makes marks: not the model's words, and no value.
-  const text = withoutMarks(forms.text);
-  const written = forms.written === undefined ? undefined : withoutMarks(forms.written);
-  const spans = useSpans(text, written);
+export function AnswerText(props: AnswerTextProps) {
+  const { part, receipt, showsWritten, marksTyped, written } = props;
+  // Only this page makes marks: neither the model's words nor a value contains them.
+  const text = withoutMarks(props.text);
+  const isOwn = receipt !== undefined && text === props.text;
+  const spans = useMemo(() => (isOwn ? placesIn(receipt.spans, part) : []), [isOwn, receipt, part]);
+  const typed = useMemo(
+    () => (isOwn && marksTyped ? placesIn(receipt.typedFigures, part) : []),
+    [isOwn, receipt, part, marksTyped],
+  );
   const segments = useMemo(() => segmentsOf(text, spans), [text, spans]);
-  if (showsWritten && written !== undefined) return <WrittenText text={written} />;
-  if (spans.length === 0) return <Markdown text={text} />;
+  if (showsWritten && written !== undefined) return <WrittenText text={withoutMarks(written)} />;
+  if (spans.length + typed.length === 0) return <Markdown text={text} />;
   return segments.map((segment, key) =>
     segment.kind === "block" ? (
-      <ReferenceMark key={key} span={segment.span} turn={turn} isBlock>
-        <BlockValue span={segment.span} turn={turn}>
+      <ReferenceMark key={key} span={segment.span} isBlock>
+        <BlockValue span={segment.span}>
           <Markdown text={text.slice(segment.span.start, segment.span.end)} />
         </BlockValue>
       </ReferenceMark>
     ) : (
-      <MarkedText key={key} text={text} range={segment} spans={spans} turn={turn} />
+      <MarkedText key={key} text={text} range={segment} spans={spans} typed={typed} />
     ),
   );
+}
+
+function placesIn<Place extends TypedFigure | ReceiptSpan>(
+  places: readonly Place[],
+  part: number,
+): readonly Place[] {
+  return places.filter((place) => place.part === part && place.end > place.start);
 }
 
 interface MarkedTextProps {
   readonly text: string;
   readonly range: { readonly start: number; readonly end: number };
-  readonly spans: readonly Span[];
-  readonly turn: string;
+  readonly spans: readonly ReceiptSpan[];
+  readonly typed: readonly TypedFigure[];
 }
 
-function MarkedText({ text, range, spans, turn }: MarkedTextProps) {
+function MarkedText({ text, range, spans, typed }: MarkedTextProps) {
   const { start, end } = range;
   const { source, render } = useMemo(() => {
-    const inside = spans.filter((span) => span.start >= start && span.end <= end);
-    const render: RenderMarked = (index, shown, isLinked) =>
-      markOf(inside[index], { shown, isLinked, turn });
+    const inside = [...spans, ...typed]
+      .filter((place) => place.start >= start && place.end <= end)
+      .toSorted((a, b) => a.start - b.start);
+    const render: RenderMarked = (index, shown, isLinked) => markOf(inside[index], shown, isLinked);
     return { source: withMarks(text, { start, end }, inside), render };
-  }, [text, start, end, spans, turn]);
+  }, [text, start, end, spans, typed]);
   return <Markdown text={source} renderMarked={render} />;
 }
 
 function markOf(
-  span: Span | undefined,
-  { shown, isLinked, turn }: { shown: ReactNode; isLinked: boolean; turn: string },
+  place: ReceiptSpan | TypedFigure | undefined,
+  shown: ReactNode,
+  isLinked: boolean,
 ): ReactNode {
-  if (span === undefined || isLinked) return shown;
-  return (
-    <ReferenceMark span={span} turn={turn}>
-      {shown}
-    </ReferenceMark>
-  );
+  if (place === undefined) return shown;
+  if (!("reference" in place)) {
+    return (
+      <mark className="typed-figure" title="Typed by the model">
+        {shown}
+      </mark>
+    );
+  }
+  return isLinked ? shown : <ReferenceMark span={place}>{shown}</ReferenceMark>;
 }
 
 function withMarks(
   text: string,
   range: { readonly start: number; readonly end: number },
-  spans: readonly Span[],
+  places: readonly { readonly start: number; readonly end: number }[],
 ): string {
   let source = "";
   let at = range.start;
-  for (const [index, { start, end }] of spans.entries()) {
+  for (const [index, { start, end }] of places.entries()) {
     source += text.slice(at, start) + marked(index, text.slice(start, end));
     at = end;
   }
   return source + text.slice(at, range.end);
 }
-
-function useSpans(text: string, written: string | undefined): readonly Span[] {
-  const [spans, setSpans] = useState<{ readonly text: string; readonly spans: readonly Span[] }>();
-  useEffect(() => {
-    if (written === undefined) return undefined;
-    let isCurrent = true;
-    const find = async () => {
-      const found = align(await piecesOf(written), text);
-      if (isCurrent) setSpans({ text, spans: found });
-    };
-    find().catch((error: unknown) => console.warn(error));
-    return () => {
-      isCurrent = false;
-    };
-  }, [text, written]);
-  // Those of another text would cut this one anywhere.
-  return spans !== undefined && spans.text === text && written !== undefined ? spans.spans : NONE;
-}
-
-const NONE: readonly Span[] = [];
 
 /** Plain, with the references in their colour. */
 function WrittenText({ text }: { readonly text: string }) {

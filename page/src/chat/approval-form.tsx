@@ -1,6 +1,7 @@
 import { useId, useState } from "react";
 import type { VariableDiff } from "../../../src/tool/policy.ts";
 import { ApprovalDiffs } from "./approval-diffs.tsx";
+import { ApprovalSizes, type Sizes } from "./approval-sizes.tsx";
 import type { ToolPart } from "./tool-part.ts";
 
 export type Decide = (decision: {
@@ -35,6 +36,7 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
       <pre className="tool-json" role="group" tabIndex={0} aria-label="Input with its values">
         {asked.input ?? JSON.stringify(part.input, null, 2)}
       </pre>
+      <ApprovalSizes input={part.input} sizes={asked.sizes} />
       <ApprovalDiffs diffs={asked.diffs} />
       <label className="approval-label" htmlFor={field}>
         Reason (optional)
@@ -61,17 +63,17 @@ export function ApprovalForm({ part, decide }: ApprovalFormProps) {
 interface Asked {
   readonly reason: string;
   readonly input?: string;
+  readonly sizes: Sizes;
   readonly diffs: readonly VariableDiff[];
 }
 
 function requestIn(descriptor: unknown): Asked {
-  const { reason, input, diffs } = {
-    ...(descriptor as { reason?: unknown; input?: unknown; diffs?: unknown } | undefined),
-  };
+  const { reason, input, sizes, diffs } = { ...(descriptor as Readonly<Record<string, unknown>>) };
   return {
     reason: typeof reason === "string" ? reason : "This call runs when you approve it.",
     ...(typeof input === "string" ? { input: pretty(input) } : {}),
-    // The server sends what the type declares.
+    // The server sends what the types declare.
+    sizes: Array.isArray(sizes) ? (sizes as Sizes) : [],
     diffs: Array.isArray(diffs) ? (diffs as readonly VariableDiff[]) : [],
   };
 }

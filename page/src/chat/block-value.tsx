@@ -1,9 +1,8 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
+import type { ReceiptSpan } from "../../../src/client.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { isDrawable } from "../chart/drawable.ts";
 import { useConversation } from "../conversation-context.ts";
-import type { Span } from "../references/align.ts";
-import { endOf, versionAt } from "../references/versions.ts";
 import { Segments } from "../segments.tsx";
 import { Problem } from "../variables/problem.tsx";
 import { useRecords } from "../variables/use-records.ts";
@@ -13,21 +12,19 @@ const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
 const FORMS = ["Table", "Chart"] as const;
 
 interface BlockValueProps {
-  readonly span: Span;
-  /** The message that it stands in. */
-  readonly turn: string;
+  readonly span: ReceiptSpan;
   /** As it stands there. */
   readonly children: ReactNode;
 }
 
 /** A value that stands alone in an answer; what can be drawn is, when somebody asks for it. */
-export function BlockValue({ span: { name, path }, turn, children }: BlockValueProps) {
-  const { variables, events } = useConversation();
+export function BlockValue({ span, children }: BlockValueProps) {
+  const { variable: name, path, version } = span;
+  const { variables } = useConversation();
   const [form, setForm] = useState<(typeof FORMS)[number]>("Table");
   const info = variables.get(name);
   if (info === undefined || path !== "" || !isDrawable(info)) return children;
-  const then = versionAt(events, name, endOf(turn));
-  const hasChanged = then !== undefined && then !== info.version;
+  const hasChanged = version !== undefined && version !== info.version;
   return (
     <>
       <Segments

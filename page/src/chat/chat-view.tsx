@@ -2,6 +2,7 @@ import { type RefObject, useCallback, useLayoutEffect, useMemo, useRef } from "r
 import type { UIMessage } from "ai";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Chatting } from "./use-chatting.ts";
+import { ApprovalBanner } from "./approval-banner.tsx";
 import { Composer } from "./composer.tsx";
 import { FirstRun } from "./first-run.tsx";
 import { ModelNote } from "./model-note.tsx";
@@ -10,11 +11,13 @@ import { Suggestions } from "./suggestions.tsx";
 import { isToolPart } from "./tool-part.ts";
 import { TroubleNote } from "./trouble-note.tsx";
 import { ViewBoundary } from "../view-boundary.tsx";
+import type { Waiting } from "./use-waiting.ts";
 import type { WrittenTexts } from "./use-written.ts";
 import "./chat-view.css";
 
 interface ChatViewProps {
   readonly chatting: Chatting;
+  readonly waiting: Waiting;
   readonly written: WrittenTexts;
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
@@ -24,7 +27,7 @@ interface ChatViewProps {
 
 /** The messages, and where the next one is written. */
 export function ChatView(props: ChatViewProps) {
-  const { chatting, written, described, onExample } = props;
+  const { chatting, waiting, written, described, onExample } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));
@@ -72,13 +75,14 @@ export function ChatView(props: ChatViewProps) {
 }
 
 /** Where the next message is written. */
-function Foot({ chatting, described, agent, onExample, field }: ChatViewProps) {
+function Foot({ chatting, waiting, described, agent, onExample, field }: ChatViewProps) {
   const { messages, isBusy, trouble, send, stop } = chatting;
   const examples = messages.length === 0 ? undefined : described.page?.examples;
   const last = messages.at(-1);
   const isHeld = trouble !== undefined || (last !== undefined && isForPerson(last));
   return (
     <div className="chat-foot">
+      <ApprovalBanner waiting={waiting} />
       <Composer
         {...{ agent, examples: examples ?? [], onExample, isBusy, isHeld, field, send, stop }}
         model={described.model?.id}

@@ -1,11 +1,13 @@
 import type { UIMessage } from "ai";
 import { memo, type ReactNode, useState } from "react";
-import type { TurnMetadata } from "../../../src/turn/turn.ts";
+import { useConversation } from "../conversation-context.ts";
 import { Icon, type IconName } from "../icon.tsx";
-import { figure, titleFor } from "../words.ts";
-import { tokensOf } from "../meter/turn-costs.ts";
+import { useReceipt } from "../references/use-receipt.ts";
+import { titleFor } from "../words.ts";
+import { AnswerSwitches } from "./answer-switches.tsx";
 import { AnswerText } from "./answer-text.tsx";
 import type { Decide } from "./approval-form.tsx";
+import { SavingsChip } from "./savings-chip.tsx";
 import { ToolCard } from "./tool-card.tsx";
 import { isToolPart } from "./tool-part.ts";
 import { textsOf } from "./use-written.ts";
@@ -105,8 +107,13 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
 function Answer(props: MessageViewProps) {
   const { message, written, isLive, actions } = props;
   const [showsWritten, setShowsWritten] = useState(false);
+  const [marksTyped, setMarksTyped] = useState(false);
   const texts = textsOf(message.parts);
   const hasReferences = written?.some((text, index) => text !== texts[index]) === true;
+  const receipt = useReceipt(message.id, {
+    isWanted: !isLive && (hasReferences || marksTyped),
+    length: texts.join("").length,
+  });
   const isWaiting = message.parts.some(
     (part) => isToolPart(part) && part.state === "approval-requested",
   );
@@ -128,26 +135,26 @@ function Answer(props: MessageViewProps) {
           <AnswerText
             key={key}
             text={part.text}
+            part={key}
+            receipt={receipt}
             written={own}
             showsWritten={showsWritten}
-            turn={message.id}
+            marksTyped={marksTyped}
           />
         );
       })}
       {!isLive && <End {...props} />}
       {!isLive && !isWaiting && (
         <AnswerActions {...props} text={texts.join("\n\n")}>
-          {hasReferences && (
-            <button
-              type="button"
-              role="switch"
-              className="message-switch"
-              aria-checked={showsWritten}
-              onClick={() => setShowsWritten(!showsWritten)}
-            >
-              <span className="message-knob" aria-hidden="true" />
-              Show references
-            </button>
+          {texts.length > 0 && (
+            <AnswerSwitches
+              hasReferences={hasReferences}
+              showsWritten={showsWritten}
+              setShowsWritten={setShowsWritten}
+              marksTyped={marksTyped}
+              setMarksTyped={setMarksTyped}
+              typed={receipt?.typedFigures.length}
+            />
           )}
         </AnswerActions>
       )}
@@ -173,10 +180,16 @@ function AnswerActions(props: AnswerActionsProps) {
         isOff={isBusy}
         act={() => actions.regenerate(message.id)}
       />
+      <LookInside message={message.id} />
       {children}
-      <Savings message={message} />
+      <SavingsChip message={message} />
     </div>
   );
+}
+
+function LookInside({ message }: { readonly message: string }) {
+  const { openTurn } = useConversation();
+  return <Action icon="meter" word="Look inside" act={() => openTurn(message)} />;
 }
 
 /** How the answer ended, if not by itself. */
@@ -205,29 +218,6 @@ function Reasoning({ text }: { readonly text: string }): ReactNode {
       <summary>Reasoning</summary>
       <p>{text}</p>
     </details>
-  );
-}
-
-/** What passing by reference has saved in this turn, where it has. */
-function Savings({ message }: { readonly message: UIMessage }): ReactNode {
-  const { savings, usage } = { ...(message.metadata as Partial<TurnMetadata> | undefined) };
-  if (savings === undefined) return null;
-  const { promptChars, inlinePromptChars, authoredChars, resolvedChars } = savings;
-  if (inlinePromptChars > promptChars * 1.1) {
-    const tokens = tokensOf(savings, usage?.inputTokens);
-    return (
-      <p className="message-savings">
-        {tokens.isReported ? "" : "≈ "}
-        <b>{figure(tokens.sent)}</b> tokens sent ({figure(tokens.inline)} without references)
-      </p>
-    );
-  }
-  if (resolvedChars <= authoredChars) return null;
-  return (
-    <p className="message-savings">
-      Model wrote <b>{figure(authoredChars)}</b> characters; they expanded to{" "}
-      {figure(resolvedChars)}
-    </p>
   );
 }
 

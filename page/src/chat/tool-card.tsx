@@ -30,7 +30,11 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const state = stateOf(part, isLive);
   const result = resultOf(part);
   return (
-    <section className={`tool-card tool-${state.kind}`} aria-label={labelOf(part)}>
+    <section
+      data-call={part.toolCallId}
+      className={`tool-card tool-${state.kind}`}
+      aria-label={labelOf(part)}
+    >
       <button
         type="button"
         className="tool-head"

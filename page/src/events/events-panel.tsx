@@ -1,3 +1,4 @@
+import type { ReactNode } from "react";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { bytesInWords } from "../words.ts";
 import type { Events } from "../../../src/react.ts";
@@ -9,6 +10,7 @@ const times = new Intl.DateTimeFormat("en", {
   hour: "2-digit",
   minute: "2-digit",
   second: "2-digit",
+  fractionalSecondDigits: 3,
   hour12: false,
 });
 
@@ -47,16 +49,20 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 interface EventsPanelProps {
+  /** What one turn spent its time on. */
+  readonly inside: ReactNode;
   readonly events: Events;
   readonly openVariable: (name: string) => void;
 }
 
 /** What happened, newest first. */
-export function EventsPanel({ events: { events, isCut, isLive }, openVariable }: EventsPanelProps) {
+export function EventsPanel({ events: all, inside, openVariable }: EventsPanelProps) {
+  const { events, isCut, isLive } = all;
   const shown = events.slice(-MAX_SHOWN).toReversed();
   const isMore = isCut || events.length > shown.length;
   return (
     <section className="events" aria-label="Events">
+      {inside}
       <p className="events-state">
         <span className={isLive ? "events-lamp events-live" : "events-lamp"} aria-hidden="true" />
         {isLive ? "Live" : "No events yet"}

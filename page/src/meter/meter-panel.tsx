@@ -1,6 +1,7 @@
 import type { UIMessage } from "ai";
 import { type ReactNode, useMemo } from "react";
 import { figure, plural } from "../words.ts";
+import { NOTHING_SAVED, savesPrompt, WOULD_NOT_FIT } from "./savings-words.ts";
 import { type TurnCost, type Totals, totalsOf, turnCosts } from "./turn-costs.ts";
 import "./meter-panel.css";
 
@@ -45,21 +46,13 @@ export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
 }
 
 function Whole({ totals }: { readonly totals: Totals }) {
-  const { promptChars, inlinePromptChars, authoredChars, resolvedChars, rowsWritten } = totals;
-  const sentShare = promptChars / Math.max(1, inlinePromptChars);
-  const isSaved = sentShare < 0.995;
+  const { tokens, authoredChars, resolvedChars, rowsWritten, wouldNotFit } = totals;
+  const hasShare = savesPrompt(totals) && wouldNotFit === 0;
   return (
     <>
-      <p className="meter-share">
-        {percent(isSaved ? sentShare : authoredChars / Math.max(1, resolvedChars))}
-      </p>
-      <p className="meter-lead">
-        {isSaved
-          ? "of the prompt that the model would have been sent without references"
-          : "of the characters that it passed on were written by the model; results this small it was shown whole"}
-      </p>
+      {hasShare && <p className="meter-share">{percent(tokens.sent / tokens.inline)}</p>}
+      <p className="meter-lead">{leadOf(totals, hasShare)}</p>
       <Bars cost={totals} />
-      <NotFitting calls={totals.wouldNotFit} />
       <dl className="meter-facts">
         <Fact name="References written" value={`${figure(authoredChars)} characters`} />
         <Fact name="Characters they replaced" value={`${figure(resolvedChars)} characters`} />
@@ -69,11 +62,17 @@ function Whole({ totals }: { readonly totals: Totals }) {
   );
 }
 
-type PromptCost = Pick<TurnCost, "tokens" | "promptChars" | "inlinePromptChars">;
+function leadOf({ wouldNotFit }: Totals, hasShare: boolean): string {
+  if (hasShare) return "of the prompt tokens that would have been sent without references";
+  if (wouldNotFit === 0) return `${NOTHING_SAVED}.`;
+  return `Without references, ${plural(wouldNotFit, "model call")} ${WOULD_NOT_FIT}.`;
+}
 
-/** On one scale. */
+type PromptCost = Pick<TurnCost, "tokens" | "promptChars" | "inlinePromptChars" | "wouldNotFit">;
+
+/** On one scale. A prompt that does not fit into the window fills it. */
 function Bars({ cost }: { readonly cost: PromptCost }) {
-  const { tokens, promptChars, inlinePromptChars } = cost;
+  const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
   const most = Math.max(1, tokens.sent, tokens.inline);
   const sent = { count: tokens.sent, chars: promptChars, isEstimate: !tokens.isReported };
   const inline = { count: tokens.inline, chars: inlinePromptChars, isEstimate: true };
@@ -87,8 +86,14 @@ function Bars({ cost }: { readonly cost: PromptCost }) {
         <div key={word} className="meter-bar">
           <dt>{word}</dt>
           <dd className="meter-chars">
-            {isEstimate && "≈ "}
-            {figure(count)} tokens <span>{figure(chars)} characters</span>
+            {wouldNotFit > 0 && kind === "meter-by-value" ? (
+              WOULD_NOT_FIT
+            ) : (
+              <>
+                {isEstimate && "≈ "}
+                {figure(count)} tokens <span>{figure(chars)} characters</span>
+              </>
+            )}
           </dd>
           <dd className="meter-track" aria-hidden="true">
             <span className={kind} style={{ width: `${(count / most) * 100}%` }} />
@@ -99,29 +104,20 @@ function Bars({ cost }: { readonly cost: PromptCost }) {
   );
 }
 
-/** Says why the figures without references are not larger. */
-function NotFitting({ calls }: { readonly calls: number }) {
-  if (calls === 0) return null;
-  return (
-    <p className="meter-note">
-      With the values, {plural(calls, "model call")} would not have fitted into the context window;
-      each counts as a full window.
-    </p>
-  );
-}
-
 function Turn({ turn }: { readonly turn: TurnCost }) {
   const { question, wouldNotFit, rowsWritten, firstPartMs } = turn;
+  const isSaved = wouldNotFit > 0 || savesPrompt(turn);
   return (
     <li className="meter-turn">
       <p className="meter-question">{question}</p>
       <Bars cost={turn} />
-      <NotFitting calls={wouldNotFit} />
+      {!isSaved && <p className="meter-note">{NOTHING_SAVED}.</p>}
       <p className="meter-small">
         {rowsWritten !== undefined && <span>{figure(rowsWritten)} rows written</span>}
         {turn.resolvedChars > 0 && (
           <span>
-            {figure(turn.authoredChars)} characters written, {figure(turn.resolvedChars)} expanded
+            Model wrote {figure(turn.authoredChars)} characters; they expanded to{" "}
+            {figure(turn.resolvedChars)}
           </span>
         )}
         {firstPartMs !== undefined && <span>first token after {Math.round(firstPartMs)} ms</span>}
@@ -139,6 +135,7 @@ function Fact({ name, value }: { readonly name: string; readonly value: string }
   );
 }
 
+/** Of prompt tokens: no other percentage is shown on the page. */
 function percent(share: number): string {
   const value = share * 100;
   return `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} %`;

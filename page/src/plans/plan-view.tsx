@@ -68,12 +68,11 @@ function PlanBody({ plan, open }: PlanBodyProps) {
   const run = plan.runs.find(({ id }) => id === shownRun) ?? plan.runs.at(-1);
   const calls = callsIn(plan, run, told);
   const call = calls.find(({ _id }) => _id === selected);
+  const gates = gatesOf(runsNow(plan.runs, told));
   return (
     <>
       <PlanFacts plan={plan} />
-      <PlanActions plan={plan} open={{ ...open, run: newest(open.run) }} />
-      {plan.findings.length === 0 ? null : <Findings plan={plan} />}
-      {gatesOf(runsNow(plan.runs, told)).map((gate) => (
+      {gates.map((gate) => (
         <GateCard
           key={`${gate.run}/${gate.name}`}
           {...{ gate, isBusy }}
@@ -81,6 +80,12 @@ function PlanBody({ plan, open }: PlanBodyProps) {
           onDecide={newest(open.decide)}
         />
       ))}
+      <PlanActions
+        plan={plan}
+        open={{ ...open, run: newest(open.run) }}
+        isWaiting={gates.length > 0}
+      />
+      {plan.findings.length === 0 ? null : <Findings plan={plan} />}
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
         <p className="plans-hint">Select a step to see its input.</p>
@@ -118,7 +123,12 @@ function PlanFacts({ plan: { agent, calls, format, tainted } }: { readonly plan:
 
 type Asking = "run" | "cancel" | undefined;
 
-function PlanActions({ plan, open }: PlanBodyProps) {
+interface PlanActionsProps extends PlanBodyProps {
+  /** True if a run needs an approval, which is decided first. */
+  readonly isWaiting: boolean;
+}
+
+function PlanActions({ plan, open, isWaiting }: PlanActionsProps) {
   const [asking, setAsking] = useState<Asking>();
   const { approve, cancel, run, isBusy } = open;
   const fields = inputFields(plan.calls);
@@ -140,7 +150,7 @@ function PlanActions({ plan, open }: PlanBodyProps) {
         {canRun && asking !== "run" ? (
           <button
             type="button"
-            className={plan.status === "running" ? "button" : "button button-main"}
+            className={plan.status === "running" || isWaiting ? "button" : "button button-main"}
             disabled={isBusy}
             onClick={begin}
           >

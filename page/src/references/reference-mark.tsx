@@ -1,23 +1,19 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
-import { useConversation } from "../conversation-context.ts";
-import { bytesInWords, plural } from "../words.ts";
-import type { Span } from "./align.ts";
-import { endOf, versionAt } from "./versions.ts";
+import type { ReceiptSpan } from "../../../src/client.ts";
+import { ReceiptFacts } from "./receipt-facts.tsx";
 import "./reference-mark.css";
 
 const OPENS_AFTER_MS = 140;
 const CLOSES_AFTER_MS = 180;
 
 interface ReferenceMarkProps {
-  readonly span: Pick<Span, "name" | "source">;
-  /** The message that it stands in. */
-  readonly turn: string;
+  readonly span: ReceiptSpan;
   readonly isBlock?: boolean;
   readonly children: ReactNode;
 }
 
 /** A value in an answer; says where it comes from when it is pointed at, focused or pressed. */
-export function ReferenceMark({ span, turn, isBlock = false, children }: ReferenceMarkProps) {
+export function ReferenceMark({ span, isBlock = false, children }: ReferenceMarkProps) {
   const { isOpen, place, own, ...handlers } = useCard();
   const card = useId();
   const press = (
@@ -28,12 +24,12 @@ export function ReferenceMark({ span, turn, isBlock = false, children }: Referen
       className={isBlock ? "reference-tag" : "reference-inline"}
       aria-expanded={isOpen}
       aria-controls={isOpen ? card : undefined}
-      aria-label={isBlock ? `From ${span.source}` : undefined}
-      title={isOpen ? undefined : `From ${span.source}`}
+      aria-label={isBlock ? `From ${span.reference}` : undefined}
+      title={isOpen ? undefined : `From ${span.reference}`}
       onClick={handlers.show}
       onFocus={handlers.show}
     >
-      {isBlock ? span.source : children}
+      {isBlock ? span.reference : children}
     </span>
   );
   const Wrapper = (isBlock ? "div" : "span") as "div";
@@ -50,57 +46,10 @@ export function ReferenceMark({ span, turn, isBlock = false, children }: Referen
       {isBlock && children}
       {isOpen && (
         <span id={card} className="reference-card" style={place} role="group" aria-label="Variable">
-          <ReferenceFacts span={span} turn={turn} close={handlers.hide} />
+          <ReceiptFacts span={span} mark={own} close={handlers.hide} />
         </span>
       )}
     </Wrapper>
-  );
-}
-
-interface ReferenceFactsProps extends Pick<ReferenceMarkProps, "span" | "turn"> {
-  readonly close: () => void;
-}
-
-function ReferenceFacts({ span, turn, close }: ReferenceFactsProps) {
-  const { variables, events, openVariable } = useConversation();
-  const info = variables.get(span.name);
-  if (info === undefined) {
-    return (
-      <>
-        <code className="reference-source">{span.source}</code>
-        <span className="reference-note">The variable no longer exists.</span>
-      </>
-    );
-  }
-  const then = versionAt(events, span.name, endOf(turn));
-  const hasChanged = then !== undefined && then !== info.version;
-  return (
-    <>
-      <code className="reference-source">{span.source}</code>
-      <span className="reference-facts">
-        <span>version {then ?? info.version}</span>
-        <span>{info.tool === undefined ? "uploaded" : `from ${info.tool}`}</span>
-        <span>
-          {info.type}, {bytesInWords(info.bytes)}
-        </span>
-        {info.trusted || <span className="reference-warning">not trusted</span>}
-      </span>
-      {hasChanged && (
-        <span className="reference-note">
-          It has changed since: {plural(info.version - then, "newer version")}.
-        </span>
-      )}
-      <button
-        type="button"
-        className="reference-open"
-        onClick={() => {
-          close();
-          openVariable(span.name);
-        }}
-      >
-        Open ${span.name}
-      </button>
-    </>
   );
 }
 
@@ -163,7 +112,7 @@ function useCard() {
 }
 
 const CARD_WIDTH = 280;
-const CARD_HEIGHT = 150;
+const CARD_HEIGHT = 220;
 
 function boxOf(mark: HTMLElement | null): DOMRect | undefined {
   return mark?.firstElementChild?.getClientRects()[0];

@@ -8,11 +8,6 @@ export function callOf(turn: string, toolCallId: string): Moment {
     event.type === "tool.called" && event.turn === turn && event.toolCallId === toolCallId;
 }
 
-export function endOf(turn: string): Moment {
-  return (event) =>
-    event.turn === turn && (event.type === "turn.done" || event.type === "turn.failed");
-}
-
 /** The version that a variable had then; undefined if the events do not tell. */
 export function versionAt(
   events: readonly ConversationEvent[],

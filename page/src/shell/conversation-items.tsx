@@ -90,7 +90,9 @@ function Item({ listed, isCurrent, tabIndex, onFocus, startRename, ...actions }:
         <span className="conversations-title">{title ?? "Untitled"}</span>
         <span className="conversations-when">
           {status !== "idle" && <span className={`conversations-dot conversations-${status}`} />}
-          <span className="unseen">{WORDS[status]}</span>
+          <span className={status === "waiting" ? "conversations-needs" : "unseen"}>
+            {WORDS[status]}
+          </span>
           <time dateTime={updatedAt}>{whenInWords(updatedAt)}</time>
         </span>
       </a>

@@ -3,6 +3,7 @@ import { ChatView } from "../chat/chat-view.tsx";
 import type { AgentsDescription, ExampleQuestion } from "../../../src/edge/page-options.ts";
 import type { Loaded } from "../chat/load-messages.ts";
 import { type Chatting, useChatting } from "../chat/use-chatting.ts";
+import { useWaiting } from "../chat/use-waiting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
 import { type Events, useEvents, useVariables } from "../../../src/react.ts";
@@ -26,21 +27,29 @@ interface ConversationPageProps {
   readonly setAgent: (name: string) => void;
   /** Something has changed that others may show: a title, a status. */
   readonly onChange: () => void;
+  /** So many approvals are needed now. */
+  readonly onWaiting: (count: number) => void;
   /** From now on the server knows it. */
   readonly onBegin: () => void;
 }
 
 /** One conversation, and all that belongs to it. */
 export function ConversationPage(props: ConversationPageProps) {
-  const { session, setAgent } = props;
+  const { session, setAgent, onWaiting } = props;
   const { chatting, exists, events, variables, written } = useParts(props);
+  const waiting = useWaiting(chatting.messages, events.events);
+  useEffect(() => {
+    onWaiting(waiting.count);
+    return () => onWaiting(0);
+  }, [waiting.count, onWaiting]);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);
-  const { openVariable, openPlan } = tabs;
+  const { openVariable, openPlan, openMeter, openTurn } = tabs;
+  const { events: known } = events;
   const context = useMemo(
-    () => ({ session, variables, events: events.events, openVariable, openPlan }),
-    [session, variables, events, openVariable, openPlan],
+    () => ({ session, variables, events: known, openVariable, openPlan, openMeter, openTurn }),
+    [session, variables, known, openVariable, openPlan, openMeter, openTurn],
   );
   const field = useRef<HTMLTextAreaElement>(null);
   const tryExample = useExample(chatting, setAgent);
@@ -52,6 +61,7 @@ export function ConversationPage(props: ConversationPageProps) {
           <ViewBoundary>
             <ChatView
               chatting={chatting}
+              waiting={waiting}
               written={written}
               described={props.described}
               agent={props.agent}
@@ -64,7 +74,7 @@ export function ConversationPage(props: ConversationPageProps) {
             />
           </ViewBoundary>
         </section>
-        <Side tab={side} setTab={setTab} count={variables.size}>
+        <Side tab={side} setTab={setTab} count={variables.size} waiting={waiting}>
           <ViewBoundary key={side}>
             <SideContent
               tab={side}
@@ -75,6 +85,8 @@ export function ConversationPage(props: ConversationPageProps) {
               setSelected={tabs.setVariable}
               plan={tabs.plan}
               setPlan={tabs.setPlan}
+              turn={tabs.turn}
+              setTurn={tabs.setTurn}
               events={events}
               chatting={chatting}
             />
@@ -82,7 +94,7 @@ export function ConversationPage(props: ConversationPageProps) {
         </Side>
       </main>
       <Announcements chatting={chatting} variables={variables.size} />
-      <BottomTabs tab={tab} setTab={setTab} count={variables.size} />
+      <BottomTabs tab={tab} setTab={setTab} count={variables.size} waiting={waiting} />
     </ConversationContext>
   );
 }
@@ -157,6 +169,7 @@ function useTabs() {
   const [side, setSide] = useState<SideTab>("variables");
   const [variable, setVariable] = useState<string>();
   const [plan, setPlan] = useState<string>();
+  const [turn, setTurn] = useState<string>();
   const setTab = useCallback((next: Tab) => {
     setAny(next);
     if (next !== "talk") setSide(next);
@@ -180,6 +193,14 @@ function useTabs() {
     setPlan(id);
     setSide("plans");
   }, []);
-  const opens = { openVariable, openPlan, showPlan };
-  return { tab, side, setTab, variable, setVariable, plan, setPlan, ...opens };
+  const openMeter = useCallback(() => setTab("meter"), [setTab]);
+  const openTurn = useCallback(
+    (messageId: string) => {
+      setTurn(messageId);
+      setTab("events");
+    },
+    [setTab],
+  );
+  const opens = { openVariable, openPlan, openMeter, openTurn, showPlan };
+  return { tab, side, setTab, variable, setVariable, plan, setPlan, turn, setTurn, ...opens };
 }

@@ -1,4 +1,5 @@
 import { useState } from "react";
+import { WaitingCount } from "../chat/waiting-count.tsx";
 import { Icon } from "../icon.tsx";
 import type { Api, Listed } from "./api.ts";
 import { type ItemActions, ConversationItems } from "./conversation-items.tsx";
@@ -27,6 +28,9 @@ export function Conversations(props: ConversationsProps) {
     <div className="conversations">
       <div className="conversations-head">
         <span className="conversations-brand">Byref</span>
+        <WaitingCount
+          count={list.conversations.filter(({ status }) => status === "waiting").length}
+        />
         <button type="button" className="icon-button" aria-label="New conversation" onClick={onNew}>
           <Icon name="plus" />
         </button>

@@ -1,6 +1,7 @@
 import type { Chatting } from "../chat/use-chatting.ts";
 import { useConversation } from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
+import { TurnInside } from "../events/turn-inside.tsx";
 import type { Events } from "../../../src/react.ts";
 import { MeterPanel } from "../meter/meter-panel.tsx";
 import { SentPrompt } from "../meter/sent-prompt.tsx";
@@ -19,6 +20,9 @@ interface SideContentProps {
   /** The one that is open, by its id. */
   readonly plan: string | undefined;
   readonly setPlan: (id: string | undefined) => void;
+  /** The answer that one looks inside, by its id. */
+  readonly turn: string | undefined;
+  readonly setTurn: (messageId: string) => void;
   readonly events: Events;
   readonly chatting: Chatting;
 }
@@ -44,7 +48,20 @@ export function SideContent(props: SideContentProps) {
         <p className="side-note">No plans yet. Ask for one: "Make a plan …"</p>
       );
     case "events":
-      return <EventsPanel events={events} openVariable={openVariable} />;
+      return (
+        <EventsPanel
+          events={events}
+          openVariable={openVariable}
+          inside={
+            <TurnInside
+              messages={chatting.messages}
+              turn={props.turn}
+              setTurn={props.setTurn}
+              isBusy={chatting.isBusy}
+            />
+          }
+        />
+      );
     default:
       return (
         <MeterPanel

@@ -1,4 +1,6 @@
 import type { ReactNode } from "react";
+import type { Waiting } from "../chat/use-waiting.ts";
+import { WaitingCount } from "../chat/waiting-count.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import "./side.css";
 
@@ -21,11 +23,12 @@ interface SideProps {
   readonly setTab: (tab: SideTab) => void;
   /** How many variables there are. */
   readonly count: number;
+  readonly waiting: Waiting;
   readonly children: ReactNode;
 }
 
 /** What belongs to the conversation, one thing at a time. */
-export function Side({ tab, setTab, count, children }: SideProps) {
+export function Side({ tab, setTab, count, waiting, children }: SideProps) {
   const move = (step: number) => {
     const at = sideTabs.findIndex(({ id }) => id === tab);
     const next = sideTabs[(at + step + sideTabs.length) % sideTabs.length]?.id ?? tab;
@@ -56,6 +59,7 @@ export function Side({ tab, setTab, count, children }: SideProps) {
             onClick={() => setTab(id)}
           >
             {word} {id === "variables" && count > 0 && <span className="side-count">{count}</span>}
+            {id === "plans" && <WaitingCount count={waiting.plans.length} />}
           </button>
         ))}
       </div>
@@ -77,10 +81,13 @@ interface BottomTabsProps {
   readonly tab: Tab;
   readonly setTab: (tab: Tab) => void;
   readonly count: number;
+  readonly waiting: Waiting;
 }
 
 /** The same on a phone, where there is room for one of them. */
-export function BottomTabs({ tab, setTab, count }: BottomTabsProps) {
+export function BottomTabs({ tab, setTab, count, waiting }: BottomTabsProps) {
+  const needed = (id: Tab) =>
+    id === "talk" ? waiting.calls : id === "plans" ? waiting.plans.length : 0;
   const tabs = [{ id: "talk", word: "Conversation", icon: "talk" } as const, ...sideTabs];
   return (
     <nav className="bottom-tabs" aria-label="Views">
@@ -96,7 +103,10 @@ export function BottomTabs({ tab, setTab, count }: BottomTabsProps) {
             <Icon name={icon} />
             {id === "variables" && count > 0 && <span className="bottom-count">{count}</span>}
           </span>
-          {word}
+          <span>
+            {word}
+            <WaitingCount count={needed(id)} />
+          </span>
         </button>
       ))}
     </nav>

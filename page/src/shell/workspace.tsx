@@ -125,9 +125,11 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
     begin(id);
     change();
   }, [id, change]);
+  const [waiting, setWaiting] = useState(0);
   useEffect(() => {
-    document.title = opened.title == null ? name : `${opened.title} · ${name}`;
-  }, [opened.title, name]);
+    const title = opened.title == null ? name : `${opened.title} · ${name}`;
+    document.title = waiting === 0 ? title : `(${waiting}) ${title}`;
+  }, [opened.title, name, waiting]);
   const chosen = { agents, agent, setAgent };
   return (
     <>
@@ -153,6 +155,7 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
             loaded={opened.loaded}
             exists={opened.exists}
             onChange={change}
+            onWaiting={setWaiting}
             onBegin={onBegin}
           />
         </ViewBoundary>

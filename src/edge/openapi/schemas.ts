@@ -122,6 +122,65 @@ export const messages = z.strictObject({
   next: text.optional().describe("For the next page: before"),
 });
 
+const place = { part: count, start: count, end: count };
+
+export const receipt = z.strictObject({
+  message: text,
+  spans: z
+    .array(
+      z.strictObject({
+        ...place,
+        reference: text.describe("As the model wrote it"),
+        variable: text,
+        path: text.describe("Empty for all of the value"),
+        version: z.int().min(1).optional().describe("Absent for a secret"),
+        digest: text
+          .optional()
+          .describe("32 hexadecimal digits of SHA-256 of the value as JSON with sorted keys"),
+        tool: text.optional(),
+        call: text.optional().describe("The id of the tool call that returned the variable"),
+        at: time.optional().describe("When that version was written"),
+      }),
+    )
+    .describe("Places in the parts of the message as displayed, in UTF-16 code units"),
+  typedFigures: z
+    .array(z.strictObject({ ...place, text }))
+    .describe("Numbers of two or more digits that no reference covers"),
+  complete: z.boolean().describe("False if both lists end at the last span"),
+});
+
+const ms = z.number().min(0);
+
+export const timeline = z.strictObject({
+  message: text,
+  attempts: z
+    .array(
+      z.strictObject({
+        startedAt: time,
+        durationMs: ms,
+        agent: text,
+        model: text,
+        provider: text,
+        activities: z.array(
+          z.strictObject({
+            kind: z.enum(["agent", "model", "tool"]),
+            name: text,
+            depth: count,
+            startMs: ms.describe("From the start of the attempt"),
+            durationMs: ms,
+            firstOutputMs: ms.optional(),
+            call: text.optional(),
+            error: text.optional(),
+            inputTokens: count.optional(),
+            outputTokens: count.optional(),
+          }),
+        ),
+        left: count.optional().describe("Further activities"),
+      }),
+    )
+    .describe("More than one if the turn waited for a person"),
+});
+
 export const variable = z.strictObject(
   variableShape({
     name: text,

@@ -2,7 +2,10 @@ import { compact } from "../../value/json.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { toUIMessage } from "../../turn/history/stored-message.ts";
+import { answerReceipt } from "../../turn/history/answer-receipt.ts";
+import type { History } from "../../turn/history/history.ts";
+import { type StoredMessage, toUIMessage } from "../../turn/history/stored-message.ts";
+import type { Timeline } from "../../turn/history/timeline.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
@@ -112,4 +115,36 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       return Response.json({ messages: shown, ...more });
     },
   ),
+  endpoint(
+    "GET /conversations/:id/messages/:messageId/receipt",
+    {
+      summary:
+        "Returns where the values of an answer came from, and the figures that its model typed",
+      answers: { 200: { "application/json": schemas.receipt } },
+    },
+    ({ params: { messageId } }, { context }) => {
+      const { history } = context.requireExisting();
+      const message = answerIn(history, messageId);
+      const [before] = history.page({ limit: 1, before: messageId }).messages;
+      const question = before?.role === "user" ? before : undefined;
+      return Response.json(answerReceipt(message, question));
+    },
+  ),
+  endpoint(
+    "GET /conversations/:id/messages/:messageId/timeline",
+    {
+      summary: "Returns the model calls and tool calls of an answer, with their times",
+      answers: { 200: { "application/json": schemas.timeline } },
+    },
+    ({ params: { messageId } }, { context }) => {
+      const { timeline = [] } = answerIn(context.requireExisting().history, messageId);
+      return Response.json({ message: messageId, attempts: timeline } satisfies Timeline);
+    },
+  ),
 ];
+
+function answerIn(history: History, id: string): StoredMessage {
+  const message = history.get(id);
+  if (message?.role === "assistant") return message;
+  throw new ByrefError("message_not_found", "There is no answer with this id.");
+}

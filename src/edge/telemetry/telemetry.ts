@@ -44,6 +44,7 @@ export class Telemetry {
       /** Stored with the turn, so that a later attempt belongs to the same trace. */
       trace: context,
       observer: root satisfies Observer,
+      timeline: () => trace.timeline(),
       /** Call this when the agent is known. */
       chosen: ({ agent, model }: Pick<ChosenAgent, "agent" | "model">) => {
         root.activity = { kind: "agent", name: agent.name, ...modelNameOf(model) };

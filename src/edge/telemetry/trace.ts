@@ -1,6 +1,12 @@
 import * as limits from "../../limits.ts";
 import type { Activity, ObservedActivity, Outcome } from "../../tool/observer.ts";
+import type { TimedActivity, TimedAttempt } from "../../turn/history/timeline.ts";
 import type { TurnEnd } from "../../turn/turn-context.ts";
+import { clip } from "../../value/characters.ts";
+import { compact } from "../../value/json.ts";
+
+/** Length of a name in a timeline. Models and servers choose them. */
+const MAX_NAME_CHARS = 255;
 
 /** The agent is not known until the turn begins. */
 const UNKNOWN_AGENT: Activity = { kind: "agent", name: "" };
@@ -30,6 +36,26 @@ export class Trace {
     if (this.spans.length < limits.maxSpans) this.spans.push(span);
     this.sums[activity.kind].calls++;
     return span;
+  }
+
+  /** The activities so far, as they are stored with the answer. */
+  timeline(): TimedAttempt {
+    const { root, spans } = this;
+    const { name: agent, model = "", provider = "" } = root.activity;
+    const inside = spans.filter((span) => span !== root);
+    const shown = inside.slice(0, limits.maxTimelineActivities);
+    const left =
+      this.sums.agent.calls + this.sums.model.calls + this.sums.tool.calls - 1 - shown.length;
+    const endMs = this.now();
+    return {
+      startedAt: new Date(root.startMs).toISOString(),
+      durationMs: Math.max(endMs - root.startMs, 0),
+      agent,
+      model,
+      provider,
+      activities: shown.map((span) => span.timed(root, endMs)),
+      ...(left > 0 ? { left } : {}),
+    };
   }
 
   /** Ends the attempt and all spans that a stop left open. */
@@ -77,6 +103,30 @@ export class Span implements ObservedActivity {
     const sum = this.#trace.sums[this.activity.kind];
     sum.ms += this.durationMs;
     if (outcome.error !== undefined) sum.failures++;
+  }
+
+  /** Describes the span within its attempt. `nowMs` is the end of a span that is open. */
+  timed(root: Span, nowMs: number): TimedActivity {
+    const { kind, name, toolCallId: call } = this.activity;
+    const { error, inputTokens, outputTokens } = this.outcome;
+    let depth = 0;
+    for (let outer = this.parent; outer !== undefined && outer !== root; outer = outer.parent)
+      depth++;
+    const since = (ms: number, startMs: number) => Math.max(ms - startMs, 0);
+    return {
+      kind,
+      name: clip(name, MAX_NAME_CHARS),
+      depth,
+      startMs: since(this.startMs, root.startMs),
+      durationMs: since(this.endMs ?? nowMs, this.startMs),
+      ...compact({
+        firstOutputMs: this.firstOutputMs && since(this.firstOutputMs, this.startMs),
+        call,
+        error,
+        inputTokens,
+        outputTokens,
+      }),
+    };
   }
 
   /** Not negative, even if the clock is set back. */

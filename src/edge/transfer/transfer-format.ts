@@ -44,12 +44,50 @@ const prompt = z.object({
   lines: z.array(z.tuple([name, count, text])).optional(),
 });
 
+const receipt = z.object({
+  spans: z.array(
+    z.looseObject({
+      text: count,
+      start: count,
+      end: count,
+      source: text,
+      variable: name,
+      path: text,
+      version: count.optional(),
+      digest: text.optional(),
+      tool: text.optional(),
+      call: text.optional(),
+      at: time.optional(),
+    }),
+  ),
+  isCut: z.literal(true).optional(),
+});
+
+const timed = z.looseObject({
+  startedAt: time,
+  durationMs: z.number(),
+  agent: text,
+  model: text,
+  provider: text,
+  activities: z.array(
+    z.looseObject({
+      kind: z.enum(["agent", "model", "tool"]),
+      name: text,
+      depth: count,
+      startMs: z.number(),
+      durationMs: z.number(),
+    }),
+  ),
+});
+
 // Unknown fields are kept, including those of later versions.
 const message = z.looseObject({
   id: name,
   role: z.enum(["user", "assistant"]),
   parts: z.array(part),
   display: names.optional(),
+  receipt: receipt.optional(),
+  timeline: z.array(timed).optional(),
   metadata: z.unknown().optional(),
   tainted: z.boolean().optional(),
   prompt: prompt.optional(),

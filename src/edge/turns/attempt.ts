@@ -73,6 +73,7 @@ export async function attempt<Result>(
       trace: watch.trace,
       cost: () => withEventRow(cost()),
       observer: watch.observer,
+      timeline: watch.timeline,
       onEnd: (reached) => {
         end = reached;
       },

@@ -1,5 +1,6 @@
 import type { UIMessage, UIMessageChunk } from "ai";
 import { compact, isObject, type Json } from "../../value/json.ts";
+import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
 type Fields = Record<string, unknown>;
@@ -8,6 +9,7 @@ type Fields = Record<string, unknown>;
 interface Written {
   readonly parts: readonly MessagePart[];
   readonly display?: readonly string[];
+  readonly receipt?: StoredReceipt;
 }
 
 /** A call as the model wrote it. */
@@ -38,6 +40,8 @@ export interface Needed {
 export interface Step {
   readonly parts: readonly MessagePart[];
   readonly display: readonly string[];
+  /** The values in these texts, which are counted from the step's first. Absent if there are none. */
+  readonly receipt?: StoredReceipt;
 }
 
 /**
@@ -47,6 +51,7 @@ export interface Step {
 export class MessageParts {
   readonly #parts: Fields[];
   readonly #display: string[];
+  readonly #receipt: Receipt;
   /** Parts that are still being written, by kind and id. */
   readonly #open = new Map<string, Fields>();
   /** Index in `display` for each text id, until the id is used again. */
@@ -56,10 +61,11 @@ export class MessageParts {
   #stepDisplay: number;
 
   /** Starts a new message, or continues one that waited. */
-  constructor({ parts, display }: Written = { parts: [] }) {
+  constructor({ parts, display, receipt }: Written = { parts: [] }) {
     this.#parts = parts.map((part) => ({ ...part }));
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     this.#display = [...(display ?? texts)];
+    this.#receipt = new Receipt(receipt);
     this.#stepStart = this.#parts.length;
     this.#stepDisplay = this.#display.length;
   }
@@ -78,7 +84,8 @@ export class MessageParts {
   /** The newest step, including its `step-start`, as written and as shown. */
   step(): Step {
     const parts = this.parts.slice(this.#stepStart - 1);
-    return { parts, display: this.#display.slice(this.#stepDisplay) };
+    const receipt = this.#receipt.from(this.#stepDisplay);
+    return { parts, display: this.#display.slice(this.#stepDisplay), ...compact({ receipt }) };
   }
 
   /** Number of steps that have begun. */
@@ -112,8 +119,9 @@ export class MessageParts {
   }
 
   /** Adds a step that `step` returned. */
-  restore({ parts, display }: Step): void {
+  restore({ parts, display, receipt }: Step): void {
     this.add({ type: "start-step" });
+    this.#receipt.add(receipt, this.#stepDisplay);
     this.#parts.push(...parts.slice(1).map((part) => ({ ...part })));
     this.#display.push(...display);
   }
@@ -148,6 +156,18 @@ export class MessageParts {
     if (index !== undefined) this.#display[index] += text;
   }
 
+  /** The values in the texts that the person saw. Undefined if there are none. */
+  get receipt(): StoredReceipt | undefined {
+    return this.#receipt.from(0);
+  }
+
+  /** Records a value that is shown next for a part. Returns its place, if it is recorded. */
+  place(id: string, value: PlacedValue): OpenSpan | undefined {
+    const text = this.#shownAt.get(id);
+    if (text === undefined) return undefined;
+    return this.#receipt.place(value, text, this.#display[text]?.length ?? 0);
+  }
+
   add(chunk: UIMessageChunk): void {
     switch (chunk.type) {
       case "start-step":
@@ -157,6 +177,7 @@ export class MessageParts {
       case "reset-step":
         this.#parts.length = this.#stepStart;
         this.#display.length = this.#stepDisplay;
+        this.#receipt.removeFrom(this.#stepDisplay);
         this.#open.clear();
         this.#shownAt.clear();
         return;

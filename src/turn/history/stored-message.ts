@@ -1,6 +1,8 @@
 import type { FinishReason, UIMessage } from "ai";
 import { compact } from "../../value/json.ts";
 import type { Deferred, MessagePart } from "./message-parts.ts";
+import type { StoredReceipt } from "./receipt.ts";
+import type { TimedAttempt } from "./timeline.ts";
 import type { PromptRecord } from "./variable-list.ts";
 
 /** A stored message. Its texts keep references as they were written. */
@@ -10,6 +12,10 @@ export interface StoredMessage {
   readonly parts: readonly MessagePart[];
   /** The texts as the person saw them, one per text part. Absent if they equal the stored texts. */
   readonly display?: readonly string[];
+  /** Where the values in `display` came from. Absent if there are none. */
+  readonly receipt?: StoredReceipt;
+  /** The newest attempts. */
+  readonly timeline?: readonly TimedAttempt[];
   readonly metadata?: unknown;
   /** True if the model had seen untrusted content when it wrote this. */
   readonly tainted?: boolean;

@@ -85,7 +85,7 @@ export class TurnState {
 
   /** The answer as a stored message. */
   message(parts: StoredMessage["parts"], nowMs: number): StoredMessage {
-    const { display } = this.parts;
+    const { display, receipt } = this.parts;
     const texts = parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
     const isSame = texts.every((text, index) => text === display[index]);
     return {
@@ -93,6 +93,7 @@ export class TurnState {
       role: "assistant",
       parts,
       ...(isSame ? {} : { display }),
+      ...compact({ receipt }),
       ...(this.taint.isTainted ? { tainted: true } : {}),
       ...compact({ prompt: this.prompt }),
       ...(Object.keys(this.waiting).length === 0

@@ -1,0 +1,53 @@
+import type { ReactNode } from "react";
+import { plural } from "../words.ts";
+
+interface AnswerSwitchesProps {
+  /** True if the model wrote something else than what is shown. */
+  readonly hasReferences: boolean;
+  readonly showsWritten: boolean;
+  readonly setShowsWritten: (on: boolean) => void;
+  readonly marksTyped: boolean;
+  readonly setMarksTyped: (on: boolean) => void;
+  /** How many figures the model typed, when that is known. */
+  readonly typed: number | undefined;
+}
+
+/** How an answer is shown: as the model wrote it, or with the figures marked that it typed. */
+export function AnswerSwitches(props: AnswerSwitchesProps): ReactNode {
+  const { hasReferences, showsWritten, setShowsWritten, marksTyped, setMarksTyped, typed } = props;
+  return (
+    <>
+      {hasReferences && <Switch word="Show references" isOn={showsWritten} set={setShowsWritten} />}
+      <Switch word="Mark typed figures" isOn={marksTyped} set={setMarksTyped} />
+      <span className="message-typed" role="status">
+        {marksTyped && typed !== undefined && typedInWords(typed)}
+      </span>
+    </>
+  );
+}
+
+function typedInWords(typed: number): string {
+  if (typed === 0) return "The model typed no figure.";
+  return `The model typed ${plural(typed, "figure")}.`;
+}
+
+interface SwitchProps {
+  readonly word: string;
+  readonly isOn: boolean;
+  readonly set: (on: boolean) => void;
+}
+
+function Switch({ word, isOn, set }: SwitchProps) {
+  return (
+    <button
+      type="button"
+      role="switch"
+      className="message-switch"
+      aria-checked={isOn}
+      onClick={() => set(!isOn)}
+    >
+      <span className="message-knob" aria-hidden="true" />
+      {word}
+    </button>
+  );
+}

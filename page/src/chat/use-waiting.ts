@@ -1,0 +1,38 @@
+import type { UIMessage } from "ai";
+import { useMemo } from "react";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { isToolPart } from "./tool-part.ts";
+
+/** What needs a person's approval in a conversation. */
+export interface Waiting {
+  /** Calls of the newest answer. */
+  readonly calls: number;
+  /** The plans of the runs that wait. */
+  readonly plans: readonly string[];
+  readonly count: number;
+}
+
+export function useWaiting(
+  messages: readonly UIMessage[],
+  events: readonly ConversationEvent[],
+): Waiting {
+  const calls = waitingCalls(messages.at(-1));
+  const plans = useMemo(() => waitingPlans(events), [events]);
+  return useMemo(() => ({ calls, plans, count: calls + plans.length }), [calls, plans]);
+}
+
+function waitingCalls(message: UIMessage | undefined): number {
+  const parts = message?.parts ?? [];
+  return parts.filter((part) => isToolPart(part) && part.state === "approval-requested").length;
+}
+
+/** The newest event of each run says whether it waits. */
+export function waitingPlans(events: readonly ConversationEvent[]): readonly string[] {
+  const runs = new Map<string, ConversationEvent>();
+  for (const event of events) {
+    if (event.run !== undefined && event.type.startsWith("run.")) runs.set(event.run, event);
+  }
+  return [...runs.values()].flatMap(({ type, plan }) =>
+    type === "run.waiting" && plan !== undefined ? [plan] : [],
+  );
+}

@@ -1,0 +1,57 @@
+import type { UIMessage } from "ai";
+import { type ReactNode, useId } from "react";
+import { useConversation } from "../conversation-context.ts";
+import { textsOf } from "../chat/use-written.ts";
+import { Waterfall } from "./waterfall.tsx";
+
+interface TurnInsideProps {
+  readonly messages: readonly UIMessage[];
+  /** The answer that is chosen. Default: the newest. */
+  readonly turn: string | undefined;
+  readonly setTurn: (messageId: string) => void;
+  readonly isBusy: boolean;
+}
+
+const MAX_QUESTION_CHARS = 60;
+
+/** Looks inside one turn: its waterfall, and a way to what the model is sent. */
+export function TurnInside(props: TurnInsideProps): ReactNode {
+  const { messages, turn, setTurn, isBusy } = props;
+  const { session, openMeter } = useConversation();
+  const choice = useId();
+  // The turn that runs has no stored times yet.
+  const whole = isBusy ? messages.slice(0, -1) : messages;
+  const turns = whole.flatMap(({ id, role }, index) =>
+    role === "assistant" ? [{ id, question: questionOf(whole[index - 1]) }] : [],
+  );
+  const shown = turns.find(({ id }) => id === turn) ?? turns.at(-1);
+  if (shown === undefined) return null;
+  return (
+    <section aria-label="Inside a turn">
+      <p className="turn-choice">
+        <label htmlFor={choice}>Turn</label>
+        <select
+          id={choice}
+          className="field"
+          value={shown.id}
+          onChange={({ target }) => setTurn(target.value)}
+        >
+          {turns.map(({ id, question }, index) => (
+            <option key={id} value={id}>
+              {index + 1}. {question}
+            </option>
+          ))}
+        </select>
+        <button type="button" className="link-button" onClick={openMeter}>
+          What the model is sent
+        </button>
+      </p>
+      <Waterfall key={shown.id} session={session} turn={shown.id} />
+    </section>
+  );
+}
+
+function questionOf(message: UIMessage | undefined): string {
+  const text = textsOf(message?.parts ?? []).join(" ");
+  return text.length > MAX_QUESTION_CHARS ? `${text.slice(0, MAX_QUESTION_CHARS)}…` : text;
+}

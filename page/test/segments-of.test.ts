@@ -1,0 +1,51 @@
+import { describe, expect, it } from "vitest";
+import type { ReceiptSpan } from "../../src/client.ts";
+import { piecesOf } from "../src/references/pieces-of.ts";
+import { segmentsOf } from "../src/references/segments-of.ts";
+
+describe("the references in what the model wrote", () => {
+  it("stand between its other words", async () => {
+    const { literals, references } = await piecesOf("In $city.name, for $5: `$city`");
+    expect(literals).toEqual(["In ", ", for $5: `$city`"]);
+    expect(references).toEqual([{ source: "$city.name", name: "city", path: ".name" }]);
+  });
+
+  it("are not told apart in a text that has the sign for them", async () => {
+    expect(await piecesOf("In \uE002 $city")).toEqual({
+      literals: ["In \uE002 $city"],
+      references: [],
+    });
+  });
+});
+
+describe("the segments of an answer", () => {
+  const table = "\n| id |\n| --- |\n| 1 |\n| 2 |\n";
+
+  function kindsFor(before: string, value: string, after: string) {
+    const shown = before + value + after;
+    const start = before.length;
+    const reference = { reference: "$x", variable: "x", path: "" };
+    const span: ReceiptSpan = { ...reference, part: 0, start, end: start + value.length };
+    return segmentsOf(shown, [span]).map((segment) =>
+      segment.kind === "block"
+        ? ["block", shown.slice(segment.span.start, segment.span.end).trim()]
+        : ["text", shown.slice(segment.start, segment.end).trim()],
+    );
+  }
+
+  it("are blocks for tables and documents, which stand alone", () => {
+    expect(kindsFor("Rows:\n", table, "\nThat is all.")).toEqual([
+      ["text", "Rows:"],
+      ["block", table.trim()],
+      ["text", "That is all."],
+    ]);
+    expect(kindsFor("", "# Report\n\nAll is well.", "")).toEqual([
+      ["block", "# Report\n\nAll is well."],
+    ]);
+  });
+
+  it("are text for what is in a line, alone or not", () => {
+    expect(kindsFor("In ", "Oslo", ".")).toEqual([["text", "In Oslo."]]);
+    expect(kindsFor("", "Oslo", "")).toEqual([["text", "Oslo"]]);
+  });
+});

@@ -1,0 +1,64 @@
+import { figuresBeyond, figuresIn } from "../../value/figures.ts";
+import { compact } from "../../value/json.ts";
+import type { StoredSpan } from "./receipt.ts";
+import type { StoredMessage } from "./stored-message.ts";
+
+/** A place in a text part of the message as the person saw it. Positions are in UTF-16 code units. */
+interface Place {
+  /** Index among the message's parts. */
+  readonly part: number;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** A value in an answer, and where it came from when the answer was written. */
+export interface ReceiptSpan extends Place, Omit<StoredSpan, "text" | "source"> {
+  /** As the model wrote it. */
+  readonly reference: string;
+}
+
+/** A number that the model typed itself. */
+export interface TypedFigure extends Place {
+  readonly text: string;
+}
+
+/** What an answer's values came from, and which numbers came from no value. */
+export interface AnswerReceipt {
+  readonly message: string;
+  readonly spans: readonly ReceiptSpan[];
+  /** Numbers of at least two digits, except those of list items, of names and of the question. */
+  readonly typedFigures: readonly TypedFigure[];
+  /** False if the answer has more than `maxReceiptSpans` values. Both lists then end at the last span. */
+  readonly complete: boolean;
+}
+
+/** Describes an answer. `question`: the message that it answers. */
+export function answerReceipt(message: StoredMessage, question?: StoredMessage): AnswerReceipt {
+  const { spans = [], isCut } = message.receipt ?? {};
+  const last = isCut === true ? spans.at(-1) : undefined;
+  const places = message.parts.flatMap(({ type }, part) => (type === "text" ? [part] : []));
+  const shown = message.display ?? textsOf(message);
+  const asked = question === undefined ? "" : textsOf(question).join("\n");
+  const typed = places.flatMap((part, text) => {
+    if (last !== undefined && text > last.text) return [];
+    const covered = spans.filter((span) => span.text === text);
+    const whole = shown[text] ?? "";
+    const known = last?.text === text ? whole.slice(0, last.end) : whole;
+    return figuresIn(known, covered).map((figure) => ({ part, ...figure }));
+  });
+  return {
+    message: message.id,
+    spans: spans.map((span) => receiptSpan(span, places[span.text] ?? 0)),
+    typedFigures: figuresBeyond(typed, asked),
+    complete: isCut !== true,
+  };
+}
+
+function receiptSpan({ text: _text, source, ...span }: StoredSpan, part: number): ReceiptSpan {
+  return { part, reference: source, ...compact(span) };
+}
+
+/** The texts as they are stored, one for each text part. */
+export function textsOf({ parts }: Pick<StoredMessage, "parts">): readonly string[] {
+  return parts.flatMap((part) => (part.type === "text" ? [part.text] : []));
+}

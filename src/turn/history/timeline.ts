@@ -1,0 +1,40 @@
+import type { Activity } from "../../tool/observer.ts";
+
+/** A model call, a tool call or a called agent. Names, times and codes, never a value. */
+export interface TimedActivity {
+  readonly kind: Activity["kind"];
+  /** Name of the model, the tool or the agent. */
+  readonly name: string;
+  /** Number of activities that it is inside of. */
+  readonly depth: number;
+  /** Milliseconds from the attempt's start. */
+  readonly startMs: number;
+  readonly durationMs: number;
+  /** Milliseconds from its own start to the first part of the response. */
+  readonly firstOutputMs?: number;
+  /** The id of a tool call. */
+  readonly call?: string;
+  readonly error?: string;
+  readonly inputTokens?: number;
+  readonly outputTokens?: number;
+}
+
+/** What one attempt at a turn spent its time on. A turn that waited for a person has several. */
+export interface TimedAttempt {
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly durationMs: number;
+  readonly agent: string;
+  readonly model: string;
+  readonly provider: string;
+  /** The first `maxTimelineActivities`, in the order in which they began. */
+  readonly activities: readonly TimedActivity[];
+  /** Further activities. Absent if there are none. */
+  readonly left?: number;
+}
+
+/** What a turn spent its time on. */
+export interface Timeline {
+  readonly message: string;
+  readonly attempts: readonly TimedAttempt[];
+}

@@ -1,0 +1,74 @@
+/** A number in a text. Positions are in UTF-16 code units. */
+export interface Figure {
+  readonly start: number;
+  readonly end: number;
+  readonly text: string;
+}
+
+interface Range {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Stands for a covered range, so that the text around it does not join. */
+const COVERED = "\uFFFC";
+
+/**
+ * A name, or a number: digits with separators inside, as in 1,049,023.99, 12 345, 2026-03-01 or 10:30. Digits
+ * that follow a letter or `_` belong to a name, such as ord_00009 or v2.14.
+ */
+const NAME_OR_NUMBER =
+  /[\p{L}_][\p{L}\p{N}_]*(?:[-.][\p{L}\p{N}_]+)*|\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,:/-]\d+)*/gu;
+
+/**
+ * Finds the figures of a text outside of the covered ranges, which are in order: numbers of at least two
+ * digits. The number of a list item, of at most three digits, is no figure. Cost: linear.
+ */
+export function figuresIn(text: string, covered: readonly Range[] = []): readonly Figure[] {
+  let rest = "";
+  let from = 0;
+  const gaps = [{ at: 0, start: 0 }];
+  for (const { start, end } of covered) {
+    if (start < from) continue;
+    rest += text.slice(from, start) + COVERED;
+    from = end;
+    gaps.push({ at: rest.length, start: end });
+  }
+  rest += text.slice(from);
+  const figures: Figure[] = [];
+  let gap = 0;
+  for (const { 0: found, index } of rest.matchAll(NAME_OR_NUMBER)) {
+    if (digitsOf(found) < 2 || !/^\d/u.test(found) || isListNumber(rest, index, found)) continue;
+    while ((gaps[gap + 1]?.at ?? Infinity) <= index) gap++;
+    const { at = 0, start: first = 0 } = gaps[gap] ?? {};
+    const start = first + index - at;
+    figures.push({ start, end: start + found.length, text: found });
+  }
+  return figures;
+}
+
+/** Leaves out the figures that another text has too, with or without thousands separators. */
+export function figuresBeyond<Found extends Figure>(
+  figures: readonly Found[],
+  known: string,
+): readonly Found[] {
+  const numbers = new Set(figuresIn(known).map(({ text }) => numberIn(text)));
+  return figures.filter(({ text }) => !numbers.has(numberIn(text)));
+}
+
+function digitsOf(text: string): number {
+  return text.replaceAll(/\D/gu, "").length;
+}
+
+function numberIn(text: string): string {
+  return text.replaceAll(/[ ,\u00a0\u202f'’]/gu, "");
+}
+
+/** True for the number at the start of a line that `.` or `)` and a space follow. */
+function isListNumber(text: string, index: number, found: string): boolean {
+  const end = index + found.length;
+  if (!/^\d{1,3}$/u.test(found) || !/^[.)]\s/u.test(text.slice(end, end + 2))) return false;
+  let before = index - 1;
+  while (before >= 0 && " \t>*+-".includes(text[before] ?? "")) before--;
+  return before < 0 || text[before] === "\n";
+}

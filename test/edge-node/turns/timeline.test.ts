@@ -1,0 +1,75 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { createClient } from "../../../src/client.ts";
+import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { clientOf, failureOf, sendTo } from "../../support/client.ts";
+import { ORIGIN } from "../../support/edge.ts";
+import { withRuntime } from "../../support/own-runtime.ts";
+import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
+
+const add = tool({
+  inputSchema: z.object({ a: z.number() }),
+  execute: async ({ a }) => {
+    await scheduler.wait(20);
+    if (a < 0) throw new Error("secret-value is below zero");
+    return a + 1;
+  },
+});
+const agent: Agent = {
+  name: "adder",
+  description: "Adds.",
+  instructions: "Add.",
+  tools: { add },
+};
+const steps: Step[] = [
+  [
+    toolCall("add", { a: 1 }, { id: "c1" }),
+    toolCall("add", { a: -1 }, { id: "c2" }),
+    finish("tool-calls"),
+  ],
+  [text("It is $add_1."), finish()],
+];
+
+describe("the timeline of an answer", () => {
+  it("has each model call and tool call with its times, and no value", async () => {
+    const model = scriptedModel(steps);
+    await withRuntime({ agents: [agent], model }, async (own) => {
+      const chat = clientOf(own).conversation("c");
+      const { message } = await chat.send("Add secret-value.").json();
+      const timeline = await chat.timeline(message.id);
+      const [attempt, ...others] = timeline.attempts;
+      expect(others).toEqual([]);
+      expect(attempt).toMatchObject({ agent: "adder", model: model.modelId });
+      expect(attempt?.activities).toMatchObject([
+        { kind: "model", name: model.modelId, depth: 0 },
+        { kind: "tool", name: "add", depth: 0, call: "c1" },
+        { kind: "tool", name: "add", depth: 0, call: "c2", error: "tool_failed" },
+        { kind: "model", depth: 0 },
+      ]);
+      const [, first, , last] = attempt?.activities ?? [];
+      expect(first?.durationMs).toBeGreaterThanOrEqual(10);
+      const ends = (first?.startMs ?? 0) + (first?.durationMs ?? 0);
+      expect(last?.startMs).toBeGreaterThanOrEqual(ends);
+      expect(attempt?.durationMs).toBeGreaterThanOrEqual(ends);
+      expect(JSON.stringify(timeline)).not.toContain("secret-value");
+      expect(JSON.stringify(await chat.messages())).not.toContain("durationMs");
+      expect(await failureOf(chat.timeline("nobody"))).toMatchObject({ code: "message_not_found" });
+    });
+  });
+
+  it("has an attempt before an approval and one after it", async () => {
+    const payment: Step = [toolCall("pay", { amount: 50 }), finish("tool-calls")];
+    const { options } = paying([payment, [text("Paid."), finish()]]);
+    await withRuntime(options, async (own) => {
+      await ask(own);
+      await (await decide(own, approvalIn(own), { approved: true })).text();
+      const id = messagesOf(own).at(-1)?.id ?? "";
+      const client = createClient(ORIGIN, { fetch: sendTo(own) });
+      const { attempts } = await client.conversation("c").timeline(id);
+      const kinds = attempts.map(({ activities }) => activities.map(({ kind }) => kind));
+      expect(kinds).toEqual([["model"], ["tool", "model"]]);
+    });
+  });
+});

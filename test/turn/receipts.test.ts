@@ -1,0 +1,121 @@
+import { createHash } from "node:crypto";
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import * as limits from "../../src/limits.ts";
+import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { answerReceipt } from "../../src/turn/history/answer-receipt.ts";
+import { toUIMessage } from "../../src/turn/history/stored-message.ts";
+import { canonicalJson, type Json } from "../../src/value/json.ts";
+import { Crashing, hang } from "../support/crashing.ts";
+import { Conversation } from "../support/turn.ts";
+
+const totals = { total: 12.5, rows: [{ b: 2, a: 1 }] };
+const count = tool({ inputSchema: z.object({}), execute: () => totals });
+const asked: Step = [
+  text("One moment, $n."),
+  toolCall("count", {}, { id: "c1" }),
+  finish("tool-calls"),
+];
+
+/** An independent implementation. */
+function digest(value: Json): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 32);
+}
+
+/** The newest answer with its receipt. Each span has the text in its place. */
+function received(chat: Pick<Conversation, "history">) {
+  const [question, message] = chat.history.page({ limit: 2 }).messages;
+  if (message === undefined) throw new Error("There is no answer.");
+  const receipt = answerReceipt(message, question);
+  const { parts } = toUIMessage(message, "display");
+  const textAt = ({ part, start, end }: { part: number; start: number; end: number }) => {
+    const at = parts[part];
+    return at?.type === "text" ? at.text.slice(start, end) : undefined;
+  };
+  return { ...receipt, texts: receipt.spans.map(textAt), typed: receipt.typedFigures.map(textAt) };
+}
+
+describe("the receipt of an answer", () => {
+  it("has variable, version, path, digest, tool, call and time of each value", async () => {
+    const chat = new Conversation({ tools: { count } });
+    await chat.store.save({ name: "n", value: "Ann" });
+    await chat.store.save({ name: "n", value: "Bob" });
+    const answer = text("The total is $count_1.total, of 40:\n$count_1.rows\n\\$n 12", {
+      chunks: 3,
+    });
+    await chat.say({ steps: [asked, [answer, finish()]] });
+    const { spans, texts, typed, complete } = received(chat);
+    expect(texts).toEqual(["Bob", "12.5", "\n| b | a |\n| --- | --- |\n| 2 | 1 |\n"]);
+    const at = "2026-01-01T00:00:00.000Z";
+    const call = { tool: "count", call: "c1", at, variable: "count_1", version: 1 };
+    expect(spans).toMatchObject([
+      { part: 1, reference: "$n", variable: "n", path: "", version: 2, digest: digest("Bob"), at },
+      { part: 4, reference: "$count_1.total", path: ".total", digest: digest(12.5), ...call },
+      { reference: "$count_1.rows", path: ".rows", digest: digest(totals.rows), ...call },
+    ]);
+    expect(spans[0]).not.toHaveProperty("call");
+    expect(typed).toEqual(["40", "12"]);
+    expect(complete).toBe(true);
+  });
+
+  it("leaves out the figures of the question", async () => {
+    const chat = new Conversation({});
+    const steps: Step[] = [[text("Of 5000 you have 40."), finish()]];
+    await chat.say({ question: "How many of 5,000?", steps });
+    expect(received(chat).typed).toEqual(["40"]);
+  });
+
+  it("names a secret, without its digest", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "key", value: "s3cret", visibility: "secret" });
+    await chat.say({ steps: [[text("It is $key."), finish()]] });
+    const { spans, texts } = received(chat);
+    expect(texts).toEqual(["[secret: key]"]);
+    expect(spans).toEqual([
+      { part: 1, start: 6, end: 19, reference: "$key", variable: "key", path: "" },
+    ]);
+  });
+
+  it("keeps what was true when the variable changes or goes", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "n", value: 11 });
+    await chat.say({ steps: [[text("It is $n."), finish()]] });
+    await chat.store.save({ name: "n", value: 22 });
+    expect(received(chat).spans).toMatchObject([{ version: 1, digest: digest(11) }]);
+  });
+
+  it("is not in the way of what the model and clients read", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "n", value: 11 });
+    const { result } = await chat.say({ steps: [[text("It is $n."), finish()]] });
+    expect(result.message).not.toHaveProperty("receipt");
+    expect(chat.history.window().at(-1)).not.toHaveProperty("receipt");
+  });
+
+  it("survives a crash, and forgets a step that was reset", async () => {
+    const chat = new Crashing({ count });
+    await chat.store.save({ name: "n", value: "Ann" });
+    const half: Step = async function* () {
+      yield text("Half $count_1.total ", { chunks: 2 }).slice(0, -1);
+      await hang();
+    };
+    await chat.run(asked, half);
+    await chat.recover([text("So $count_1.total"), finish()]);
+    const { texts, spans } = received(chat);
+    expect(texts).toEqual(["Ann", "12.5"]);
+    expect(spans).toMatchObject([{ digest: digest("Ann") }, { digest: digest(12.5), part: 4 }]);
+  });
+
+  it("ends at the last of so many values, and says so", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "n", value: 11 });
+    const answer = `${"$n ".repeat(limits.maxReceiptSpans)} 33 $n 44`;
+    await chat.say({ steps: [[text(answer), finish()]] });
+    const { spans, complete, typed } = received(chat);
+    expect(spans).toHaveLength(limits.maxReceiptSpans);
+    expect([complete, typed]).toEqual([false, []]);
+    await chat.say({ steps: [[text(answer.slice(3)), finish()]] });
+    expect(received(chat)).toMatchObject({ complete: true, typed: ["33", "44"] });
+  });
+});
