@@ -32,8 +32,8 @@ describe("time in words", () => {
 
   it("tells how long a variable has to live, and how much of it is left", () => {
     const info = { updatedAt: START, expiresAt: later(240), pinned: false };
-    expect(lifeOf(info, now + 60_000)).toEqual({ left: 0.75, words: "evicted in 3 min" });
-    expect(lifeOf(info, now + 300_000)).toEqual({ left: 0, words: "about to be evicted" });
+    expect(lifeOf(info, now + 60_000)).toEqual({ left: 0.75, words: "expires in 3 min" });
+    expect(lifeOf(info, now + 300_000)).toEqual({ left: 0, words: "expires now" });
     // Its time was set anew after it had been written.
     expect(lifeOf({ ...info, updatedAt: later(200) }, now)?.left).toBe(1);
     expect(lifeOf({ ...info, pinned: true }, now)).toBeUndefined();
