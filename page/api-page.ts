@@ -1,4 +1,5 @@
 import type { Plugin } from "vite";
+import { CALLS, TAGS, type TriedCall, UNTRIED } from "./docs/call-order.ts";
 import { createApp } from "../src/edge/app.ts";
 import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
 import { planSupport } from "../src/edge/routes/plans.ts";
@@ -27,7 +28,12 @@ function pageOf({ info, paths, components }: OpenApi): string {
   const calls = Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({ method, path, operation })),
   );
-  const byTag = Map.groupBy(calls, ({ operation }) => operation.tags[0]);
+  calls.sort((one, other) => placeOf(one) - placeOf(other));
+  const byTag = new Map(
+    [...Map.groupBy(calls, ({ operation }) => operation.tags[0])].sort(
+      ([one], [other]) => TAGS.indexOf(one) - TAGS.indexOf(other),
+    ),
+  );
   const sections = [...byTag].map(
     ([tag, calls]) => `<section id="${tag}"><h2>${tag}</h2>${calls.map(callOf).join("")}</section>`,
   );
@@ -39,6 +45,8 @@ function pageOf({ info, paths, components }: OpenApi): string {
 <h1>The HTTP interface</h1>
 <p>${escaped(info.description)}</p>
 <p class="docs-note">For programs: <a href="/openapi.json">/openapi.json</a>, an OpenAPI 3.1 document. <a href="/">Conversations</a></p>
+<p class="docs-note">Calls are in the order in which they are needed, and can be tried here, on this server. They change its data; the conversation <code>first-try</code> is only for this.</p>
+<p><label class="docs-key">Key, where this server requires one <input id="docs-key" type="password" autocomplete="current-password"></label></p>
 ${sections.join("\n")}
 <section id="shapes"><h2>shapes</h2>${schemas.join("")}</section>
 </main>
@@ -76,7 +84,33 @@ function callOf({ method, path, operation }: Call): string {
 <h3><span class="docs-method">${method.toUpperCase()}</span> ${escaped(path)}</h3>
 <p>${escaped(summary)}</p>
 <dl>${rows.join("")}</dl>
+${formOf({ method, path, operation })}
 </article>`;
+}
+
+/** Where `main.ts` puts the form of the call. */
+function formOf({ method, path, operation }: Call): string {
+  const { parameters, requestBody, responses } = operation;
+  const call = `${method.toUpperCase()} ${path}`;
+  if (UNTRIED.has(call)) return "";
+  const query = parameters.filter((one) => one.in === "query").map(({ name }) => name);
+  const answers = Object.entries(responses).filter(([status]) => status !== "default");
+  const accepts = answers.flatMap(([, { content = {} }]) => Object.keys(content));
+  const tried: TriedCall = {
+    method: method.toUpperCase(),
+    path,
+    query,
+    types: Object.keys(requestBody?.content ?? {}).filter((type) => type !== "*/*"),
+    accepts: [...new Set(accepts)].filter((type) => type !== "*/*"),
+    body: CALLS.find(([known]) => known === call)?.[1] ?? "",
+  };
+  return `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
+}
+
+/** Of a call in the order of the page. */
+function placeOf({ method, path }: Pick<Call, "method" | "path">): number {
+  const place = CALLS.findIndex(([call]) => call === `${method.toUpperCase()} ${path}`);
+  return place === -1 ? CALLS.length : place;
 }
 
 function schemaOf([name, schema]: readonly [string, JsonSchema]): string {

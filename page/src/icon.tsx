@@ -31,6 +31,7 @@ const paths = {
   trash: "M4 6h12M8 6V4h4v2M6 6l.7 10h6.600L14 6",
   upload: "M10 12V3m0 0L6 7m4-4 4 4M4 16h12",
   variables: "M7 4c-3 0-1 6-4 6 3 0 1 6 4 6M13 4c3 0 1 6 4 6-3 0-1 6-4 6",
+  wide: "M12 4h4v4M16 4l-5 5M8 16H4v-4M4 16l5-5",
   warning: "M10 3.5 17 16H3zM10 8v4M10 14h.01",
 } as const;
 

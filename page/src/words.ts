@@ -1,6 +1,7 @@
 import { ClientError } from "../../src/client.ts";
+import { LOCALE } from "./numbers.ts";
 
-const figures = new Intl.NumberFormat("en");
+const figures = new Intl.NumberFormat(LOCALE);
 const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
 const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
 const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });

@@ -27,7 +27,7 @@ describe("the columns of a table", () => {
     expect(columnsOf(rows)).toEqual([{ name: "value", isNumeric: true, width: 5 }]);
     expect(cellOf({ index: 0, value: 7 }, "value")).toBe(7);
     expect(cellOf({ index: 0, value: {} }, "constructor")).toBeUndefined();
-    expect(textOf({ a: [1] })).toBe('{"a":[1]}');
+    expect(textOf({ a: [1] }, "value")).toBe('{"a":[1]}');
   });
 });
 

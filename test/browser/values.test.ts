@@ -41,7 +41,7 @@ describe("a value", () => {
     await query.fill("SELECT city, sum(total) AS total FROM orders GROUP BY city");
     await page.getByRole("button", { name: "Run query" }).click();
     const table = page.getByRole("table", { name: "$result" });
-    await table.getByText("15050", { exact: true }).waitFor();
+    await table.getByText("15,050", { exact: true }).waitFor();
     expect(await table.getAttribute("aria-rowcount")).toBe("4");
     await page.getByRole("button", { name: "Chart" }).click();
     await page.getByText(/total: 3 values from 14,?850/).waitFor({ state: "attached" });

@@ -1,3 +1,4 @@
+import { LOCALE } from "../numbers.ts";
 import { nice, ticks } from "d3-array";
 import { utcTicks } from "d3-time";
 import type { Series } from "./chart-series.ts";
@@ -34,7 +35,7 @@ export function valueScale(
   const count = Math.max(2, Math.round(height / PIXELS_A_TICK));
   const [bottom, top] = nice(low, high, count);
   const place = (value: number) => height - ((value - bottom) / (top - bottom)) * height;
-  const format = new Intl.NumberFormat("en-US", {
+  const format = new Intl.NumberFormat(LOCALE, {
     notation: Math.max(Math.abs(bottom), Math.abs(top)) >= COMPACT_FROM ? "compact" : "standard",
     maximumSignificantDigits: 4,
   });

@@ -1,4 +1,5 @@
 import type { Json } from "../../../src/value/json.ts";
+import { numberWords } from "../numbers.ts";
 import { cellOf, type Column, type Row } from "../variables/records.ts";
 
 /** A line, or the bars of one colour: a value for each place along x; null where there is none. */
@@ -126,13 +127,7 @@ export function summariesOf(series: readonly Series[]): readonly Summary[] {
   });
 }
 
-const number = new Intl.NumberFormat("en-US", { maximumSignificantDigits: 6 });
-
-export function valueWords(value: number): string {
-  return number.format(value);
-}
-
 export function summaryWords({ name, min, max, mean, count }: Summary): string {
-  const said = [min, max, mean].map(valueWords);
+  const said = [min, max, Number(mean.toPrecision(6))].map((value) => numberWords(value, name));
   return `${name}: ${count} values from ${said[0]} to ${said[1]}, ${said[2]} on average`;
 }

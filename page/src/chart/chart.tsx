@@ -7,7 +7,8 @@ import {
   timeScale,
   valueScale,
 } from "./chart-scale.ts";
-import { type Series, summariesOf, summaryWords, valueWords } from "./chart-series.ts";
+import { type Series, summariesOf, summaryWords } from "./chart-series.ts";
+import { numberWords } from "../numbers.ts";
 import { useWidth } from "./use-width.ts";
 import "./chart.css";
 
@@ -20,8 +21,6 @@ export interface ChartProps {
   readonly series: readonly Series[];
   /** In pixels. Default: 260. */
   readonly height?: number;
-  /** How a value is written. */
-  readonly format?: (value: number) => string;
 }
 
 export interface LineChartProps extends ChartProps {
@@ -103,7 +102,6 @@ interface FrameProps extends ChartProps {
 
 function Chart(props: FrameProps) {
   const { label, labels, series, height = DEFAULT_HEIGHT, fromZero, draw } = props;
-  const { format = valueWords } = props;
   const [element, fullWidth] = useWidth();
   const [pointed, setPointed] = useState<number>();
   const plotHeight = height - MARGIN.top - MARGIN.bottom;
@@ -124,7 +122,7 @@ function Chart(props: FrameProps) {
   };
   return (
     <figure className="chart">
-      <Legend {...{ series, labels, at, format }} />
+      <Legend {...{ series, labels, at }} />
       <div
         className="chart-plot"
         ref={element}
@@ -164,11 +162,10 @@ function Chart(props: FrameProps) {
 
 interface LegendProps extends Pick<ChartProps, "labels" | "series"> {
   readonly at: number | undefined;
-  readonly format: (value: number) => string;
 }
 
 /** The series, and what they are where somebody points. */
-function Legend({ labels, series, at, format }: LegendProps) {
+function Legend({ labels, series, at }: LegendProps) {
   return (
     <figcaption className="chart-legend" aria-live="polite">
       {series.map(({ name, values }, index) => {
@@ -178,7 +175,7 @@ function Legend({ labels, series, at, format }: LegendProps) {
             <span className={`chart-swatch chart-series-${index}`} />
             {name}
             {value === undefined ? null : (
-              <strong>{value === null ? "no value" : format(value)}</strong>
+              <strong>{value === null ? "no value" : numberWords(value, name)}</strong>
             )}
           </span>
         );

@@ -107,11 +107,13 @@ interface CurrentProps {
 /** The conversation that is open, below its header. */
 function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { entry, api, id, choicesOf, leave, run, change } = whole;
-  const leaving: Choice = { icon: "close", word: "Sign out", act: leave ?? (() => {}) };
-  const choices = [
-    { icon: "keyboard", word: "Keyboard shortcuts", act: whole.showShortcuts } as const,
-    ...choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists })),
-    ...(leave === undefined ? [] : [leaving]),
+  const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists }));
+  const isLast = ({ isDangerous = false }: Choice) => isDangerous;
+  const choices: readonly Choice[] = [
+    ...own.filter((choice) => !isLast(choice)),
+    { icon: "keyboard", word: "Keyboard shortcuts", act: whole.showShortcuts },
+    ...own.filter(isLast),
+    ...(leave === undefined ? [] : [{ icon: "close", word: "Sign out", act: leave } as const]),
   ];
   const { described, agents, agent, setAgent } = useAgents(entry, id);
   const name = described.page?.title ?? "Byref";

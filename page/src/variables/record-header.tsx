@@ -1,14 +1,16 @@
 import { Icon } from "../icon.tsx";
 import type { Column, Sorting } from "./records.ts";
+import type { ColumnWidths } from "./use-column-widths.ts";
 
 interface RecordHeaderProps {
   readonly columns: readonly Column[];
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
+  readonly resizing: ColumnWidths;
 }
 
-/** Names of the columns, by which one sorts. */
-export function RecordHeader({ columns, sorting, onSort }: RecordHeaderProps) {
+/** Names of the columns: a press sorts by one, its right edge changes its width. */
+export function RecordHeader({ columns, sorting, onSort, resizing }: RecordHeaderProps) {
   return (
     <div className="variables-header" role="rowgroup">
       <div className="variables-record" role="row" aria-rowindex={1}>
@@ -25,10 +27,21 @@ export function RecordHeader({ columns, sorting, onSort }: RecordHeaderProps) {
               aria-sort={isSorted ? order : "none"}
               className={isNumeric ? "variables-number" : undefined}
             >
-              <button type="button" title={`Sort by ${name}`} onClick={() => onSort(name)}>
+              <button
+                type="button"
+                title={`Sort by ${name}`}
+                onClick={() => onSort(name)}
+                onKeyDown={(event) => resizing.onKeyDown(name, event)}
+              >
                 {name}
                 {isSorted ? <Icon name={order} size={16} /> : null}
               </button>
+              <span
+                className="variables-grip"
+                aria-hidden="true"
+                title="Drag to change the width; Alt with an arrow does the same"
+                {...resizing.grip(name)}
+              />
             </span>
           );
         })}

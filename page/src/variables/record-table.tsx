@@ -10,6 +10,8 @@ import {
   stretchAt,
   textOf,
 } from "./records.ts";
+import { type ColumnWidths, useColumnWidths } from "./use-column-widths.ts";
+import { WideTable } from "./wide-table.tsx";
 import { TableTools } from "./table-tools.tsx";
 import type { Records } from "./use-records.ts";
 import "./record-table.css";
@@ -28,6 +30,8 @@ const MAX_FETCHED = 5_000;
 export function RecordTable({ records, name }: RecordTableProps) {
   const [sorting, setSorting] = useState<Sorting>();
   const [filter, setFilter] = useState("");
+  const [isWide, setWide] = useState(false);
+  const resizing = useColumnWidths();
   const { count, rows, isWhole, mayBeWhole, need } = records;
   const isChanged = sorting !== undefined || filter.trim() !== "";
   useEffect(() => {
@@ -38,13 +42,14 @@ export function RecordTable({ records, name }: RecordTableProps) {
     const kept = filtered(rows, filter);
     return sorting === undefined ? kept : sorted(kept, sorting);
   }, [isChanged, rows, filter, sorting]);
-  return (
+  const content = (
     <>
       <TableTools
         records={records}
         found={chosen?.length}
         filter={filter}
         onFilter={setFilter}
+        onWide={isWide ? undefined : () => setWide(true)}
         onAll={isWhole || !mayBeWhole ? undefined : () => need(0, count)}
       />
       <Rows
@@ -52,8 +57,15 @@ export function RecordTable({ records, name }: RecordTableProps) {
         shown={chosen}
         order={`${sorting?.column}/${sorting?.isDescending}/${filter}`}
         onSort={(column) => setSorting((last) => nextSorting(last, column))}
+        resizing={resizing}
       />
     </>
+  );
+  if (!isWide) return content;
+  return (
+    <WideTable name={name} onClose={() => setWide(false)}>
+      {content}
+    </WideTable>
   );
 }
 
@@ -70,9 +82,10 @@ interface RowsProps extends RecordTableProps {
   readonly order: string;
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
+  readonly resizing: ColumnWidths;
 }
 
-function Rows({ records, name, shown, order, sorting, onSort }: RowsProps) {
+function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsProps) {
   const { columns, at, need } = records;
   const frame = useRef<HTMLDivElement>(null);
   const [position, setPosition] = useState({ scrollTop: 0, windowHeight: 480 });
@@ -115,9 +128,9 @@ function Rows({ records, name, shown, order, sorting, onSort }: RowsProps) {
         role="table"
         aria-label={`$${name}`}
         aria-rowcount={count + 1}
-        style={layoutOf(columns, records.count)}
+        style={layoutOf(columns, records.count, resizing.widths)}
       >
-        <RecordHeader columns={columns} sorting={sorting} onSort={onSort} />
+        <RecordHeader {...{ columns, sorting, onSort, resizing }} />
         <div className="variables-rows" role="rowgroup" style={{ height: stretch.height }}>
           <div role="presentation" style={{ transform: `translateY(${stretch.top}px)` }}>
             {drawn.map(({ place, row }) => (
@@ -133,9 +146,15 @@ function Rows({ records, name, shown, order, sorting, onSort }: RowsProps) {
 const MIN_COLUMN_CHARS = 4;
 const MAX_COLUMN_CHARS = 36;
 
-/** Columns as wide as what was looked at: they stay so while one scrolls. */
-function layoutOf(columns: readonly Column[], count: number): CSSProperties {
-  const widths = columns.map(({ width }, at) => {
+/** Columns as wide as what was looked at, or as a person has made them: they stay so while one scrolls. */
+function layoutOf(
+  columns: readonly Column[],
+  count: number,
+  chosen: ColumnWidths["widths"],
+): CSSProperties {
+  const widths = columns.map(({ name, width }, at) => {
+    const px = chosen.get(name);
+    if (px !== undefined) return `${px}px`;
     const chars = Math.min(MAX_COLUMN_CHARS, Math.max(MIN_COLUMN_CHARS, width + 1));
     const most = at === columns.length - 1 ? "1fr" : `calc(${chars}ch + 24px)`;
     return `minmax(calc(${chars}ch + 24px), ${most})`;
@@ -158,7 +177,7 @@ function RecordRow({ place, row, columns }: RecordRowProps) {
       </span>
       {columns.map(({ name, isNumeric }) => {
         const cell = row === undefined ? undefined : cellOf(row, name);
-        const text = row === undefined ? "…" : textOf(cell);
+        const text = row === undefined ? "…" : textOf(cell, name);
         return (
           <span
             key={name}

@@ -1,4 +1,5 @@
 import type { Json } from "../../../src/value/json.ts";
+import { numberWords } from "../numbers.ts";
 
 /** Of a table: a record, or whatever stands in its place. */
 export type Row = { readonly index: number; readonly value: Json };
@@ -41,7 +42,10 @@ export function columnsOf(rows: readonly Row[]): readonly Column[] {
   }
   return [...names].map((name) => {
     const cells = looked.map((row) => cellOf(row, name)).filter(isFilled);
-    const longest = cells.reduce<number>((most, cell) => Math.max(most, textOf(cell).length), 0);
+    const longest = cells.reduce<number>(
+      (most, cell) => Math.max(most, textOf(cell, name).length),
+      0,
+    );
     const isNumeric = cells.length > 0 && cells.every((cell) => typeof cell === "number");
     return { name, isNumeric, width: Math.max(name.length, longest) };
   });
@@ -52,8 +56,9 @@ function isFilled(cell: Json | undefined): cell is Json {
 }
 
 /** A cell, in one line. */
-export function textOf(cell: Json | undefined): string {
+export function textOf(cell: Json | undefined, column: string): string {
   if (cell === undefined || cell === null) return "";
+  if (typeof cell === "number") return numberWords(cell, column);
   return typeof cell === "object" ? JSON.stringify(cell) : String(cell);
 }
 
@@ -75,7 +80,7 @@ function compare(a: Json, b: Json): number {
   if (typeof a === "number" && typeof b === "number") return a - b;
   if (typeof a === "number") return -1;
   if (typeof b === "number") return 1;
-  return collator.compare(textOf(a), textOf(b));
+  return collator.compare(textOf(a, ""), textOf(b, ""));
 }
 
 /** Those in which a cell contains the text, in whatever case; every word of it somewhere. */
@@ -83,8 +88,12 @@ export function filtered(rows: readonly Row[], text: string): readonly Row[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
   return rows.filter(({ value }) => {
-    const cells = isRecord(value) ? Object.values(value) : [value];
-    const all = cells.map((cell) => textOf(cell).toLowerCase());
+    const cells = isRecord(value) ? Object.entries(value) : [[VALUE, value] as const];
+    // A number is found as it is shown, and as it is written.
+    const all = cells.flatMap(([column, cell]) => {
+      const shown = textOf(cell, column).toLowerCase();
+      return typeof cell === "number" ? [shown, String(cell)] : shown;
+    });
     return words.every((word) => all.some((cell) => cell.includes(word)));
   });
 }

@@ -1,3 +1,4 @@
+import { Icon } from "../icon.tsx";
 import type { Records } from "./use-records.ts";
 import { bytesInWords, figure } from "../words.ts";
 
@@ -7,12 +8,14 @@ interface TableToolsProps {
   readonly found: number | undefined;
   readonly filter: string;
   readonly onFilter: (text: string) => void;
+  /** Opens the table over the page; undefined where it is. */
+  readonly onWide: (() => void) | undefined;
   /** Fetches all; undefined where that would be too much, or has been done. */
   readonly onAll: (() => void) | undefined;
 }
 
 /** The filter, and what it has left. */
-export function TableTools({ records, found, filter, onFilter, onAll }: TableToolsProps) {
+export function TableTools({ records, found, filter, onFilter, onWide, onAll }: TableToolsProps) {
   const { count, rows, bytes, isWhole } = records;
   const isOfPart = found !== undefined && !isWhole;
   return (
@@ -30,6 +33,12 @@ export function TableTools({ records, found, filter, onFilter, onAll }: TableToo
           ? `${figure(count)} rows`
           : `${figure(found)} of ${figure(isOfPart ? rows.length : count)} rows`}
       </span>
+      {onWide === undefined ? null : (
+        <button type="button" className="variables-tool" onClick={onWide}>
+          <Icon name="wide" size={16} />
+          Open wide
+        </button>
+      )}
       {isOfPart ? (
         <p className="variables-hint">
           Sorts and filters the {figure(rows.length)} loaded rows of {figure(count)}.{" "}

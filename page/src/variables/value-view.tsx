@@ -27,7 +27,9 @@ export interface ValueViewProps {
 export function ValueView({ session, info }: ValueViewProps) {
   const { type, visibility, mediaType } = info;
   if (visibility === "secret") {
-    return <p className="variables-empty">Nobody can read it. Tools that list it are given it.</p>;
+    return (
+      <p className="variables-empty">This value is secret. Only tools that list it receive it.</p>
+    );
   }
   if (type === "bytes") {
     return isShownImage(mediaType) ? (

@@ -1,0 +1,56 @@
+/** What `api-page.ts` writes beside each call. */
+export interface TriedCall {
+  readonly method: string;
+  readonly path: string;
+  readonly query: readonly string[];
+  /** Media types of the request's body; none: it has no body. */
+  readonly types: readonly string[];
+  /** Media types of the response. */
+  readonly accepts: readonly string[];
+  readonly body: string;
+}
+
+/** Calls in the order in which people need them, with a body to begin with. Calls that are missing here come last. */
+export const CALLS: readonly (readonly [call: string, body?: string])[] = [
+  ["GET /agents"],
+  ["POST /conversations/{id}/messages", '{"message": "What is the weather in NYC?"}'],
+  ["GET /conversations/{id}/messages"],
+  ["POST /conversations/{id}/approvals/{approval}", '{"approved": true}'],
+  ["GET /conversations/{id}/variables"],
+  ["GET /conversations/{id}/variables/{name}"],
+  [
+    "PUT /conversations/{id}/variables/{name}",
+    '[{"city": "Oslo", "total": 3}, {"city": "Rome", "total": 4}]',
+  ],
+  ["GET /conversations/{id}/variables/{name}/info"],
+  ["PATCH /conversations/{id}/variables/{name}", '{"pinned": true}'],
+  ["POST /conversations/{id}/interpolate", '{"text": "The value: $get_weather_nyc.temperature"}'],
+  ["GET /conversations"],
+  ["GET /conversations/{id}"],
+  ["PATCH /conversations/{id}", '{"title": "A first try"}'],
+  ["GET /conversations/{id}/events"],
+  ["POST /conversations/{id}/fork"],
+  ["GET /conversations/{id}/export"],
+  ["POST /conversations/{id}/tickets", '{"path": "/conversations/first-try/export"}'],
+  [
+    "POST /conversations/{id}/plans",
+    '{"calls": [{"_id": "weather", "_tool": "get_weather", "_outputPath": "†state.weather", "location": "NYC"}]}',
+  ],
+  ["GET /conversations/{id}/plans"],
+  ["GET /conversations/{id}/plans/{plan}"],
+  ["POST /conversations/{id}/plans/{plan}/approve"],
+  ["POST /conversations/{id}/plans/{plan}/run", "{}"],
+  [
+    "POST /conversations",
+    '{"id": "first-try", "messages": [{"id": "m1", "role": "user", "parts": [{"type": "text", "text": "What is the weather in London?"}]}]}',
+  ],
+];
+
+/** Sections in the order in which people need them. */
+export const TAGS: readonly string[] = ["turns", "variables", "conversations", "plans", "worker"];
+
+/** Calls that a text field cannot make: a socket, and a file in parts. */
+export const UNTRIED: ReadonlySet<string> = new Set([
+  "GET /conversations/{id}/socket",
+  "POST /conversations/import",
+]);
