@@ -137,6 +137,22 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
+  it("shows each event once when it connects again while they come", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await page.getByRole("tab", { name: "Events" }).click();
+    const events = page.getByRole("region", { name: "Events" });
+    await events.getByText("Live", { exact: true }).waitFor();
+    const count = 8;
+    for (let version = 1; version <= count; version++) {
+      await variables.put("busy", version);
+      await page.evaluate("dispatchEvent(new Event('online'))");
+    }
+    await events.getByText(`$busy saved v${count}`).waitFor();
+    const said = await events.getByText(/^\$busy saved/).allInnerTexts();
+    const versions = said.map((text) => Number(/v(\d+)/.exec(text)?.[1]));
+    expect(versions).toEqual(Array.from({ length: count }, (_, at) => count - at));
+  });
+
   it("goes on with its own answer, after the chat has given up", async ({ open, scripted }) => {
     const line = await startLine(scripted.url);
     const held = Promise.withResolvers<void>();
