@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
+import { barriersInBoth } from "../support/axe.ts";
 import { startLine } from "../support/line.ts";
 import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
@@ -113,6 +114,7 @@ describe("a page without a connection", () => {
     line.cut();
     await second.context().setOffline(true);
     await note.waitFor();
+    expect(await barriersInBoth(second)).toEqual([]);
     await ask(first, "During the tunnel.");
     await first.getByText("Unheard of.").waitFor();
     for (const version of [1, 2, 3]) await conversation.variables.put("written", [version]);
@@ -135,6 +137,58 @@ describe("a page without a connection", () => {
     await eventually(async () => expect(await events(second)).toEqual(await events(first)));
     expect((await events(second)).filter((text) => text.includes("$written"))).toHaveLength(3);
     await line.down();
+  });
+
+  it("asks for what waits since, and no longer for what was decided", async ({
+    open,
+    scripted,
+  }) => {
+    const line = await startLine(scripted.url);
+    const calls = (text: string) =>
+      ({ kind: "calls", calls: [{ name: "send_mail", input: { text } }] }) as const;
+    scripted.answer("Before two mails.", { kind: "text", text: "Here." });
+    scripted.answer("Send two.", calls("One of two"), calls("Two of two"), {
+      kind: "text",
+      text: "Both are out.",
+    });
+    const urls = [scripted.url, line.url] as const;
+    const { first, second } = await twoDevices(open, urls, "Before two mails.");
+    const cards = (page: Page) => page.getByRole("region", { name: "Call of send_mail" });
+    const approve = (page: Page) => page.getByRole("button", { name: "Approve", exact: true });
+    line.cut();
+    await ask(first, "Send two.");
+    await approve(first).waitFor();
+    line.mend();
+    await approve(second).waitFor();
+    line.cut();
+    await approve(first).click();
+    await eventually(async () => expect(await cards(first).count()).toBe(2));
+    await approve(first).waitFor();
+    line.mend();
+    await eventually(async () => expect(await cards(second).count()).toBe(2));
+    expect(await approve(second).count()).toBe(1);
+    await approve(second).click();
+    for (const page of [first, second]) {
+      await page.getByText("Both are out.").waitFor();
+      expect(await approve(page).count()).toBe(0);
+    }
+    await line.down();
+  });
+
+  it("shows each event once when it connects again while they come", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await page.getByRole("tab", { name: "Events" }).click();
+    const events = page.getByRole("region", { name: "Events" });
+    await events.getByText("Live", { exact: true }).waitFor();
+    const count = 8;
+    for (let version = 1; version <= count; version++) {
+      await variables.put("busy", version);
+      await page.evaluate("dispatchEvent(new Event('online'))");
+    }
+    await events.getByText(`$busy saved v${count}`).waitFor();
+    const said = await events.getByText(/^\$busy saved/).allInnerTexts();
+    const versions = said.map((text) => Number(/v(\d+)/.exec(text)?.[1]));
+    expect(versions).toEqual(Array.from({ length: count }, (_, at) => count - at));
   });
 
   it("goes on with its own answer, after the chat has given up", async ({ open, scripted }) => {

@@ -111,7 +111,43 @@ describe("a file that is dropped", () => {
   });
 });
 
+describe("a file in a conversation that has not begun", () => {
+  it("begins it: under its address, another device finds the variable", async ({ open, demo }) => {
+    const page = await open(demo.url);
+    await drop(page, [{ name: "begun.csv", text: "city\nOslo\n", type: "text/csv" }]);
+    await listed(page, "begun").waitFor();
+    await eventually(async () => expect(idIn(page)).not.toBe(""));
+    const { variables } = createClient(demo.url).conversation(idIn(page));
+    const other = await open(page.url());
+    await listed(other, "begun").waitFor();
+    await variables.put("second", 2);
+    for (const one of [page, other]) await listed(one, "second").waitFor();
+  });
+});
+
 describe("a variable", () => {
+  it("is found among many, when older ones are asked for", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    const names = Array.from({ length: 100 }, (_, at) => `many_${at}`);
+    await Promise.all(names.map((name) => variables.put(name, 1)));
+    await page.getByText(/^The newest 60,/).waitFor();
+    expect(await listed(page, "first").count()).toBe(0);
+    const older = page.getByRole("button", { name: "Show older ones" });
+    await older.click();
+    await page.getByText(/^101 kept,/).waitFor();
+    await listed(page, "first").waitFor();
+    expect(await older.count()).toBe(0);
+  });
+
+  it("that is secret shows what is known of it", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    await variables.put("token", "abc", { visibility: "secret" });
+    await listed(page, "token").click();
+    const shown = page.getByRole("article", { name: "Variable token" });
+    await shown.getByText("Nobody can read it.").waitFor();
+    await shown.getByText("3 characters").waitFor();
+  });
+
   it("is listed with what is known of it, newest first", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("orders", records(1_200));

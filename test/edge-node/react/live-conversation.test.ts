@@ -1,0 +1,137 @@
+import { createRuntime } from "byref";
+import { expect, it, vi } from "vitest";
+import { createClient } from "../../../src/client.ts";
+import { LiveConversation } from "../../../src/react/live-conversation.ts";
+import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { type Send, sendTo } from "../../support/client.ts";
+import { ORIGIN } from "../../support/edge.ts";
+import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+
+const agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
+
+/** Sends requests until it is cut, which also breaks what is open. */
+function lineTo(send: Send) {
+  const ends = new Set<(reason: Error) => void>();
+  let isCut = false;
+  const lost = () => new TypeError("The network is gone.");
+  return {
+    cut: () => {
+      isCut = true;
+      for (const end of ends) end(lost());
+    },
+    mend: () => {
+      isCut = false;
+    },
+    send: (async (url, init) => {
+      if (isCut) throw lost();
+      const response = await send(url, init);
+      const broken = Promise.withResolvers<never>();
+      broken.promise.catch(() => undefined);
+      ends.add(broken.reject);
+      const reader = response.body?.getReader();
+      if (reader === undefined) return response;
+      const body = new ReadableStream<Uint8Array>({
+        async pull(controller) {
+          const { done, value } = await Promise.race([reader.read(), broken.promise]);
+          if (done) controller.close();
+          else controller.enqueue(value);
+        },
+      });
+      return new Response(body, response);
+    }) satisfies Send,
+  };
+}
+
+async function withLive(
+  work: (given: {
+    readonly live: LiveConversation;
+    readonly conversation: ReturnType<ReturnType<typeof createClient>["conversation"]>;
+    readonly line: ReturnType<typeof lineTo>;
+    /** As components do that show variables and events. */
+    readonly show: () => void;
+  }) => Promise<void>,
+): Promise<void> {
+  const model = scriptedModel([[text("Hello."), finish()]]);
+  await withWorker(createRuntime({ agents: [agent], model }), async (own) => {
+    const send = sendTo(own as OwnRuntime);
+    const line = lineTo(send);
+    const conversation = createClient(ORIGIN, { fetch: send }).conversation("live");
+    const watched = createClient(ORIGIN, { fetch: line.send }).conversation("live");
+    await conversation.variables.put("first", 1);
+    const live = new LiveConversation(watched);
+    const ends: (() => void)[] = [];
+    const show = () => {
+      for (const { subscribe } of [live.variables, live.events]) {
+        ends.push(subscribe(() => undefined));
+      }
+    };
+    await work({ live, conversation, line, show });
+    for (const end of ends) end();
+  });
+}
+
+it("says that the connection is lost, and has each event once when it is back", () =>
+  withLive(async ({ live, conversation, line, show }) => {
+    show();
+    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
+    line.cut();
+    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: false }));
+    await conversation.variables.put("first", 2);
+    await conversation.variables.put("second", 1);
+    line.mend();
+    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
+    await vi.waitFor(() => {
+      const { variables = [] } = live.variables.read();
+      expect(variables.map(({ name, version }) => [name, version])).toEqual([
+        ["first", 2],
+        ["second", 1],
+      ]);
+      const { events } = live.events.read();
+      expect(events.map(({ id, variable }) => [id, variable?.name, variable?.version])).toEqual([
+        [1, "first", 1],
+        [2, "first", 2],
+        [3, "second", 1],
+      ]);
+    });
+  }));
+
+it("loads what could not be loaded while the connection was lost", () =>
+  withLive(async ({ live, line }) => {
+    const ends = [live.events.subscribe(() => undefined)];
+    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
+    line.cut();
+    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: false }));
+    ends.push(live.variables.subscribe(() => undefined));
+    await vi.waitFor(() =>
+      expect(live.variables.read()).toMatchObject({ error: { code: "unreachable" } }),
+    );
+    line.mend();
+    await vi.waitFor(() => expect(live.variables.read().variables).toHaveLength(1));
+    expect(live.variables.read().error).toBe(undefined);
+    for (const end of ends) end();
+  }));
+
+it("lists more variables than the server does at once", () =>
+  withLive(async ({ live, conversation, show }) => {
+    for (let at = 0; at < 1_000; at++) await conversation.variables.put(`many_${at}`, at);
+    show();
+    await vi.waitFor(() => expect(live.variables.read()).toMatchObject({ hasMore: true }));
+    expect(live.variables.read().variables).toHaveLength(500);
+    live.needVariables(5_000);
+    await vi.waitFor(() => {
+      const { variables = [], hasMore } = live.variables.read();
+      expect([variables.length, variables[0]?.name, hasMore]).toEqual([1_001, "first", false]);
+    });
+  }));
+
+it("shows the metadata of a secret, and forgets a part that nothing shows", () =>
+  withLive(async ({ live, conversation }) => {
+    await conversation.variables.put("token", "abc", { visibility: "secret" });
+    const part = live.part("token", undefined);
+    const end = part.subscribe(() => undefined);
+    await vi.waitFor(() => expect(part.read().status).toBe("ready"));
+    expect(part.read()).toMatchObject({ value: undefined, info: { visibility: "secret" } });
+    expect(live.part("token", undefined)).toBe(part);
+    end();
+    await vi.waitFor(() => expect(live.part("token", undefined)).not.toBe(part), 5_000);
+  }));
