@@ -169,13 +169,13 @@ describe("an answer", () => {
     await stop();
     const about = await fetch(`${scripted.url}/conversations/${idIn(page)}`);
     expect(await about.json()).toMatchObject({ status: "idle", messages: 2 });
-    await page.getByText("Stopped").waitFor();
+    await page.getByText("Stopped", { exact: true }).waitFor();
     await ask(page, "Once more.");
     await page.getByText("Endless").waitFor();
     await page.reload();
     await page.getByText("Endless").waitFor();
     await stop();
-    await page.getByText("Stopped").nth(1).waitFor();
+    await page.getByText("Stopped", { exact: true }).nth(1).waitFor();
     expect(await page.getByRole("article").getByText("Without").count()).toBe(1);
   });
 

@@ -129,7 +129,7 @@ describe("the keyboard alone", () => {
       eventually(async () => {
         await more.focus();
         await page.keyboard.press("Enter");
-        expect(await focused(page)).toBe("Fork");
+        expect(await focused(page)).toBe("Keyboard shortcuts");
       });
     await openMenu();
     await page.keyboard.press("Escape");

@@ -95,7 +95,7 @@ describe("another device", () => {
     await plans.approve(plan);
     await panel.getByRole("button", { name: "Run", exact: true }).waitFor();
     await plans.run(plan).json();
-    await panel.getByRole("heading", { name: "One run" }).waitFor();
+    await panel.getByRole("heading", { name: "1 run" }).waitFor();
     await page.getByRole("tab", { name: "Variables 2" }).click();
     await shown.getByText("Where it rains").waitFor();
     await variables.delete("first");

@@ -28,7 +28,7 @@ describe("a value in an answer", () => {
     );
     await card.getByRole("button", { name: "Show the tool call" }).click();
     const focused = await page.evaluate("document.activeElement.closest('section').ariaLabel");
-    expect(focused).toBe("Call of get_weather");
+    expect(focused).toBe("Call of get_weather, saved as $get_weather_london");
     await (await cardOf(page, marks.first())).getByRole("button", { name: /^Open/ }).click();
     await page.getByRole("article", { name: "Variable get_weather_london" }).waitFor();
   });

@@ -57,7 +57,7 @@ describe("two tabs on one conversation", () => {
     await second.getByRole("button", { name: "Stop" }).click();
     for (const page of [first, second]) {
       await page.getByRole("button", { name: "Send" }).waitFor();
-      await page.getByText("Stopped").waitFor();
+      await page.getByText("Stopped", { exact: true }).waitFor();
     }
   });
 
@@ -169,7 +169,7 @@ describe("two tabs on one conversation", () => {
     await pages[1].getByRole("button", { name: "Stop" }).click();
     for (const page of pages) {
       await page.getByRole("button", { name: "Send" }).waitFor();
-      await page.getByText("Stopped").waitFor();
+      await page.getByText("Stopped", { exact: true }).waitFor();
     }
   });
 });

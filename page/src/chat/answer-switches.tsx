@@ -2,6 +2,8 @@ import type { ReactNode } from "react";
 import { plural } from "../words.ts";
 
 interface AnswerSwitchesProps {
+  /** True if the answer has a number. */
+  readonly hasFigures: boolean;
   /** True if the model wrote something else than what is shown. */
   readonly hasReferences: boolean;
   readonly showsWritten: boolean;
@@ -14,11 +16,12 @@ interface AnswerSwitchesProps {
 
 /** How an answer is shown: as the model wrote it, or with the figures marked that it typed. */
 export function AnswerSwitches(props: AnswerSwitchesProps): ReactNode {
-  const { hasReferences, showsWritten, setShowsWritten, marksTyped, setMarksTyped, typed } = props;
+  const { hasReferences, showsWritten, setShowsWritten } = props;
+  const { hasFigures, marksTyped, setMarksTyped, typed } = props;
   return (
     <>
       {hasReferences && <Switch word="Show references" isOn={showsWritten} set={setShowsWritten} />}
-      <Switch word="Mark typed figures" isOn={marksTyped} set={setMarksTyped} />
+      {hasFigures && <Switch word="Mark typed figures" isOn={marksTyped} set={setMarksTyped} />}
       <span className="message-typed" role="status">
         {marksTyped && typed !== undefined && typedInWords(typed)}
       </span>

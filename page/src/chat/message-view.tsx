@@ -149,6 +149,7 @@ function Answer(props: MessageViewProps) {
           {texts.length > 0 && (
             <AnswerSwitches
               hasReferences={hasReferences}
+              hasFigures={texts.some((text) => /\d/.test(text))}
               showsWritten={showsWritten}
               setShowsWritten={setShowsWritten}
               marksTyped={marksTyped}
