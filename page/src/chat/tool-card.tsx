@@ -196,7 +196,10 @@ function resultOf(part: ToolPart): { readonly name: string; readonly about: stri
   if (handle === undefined) return undefined;
   const { name, size } = handle;
   const isSmall = size === undefined;
-  return { name, about: isSmall ? "small, so with its value" : `${size}: a handle, not the value` };
+  return {
+    name,
+    about: isSmall ? "shown in full (small result)" : `${size}: a handle, not the value`,
+  };
 }
 
 function shownValue(output: unknown): string {

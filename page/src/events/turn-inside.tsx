@@ -10,15 +10,17 @@ interface TurnInsideProps {
   readonly turn: string | undefined;
   readonly setTurn: (messageId: string) => void;
   readonly isBusy: boolean;
+  /** What the next call is sent. */
+  readonly prompt: ReactNode;
   readonly revision: number;
 }
 
 const MAX_QUESTION_CHARS = 60;
 
-/** Looks inside one turn: its waterfall, and a way to what the model is sent. */
+/** Looks inside one turn: its waterfall, and what the model is sent. */
 export function TurnInside(props: TurnInsideProps): ReactNode {
-  const { messages, turn, setTurn, isBusy, revision } = props;
-  const { session, openMeter } = useConversation();
+  const { messages, turn, setTurn, isBusy, prompt, revision } = props;
+  const { session } = useConversation();
   const choice = useId();
   // The turn that runs has no stored times yet.
   const whole = isBusy ? messages.slice(0, -1) : messages;
@@ -43,11 +45,9 @@ export function TurnInside(props: TurnInsideProps): ReactNode {
             </option>
           ))}
         </select>
-        <button type="button" className="link-button" onClick={openMeter}>
-          What the model is sent
-        </button>
       </p>
       <Waterfall key={shown.id} session={session} turn={shown.id} revision={revision} />
+      {prompt}
     </section>
   );
 }

@@ -88,7 +88,7 @@ function PlanBody({ plan, open }: PlanBodyProps) {
       {plan.findings.length === 0 ? null : <Findings plan={plan} />}
       <PlanGraph calls={calls} selected={selected} onSelect={setSelected} />
       {call === undefined ? (
-        <p className="plans-hint">Choose a call to see what it is given and what it answered.</p>
+        <p className="plans-hint">Select a step to see its input and its output.</p>
       ) : (
         <CallDetails call={call} />
       )}

@@ -63,12 +63,7 @@ function PlanList({ session, focused, onOpen }: PlanListProps) {
     return <Problem error={error} />;
   }
   if (plans?.length === 0) {
-    return (
-      <p className="variables-empty">
-        Work that is written down before it runs is shown here, to be looked at and approved. Ask
-        for a plan.
-      </p>
-    );
+    return <p className="variables-empty">No plans yet. Ask for one: “Make a plan …”</p>;
   }
   return (
     <ul className="plans-list">

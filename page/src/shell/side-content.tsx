@@ -30,6 +30,9 @@ export function SideContent(props: SideContentProps) {
   const { tab, exists, revision, selected, setSelected, plan, setPlan, events, chatting } = props;
   const { agent } = props;
   const { session, openVariable } = useConversation();
+  const prompt = agent !== undefined && (
+    <SentPrompt session={session} agent={agent} exists={exists} revision={revision} />
+  );
   switch (tab) {
     case "variables":
       return (
@@ -57,6 +60,7 @@ export function SideContent(props: SideContentProps) {
               turn={props.turn}
               setTurn={props.setTurn}
               isBusy={chatting.isBusy}
+              prompt={prompt}
               revision={revision}
             />
           }
@@ -64,15 +68,7 @@ export function SideContent(props: SideContentProps) {
       );
     default:
       return (
-        <MeterPanel
-          messages={chatting.messages}
-          firstParts={chatting.firstParts}
-          prompt={
-            agent !== undefined && (
-              <SentPrompt session={session} agent={agent} exists={exists} revision={revision} />
-            )
-          }
-        />
+        <MeterPanel messages={chatting.messages} firstParts={chatting.firstParts} prompt={prompt} />
       );
   }
 }
