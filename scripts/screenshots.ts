@@ -19,6 +19,8 @@ const SETTLE_MS = 800;
 interface Picture {
   readonly name: string;
   readonly options?: PageOptions;
+  /** The picture shows what a focused element opens. */
+  readonly keepsFocus?: true;
   /** Brings the page into the state of the picture. */
   readonly pose: (page: Page) => Promise<void>;
 }
@@ -32,6 +34,9 @@ const pictures: readonly Picture[] = [
   { name: "table", options: { width: 1_600 }, pose: showTable },
   { name: "plan", pose: showPlan },
   { name: "meter", pose: showMeter },
+  { name: "approval", options: { height: 860 }, pose: showApproval },
+  { name: "receipt", keepsFocus: true, pose: showReceipt },
+  { name: "waterfall", pose: showWaterfall },
   { name: "phone", options: phone, pose: showTotals },
   { name: "dark", options: { theme: "dark" }, pose: showPlan },
 ];
@@ -47,11 +52,11 @@ try {
   await worker.stop();
 }
 
-async function take({ name, options, pose }: Picture): Promise<void> {
+async function take({ name, options, pose, keepsFocus = false }: Picture): Promise<void> {
   const { page, complaints, close } = await browser.open(worker.url, { scale: 2, ...options });
   await pose(page);
   await page.mouse.move(0, 0);
-  await page.evaluate("document.activeElement?.blur()");
+  if (!keepsFocus) await page.evaluate("document.activeElement?.blur()");
   await page.waitForTimeout(SETTLE_MS);
   if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("\n")}`);
   const devTools = await page.context().newCDPSession(page);
@@ -108,4 +113,22 @@ async function showPlan(page: Page): Promise<void> {
 async function showMeter(page: Page): Promise<void> {
   await ask(page, "monthly totals of my orders?");
   await page.getByRole("tab", { name: "Meter" }).click();
+}
+
+async function showApproval(page: Page): Promise<void> {
+  await example(page, "Refund order ord_00009").click();
+  await page.getByText("1 approval needed").first().waitFor();
+}
+
+async function showReceipt(page: Page): Promise<void> {
+  await ask(page, "Compare the weather");
+  await page.getByRole("switch", { name: "Mark typed figures" }).click();
+  await page.locator(".reference-inline, .reference-tag").first().focus();
+  await page.getByRole("group", { name: "Variable" }).waitFor();
+}
+
+async function showWaterfall(page: Page): Promise<void> {
+  await ask(page, "monthly totals of my orders?");
+  await page.getByRole("button", { name: "Look inside" }).click();
+  await page.getByRole("region", { name: "Waterfall" }).waitFor();
 }

@@ -5,9 +5,8 @@
 export const maxHeldChars = 512;
 /** Length of a variable name in the grammar. */
 export const maxNameChars = 64;
-/** Nesting of arrays and objects in tool inputs and values. Keeps recursion shallow. */
+/** Nesting of arrays and objects in inputs and values, for shallow recursion; how many, of 80 bytes, a value has. */
 export const maxDepth = 200;
-/** Arrays and objects in one value. An empty one takes about 80 bytes of memory. */
 export const maxContainers = 1_000_000;
 /** References in one tool input. An input that needs more should be one reference. */
 export const maxReferencesPerInput = 1_000;
@@ -23,17 +22,13 @@ export const maxStepCalls = 100;
 export const maxReadWork = 134_217_728;
 /** The same for all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
 export const maxRunReadWork = 1_073_741_824;
-/** Keys of an object that a failed lookup compares with the requested key and lists. */
+/** Keys that a failed lookup compares and lists; failed lookups of an input or response that suggest names. */
 export const maxMissKeys = 1_000;
-/** Failed lookups of one tool input, response or interpolation that suggest similar names. */
 export const maxExplainedMisses = 200;
 /** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
 /** Values of one answer that its receipt records. It is stored with the answer; people read tens of values. */
 export const maxReceiptSpans = 1_000;
-/** Activities of an attempt, and attempts of a turn, in the timeline that is stored with the answer. */
-export const maxTimelineActivities = 100;
-export const maxTimelineAttempts = 10;
 /** Figures that a model may type in a step of an answer whose figures are referenced; answers before it fails. */
 export const maxTypedFigures = 0;
 export const maxFigureTries = 2;
@@ -84,9 +79,8 @@ export const maxEditWork = 536_870_912;
 /** Occurrences that one edit of a text replaces: each takes about 10 µs, beside the text's own length. */
 export const maxEditOccurrences = 250_000;
 export const maxDiffLines = 60;
-/** Hits of one search. */
+/** Hits of one search; length of a provider's error message. */
 export const maxSearchHits = 50;
-/** Length of a provider's error message. */
 export const maxModelErrorChars = 500;
 
 // --- variables ---
@@ -108,9 +102,8 @@ export const uploadPartBytes = 8_388_608;
 export const maxSqlValueBytes = 2_000_000;
 /** JSON that the object parses or serializes. Parsed JSON takes about twice the memory of its text. */
 export const maxJsonBytes = 16_777_216;
-/** A call's input, as JSON, that is stored with the variable that the call created. */
+/** A call's input, as JSON, stored with the variable that it created; in lists, which omit a longer one. */
 export const maxInputBytes = 1_048_576;
-/** The same in lists of variables. A longer input is omitted. */
 export const maxListedInputBytes = 4_096;
 /** Earlier versions of a variable, by default. Columns of a CSV, keys in each row; cells of a written one. */
 export const keptVersions = 2;
@@ -340,10 +333,9 @@ export const maxBadFrames = 8;
 // --- authentication ---
 /** Length of a tenant's name. */
 export const maxTenantChars = 256;
-/** Validity of a ticket. */
+/** Validity and length of a ticket; length of a JSON Web Token. */
 export const ticketMs = 60_000;
 export const maxTicketChars = 4_096;
-/** Length of a JSON Web Token. */
 export const maxTokenChars = 8_192;
 /** Tolerated difference between the issuer's clock and ours. */
 export const tokenLeewaySeconds = 30;

@@ -3,7 +3,11 @@ import { LOCALE } from "./numbers.ts";
 
 const figures = new Intl.NumberFormat(LOCALE);
 const times = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
-const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "medium" });
+const moments = new Intl.DateTimeFormat("en", {
+  dateStyle: "medium",
+  timeStyle: "medium",
+  hourCycle: "h23",
+});
 const days = new Intl.DateTimeFormat("en", { day: "numeric", month: "short" });
 
 export function figure(value: number): string {

@@ -1,11 +1,11 @@
 import type { FinishReason, UIMessage } from "ai";
 import { type PublicError, publicErrorOf } from "../errors.ts";
-import * as limits from "../limits.ts";
 import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
 import { compactionFor } from "./history/compaction.ts";
 import { type StoredMessage, toUIMessage } from "./history/stored-message.ts";
 import type { Post } from "./history/post.ts";
+import { MAX_ATTEMPTS } from "./history/timeline.ts";
 import type { TurnHead } from "./log/journal.ts";
 import type { RecoveredLog } from "./log/log-lines.ts";
 import { giveUpReason } from "./log/recovery.ts";
@@ -252,7 +252,7 @@ class Turn {
     const attempt = this.#options.timeline?.();
     if (attempt === undefined) return {};
     const attempts = [...(this.#resumed?.timeline ?? []), attempt];
-    return { timeline: attempts.slice(-limits.maxTimelineAttempts) };
+    return { timeline: attempts.slice(-MAX_ATTEMPTS) };
   }
 
   #waits(): Partial<TurnHead> | undefined {

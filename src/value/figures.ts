@@ -14,11 +14,12 @@ interface Range {
 const COVERED = "\uFFFC";
 
 /**
- * A name, or a number: digits with separators inside, as in 1,049,023.99, 12 345, 2026-03-01 or 10:30. Digits
- * that follow a letter or `_` belong to a name, such as ord_00009 or v2.14.
+ * A name, or a number: digits with separators inside, as in 1,049,023.99, 12 345, 2026-03-01 or 10:30. Emphasis
+ * and invisible characters do not separate digits. Digits that follow a letter belong to a name, such as
+ * ord_00009 or v2.14.
  */
 const NAME_OR_NUMBER =
-  /[\p{L}_][\p{L}\p{N}_]*(?:[-.][\p{L}\p{N}_]+)*|\d{1,3}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d+)?(?!\d)|\d+(?:[.,:/-]\d+)*/gu;
+  /\p{L}[\p{L}\p{N}_]*(?:[-.][\p{L}\p{N}_]+)*|\p{Nd}{1,3}(?:[ \u00a0\u202f'’]\p{Nd}{3})+(?:[.,]\p{Nd}+)?(?!\p{Nd})|\p{Nd}+(?:[-.,:/*_~`\u00ad\u200b-\u200d\u2060\ufeff]{1,4}\p{Nd}+)*/gu;
 
 /**
  * Finds the figures of a text outside of the covered ranges, which are in order: numbers of at least two
@@ -38,7 +39,8 @@ export function figuresIn(text: string, covered: readonly Range[] = []): readonl
   const figures: Figure[] = [];
   let gap = 0;
   for (const { 0: found, index } of rest.matchAll(NAME_OR_NUMBER)) {
-    if (digitsOf(found) < 2 || !/^\d/u.test(found) || isListNumber(rest, index, found)) continue;
+    if (digitsOf(found) < 2 || !/^\p{Nd}/u.test(found) || isListNumber(rest, index, found))
+      continue;
     while ((gaps[gap + 1]?.at ?? Infinity) <= index) gap++;
     const { at = 0, start: first = 0 } = gaps[gap] ?? {};
     const start = first + index - at;
@@ -57,7 +59,7 @@ export function figuresBeyond<Found extends Figure>(
 }
 
 function digitsOf(text: string): number {
-  return text.replaceAll(/\D/gu, "").length;
+  return text.replaceAll(/\P{Nd}/gu, "").length;
 }
 
 function numberIn(text: string): string {
@@ -67,7 +69,7 @@ function numberIn(text: string): string {
 /** True for the number at the start of a line that `.` or `)` and a space follow. */
 function isListNumber(text: string, index: number, found: string): boolean {
   const end = index + found.length;
-  if (!/^\d{1,3}$/u.test(found) || !/^[.)]\s/u.test(text.slice(end, end + 2))) return false;
+  if (!/^\p{Nd}{1,3}$/u.test(found) || !/^[.)]\s/u.test(text.slice(end, end + 2))) return false;
   let before = index - 1;
   while (before >= 0 && " \t>*+-".includes(text[before] ?? "")) before--;
   return before < 0 || text[before] === "\n";

@@ -86,8 +86,11 @@ describe("a look inside a turn", () => {
     }
     expect(rows).toHaveLength(6);
     expect(await barriersInBoth(page)).toEqual([]);
-    await page.getByRole("button", { name: "What the model is sent" }).click();
-    await page.getByRole("region", { name: "Meter" }).waitFor();
+    const inside = page.getByRole("region", { name: "Inside a turn" });
+    await inside.getByText("What the model is sent").click();
+    const tools = inside.getByRole("row").filter({ hasText: "list_orders" });
+    await inside.getByText("Characters in the next call of orders").waitFor();
+    expect(await tools.last().innerText()).toMatch(/list_orders\s+\d+$/);
   });
 
   it("is at any turn, and shows the part after an approval", async ({ open, demo }) => {

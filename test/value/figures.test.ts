@@ -9,6 +9,7 @@ describe("figures in a text", () => {
     ["thousands", "1,049,023.99 and 12 345 and 1'000", ["1,049,023.99", "12 345", "1'000"]],
     ["dates and times", "On 2026-03-01 at 10:30.", ["2026-03-01", "10:30"]],
     ["amounts with a unit", "$12, 40%, 30kg, -15", ["12", "40", "30", "15"]],
+    ["emphasized and split", "__12__ 1**2**3 1\u200b2 ١٢", ["12", "1**2**3", "1\u200b2", "١٢"]],
     ["no part of a name", "ord_00009, v2.14, R2-2024, H2O", []],
     ["no list numbers", "10. ten\n  11) eleven\n> 12. twelve\n- 13. more", []],
     [

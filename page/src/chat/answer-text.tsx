@@ -1,6 +1,12 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
 import type { AnswerReceipt, ReceiptSpan, TypedFigure } from "../../../src/client.ts";
-import { Markdown, type RenderMarked, marked, withoutMarks } from "../markdown/markdown.tsx";
+import {
+  Markdown,
+  type RenderMarked,
+  marked,
+  marksIn,
+  withoutMarks,
+} from "../markdown/markdown.tsx";
 import { piecesOf } from "../references/pieces-of.ts";
 import { ReferenceMark } from "../references/reference-mark.tsx";
 import { segmentsOf } from "../references/segments-of.ts";
@@ -24,11 +30,13 @@ export function AnswerText(props: AnswerTextProps) {
   const { part, receipt, showsWritten, marksTyped, written } = props;
   // Only this page makes marks: neither the model's words nor a value contains them.
   const text = withoutMarks(props.text);
-  const isOwn = receipt !== undefined && text === props.text;
-  const spans = useMemo(() => (isOwn ? placesIn(receipt.spans, part) : []), [isOwn, receipt, part]);
+  const spans = useMemo(
+    () => placesIn(receipt?.spans, part, props.text),
+    [receipt, part, props.text],
+  );
   const typed = useMemo(
-    () => (isOwn && marksTyped ? placesIn(receipt.typedFigures, part) : []),
-    [isOwn, receipt, part, marksTyped],
+    () => (marksTyped ? placesIn(receipt?.typedFigures, part, props.text) : []),
+    [receipt, part, props.text, marksTyped],
   );
   const segments = useMemo(() => segmentsOf(text, spans), [text, spans]);
   if (showsWritten && written !== undefined) return <WrittenText text={withoutMarks(written)} />;
@@ -46,11 +54,22 @@ export function AnswerText(props: AnswerTextProps) {
   );
 }
 
+/** The places in a part, without the characters that `withoutMarks` removes from its text. */
 function placesIn<Place extends TypedFigure | ReceiptSpan>(
-  places: readonly Place[],
+  places: readonly Place[] = [],
   part: number,
+  text: string,
 ): readonly Place[] {
-  return places.filter((place) => place.part === part && place.end > place.start);
+  const own = places.filter((place) => place.part === part && place.end > place.start);
+  const marks = marksIn(text);
+  if (marks.length === 0) return own;
+  let before = 0;
+  // The places are in order.
+  const moved = (at: number) => {
+    while ((marks[before] ?? Infinity) < at) before++;
+    return at - before;
+  };
+  return own.map((place) => ({ ...place, start: moved(place.start), end: moved(place.end) }));
 }
 
 interface MarkedTextProps {

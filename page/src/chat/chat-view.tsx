@@ -27,7 +27,7 @@ interface ChatViewProps {
 
 /** The messages, and where the next one is written. */
 export function ChatView(props: ChatViewProps) {
-  const { chatting, waiting, written, described, onExample } = props;
+  const { chatting, written, described, onExample } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
   const actions = useActions(chatting);
   const scroller = useStickyScroll(messages, trouble ?? (isReconnecting || written));

@@ -104,6 +104,9 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
   );
 }
 
+/** An answer without them has no figure. */
+const TWO_DIGITS = /\d[^\p{L}]{0,2}\d/u;
+
 function Answer(props: MessageViewProps) {
   const { message, written, isLive, actions } = props;
   const [showsWritten, setShowsWritten] = useState(false);
@@ -146,7 +149,7 @@ function Answer(props: MessageViewProps) {
       {!isLive && <End {...props} />}
       {!isLive && !isWaiting && (
         <AnswerActions {...props} text={texts.join("\n\n")}>
-          {texts.length > 0 && (
+          {(hasReferences || texts.some((text) => TWO_DIGITS.test(text))) && (
             <AnswerSwitches
               hasReferences={hasReferences}
               hasFigures={texts.some((text) => /\d/.test(text))}

@@ -29,12 +29,9 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const name = getToolName(part);
   const state = stateOf(part, isLive);
   const result = resultOf(part);
+  const about = { className: `tool-card tool-${state.kind}`, "data-call": part.toolCallId };
   return (
-    <section
-      data-call={part.toolCallId}
-      className={`tool-card tool-${state.kind}`}
-      aria-label={labelOf(part)}
-    >
+    <section {...about} aria-label={labelOf(part)}>
       <button
         type="button"
         className="tool-head"

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { useMemo } from "react";
+import { useEffect, useMemo } from "react";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { isToolPart } from "./tool-part.ts";
 
@@ -12,13 +12,20 @@ export interface Waiting {
   readonly count: number;
 }
 
+/** `onWaiting` receives the count, and 0 when the conversation is left. */
 export function useWaiting(
   messages: readonly UIMessage[],
   events: readonly ConversationEvent[],
+  onWaiting: (count: number) => void,
 ): Waiting {
   const calls = waitingCalls(messages.at(-1));
   const plans = useMemo(() => waitingPlans(events), [events]);
-  return useMemo(() => ({ calls, plans, count: calls + plans.length }), [calls, plans]);
+  const count = calls + plans.length;
+  useEffect(() => {
+    onWaiting(count);
+    return () => onWaiting(0);
+  }, [count, onWaiting]);
+  return useMemo(() => ({ calls, plans, count }), [calls, plans, count]);
 }
 
 function waitingCalls(message: UIMessage | undefined): number {
@@ -27,7 +34,7 @@ function waitingCalls(message: UIMessage | undefined): number {
 }
 
 /** The newest event of each run says whether it waits. */
-export function waitingPlans(events: readonly ConversationEvent[]): readonly string[] {
+function waitingPlans(events: readonly ConversationEvent[]): readonly string[] {
   const runs = new Map<string, ConversationEvent>();
   for (const event of events) {
     if (event.run !== undefined && event.type.startsWith("run.")) runs.set(event.run, event);

@@ -10,14 +10,16 @@ interface TurnInsideProps {
   readonly turn: string | undefined;
   readonly setTurn: (messageId: string) => void;
   readonly isBusy: boolean;
+  /** What the next call is sent. */
+  readonly prompt: ReactNode;
 }
 
 const MAX_QUESTION_CHARS = 60;
 
-/** Looks inside one turn: its waterfall, and a way to what the model is sent. */
+/** Looks inside one turn: its waterfall, and what the model is sent. */
 export function TurnInside(props: TurnInsideProps): ReactNode {
-  const { messages, turn, setTurn, isBusy } = props;
-  const { session, openMeter } = useConversation();
+  const { messages, turn, setTurn, isBusy, prompt } = props;
+  const { session } = useConversation();
   const choice = useId();
   // The turn that runs has no stored times yet.
   const whole = isBusy ? messages.slice(0, -1) : messages;
@@ -42,11 +44,9 @@ export function TurnInside(props: TurnInsideProps): ReactNode {
             </option>
           ))}
         </select>
-        <button type="button" className="link-button" onClick={openMeter}>
-          What the model is sent
-        </button>
       </p>
       <Waterfall key={shown.id} session={session} turn={shown.id} />
+      {prompt}
     </section>
   );
 }

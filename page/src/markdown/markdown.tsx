@@ -18,6 +18,11 @@ export function withoutMarks(text: string): string {
   return text.replaceAll(ANY_MARK, "");
 }
 
+/** The places of the characters that `withoutMarks` removes. */
+export function marksIn(text: string): readonly number[] {
+  return Array.from(text.matchAll(ANY_MARK), ({ index }) => index);
+}
+
 /** Puts the text between characters that Markdown takes for letters. Without them from the 4,000th text on. */
 export function marked(index: number, text: string): string {
   const own = withoutMarks(text);

@@ -11,12 +11,11 @@ interface ReceiptFactsProps {
 }
 
 /** Where a value in an answer came from: variable, path, version, tool call and time. */
-export function ReceiptFacts({ span, mark, close }: ReceiptFactsProps): ReactNode {
-  const { variables, openVariable } = useConversation();
-  const { reference, variable, path, version, tool, call, at } = span;
+export function ReceiptFacts(props: ReceiptFactsProps): ReactNode {
+  const { variables } = useConversation();
+  const { reference, variable, path, version, tool, at } = props.span;
   const info = variables.get(variable);
   const newer = info === undefined || version === undefined ? 0 : info.version - version;
-  const card = cardOf(call, mark.current);
   return (
     <>
       <code className="reference-source">{reference}</code>
@@ -46,34 +45,43 @@ export function ReceiptFacts({ span, mark, close }: ReceiptFactsProps): ReactNod
       {info === undefined && (
         <span className="reference-note">The variable is not there any more.</span>
       )}
-      <span className="reference-links">
-        {info !== undefined && (
-          <button
-            type="button"
-            className="reference-open"
-            onClick={() => {
-              close();
-              openVariable(variable);
-            }}
-          >
-            Open ${variable}
-          </button>
-        )}
-        {card !== undefined && (
-          <button
-            type="button"
-            className="reference-open"
-            onClick={() => {
-              close();
-              card.scrollIntoView({ block: "center" });
-              card.querySelector("button")?.focus();
-            }}
-          >
-            Show the tool call
-          </button>
-        )}
-      </span>
+      <ReceiptLinks {...props} />
     </>
+  );
+}
+
+function ReceiptLinks({ span, mark, close }: ReceiptFactsProps) {
+  const { variables, openVariable } = useConversation();
+  const { variable, call } = span;
+  const card = cardOf(call, mark.current);
+  return (
+    <span className="reference-links">
+      {variables.has(variable) && (
+        <button
+          type="button"
+          className="reference-open"
+          onClick={() => {
+            close();
+            openVariable(variable);
+          }}
+        >
+          Open ${variable}
+        </button>
+      )}
+      {card !== undefined && (
+        <button
+          type="button"
+          className="reference-open"
+          onClick={() => {
+            close();
+            card.scrollIntoView({ block: "center" });
+            card.querySelector("button")?.focus();
+          }}
+        >
+          Show the tool call
+        </button>
+      )}
+    </span>
   );
 }
 

@@ -37,11 +37,7 @@ interface ConversationPageProps {
 export function ConversationPage(props: ConversationPageProps) {
   const { session, setAgent, onWaiting } = props;
   const { chatting, exists, events, variables, written } = useParts(props);
-  const waiting = useWaiting(chatting.messages, events.events);
-  useEffect(() => {
-    onWaiting(waiting.count);
-    return () => onWaiting(0);
-  }, [waiting.count, onWaiting]);
+  const waiting = useWaiting(chatting.messages, events.events, onWaiting);
   const tabs = useTabs();
   const { tab, side, setTab } = tabs;
   useNewPlans(events, props.loaded.exists, tabs.showPlan);

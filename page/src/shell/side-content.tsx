@@ -30,6 +30,9 @@ interface SideContentProps {
 export function SideContent(props: SideContentProps) {
   const { tab, exists, selected, setSelected, plan, setPlan, events, chatting, agent } = props;
   const { session, openVariable } = useConversation();
+  const prompt = agent !== undefined && (
+    <SentPrompt session={session} agent={agent} exists={exists} />
+  );
   switch (tab) {
     case "variables":
       return (
@@ -58,19 +61,14 @@ export function SideContent(props: SideContentProps) {
               turn={props.turn}
               setTurn={props.setTurn}
               isBusy={chatting.isBusy}
+              prompt={prompt}
             />
           }
         />
       );
     default:
       return (
-        <MeterPanel
-          messages={chatting.messages}
-          firstParts={chatting.firstParts}
-          prompt={
-            agent !== undefined && <SentPrompt session={session} agent={agent} exists={exists} />
-          }
-        />
+        <MeterPanel messages={chatting.messages} firstParts={chatting.firstParts} prompt={prompt} />
       );
   }
 }

@@ -1,6 +1,10 @@
 import * as limits from "../../limits.ts";
 import type { Activity, ObservedActivity, Outcome } from "../../tool/observer.ts";
-import type { TimedActivity, TimedAttempt } from "../../turn/history/timeline.ts";
+import {
+  MAX_ACTIVITIES,
+  type TimedActivity,
+  type TimedAttempt,
+} from "../../turn/history/timeline.ts";
 import type { TurnEnd } from "../../turn/turn-context.ts";
 import { clip } from "../../value/characters.ts";
 import { compact } from "../../value/json.ts";
@@ -43,7 +47,7 @@ export class Trace {
     const { root, spans } = this;
     const { name: agent, model = "", provider = "" } = root.activity;
     const inside = spans.filter((span) => span !== root);
-    const shown = inside.slice(0, limits.maxTimelineActivities);
+    const shown = inside.slice(0, MAX_ACTIVITIES);
     const left =
       this.sums.agent.calls + this.sums.model.calls + this.sums.tool.calls - 1 - shown.length;
     const endMs = this.now();

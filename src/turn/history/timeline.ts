@@ -1,5 +1,9 @@
 import type { Activity } from "../../tool/observer.ts";
 
+/** Activities of each attempt, and attempts, that are stored with an answer. */
+export const MAX_ACTIVITIES = 100;
+export const MAX_ATTEMPTS = 10;
+
 /** A model call, a tool call or a called agent. Names, times and codes, never a value. */
 export interface TimedActivity {
   readonly kind: Activity["kind"];
@@ -27,7 +31,7 @@ export interface TimedAttempt {
   readonly agent: string;
   readonly model: string;
   readonly provider: string;
-  /** The first `maxTimelineActivities`, in the order in which they began. */
+  /** The first `MAX_ACTIVITIES`, in the order in which they began. */
   readonly activities: readonly TimedActivity[];
   /** Further activities. Absent if there are none. */
   readonly left?: number;

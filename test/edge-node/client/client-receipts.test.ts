@@ -16,7 +16,13 @@ it("the receipt of an answer is read by its id, also in a fork", async () => {
       message: message.id,
       spans: [
         {
-          ...{ part, start: 6, end: 8, reference: "$n", variable: "n", path: "", version: 1 },
+          part,
+          start: 6,
+          end: 8,
+          reference: "$n",
+          variable: "n",
+          path: "",
+          version: 1,
           digest: expect.stringMatching(/^[0-9a-f]{32}$/u),
           at: expect.stringMatching(/^20/u),
         },

@@ -110,8 +110,8 @@ it("the stock client answers", async () => {
     expect([paid, textOf(chat.messages.at(-1))]).toEqual([[250], "Then not."]);
     const reason = "pay runs when a person approves it.";
     expect(shown).toEqual([
-      { reason, input: '{"amount":250}' },
-      { reason, input: '{"amount":500}' },
+      { reason, input: '{"amount":250}', sizes: [{ name: "amount", chars: 3 }] },
+      { reason, input: '{"amount":500}', sizes: [{ name: "amount", chars: 3 }] },
     ]);
   });
 });
