@@ -34,7 +34,7 @@ const JOINING = new Set(
     " ",
   ),
 );
-const DOUBLING = new Set("HEX QUOTE JSON_QUOTE JSON JSON_PRETTY STRFTIME".split(" "));
+const DOUBLING = new Set("HEX QUOTE JSON_QUOTE JSON STRFTIME".split(" "));
 /** By how many texts of 1,024 characters are read in the time of one row. */
 const SEARCHES = new Map([
   ["INSTR", 1],
@@ -134,6 +134,7 @@ export class SelectSize {
     if (JOINING.has(word)) this.growth += list.length;
     if (DOUBLING.has(word)) this.growth *= word === "STRFTIME" ? 8 : 2;
     if (word === "PRINTF" || word === "FORMAT") this.chars += widthsOf(list[0] ?? []);
+    if (word === "JSON_PRETTY") this.growth *= 1 + indentOf(list[1]) * LINES_OF_CHAR;
     const [, needle, replacement] = list.map(textOf);
     const weight = list.length > 1 ? (SEARCHES.get(word) ?? 0) : 0;
     if (needle === undefined) this.searches += weight;
@@ -168,6 +169,20 @@ function widthsOf(argument: readonly Token[]): number {
 }
 
 const MAX_WIDTH = 100;
+/** Indents that json_pretty adds for each character: each value has two at least, and is in up to 1,000 others. */
+const LINES_OF_CHAR = 500;
+const DEFAULT_INDENT = 4;
+const MAX_INDENT = 16;
+
+/** Returns the length of the indent that json_pretty is given. Throws for one that is not written, or long. */
+function indentOf(argument: readonly Token[] | undefined): number {
+  const length = argument === undefined ? DEFAULT_INDENT : textOf(argument)?.length;
+  if (length !== undefined && length <= MAX_INDENT) return length;
+  throw new ByrefError(
+    "query_not_allowed",
+    `json_pretty needs a written indent of up to ${MAX_INDENT} characters.`,
+  );
+}
 
 interface Size extends TextWork {
   /** SELECTs and tables, as often as SQLite compiles them. */
