@@ -12,6 +12,7 @@ const FULL = [
   "memory",
   "growth",
   "queries",
+  "query-bounds",
   "gateway",
   "profile",
   "proofs",

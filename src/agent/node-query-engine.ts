@@ -45,7 +45,8 @@ function databaseOf(database: DatabaseSync): QueryDatabase {
       try {
         return work();
       } finally {
-        database.exec("ROLLBACK");
+        // SQLite has already done so if a statement ran out of memory.
+        if (database.isTransaction) database.exec("ROLLBACK");
       }
     },
   };

@@ -14,6 +14,18 @@ export interface Replacement {
   readonly isOpaque?: boolean;
 }
 
+/** Counts the characters that the edits of one text read together. */
+export class EditWork {
+  #chars = 0;
+
+  /** Throws `limit_exceeded` above `maxEditWork`. */
+  add(chars: number): void {
+    this.#chars += chars;
+    const advice = "Make fewer edits in one call.";
+    requireAtMost(["maxEditWork", limits.maxEditWork], this.#chars, advice);
+  }
+}
+
 /** Lines of occurrences that are remembered. */
 const MAX_LINES = 6;
 
@@ -23,16 +35,21 @@ const MAX_LINES = 6;
  */
 export class TextEdit {
   readonly #replacement: Replacement;
+  readonly #work: EditWork;
   readonly #borders: Int32Array;
   readonly #queue = new SegmentQueue();
   /** Characters of `find` that the end of the queue matches. */
   #matched = 0;
+  /** Characters of the text that it searches, so far. */
+  #read = 0;
   #count = 0;
   #line = 1;
   readonly #lines: number[] = [];
 
-  constructor(replacement: Replacement) {
+  /** The work is that of all edits that the text passes through. */
+  constructor(replacement: Replacement, work: EditWork) {
     this.#replacement = replacement;
+    this.#work = work;
     this.#borders = bordersOf(replacement.find);
   }
 
@@ -49,6 +66,10 @@ export class TextEdit {
   /** Returns the segments that can no longer change. */
   *write(segment: Segment): Generator<Segment> {
     if (segment.kind === "removed") return this.#queue.add(segment);
+    this.#read += segment.text.length;
+    this.#work.add(segment.text.length);
+    const advice = "Make the text smaller.";
+    requireAtMost(["maxValueBytes", limits.maxValueBytes], this.#read, advice);
     if (segment.isOpaque === true) {
       yield* this.end();
       this.#line += lineBreaksIn(segment.text);

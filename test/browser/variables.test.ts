@@ -75,6 +75,32 @@ describe("a file that is dropped", () => {
     await page.getByRole("table", { name: "$sales" }).getByText("Oslo").waitFor();
   });
 
+  it("is a table at once: it is asked with SQL, drawn, and the result saved", async ({
+    open,
+    demo,
+  }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    const text = "city,units\nOslo,3\nRome,4\nOslo,10\n";
+    await drop(page, [{ name: "sales.csv", text, type: "text/csv" }]);
+    await listed(page, "sales").click();
+    await page
+      .getByLabel("SQL query")
+      .fill("SELECT city, sum(units) AS units FROM sales GROUP BY city");
+    await page.getByRole("button", { name: "Run query" }).click();
+    const table = page.getByRole("table", { name: "$result" });
+    await table.getByText("13", { exact: true }).waitFor();
+    expect(await table.getAttribute("aria-rowcount")).toBe("3");
+    await page.getByRole("button", { name: "Chart" }).click();
+    await page.getByText(/units: 2 values from 4 to 13/).waitFor({ state: "attached" });
+    await page.getByLabel("Name of the new variable").fill("by_city");
+    await page.getByRole("button", { name: "Save 2 rows as a variable" }).click();
+    await page.getByText("Saved as $by_city").waitFor();
+    expect(await variables.get("by_city")).toEqual([
+      { city: "Oslo", units: 13 },
+      { city: "Rome", units: 4 },
+    ]);
+  });
+
   it("asks where its name is taken, and says what is wrong with it", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
     await variables.put("sales", 1);

@@ -252,7 +252,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
           isJoin: false,
           comparesLoosely: false,
           readsOnce: true,
-          text: { calls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
+          text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
         },
       };
       const missing = { kind: "missing", keys: ["t 1"] };

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { applyPatch } from "diff";
+import { expect } from "vitest";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 import { codeOf } from "../../src/errors.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
@@ -56,4 +57,16 @@ export async function edited(text: string, cuts: readonly number[], edits: reado
   const [before, after] = [text, made].map(lines);
   const applied = more === undefined ? applyPatch(before ?? "", `--- a\n+++ b\n${diff}`) : after;
   return { outcome: { text: made }, diff, applied, after };
+}
+
+/** Compares random edit scripts with a naive implementation. */
+export async function compareEdits(numRuns: number): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(editScripts, async ({ text, cuts, edits }) => {
+      const { outcome, applied, after } = await edited(text, cuts, edits);
+      expect(outcome).toEqual(naive(text, edits));
+      expect(applied).toBe(after);
+    }),
+    { numRuns },
+  );
 }

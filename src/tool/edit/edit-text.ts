@@ -2,7 +2,13 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
-import { endOfEdits, type Replacement, TextEdit, throughEdits } from "../../value/text-edit.ts";
+import {
+  EditWork,
+  endOfEdits,
+  type Replacement,
+  TextEdit,
+  throughEdits,
+} from "../../value/text-edit.ts";
 import type { Segment } from "../../value/segments.ts";
 import { EditedUrls } from "./edited-urls.ts";
 
@@ -23,7 +29,8 @@ export class EditedText {
 
   /** Returns the text after all edits. Throws `edit_not_found` or `edit_ambiguous` at its end. */
   async *text(): AsyncGenerator<string, undefined> {
-    const edits = this.#replacements.map((replacement) => new TextEdit(replacement));
+    const work = new EditWork();
+    const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
     for await (const segment of through(edits, this.#read)) {
       this.#diff.add(segment);
       this.#urls.add(segment);
@@ -49,7 +56,8 @@ export class EditedText {
 
   /** The text that an edit has searched, without what must not be found. */
   async *#searched(index: number): AsyncGenerator<string> {
-    const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit));
+    const work = new EditWork();
+    const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit, work));
     for await (const { kind, text, isOpaque } of through(edits, this.#read)) {
       if (kind !== "removed") yield isOpaque === true ? "" : text;
     }

@@ -6,7 +6,7 @@ import type { Variables } from "../../store/variable-store.ts";
 import type { OpenValue } from "../../store/variable.ts";
 import { streamOf } from "../../value/bytes.ts";
 import type { Json } from "../../value/json.ts";
-import { patched } from "../../value/json-patch.ts";
+import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
@@ -70,7 +70,12 @@ async function finished(edited: EditedText, value: Promise<Json | Content>): Pro
 
 async function joined(edited: EditedText): Promise<string> {
   const texts: string[] = [];
-  for await (const text of edited.text()) texts.push(text);
+  let chars = 0;
+  for await (const text of edited.text()) {
+    chars += text.length;
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
+    texts.push(text);
+  }
   return texts.join("");
 }
 
@@ -126,11 +131,7 @@ function requireWork(edits: number, chars: number): void {
   requireAtMost(["maxEditWork", limits.maxEditWork], edits * chars, advice);
 }
 
-function requireJsonSize(value: Json): void {
-  const maximum = limits.maxJsonBytes;
-  const advice = "Make the value smaller.";
-  requireAtMost(["maxJsonBytes", maximum], charsOf(value, maximum), advice);
-}
+const SMALLER = "Make the value smaller.";
 
 async function valueAt(store: Variables, target: Target): Promise<Json> {
   const answer = await lookupInStore(store, { hidesUntrusted: true })(target);
@@ -142,11 +143,17 @@ function patchedValue(
   before: Json,
   { operations, opaque }: Extract<ResolvedEdits, { kind: "json" }>,
 ): Edited {
-  const reading = operations.filter(({ op }) => op === "copy" || op === "test").length;
-  if (reading > 0) requireWork(reading, charsOf(before, limits.maxJsonBytes));
-  const after = patched(before, operations, (value, { op }) => {
+  const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
+  const reading = operations.filter(isReading).length;
+  let chars = reading > 0 ? charsOf(before, limits.maxJsonBytes) : 0;
+  requireWork(reading, chars);
+  let work = 0;
+  const after = patched(before, operations, (value, operation) => {
+    if (!isReading(operation)) return;
     // Copies of copies grow exponentially, and share their parts in memory.
-    if (op === "copy") requireJsonSize(value);
+    if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
+    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
+    requireWork(1, (work += chars));
   });
   return compared(before, after, opaque);
 }

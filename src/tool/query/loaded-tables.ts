@@ -18,6 +18,12 @@ export interface RowGroups {
   readonly largest: number;
 }
 
+/** The elements of the arrays in a column. */
+export interface ElementCounts {
+  readonly average: number;
+  readonly largest: number;
+}
+
 interface ViewOptions {
   /** The table's name in the statement. */
   readonly name: string;
@@ -40,6 +46,9 @@ export class LoadedTables {
   readonly #database: QueryDatabase;
   readonly #found = new Map<string, LoadedTable>();
   readonly #uses = new Map<number, number>();
+  /** Groups that were counted, by table. Tables never change. */
+  readonly #groups = new Map<number, Map<string, RowGroups | undefined>>();
+  readonly #elements = new Map<number, Map<string, ElementCounts | undefined>>();
   /** The number of the next table; undefined before the database is read. */
   #next: number | undefined;
 
@@ -122,18 +131,57 @@ export class LoadedTables {
   }
 
   /**
-   * Returns how many groups of rows have the same values in the columns, and the rows of the largest group
-   * without nulls; undefined if it lacks one. Columns are in lower case. Reads the table once.
+   * Returns how many groups of its first rows have the same values in the columns, and the rows of the largest
+   * group without nulls; undefined if it lacks one. Columns are in lower case. Reads these rows once.
    */
-  groupsOf(table: LoadedTable, columns: readonly string[]): RowGroups | undefined {
+  groupsOf(
+    table: LoadedTable,
+    columns: readonly string[],
+    first = Infinity,
+  ): RowGroups | undefined {
+    const known = this.#groups.get(table.id) ?? new Map<string, RowGroups | undefined>();
+    this.#groups.set(table.id, known);
+    const rows = Math.min(first, table.rows);
+    const key = JSON.stringify([columns, rows]);
+    if (known.size >= MAX_GROUPS) known.clear();
+    if (!known.has(key)) known.set(key, this.#counted(table, columns, rows));
+    return known.get(key);
+  }
+
+  #counted(table: LoadedTable, columns: readonly string[], rows: number): RowGroups | undefined {
     const known = new Set([INDEX, ...table.columns.map((column) => column.toLowerCase())]);
     if (!columns.every((column) => known.has(column))) return undefined;
     const view = this.viewOf(table, { name: "t", columns, isRepeated: false });
     const keys = columns.map(identifier);
     const present = keys.map((key) => `${key} IS NOT NULL`).join(" AND ");
     const [row] = this.#all(`WITH ${view} SELECT count(*), max(n) FROM
-      (SELECT sum(${present}) AS n FROM t GROUP BY ${keys.join(", ")})`);
+      (SELECT sum(${present}) AS n FROM (SELECT * FROM t LIMIT ${rows}) GROUP BY ${keys.join(", ")})`);
     return { count: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
+  }
+
+  /**
+   * Returns how many elements `json_each` has of the values in a column, in lower case; undefined if the table
+   * lacks it, or a value is no JSON. Reads the table once.
+   */
+  elementsOf(table: LoadedTable, column: string): ElementCounts | undefined {
+    const known = this.#elements.get(table.id) ?? new Map<string, ElementCounts | undefined>();
+    this.#elements.set(table.id, known);
+    if (!known.has(column)) known.set(column, this.#countedElements(table, column));
+    return known.get(column);
+  }
+
+  #countedElements(table: LoadedTable, column: string): ElementCounts | undefined {
+    if (!table.columns.some((one) => one.toLowerCase() === column)) return undefined;
+    const view = this.viewOf(table, { name: "t", columns: [column], isRepeated: false });
+    const each = `(SELECT count(*) FROM json_each(t.${identifier(column)}))`;
+    try {
+      const [row] = this.#all(
+        `WITH ${view} SELECT avg(n), max(n) FROM (SELECT ${each} AS n FROM t)`,
+      );
+      return { average: Number(row?.[0] ?? 0), largest: Number(row?.[1] ?? 0) };
+    } catch {
+      return undefined;
+    }
   }
 
   /** Returns the pages where the tables begin in the database. */
@@ -156,6 +204,8 @@ export class LoadedTables {
     if (table.isReal) this.#run(`DROP TABLE ${realName(table)}`);
     this.#found.delete(table.key);
     this.#uses.delete(table.id);
+    this.#groups.delete(table.id);
+    this.#elements.delete(table.id);
   }
 
   /** Reads which tables there are. Returns the number of the next one. */
@@ -185,6 +235,7 @@ export class LoadedTables {
   }
 }
 
+const MAX_GROUPS = 64;
 /** SQLite's limit in Durable Objects, the position included. */
 const MAX_COLUMNS = 100;
 

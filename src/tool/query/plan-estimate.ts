@@ -1,3 +1,4 @@
+import type { ElementCounts } from "./loaded-tables.ts";
 import type { AliasFacts, FunctionFacts, PlanFacts, Scan, SelectFacts } from "./query-engine.ts";
 
 /** A line of EXPLAIN QUERY PLAN. */
@@ -31,6 +32,8 @@ export interface EstimateOptions {
     | undefined;
   /** Returns the columns of a table, without the position. */
   readonly columnsOf: (table: string) => readonly string[] | undefined;
+  /** Returns how many elements the values of a column have. Default: as many as their characters allow. */
+  readonly elements?: ((table: string, column: string) => ElementCounts | undefined) | undefined;
   /** Returns how many groups a table has by these columns. Default: one for each row. */
   readonly groups?: ((table: string, columns: readonly string[]) => number | undefined) | undefined;
 }
@@ -64,14 +67,18 @@ const SEARCHED_CHARS = 1_024;
  */
 export class PlanEstimate {
   readonly scans: Scan[] = [];
-  /** The searches whose rows are only known from the data. */
+  /** The searches and functions whose rows are only known from the data. */
   readonly searches: { readonly table: string; readonly columns: readonly string[] }[] = [];
   readonly visits: number;
   readonly #options: EstimateOptions;
   readonly #children = new Map<number, PlanLine[]>();
+  /** The tables of which a search selects rows. */
+  readonly #searched = new Set<string>();
   /** The rows of what the plan computes first, by name. */
   readonly #computed = new Map<string, number>();
   #stepDepth = 0;
+  /** Characters of an element, if all have the same. */
+  #charsOfElement = CHARS_OF_ELEMENT;
   #visitsOnce = 0;
 
   constructor(lines: readonly PlanLine[], options: EstimateOptions) {
@@ -153,6 +160,7 @@ export class PlanEstimate {
     }
     const found = Math.max(Math.min(this.#sameRows({ table }, columns), rows), 1);
     this.scans.push({ table, rows: found });
+    this.#searched.add(table);
     return found;
   }
 
@@ -211,12 +219,29 @@ export class PlanEstimate {
     return Math.max(1, ...this.#computed.values());
   }
 
-  #rowsOfFunction({ of, isFirst, isNested }: FunctionFacts): number {
+  #rowsOfFunction({ of, column, isFirst, isNested }: FunctionFacts): number {
     // All elements of elements are counted with the elements.
     if (isNested === true) return 1;
     const chars = of === undefined ? undefined : this.#options.charsOf(of);
-    const longest = chars?.[isFirst === true ? "average" : "largest"] ?? this.#longestText;
-    return longest / CHARS_OF_ELEMENT + 1;
+    // A search may find the longest row each time.
+    const isAverage = isFirst === true && of !== undefined && !this.#searched.has(of);
+    const row = isAverage ? "average" : "largest";
+    const longest = chars?.[row] ?? this.#longestText;
+    const most = longest / CHARS_OF_ELEMENT;
+    const counts =
+      of !== undefined && column !== undefined ? this.#elements(of, column) : undefined;
+    const elements = Math.min(counts?.[row] ?? most, most) + 1;
+    this.#charsOfElement = Math.max(this.#charsOfElement, longest / elements);
+    return elements;
+  }
+
+  #elements(table: string, column: string): ElementCounts | undefined {
+    const targets = [...this.#options.facts.aliases.values()].flat();
+    // Elements of elements are counted with the elements.
+    if (targets.some((target) => "isNested" in target && target.isNested === true))
+      return undefined;
+    this.searches.push({ table, columns: [column] });
+    return this.#options.elements?.(table, column);
   }
 
   /** Characters of a text that the statement has put together, at most. */
@@ -233,15 +258,14 @@ export class PlanEstimate {
   /** The work on texts for each row, as a number of rows. */
   get #textWork(): number {
     const { facts } = this.#options;
-    const { calls, searches, growth } = facts.text;
+    const { calls, elementCalls, searches, growth } = facts.text;
     const longest = this.#longestText;
     // Where each row is read once, all of them together have the characters of the table.
     const chars = facts.readsOnce ? this.#textOf("average") * growth : longest;
     // Joined rows are copied and compared with their texts.
     const carried = facts.readsOnce ? 0 : longest / SEARCHED_CHARS;
-    return (
-      carried + (calls * chars) / CHARS_OF_VISIT + (searches * chars * longest) / SEARCHED_CHARS
-    );
+    const read = calls * chars + elementCalls * this.#charsOfElement;
+    return carried + read / CHARS_OF_VISIT + (searches * chars * longest) / SEARCHED_CHARS;
   }
 }
 

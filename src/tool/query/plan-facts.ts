@@ -66,5 +66,12 @@ function functionFacts(use: TableFunctionUse, { aliasOf }: Naming): FunctionFact
     functions.filter(({ alias }) => isNamed(alias)).length === 1 &&
     functions.find(({ argument }) => argument.text === use.argument.text) === use;
   const isFirst = isOnly && functions[0] === use;
-  return { function: true, isNested, isFirst, ...compact({ of: of && aliasOf(of) }) };
+  const isMeasurable = of !== undefined && use.isEach && use.isOnly;
+  const measured = isMeasurable ? column?.name : undefined;
+  return {
+    function: true,
+    isNested,
+    isFirst,
+    ...compact({ of: of && aliasOf(of), column: measured }),
+  };
 }

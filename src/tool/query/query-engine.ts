@@ -85,6 +85,8 @@ export interface FunctionFacts {
   readonly function: true;
   /** The table by its name in the statement, if its argument is a column of that. */
   readonly of?: string | undefined;
+  /** That column in lower case, if it is the only argument. */
+  readonly column?: string | undefined;
   /** True if that is the only table beside functions, and this is the first of those. */
   readonly isFirst?: boolean | undefined;
   /** True if it is the only one whose argument is what another one has returned. */

@@ -4,9 +4,10 @@ import type { Syntax } from "../../reference/reference.ts";
 import { notAllowed, queryProblem } from "./query-problem.ts";
 import { requireAllowed } from "./allowed-functions.ts";
 import { aliasAt, isComparison, namesAt, ownAliasOf } from "./table-names.ts";
-import { argumentAt, argumentsAt, closingAt } from "./select-columns.ts";
-import { type AliasTarget, isSign, SelectGroup, type TableUse } from "./select-group.ts";
-import { statementTokensOf, type Token } from "./sql-tokens.ts";
+import { argumentsAt } from "./select-columns.ts";
+import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
+import { tableFunctionAt } from "./table-functions.ts";
+import { isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 import { textWorkOf } from "./statement-size.ts";
 import {
   QUADRATIC_FRAMES,
@@ -93,7 +94,7 @@ class StatementReader {
     if (kind === "sign" && value === "(") return this.#open(at);
     if (kind === "sign" && value === ")") return this.#close(token, at);
     const group = this.#group;
-    if (kind === "name" && group.select.isInOutputs) group.select.size.addName(value);
+    if (kind === "name" && group.select.isInOutputs) group.select.size.addName(token);
     if (group.definition !== "none" && this.#define(token)) return;
     if (group.expectsTable && (kind === "name" || kind === "text" || kind === "reference")) {
       return this.#table(token, at);
@@ -159,7 +160,7 @@ class StatementReader {
     const isTwice = this.#isSign(at - 1, value);
     if (value === "|" && isTwice) this.#group.select.size.addOperator("||");
     if (value === ">" && (this.#isSign(at - 1, "-") || isTwice))
-      this.#group.select.size.addOperator("->");
+      this.#group.select.size.addArrow(this.#tokens, at);
     if (value === "," && this.#group.isInFrom) this.#group.expectsTable = true;
     if (value !== "*") return;
     const previous = this.#tokens[at - 1];
@@ -264,10 +265,8 @@ class StatementReader {
       const said = `${token.value} is no table function; there are json_each and json_tree.`;
       throw notAllowed(said, { sql: this.#sql, at: token.start });
     }
-    const alias = aliasAt(this.#tokens, closingAt(this.#tokens, at + 1) + 1) ?? token.value;
-    const argument = argumentAt(this.#tokens, at + 1);
-    const use = { argument, group: this.#group, alias: alias.toLowerCase() };
-    this.#addSource(this.#group, alias, use);
+    const use = tableFunctionAt(this.#tokens, at, this.#group);
+    this.#addSource(this.#group, use.alias, use);
     this.#countTable();
   }
 

@@ -237,9 +237,9 @@ class Query {
     answer: Exclude<EngineAnswer, { kind: "done" }>,
     { rewritten, tables }: { readonly rewritten: Rewritten; readonly tables: readonly Table[] },
   ): Promise<ByrefError> {
-    const columns = await this.#columnsOf(tables);
     if (answer.kind === "expensive") return this.#tooExpensive(answer);
     if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
+    const columns = await this.#columnsOf(tables);
     const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
     return explainedProblem(answer.message, { statement: this.#statement, tables: columns, at });
   }

@@ -1,7 +1,7 @@
 import type { Path } from "../../value/path.ts";
 import { type Expression, groupingAt, type OutputColumn, outputsAt } from "./select-columns.ts";
 import { SelectSize } from "./statement-size.ts";
-import type { Token } from "./sql-tokens.ts";
+import { isSign, type Token } from "./sql-tokens.ts";
 
 /** A place of a statement that names a variable as a table. */
 export interface TableUse {
@@ -19,6 +19,10 @@ export interface TableUse {
 /** `json_each` or `json_tree` as a table. */
 export interface TableFunctionUse {
   readonly argument: Expression;
+  /** True if it has no further argument. */
+  readonly isOnly: boolean;
+  /** True for `json_each`, whose values have no characters in common. */
+  readonly isEach: boolean;
   readonly group: SelectGroup;
   /** In lower case. */
   readonly alias: string;
@@ -120,6 +124,13 @@ export class SelectGroup {
     if (this.parent === undefined) return true;
     const isOpen = this.isSelect && !this.isTable && !this.isDefinition;
     return !isOpen && this.parent.#isClosed;
+  }
+
+  /** True if a column of this table is one of the only `json_each` that it reads. */
+  readsElement(table: string | undefined): boolean {
+    const [use, ...others] = this.sources.filter((source) => "argument" in source);
+    if (use === undefined || others.length > 0 || this.isCompound) return false;
+    return use.isEach && (table === undefined || table === use.alias);
   }
 
   /** What it reads, if that is one table and each of its rows becomes at most one. */
@@ -265,8 +276,3 @@ export class SelectGroup {
 
 /** The texts of `*` and `table.*`. */
 const STAR = /\["sign","\*"\]\]$/;
-
-/** True for a token that is this sign. */
-export function isSign(token: Token | undefined, value: string): boolean {
-  return token?.kind === "sign" && token.value === value;
-}

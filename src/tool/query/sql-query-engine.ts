@@ -77,6 +77,10 @@ interface Running {
 
 /** Combinations of columns whose values are counted for one statement. Each reads a table once. */
 const MAX_MEASURED = 16;
+/** A statement that is too expensive for so many rows is refused without a look at the others. */
+const SAMPLED_ROWS = 10_000;
+/** Elements are counted in tables of so many characters, once for each column. */
+const MAX_COUNTED_CHARS = 16_777_216;
 const MAX_CHECKED = 64;
 const MAX_CHECKED_CHARS = 16_384;
 
@@ -184,26 +188,40 @@ class Run {
   }
 
   #expensive(plan: readonly PlanLine[]): EngineAnswer | undefined {
-    const { tables } = this.#running;
     const options = this.#sizes;
     const estimate = new PlanEstimate(plan, options);
     if (estimate.visits <= limits.maxQueryVisits) return undefined;
-    // A search visits all rows at worst. The data tells how many it visits.
+    if (estimate.searches.length === 0) return expensive(estimate);
+    // A search visits all rows at worst. The data tells how many it visits: the first rows at least how many.
+    for (const first of [SAMPLED_ROWS, Infinity]) {
+      const measured = new PlanEstimate(plan, { ...options, ...this.#measured(first) });
+      if (measured.visits > limits.maxQueryVisits) return expensive(measured);
+    }
+    return undefined;
+  }
+
+  /** Counts the first rows of tables that have the same values. */
+  #measured(first: number) {
     const known = new Map<string, RowGroups | undefined>();
     const groupsOf = (name: string, columns: readonly string[]) => {
-      const table = tables.get(name);
+      const table = this.#running.tables.get(name);
       const key = JSON.stringify([name, columns]);
       if (table !== undefined && !known.has(key) && known.size < MAX_MEASURED)
-        known.set(key, this.#loaded.groupsOf(table, columns));
+        known.set(key, this.#loaded.groupsOf(table, columns, first));
       return known.get(key);
     };
-    const measured = {
-      ...options,
+    const elementsOf = (name: string, column: string) => {
+      const table = this.#running.tables.get(name);
+      if (table === undefined || table.chars > MAX_COUNTED_CHARS) return undefined;
+      return first === Infinity
+        ? this.#loaded.elementsOf(table, column)
+        : { average: 0, largest: 0 };
+    };
+    return {
+      elements: elementsOf,
       sameRows: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.largest,
       groups: (name: string, columns: readonly string[]) => groupsOf(name, columns)?.count,
     };
-    const exact = estimate.searches.length === 0 ? estimate : new PlanEstimate(plan, measured);
-    return exact.visits <= limits.maxQueryVisits ? undefined : expensive(exact);
   }
 
   /** Throws if the compiled statement opens a table that is not one of its own. */

@@ -21,6 +21,11 @@ export interface Token {
   readonly reference?: Reference;
 }
 
+/** True for a token that is this sign. */
+export function isSign(token: Token | undefined, value: string): boolean {
+  return token?.kind === "sign" && token.value === value;
+}
+
 /** Everything that SQLite skips between tokens. */
 const SKIPPED = /(?:[ \t\n\f\r]|--[^\n]*|\/\*[^]*?\*\/)+/y;
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;

@@ -1,12 +1,15 @@
 import * as limits from "../../limits.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
+import { type ElementColumn, elementLeftOf, elementRead } from "./element-columns.ts";
 import { argumentsAt } from "./select-columns.ts";
-import type { Token } from "./sql-tokens.ts";
+import { isSign, type Token } from "./sql-tokens.ts";
 
 /** The work on texts that a statement does for each row. It is an upper bound. */
 export interface TextWork {
   /** Functions that read a text, by how often they do. */
   readonly calls: number;
+  /** Those that read an element of `json_each`, and nothing else that is long. */
+  readonly elementCalls: number;
   /** Functions that look for one text in another: their work is the product of both. */
   readonly searches: number;
   /** How many times as long as a value a text may become. */
@@ -31,7 +34,7 @@ const JOINING = new Set(
     " ",
   ),
 );
-const DOUBLING = new Set("HEX QUOTE JSON_QUOTE JSON JSON_PRETTY STRFTIME".split(" "));
+const DOUBLING = new Set("HEX QUOTE JSON_QUOTE JSON STRFTIME".split(" "));
 /** By how many texts of 1,024 characters are read in the time of one row. */
 const SEARCHES = new Map([
   ["INSTR", 1],
@@ -51,6 +54,13 @@ export const ROW_JOINING = new Set(
 
 interface Sized {
   readonly size: SelectSize;
+  readsElement(table: string | undefined): boolean;
+}
+
+/** Calls that read an element, if the column is one. */
+interface ColumnCalls {
+  readonly column: ElementColumn;
+  readonly calls: number;
 }
 
 /** What the reader counts in a SELECT, without those in it. */
@@ -60,6 +70,7 @@ export class SelectSize {
   growth = 1;
   chars = 0;
   joinsRows = false;
+  readonly columnCalls: ColumnCalls[] = [];
   /** The SELECTs in it, and the definitions that it uses, once for each use. */
   readonly uses: Sized[] = [];
   tables = 0;
@@ -71,8 +82,9 @@ export class SelectSize {
   readonly #names = new Map<string, number>();
 
   /** Counts a name in the list of columns: SQLite puts the expression that it stands for in its place. */
-  addName(name: string): void {
-    const key = name.toLowerCase();
+  addName({ value, word }: Token): void {
+    if (word === "AS") return;
+    const key = value.toLowerCase();
     for (const names of [this.#names, this.#lastNames]) names.set(key, (names.get(key) ?? 0) + 1);
   }
 
@@ -94,6 +106,17 @@ export class SelectSize {
     return Math.max(1, ...this.#names.values());
   }
 
+  /** Counts `->` or `->>`, at each `>` in it. */
+  addArrow(tokens: readonly Token[], at: number): void {
+    if (isSign(tokens[at - 1], "-") && isSign(tokens[at + 1], ">")) return;
+    this.#addReads(elementLeftOf(tokens, at), 1);
+  }
+
+  #addReads(column: ElementColumn | undefined, calls: number): void {
+    if (column === undefined) this.calls += calls;
+    else this.columnCalls.push({ column, calls });
+  }
+
   /** Counts an operator that reads or makes a text. */
   addOperator(word: string): void {
     if (word === "||") this.growth++;
@@ -105,10 +128,13 @@ export class SelectSize {
     if (ROW_JOINING.has(word)) this.joinsRows = true;
     if (CHEAP.has(word) || ROW_JOINING.has(word)) return;
     const list = argumentsAt(tokens, opening);
-    this.calls += Math.max(1, list.length - 1);
+    const [read = [], ...others] = list;
+    const isOfElement = !SEARCHES.has(word) && others.every((one) => isLiteral(one));
+    this.#addReads(isOfElement ? elementRead(read) : undefined, Math.max(1, list.length - 1));
     if (JOINING.has(word)) this.growth += list.length;
     if (DOUBLING.has(word)) this.growth *= word === "STRFTIME" ? 8 : 2;
     if (word === "PRINTF" || word === "FORMAT") this.chars += widthsOf(list[0] ?? []);
+    if (word === "JSON_PRETTY") this.growth *= 1 + indentOf(list[1]) * LINES_OF_CHAR;
     const [, needle, replacement] = list.map(textOf);
     const weight = list.length > 1 ? (SEARCHES.get(word) ?? 0) : 0;
     if (needle === undefined) this.searches += weight;
@@ -121,6 +147,10 @@ export class SelectSize {
 
 /** Characters of a text that is searched for, in one reading. */
 const SHORT = 16;
+
+function isLiteral([token, ...others]: readonly Token[]): boolean {
+  return (token?.kind === "text" || token?.kind === "value") && others.length === 0;
+}
 
 function textOf([token, ...others]: readonly Token[]): string | undefined {
   return token?.kind === "text" && others.length === 0 ? token.value : undefined;
@@ -139,6 +169,20 @@ function widthsOf(argument: readonly Token[]): number {
 }
 
 const MAX_WIDTH = 100;
+/** Indents that json_pretty adds for each character: each value has two at least, and is in up to 1,000 others. */
+const LINES_OF_CHAR = 500;
+const DEFAULT_INDENT = 4;
+const MAX_INDENT = 16;
+
+/** Returns the length of the indent that json_pretty is given. Throws for one that is not written, or long. */
+function indentOf(argument: readonly Token[] | undefined): number {
+  const length = argument === undefined ? DEFAULT_INDENT : textOf(argument)?.length;
+  if (length !== undefined && length <= MAX_INDENT) return length;
+  throw new ByrefError(
+    "query_not_allowed",
+    `json_pretty needs a written indent of up to ${MAX_INDENT} characters.`,
+  );
+}
 
 interface Size extends TextWork {
   /** SELECTs and tables, as often as SQLite compiles them. */
@@ -159,13 +203,20 @@ export function textWorkOf(root: Sized, chars: number): TextWork {
     // Of recursions, only what one step does is counted.
     sizes.set(group, NO_SIZE);
     const { size } = group;
+    const isOfElement = ({ column }: ColumnCalls) => group.readsElement(column.table);
+    const [ofElements, ofOthers] = [true, false].map((isOne) =>
+      size.columnCalls
+        .filter((one) => isOfElement(one) === isOne)
+        .reduce((all, { calls }) => all + calls, 0),
+    ) as [number, number];
     const used = size.uses.map(sizeOf);
     const sum = (count: (one: Size) => number) => used.reduce((all, one) => all + count(one), 0);
     const largest = (count: (one: Size) => number) => Math.max(1, ...used.map(count));
     const made: Size = {
       parts: 1 + size.tables + sum(({ parts }) => parts),
       repetition: size.repetition * largest(({ repetition }) => repetition),
-      calls: size.calls + sum(({ calls }) => calls),
+      calls: size.calls + ofOthers + sum(({ calls }) => calls),
+      elementCalls: ofElements + sum(({ elementCalls }) => elementCalls),
       searches: size.searches + sum(({ searches }) => searches),
       growth: size.growthInSteps * largest(({ growth }) => growth),
       chars: size.chars + sum((one) => one.chars),
@@ -181,6 +232,7 @@ export function textWorkOf(root: Sized, chars: number): TextWork {
   return {
     ...work,
     calls: work.calls * repetition,
+    elementCalls: work.elementCalls * repetition,
     searches: work.searches * repetition,
     chars: chars + work.chars,
   };
@@ -190,6 +242,7 @@ const NO_SIZE: Size = {
   parts: 1,
   repetition: 1,
   calls: 0,
+  elementCalls: 0,
   searches: 0,
   growth: 1,
   chars: 0,

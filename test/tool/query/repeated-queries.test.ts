@@ -36,7 +36,7 @@ const query = (sql: string, names: readonly string[]): EngineQuery => ({
     isJoin: false,
     comparesLoosely: false,
     readsOnce: true,
-    text: { calls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
+    text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
   },
 });
 
@@ -77,4 +77,25 @@ it("checks a statement again that it has refused", async () => {
     });
     expect(answer).toMatchObject({ kind: "expensive" });
   }
+});
+
+it("refuses a join by its first rows, and again without reading any", async () => {
+  const { engine, statements } = recorded();
+  const number = await engine.begin();
+  const rows = Array.from({ length: 100_000 }, (_, at) => [at % 3]);
+  await engine.add(number, { first: 0, json: JSON.stringify(rows) });
+  await engine.complete(number, table.key, { ...shape, rows: rows.length, chars: 400_000 });
+  const join = query("SELECT count(*) AS n FROM `$1` AS a JOIN `$1` AS b ON a.n = b.n", ["n"]);
+  const aliases = new Map([
+    ["a", [{ table: "$1" }]],
+    ["b", [{ table: "$1" }]],
+  ] as const);
+  const refused = async () => {
+    const before = statements.length;
+    const answer = await engine.run({ ...join, facts: { ...join.facts, aliases, isJoin: true } });
+    expect(answer).toMatchObject({ kind: "expensive" });
+    return statements.slice(before).filter((one) => one.includes("GROUP BY"));
+  };
+  expect(await refused()).toEqual([expect.stringContaining("LIMIT 10000")]);
+  expect(await refused()).toEqual([]);
 });

@@ -1,0 +1,41 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { EditedText } from "../../src/tool/edit/edit-text.ts";
+
+/** What an edit of a long text took. */
+export interface EditMemory {
+  readonly chars: number;
+  /** The most memory that lived beside the text, found at each five million characters. */
+  readonly mostBytes: number;
+  /** Lines of the diff that were only counted. */
+  readonly more: number;
+}
+
+/** Edits a text of 50 MB twice on each line, and measures the memory. */
+export async function editedMemory(): Promise<EditMemory> {
+  const line = `${"some words of a line ".repeat(10)}\n`;
+  const piece = line.repeat(1_000);
+  const pieces = Math.ceil(50_000_000 / piece.length);
+  const edits = [
+    { find: "a line \n", replace: "the end\n", all: true },
+    { find: "of the end\n", replace: "of it\n", all: true },
+  ];
+  const run = new EditedText(async function* () {
+    for (let at = 0; at < pieces; at++) yield piece;
+  }, edits);
+  setFlagsFromString("--expose-gc");
+  const gc = runInNewContext("gc") as () => void;
+  const used = () => {
+    gc();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = used();
+  let mostBytes = 0;
+  let chars = 0;
+  for await (const text of run.text()) {
+    const isChecked = Math.floor((chars + text.length) / 5_000_000) > Math.floor(chars / 5_000_000);
+    chars += text.length;
+    if (isChecked) mostBytes = Math.max(mostBytes, used() - before);
+  }
+  return { chars, mostBytes, more: run.diff().more ?? 0 };
+}

@@ -1,0 +1,68 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { codeOf } from "../../../src/errors.ts";
+import { REFUSALS } from "./hostile-statements.ts";
+import { Queries } from "./queries.ts";
+
+const queries = new Queries();
+
+beforeAll(async () => {
+  const deep = (depth: number) => `${"[".repeat(depth)}${"]".repeat(depth)}`;
+  const tables = {
+    texts: Array.from({ length: 1_000 }, (_, id) => ({
+      id,
+      t: "a".repeat(id === 0 ? 400_000 : 9),
+    })),
+    one: [{ t: "a".repeat(100_000) }],
+    deep: Array.from({ length: 1_000 }, () => ({ j: deep(300) })),
+  };
+  for (const [name, value] of Object.entries(tables)) await queries.store.save({ name, value });
+});
+
+const nested = (count: number, open: string, inner: string) =>
+  `${open.repeat(count)}${inner}${")".repeat(count)}`;
+const doubled = (count: number, join: (text: string) => string, inner: string): string =>
+  count === 0 ? inner : doubled(count - 1, join, join(inner));
+
+describe("a short statement that would make much of little", () => {
+  it.each([
+    `SELECT length(${nested(30, "hex(", "'a'")})`,
+    `SELECT length(${nested(60, "json_quote(", "'\"'")})`,
+    `SELECT length(${nested(60, "quote(", "t")}) FROM one`,
+    `SELECT length(${doubled(5, (text) => `replace(${text}, 'a', '${"a".repeat(1_000)}')`, "'a'")})`,
+    `SELECT length(${doubled(9, (text) => `json_array(${text}, ${text})`, "t")}) FROM texts`,
+    `SELECT length(${doubled(9, (text) => `(${text} || ${text})`, "t")}) FROM texts`,
+    `SELECT length(${doubled(9, (text) => `concat(${text}, ${text})`, "t")}) FROM texts`,
+    `SELECT length(concat_ws(t, ${Array.from({ length: 100 }, () => "1").join(", ")})) FROM texts`,
+    `SELECT length(json_set(${doubled(8, (text) => `json_object('a', ${text}, 'b', ${text})`, "t")}, '$.a', t)) FROM texts`,
+    "SELECT length(group_concat(x.t, y.t)) FROM texts x, texts y",
+    "SELECT length(replace(hex(zeroblob(1000000)), '0', 'aa'))",
+    // Indents, as many as levels.
+    "SELECT max(length(json_pretty(j))) FROM deep",
+    "SELECT length(json_pretty(j, t)) FROM deep, one",
+    `SELECT length(json_pretty(j, '${" ".repeat(5_000)}')) FROM deep`,
+    `SELECT length(json_pretty(j, '    ' || '    ')) FROM deep`,
+    `SELECT count(*) FROM texts x, texts y WHERE x.t LIKE '%' || y.t || '%'`,
+    `SELECT count(*) FROM texts WHERE ${Array.from({ length: 500 }, () => "t LIKE '%a%b'").join(" OR ")}`,
+    `SELECT ${Array.from({ length: 95 }, (_, at) => `count(DISTINCT t || ${at})`).join(", ")} FROM texts`,
+  ])("%s is refused", async (sql) => {
+    const before = queries.read;
+    const refusal = await queries.records(sql).catch((error: unknown) => error);
+    expect(REFUSALS).toContain(codeOf(refusal));
+    expect(queries.read).toBe(before);
+  });
+
+  it.each([
+    `SELECT t LIKE '${"%a".repeat(20)}%b' AS n FROM one`,
+    `SELECT t LIKE '${"%a_".repeat(14)}%b' AS n FROM one`,
+    `SELECT t GLOB '${"*a".repeat(20)}*b' AS n FROM one`,
+    `SELECT t GLOB '${"*[a-z]".repeat(6)}*b' AS n FROM one`,
+  ])("a pattern with many wildcards is one reading of the text: %s", async (sql) => {
+    expect(await queries.records(sql)).toEqual([{ n: 0 }]);
+  });
+
+  it("may format a small value", async () => {
+    expect(await queries.records(`SELECT json_pretty('[1]', ' ') AS t`)).toEqual([
+      { t: "[\n 1\n]" },
+    ]);
+  });
+});
