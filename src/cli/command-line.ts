@@ -73,7 +73,7 @@ async function run(): Promise<void> {
     case "unwrap":
       return console.log(linesOf(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun));
     case "stats": {
-      const counts = openStatistics(stateFolder({ state, workspace })).read();
+      const counts = openStatistics(stateFolder({ state, workspace }), console.error).read();
       return console.log(
         values.json === true ? JSON.stringify(withTokens(counts)) : tableOf(counts),
       );

@@ -56,7 +56,7 @@ export async function runGateway({
     ...(journal && { journal }),
     open: transportTo,
     taint: new TaintFile(join(folder, "tainted")),
-    statistics: openStatistics(folder),
+    statistics: openStatistics(folder, log),
     lists: listFile(join(folder, "tools.json")),
     log,
     ...(allowWrite.length > 0 && { files: new AllowedFolders(allowWrite) }),
