@@ -23,6 +23,7 @@ import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
 import { readLines } from "./read-lines.ts";
 import { TaintFile } from "./taint-file.ts";
+import { upstreamFetch } from "./upstream-fetch.ts";
 import {
   openJournal,
   openStatistics,
@@ -141,7 +142,7 @@ function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
     const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
-    return new Transport(new URL(address.url), { requestInit });
+    return new Transport(new URL(address.url), { requestInit, fetch: upstreamFetch });
   }
   const { command, args, env, cwd } = address;
   const transport = new ProgramTransport({
