@@ -4,6 +4,7 @@ import { messageOf } from "../errors.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
 import { type Counts, withTokens } from "../gateway/statistics.ts";
 import { version } from "../version.ts";
+import { ownSecrets } from "./own-environment.ts";
 import { openStatistics, stateFolder } from "./state.ts";
 import { findConfiguration } from "./find-configuration.ts";
 import { unwrapFile, wrapFile } from "./wrap-file.ts";
@@ -102,7 +103,9 @@ function serversOf({
   command: [program, ...args],
 }: Servers): readonly ServerConfiguration[] {
   if (config === undefined && program !== undefined) {
-    return [{ name: "server", address: { command: program, args, env: {} }, rules: {} }];
+    // A client gives it the variables for the server, and those that name secrets are kept out of failures.
+    const address = { command: program, args, env: ownSecrets(), inherits: true } as const;
+    return [{ name: "server", address, rules: {} }];
   }
   if (config !== undefined && program === undefined) {
     return readConfiguration(readFileSync(config, "utf8"), process.env, project);

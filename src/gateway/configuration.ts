@@ -46,6 +46,8 @@ export type ServerAddress =
       readonly args: readonly string[];
       readonly env: Readonly<Record<string, string>>;
       readonly cwd?: string;
+      /** The program gets the gateway's whole environment. Default: what every program needs, and `env`. */
+      readonly inherits?: true;
     }
   | {
       readonly url: string;
