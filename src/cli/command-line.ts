@@ -4,9 +4,11 @@ import { messageOf } from "../errors.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
 import { type Counts, withTokens } from "../gateway/statistics.ts";
 import { version } from "../version.ts";
-import { runGateway } from "./run-gateway.ts";
+import { ownSecrets } from "./own-environment.ts";
 import { openStatistics, stateFolder } from "./state.ts";
-import { findConfiguration, unwrapFile, wrapFile, type WrapReport } from "./wrap-file.ts";
+import { findConfiguration } from "./find-configuration.ts";
+import { unwrapFile, wrapFile } from "./wrap-file.ts";
+import { linesOf } from "./wrap-report.ts";
 
 const HELP = `byref ${version}
 
@@ -20,7 +22,8 @@ const HELP = `byref ${version}
   --http PORT                  serve HTTP at http://127.0.0.1:PORT/mcp, not standard input and output
   --allow-write DIR            save_variable may write files in this folder; may be given several times
   --workspace NAME             whose variables (default: the working folder's)
-  --dry-run                    wrap, unwrap: say what would change, and change nothing
+  --project DIR                the servers that Claude Code's FILE has for this folder
+  --dry-run                    wrap, unwrap: show what would change, and change nothing
   --json                       stats: as JSON
 
 FILE is a client's configuration: {"mcpServers": {"name": {"command": …} or {"url": …}}}. Without FILE, wrap and
@@ -28,6 +31,7 @@ unwrap look for .mcp.json, .cursor/mcp.json, .vscode/mcp.json, ~/.cursor/mcp.jso
 
 const options = {
   config: { type: "string" },
+  project: { type: "string" },
   state: { type: "string" },
   workspace: { type: "string" },
   http: { type: "string" },
@@ -52,26 +56,25 @@ async function run(): Promise<void> {
   const { args, command } = argumentsIn(process.argv.slice(2));
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;
-  const { config, state, workspace, "allow-write": allowWrite = [] } = values;
+  const { config, project, state, workspace, "allow-write": allowWrite = [] } = values;
   const { "dry-run": dryRun = false } = values;
   if (values.version === true) return console.log(version);
   if (values.help === true || program === "help") return console.log(HELP);
   if (program !== "mcp") throw new Error(`There is no command ${program}.\n\n${HELP}`);
   switch (action) {
-    case "serve":
-      return runGateway({
-        servers: serversOf({ config, command }),
-        state,
-        workspace,
-        allowWrite,
-        http: portIn(values.http),
-      });
+    case "serve": {
+      const servers = serversOf({ config, project, command });
+      const http = portIn(values.http);
+      // The other commands need none of it.
+      const { runGateway } = await import("./run-gateway.ts");
+      return runGateway({ servers, state, workspace, allowWrite, http });
+    }
     case "wrap":
-      return report(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
+      return console.log(linesOf(wrapFile(file ?? findConfiguration(), { dryRun }), dryRun));
     case "unwrap":
-      return report(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun);
+      return console.log(linesOf(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun));
     case "stats": {
-      const counts = openStatistics(stateFolder({ state, workspace })).read();
+      const counts = openStatistics(stateFolder({ state, workspace }), console.error).read();
       return console.log(
         values.json === true ? JSON.stringify(withTokens(counts)) : tableOf(counts),
       );
@@ -90,18 +93,22 @@ function argumentsIn(all: readonly string[]) {
 
 interface Servers {
   readonly config: string | undefined;
+  readonly project: string | undefined;
   readonly command: readonly string[];
 }
 
 function serversOf({
   config,
+  project,
   command: [program, ...args],
 }: Servers): readonly ServerConfiguration[] {
   if (config === undefined && program !== undefined) {
-    return [{ name: "server", address: { command: program, args, env: {} }, rules: {} }];
+    // A client gives it the variables for the server, and those that name secrets are kept out of failures.
+    const address = { command: program, args, env: ownSecrets(), inherits: true } as const;
+    return [{ name: "server", address, rules: {} }];
   }
   if (config !== undefined && program === undefined) {
-    return readConfiguration(readFileSync(config, "utf8"), process.env);
+    return readConfiguration(readFileSync(config, "utf8"), process.env, project);
   }
   throw new Error(
     "byref mcp needs either --config FILE, the configuration of an MCP client, or -- and the command of a server.",
@@ -113,14 +120,6 @@ function portIn(text: string | undefined): number | undefined {
   const port = Number(text);
   if (/^\d+$/u.test(text) && port <= 65_535) return port;
   throw new Error(`--http needs a port from 0 to 65535: ${text} is none.`);
-}
-
-function report({ file, servers, outcome }: WrapReport, dryRun: boolean): void {
-  const would = dryRun ? "would be " : "";
-  if (outcome === "unchanged") return console.log(`${file}: nothing to do.`);
-  const names = servers.join(", ");
-  const why = outcome === "merged" ? " It was changed since, so its own servers stay." : "";
-  console.log(`${file}: ${would}${outcome} (${names}).${why}`);
 }
 
 function tableOf(counts: Counts): string {

@@ -21,8 +21,10 @@ import { redact } from "../tool/mcp/secrets.ts";
 import { VariableApp } from "../gateway/show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { listFile } from "./list-file.ts";
+import { ownEnvironment } from "./own-environment.ts";
 import { readLines } from "./read-lines.ts";
 import { TaintFile } from "./taint-file.ts";
+import { upstreamFetch } from "./upstream-fetch.ts";
 import {
   openJournal,
   openStatistics,
@@ -56,7 +58,7 @@ export async function runGateway({
     ...(journal && { journal }),
     open: transportTo,
     taint: new TaintFile(join(folder, "tainted")),
-    statistics: openStatistics(folder),
+    statistics: openStatistics(folder, log),
     lists: listFile(join(folder, "tools.json")),
     log,
     ...(allowWrite.length > 0 && { files: new AllowedFolders(allowWrite) }),
@@ -141,14 +143,14 @@ function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
     const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
-    return new Transport(new URL(address.url), { requestInit });
+    return new Transport(new URL(address.url), { requestInit, fetch: upstreamFetch });
   }
-  const { command, args, env, cwd } = address;
+  const { command, args, env, cwd, inherits = false } = address;
   const transport = new ProgramTransport({
     command,
     args: [...args],
     // As clients start servers: what a program needs, and what the configuration gives.
-    env: { ...getDefaultEnvironment(), ...env },
+    env: { ...(inherits ? ownEnvironment() : getDefaultEnvironment()), ...env },
     stderr: "pipe",
     maxBufferSize: limits.maxGatewayMessageBytes,
     ...(cwd !== undefined && { cwd }),

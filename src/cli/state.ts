@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
+import { messageOf } from "../errors.ts";
 import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -34,11 +35,15 @@ export function openStore(folder: string, log: (line: string) => void): Variable
   return new MemoryStore();
 }
 
-/** Opens the workspace's counts. Without `node:sqlite` they are those of this process. */
-export function openStatistics(folder: string): Statistics {
-  return hasNodeSqlite()
-    ? new StatisticsFile(join(folder, "statistics.sqlite"))
-    : new MemoryStatistics();
+/** Opens the workspace's counts. Without `node:sqlite`, or a file, they are those of this process. */
+export function openStatistics(folder: string, log: (line: string) => void): Statistics {
+  if (!hasNodeSqlite()) return new MemoryStatistics();
+  try {
+    return new StatisticsFile(join(folder, "statistics.sqlite"), log);
+  } catch (error) {
+    log(`Statistics are kept in memory only: ${messageOf(error)}`);
+    return new MemoryStatistics();
+  }
 }
 
 /** Opens the workspace's record of running calls. Undefined without `node:sqlite`. */

@@ -1,36 +1,84 @@
+import { renameSync, rmSync } from "node:fs";
 import { nodeSqlite } from "../agent/node-sql.ts";
+import { messageOf } from "../errors.ts";
+import * as limits from "../gateway/gateway-limits.ts";
 import { type Counts, NO_COUNTS, Recovery, type Statistics } from "../gateway/statistics.ts";
+import { isObject } from "../value/json.ts";
 
-/** Counts in a file of SQLite, which several processes may use at once. Needs `node:sqlite`. */
+/**
+ * Counts in a file of SQLite, which several processes may use at once. Needs `node:sqlite`. A damaged file is kept as
+ * `FILE.damaged`, and counting begins anew. No call fails because it cannot be counted.
+ */
 export class StatisticsFile implements Statistics {
   readonly #database;
+  readonly #log: (line: string) => void;
   readonly #recovery = new Recovery();
 
-  constructor(file: string) {
-    const { DatabaseSync } = nodeSqlite();
-    this.#database = new DatabaseSync(file, { timeout: 5_000 });
-    this.#database.exec("PRAGMA journal_mode = WAL");
-    this.#database.exec("PRAGMA synchronous = NORMAL");
-    this.#database.exec("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, count INTEGER)");
+  /** Throws if the file can be neither read nor made. */
+  constructor(file: string, log: (line: string) => void) {
+    this.#database = opened(file, log);
+    this.#log = log;
   }
 
   add(counts: Partial<Counts>): void {
-    const adding = this.#database.prepare(
-      "INSERT INTO counts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
-    );
     const all = Object.entries(this.#recovery.completed(counts));
-    this.#database.exec("BEGIN IMMEDIATE");
-    for (const [name, count] of all) if (count > 0) adding.run(name, count);
-    this.#database.exec("COMMIT");
+    try {
+      this.#write(all);
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#log(`A call was not counted: ${messageOf(error)}`);
+    }
   }
 
   read(): Counts {
     const rows = this.#database.prepare("SELECT name, count FROM counts").all();
-    const counts = rows.map(({ name, count }) => [String(name), Number(count)]);
-    return { ...NO_COUNTS, ...Object.fromEntries(counts) };
+    const counts = new Map(rows.map(({ name, count }) => [name, Number(count)]));
+    const known = Object.entries(NO_COUNTS).map(([name, none]) => [name, counts.get(name) ?? none]);
+    return { ...NO_COUNTS, ...Object.fromEntries(known) };
   }
 
   close(): void {
     this.#database.close();
   }
+
+  #write(counts: readonly (readonly [string, number])[]): void {
+    const adding = this.#database.prepare(
+      "INSERT INTO counts VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET count = count + excluded.count",
+    );
+    this.#database.exec("BEGIN IMMEDIATE");
+    for (const [name, count] of counts) if (count > 0) adding.run(name, count);
+    this.#database.exec("COMMIT");
+  }
+}
+
+function opened(file: string, log: (line: string) => void) {
+  try {
+    return database(file);
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    renameSync(file, `${file}.damaged`);
+    for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
+    log(`The statistics are damaged and begin anew; they are kept as ${file}.damaged.`);
+    return database(file);
+  }
+}
+
+function database(file: string) {
+  const { DatabaseSync } = nodeSqlite();
+  const made = new DatabaseSync(file, { timeout: limits.sharedLockMs });
+  try {
+    made.exec("PRAGMA journal_mode = WAL");
+    made.exec("PRAGMA synchronous = NORMAL");
+    made.exec("CREATE TABLE IF NOT EXISTS counts (name TEXT PRIMARY KEY, count INTEGER)");
+    made.prepare("SELECT name, count FROM counts").all();
+    return made;
+  } catch (error) {
+    made.close();
+    throw error;
+  }
+}
+
+/** SQLITE_CORRUPT and SQLITE_NOTADB. */
+function isDamage(error: unknown): boolean {
+  return isObject(error) && (error.errcode === 11 || error.errcode === 26);
 }

@@ -1,16 +1,37 @@
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
-import { homedir } from "node:os";
-import { join, resolve } from "node:path";
-import { applyEdits, findNodeAtLocation, getNodeValue, modify, parseTree } from "jsonc-parser";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { ByrefError } from "../errors.ts";
-import { isObject } from "../value/json.ts";
+import { unusableBecause } from "../gateway/configuration.ts";
+import { canonicalJson, type Json } from "../value/json.ts";
+import {
+  bytesOf,
+  type ClientFile,
+  edited,
+  readClientFile,
+  type ServerGroup,
+  serversAt,
+  withServersOf,
+} from "./client-file.ts";
+import { digestOf } from "./digest.ts";
+import { entryFor, isAsWritten, nameFor, ownEntryIn, renewedEntry } from "./gateway-entry.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
 /** What was done with a file, or would be. */
 export interface WrapReport {
+  /** Links are resolved. */
   readonly file: string;
-  readonly servers: readonly string[];
   readonly outcome: "wrapped" | "unwrapped" | "merged" | "unchanged";
+  /** The servers that were taken in, or are back. */
+  readonly servers: readonly string[];
+  /** What a person has to know, a sentence each. */
+  readonly notes: readonly string[];
+  /** The texts of files before and after, by file; undefined for none. */
+  readonly changes: readonly Change[];
+}
+
+export interface Change {
+  readonly file: string;
+  readonly before: string | undefined;
+  readonly after: string | undefined;
 }
 
 export interface WrapOptions {
@@ -20,113 +41,206 @@ export interface WrapOptions {
   readonly command?: readonly string[];
 }
 
-/** The name of the gateway's entry in a configuration. */
-const ENTRY = "byref";
+/**
+ * Puts the gateway in front of all servers of a configuration, in each place that has any. The original is first
+ * copied, byte for byte, to `FILE.byref.json`, which the gateway reads. Servers that only the client can start stay.
+ * Of a wrapped file, those that were added since are taken in.
+ */
+export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
+  const { dryRun = false, command = ["npx", "-y", "byref"] } = options;
+  const client = readClientFile(name);
+  const { file, mode } = client;
+  const copy = copyOf(client);
+  const places = client.groups.map((group) => placeIn(group, copy));
+  const isWrapped = places.some(({ own }) => own !== undefined);
+  const source = isWrapped ? copyFor(client) : client;
+  const servers = places.flatMap(({ taken }) => Object.keys(taken));
+  const copyText = isWrapped ? withTaken(source.text, places) : source.text;
+  const isTaken = servers.length > 0 && copyText === source.text;
+  const isChanged = isCopyChanged(places, source.text) && !isTaken;
+  const entryOf = ({ group, own }: Place) => {
+    const digest = isChanged ? undefined : digestOf(copyText);
+    const ofGroup = { command, copy, digest, servers: serversAt(copyText, group.path) };
+    return own === undefined
+      ? { [nameFor(group, name)]: entryFor(group, ofGroup) }
+      : { [own]: renewedEntry(group.servers[own], ofGroup) };
+  };
+  const notes = places.flatMap(notesAbout);
+  const isCurrent = places.every((place) => {
+    const { group, own, taken, left } = place;
+    if (Object.keys(taken).length > 0) return false;
+    return own === undefined || isSame({ ...entryOf(place), ...left }, group.servers);
+  });
+  if (isCurrent) return { file, outcome: "unchanged", servers, notes, changes: [] };
 
-/** Returns the first configuration of a client that exists: in the working folder, then in the home folder. */
-export function findConfiguration(): string {
-  const candidates = [
-    ".mcp.json",
-    join(".cursor", "mcp.json"),
-    join(".vscode", "mcp.json"),
-    join(homedir(), ".cursor", "mcp.json"),
-    ...claudeFiles(),
+  const text = withEntries(client.text, places, entryOf);
+  const changes = [
+    { file: copy, before: isWrapped ? source.text : undefined, after: copyText },
+    { file, before: client.text, after: text },
   ];
-  const found = candidates.find((file) => existsSync(file));
-  if (found !== undefined) return resolve(found);
-  const message = `No configuration was found; name a file. These were tried: ${candidates.join(", ")}.`;
+  const earlier = isWrapped ? undefined : earlierCopy(client);
+  if (earlier !== undefined) notes.push(`${copy} was there, and is kept as ${earlier}.`);
+  if (!dryRun) {
+    refuseIfChanged(client);
+    if (earlier !== undefined) renameSync(copy, earlier);
+    writeAtomically(copy, bytesOf(source, copyText), mode);
+    writeAtomically(file, bytesOf(client, text), mode);
+  }
+  return { file, outcome: "wrapped", servers, notes, changes };
+}
+
+/**
+ * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys stay, and so do
+ * the servers that were added; if the copy was changed, its servers are put back as they are there.
+ */
+export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): WrapReport {
+  const client = readClientFile(name);
+  const { file, mode } = client;
+  const copy = copyOf(client);
+  const places = client.groups.map((group) => placeIn(group, copy));
+  if (!places.some(({ own }) => own !== undefined)) return notWrapped(client, dryRun);
+
+  const original = copyFor(client);
+  const same = withEntries(original.text, places, ({ group, own = "" }) => ({
+    [own]: group.servers[own],
+  }));
+  const isMerged = same !== client.text;
+  const text = isMerged ? mergedText(client.text, original, places) : original.text;
+  const notes: string[] = [];
+  if (isMerged) notes.push("It was changed since it was wrapped: what was changed stays.");
+  const isEdited = isCopyChanged(places, original.text);
+  if (isEdited) notes.push(`${copy} was changed: its servers are put back as they are there.`);
+  const changes = [
+    { file, before: client.text, after: text },
+    { file: copy, before: original.text, after: undefined },
+  ];
+  if (!dryRun) {
+    refuseIfChanged(client);
+    writeAtomically(file, isMerged ? bytesOf(client, text) : original.bytes, mode);
+    rmSync(copy);
+  }
+  const servers = original.groups.flatMap(({ path }) => Object.keys(serversAt(text, path)));
+  return { file, outcome: isMerged || isEdited ? "merged" : "unwrapped", servers, notes, changes };
+}
+
+/** Servers of a group, and what becomes of each. */
+interface Place {
+  readonly group: ServerGroup;
+  /** The name of the gateway's entry, if there is one. */
+  readonly own: string | undefined;
+  /** Those to stand in front of. */
+  readonly taken: Readonly<Record<string, unknown>>;
+  /** Those that only the client can start. */
+  readonly left: Readonly<Record<string, unknown>>;
+}
+
+function placeIn(group: ServerGroup, copy: string): Place {
+  const own = ownEntryIn(group, copy);
+  const others = Object.entries(group.servers).filter(([name]) => name !== own);
+  const isTaken = ([, value]: readonly [string, unknown]) => unusableBecause(value) === undefined;
+  return {
+    group,
+    own,
+    taken: Object.fromEntries(others.filter(isTaken)),
+    left: Object.fromEntries(others.filter((other) => !isTaken(other))),
+  };
+}
+
+function notesAbout({ left }: Place): string[] {
+  return Object.entries(left).map(
+    ([name, value]) => `${name} stays outside the gateway. ${unusableBecause(value) ?? ""}`,
+  );
+}
+
+/** Puts an entry in each place that has one, or servers to stand in front of, and leaves the others there. */
+function withEntries(
+  text: string,
+  places: readonly Place[],
+  entryOf: (place: Place) => object,
+): string {
+  return places.reduce((result, place) => {
+    const { group, own, taken, left } = place;
+    if (own === undefined && Object.keys(taken).length === 0) return result;
+    return edited(result, group.path, { ...entryOf(place), ...left });
+  }, text);
+}
+
+function withTaken(text: string, places: readonly Place[]): string {
+  let result = text;
+  for (const { group, taken } of places) {
+    const known = serversAt(text, group.path);
+    for (const [name, value] of Object.entries(taken)) {
+      if (isSame(known[name], value)) continue;
+      result = edited(result, [...group.path, name], value);
+    }
+  }
+  return result;
+}
+
+/** The file with the servers of the original. Servers that the file has besides stay. */
+function mergedText(text: string, original: ClientFile, places: readonly Place[]): string {
+  let result = text;
+  for (const { path, servers } of original.groups) {
+    if (Object.keys(servers).length > 0) result = withServersOf(result, path, original.text);
+  }
+  for (const { group, own, taken, left } of places) {
+    const known = serversAt(result, group.path);
+    if (own !== undefined && isSame(known[own], group.servers[own])) {
+      result = edited(result, [...group.path, own], undefined);
+    }
+    for (const [name, value] of Object.entries({ ...left, ...taken })) {
+      if (isSame(known[name], value)) continue;
+      result = edited(result, [...group.path, name], value);
+    }
+  }
+  return result;
+}
+
+function isSame(some: unknown, other: unknown): boolean {
+  // Both were read from JSON, or have what was.
+  return canonicalJson((some ?? null) as Json) === canonicalJson((other ?? null) as Json);
+}
+
+function isCopyChanged(places: readonly Place[], copyText: string): boolean {
+  return places.some(
+    ({ group, own }) => own !== undefined && isAsWritten(group.servers[own], copyText) === false,
+  );
+}
+
+function copyOf({ file }: ClientFile): string {
+  return `${file}.byref.json`;
+}
+
+function copyFor(client: ClientFile): ClientFile {
+  const copy = copyOf(client);
+  if (existsSync(copy)) return readClientFile(copy);
+  const message = `${client.file} starts the gateway with ${copy}, which is missing. Restore that file, or remove the gateway's entry.`;
   throw new ByrefError("not_found", message);
 }
 
-/**
- * Replaces all servers of a configuration by the gateway in front of them. The original is first copied, byte for
- * byte, to `FILE.byref.json`, which the gateway reads. A wrapped file stays as it is.
- */
-export function wrapFile(
-  file: string,
-  { dryRun = false, command = ["npx", "-y", "byref"] }: WrapOptions = {},
-): WrapReport {
-  const text = readFileSync(file, "utf8");
-  const { key, servers } = serversIn(text, file);
-  const names = Object.keys(servers);
-  if (ENTRY in servers || names.length === 0) {
-    return { file, servers: [], outcome: "unchanged" };
+/** The name under which a copy of an earlier time is kept, if it has something else. */
+function earlierCopy(client: ClientFile): string | undefined {
+  const copy = copyOf(client);
+  if (!existsSync(copy) || readFileSync(copy).equals(client.bytes)) return undefined;
+  let name = `${copy}.old`;
+  for (let count = 2; existsSync(name); count++) name = `${copy}.old-${count}`;
+  return name;
+}
+
+/** An unwrapping that was cut off leaves a copy, which has nothing that the file does not have. */
+function notWrapped(client: ClientFile, dryRun: boolean): WrapReport {
+  const { file } = client;
+  const copy = copyOf(client);
+  const nothing = { file, outcome: "unchanged", servers: [], notes: [], changes: [] } as const;
+  if (!existsSync(copy)) return nothing;
+  if (!readFileSync(copy).equals(client.bytes)) {
+    return { ...nothing, notes: [`It does not start the gateway, but ${copy} is there.`] };
   }
-  const copy = copyOf(file);
-  const [program = "", ...args] = command;
-  const entry = {
-    ...(key === "servers" && { type: "stdio" }),
-    command: program,
-    args: [...args, "mcp", "--config", copy],
-  };
-  const edits = modify(text, [key], { [ENTRY]: entry }, formattingOf(text));
-  if (!dryRun) {
-    const { mode } = statSync(file);
-    writeAtomically(copy, readFileSync(file), mode);
-    writeAtomically(file, applyEdits(text, edits), mode);
-  }
-  return { file, servers: names, outcome: "wrapped" };
+  if (!dryRun) rmSync(copy);
+  return { ...nothing, changes: [{ file: copy, before: client.text, after: undefined }] };
 }
 
-/**
- * Restores the original, byte for byte. If the file was changed since it was wrapped, its own keys stay and the
- * servers of the original join those that were added.
- */
-export function unwrapFile(file: string, { dryRun = false }: WrapOptions = {}): WrapReport {
-  const copy = copyOf(file);
-  const text = readFileSync(file, "utf8");
-  const { key, servers } = serversIn(text, file);
-  if (!(ENTRY in servers) || !existsSync(copy)) return { file, servers: [], outcome: "unchanged" };
-  const original = readFileSync(copy);
-  const before = serversIn(original.toString("utf8"), copy).servers;
-  const { [ENTRY]: entry, ...added } = servers;
-  const wrapped = wrappedText(original.toString("utf8"), { key, entry });
-  const isUnchanged = text === wrapped;
-  const { mode } = statSync(file);
-  const merged = modify(text, [key], { ...before, ...added }, formattingOf(text));
-  if (!dryRun) {
-    writeAtomically(file, isUnchanged ? original : applyEdits(text, merged), mode);
-    rmSync(copy);
-  }
-  const names = Object.keys({ ...before, ...added });
-  return { file, servers: names, outcome: isUnchanged ? "unwrapped" : "merged" };
-}
-
-/** The text that wrapping the original gave. */
-function wrappedText(original: string, { key, entry }: { key: string; entry: unknown }): string {
-  return applyEdits(original, modify(original, [key], { [ENTRY]: entry }, formattingOf(original)));
-}
-
-function serversIn(text: string, file: string) {
-  const root = parseTree(text, [], { allowTrailingComma: true });
-  for (const key of ["mcpServers", "servers"]) {
-    const node = root === undefined ? undefined : findNodeAtLocation(root, [key]);
-    const servers: unknown = node === undefined ? undefined : getNodeValue(node);
-    if (isObject(servers)) return { key, servers };
-  }
-  const message = `${file} has neither "mcpServers" nor "servers", so it is not a client's configuration.`;
-  throw new ByrefError("bad_configuration", message);
-}
-
-function copyOf(file: string): string {
-  return `${resolve(file)}.byref.json`;
-}
-
-/** Follows the file's own indentation and line ends. */
-function formattingOf(text: string) {
-  const indent = /^([ \t]+)\S/mu.exec(text)?.[1] ?? "  ";
-  const insertSpaces = !indent.startsWith("\t");
-  const eol = text.includes("\r\n") ? "\r\n" : "\n";
-  const tabSize = insertSpaces ? indent.length : 1;
-  return { formattingOptions: { insertSpaces, tabSize, eol } };
-}
-
-function claudeFiles(): readonly string[] {
-  const { APPDATA } = process.env;
-  const name = "claude_desktop_config.json";
-  const desktop =
-    process.platform === "darwin"
-      ? join(homedir(), "Library", "Application Support", "Claude", name)
-      : join(APPDATA ?? join(homedir(), ".config"), "Claude", name);
-  return [join(homedir(), ".claude.json"), desktop];
+function refuseIfChanged({ file, bytes }: ClientFile): void {
+  if (readFileSync(file).equals(bytes)) return;
+  throw new ByrefError("conflict", `${file} was changed meanwhile. Run this again.`);
 }

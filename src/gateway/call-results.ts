@@ -2,7 +2,8 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../limits.ts";
 import type { ToolOutput } from "../tool/tool-output.ts";
 import type { Ready, Saved } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import { isObject, type Json } from "../value/json.ts";
+import { byteLength } from "../value/utf8.ts";
 import { answerOf, clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
 import type { OfferedTool } from "./offered-tools.ts";
 import { isWrongReference, type Statistics } from "./statistics.ts";
@@ -24,6 +25,7 @@ export class CallResults {
 
   saved({ from, isLocal }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
     const { info } = saved;
+    const { authoredChars, resolvedChars, values } = ready.references;
     // A tool of the pipeline returns one of its outputs.
     const output = saved.output as ToolOutput;
     const answered = isLocal === true ? answerOf(output) : received;
@@ -37,8 +39,8 @@ export class CallResults {
       kept: saved.info === undefined ? 0 : 1,
       charactersReceived: received === undefined ? (info?.bytes ?? 0) : contentChars(received),
       charactersSent: contentChars(result),
-      referenceCharacters: ready.references.authoredChars,
-      charactersByReference: ready.references.resolvedChars,
+      referenceCharacters: authoredChars,
+      bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
     });
     return result;
   }
@@ -50,4 +52,13 @@ export class CallResults {
     this.#statistics.add({ calls: 1, charactersSent, wrongReferences });
     return result;
   }
+}
+
+/** Adds the bytes of a value as JSON in UTF-8 that it has more than characters. */
+function addMoreBytes(sum: number, value: unknown): number {
+  if (typeof value === "string") return sum + byteLength(value) - value.length;
+  if (value instanceof Uint8Array) return sum;
+  if (Array.isArray(value)) return value.reduce<number>(addMoreBytes, sum);
+  if (!isObject(value)) return sum;
+  return Object.entries(value).flat().reduce<number>(addMoreBytes, sum);
 }

@@ -1,7 +1,8 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
-import { compact } from "../value/json.ts";
+import { compact, isObject } from "../value/json.ts";
+import { fillClientVariables } from "./client-variables.ts";
 
 /** How one server's tools are treated. All are optional. */
 const rulesSchema = z.object({
@@ -32,12 +33,8 @@ const serverSchema = z.looseObject({
   byref: byrefSchema.optional(),
 });
 
-const fileSchema = z
-  .looseObject({
-    mcpServers: z.record(z.string(), serverSchema).optional(),
-    servers: z.record(z.string(), serverSchema).optional(),
-  })
-  .transform(({ mcpServers, servers }) => mcpServers ?? servers);
+/** Keys with which only the client can start a server or sign in. */
+const KEYS_OF_CLIENTS = ["envFile", "headersHelper", "oauth", "auth"];
 
 export type ServerRules = z.infer<typeof byrefSchema>;
 export type ToolRules = z.infer<typeof rulesSchema>;
@@ -49,6 +46,8 @@ export type ServerAddress =
       readonly args: readonly string[];
       readonly env: Readonly<Record<string, string>>;
       readonly cwd?: string;
+      /** The program gets the gateway's whole environment. Default: what every program needs, and `env`. */
+      readonly inherits?: true;
     }
   | {
       readonly url: string;
@@ -71,26 +70,76 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads the servers of a client's configuration: `{"mcpServers": {…}}` (Claude, Cursor) or `{"servers": {…}}`
- * (VS Code), JSON with comments. `${NAME}`, `${env:NAME}` and `${NAME:-default}` are replaced from the
- * environment. Throws `bad_configuration` with the line for text that is not such a file.
+ * (VS Code), JSON with comments; with `project`, those that Claude Code has for that folder. `${NAME}`,
+ * `${env:NAME}` and `${NAME:-default}` are replaced from the environment, and what the client passed on there.
+ * A server that cannot be used has a problem. Throws `bad_configuration` with the line for text that is not such
+ * a file.
  */
 export function readConfiguration(
   text: string,
   environment: Environment = {},
+  project?: string,
 ): readonly ServerConfiguration[] {
   const errors: ParseError[] = [];
-  const read: unknown = parse(text, errors, { allowTrailingComma: true });
+  const json = withoutMark(text);
+  const read: unknown = parse(json, errors, { allowTrailingComma: true });
   const [error] = errors;
-  if (error !== undefined) {
-    const line = text.slice(0, error.offset).split("\n").length;
-    throw bad(`Line ${line} is not JSON: ${printParseErrorCode(error.error)}.`);
+  if (error !== undefined) throw bad(syntaxMessage(json, error));
+  const all = project === undefined ? read : at(at(read, "projects"), project);
+  const servers = at(all, "mcpServers") ?? at(all, "servers");
+  if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
+  if (!isObject(servers)) throw bad("Its servers are not an object of servers by name.");
+  return Object.entries(servers).flatMap(([name, value]) => serverIn(name, value, environment));
+}
+
+/** Says where a text is not JSON, and what is wrong there. */
+export function syntaxMessage(text: string, { offset, error }: ParseError): string {
+  const lines = text.slice(0, offset).split("\n");
+  const column = (lines.at(-1)?.length ?? 0) + 1;
+  return `Line ${lines.length}, column ${column} is not JSON: ${printParseErrorCode(error)}.`;
+}
+
+/** Without the byte order mark that some editors on Windows write. */
+export function withoutMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
+/** Says why the gateway cannot stand in front of an entry of a configuration. Undefined if it can. */
+export function unusableBecause(value: unknown): string | undefined {
+  const { success, data, error } = serverSchema.safeParse(value);
+  if (!success) return `It is no server: ${z.prettifyError(error).replaceAll(/\s+/gu, " ")}.`;
+  const key = KEYS_OF_CLIENTS.find((name) => data[name] !== undefined);
+  if (key !== undefined) return `Only the client can use its "${key}".`;
+  const { command, args = [], url } = data;
+  if (command !== undefined) {
+    return isGateway([command, ...args]) ? "It is a gateway itself." : undefined;
   }
-  const { success, data, error: issues } = fileSchema.safeParse(read);
-  if (!success) throw bad(z.prettifyError(issues));
-  if (data === undefined) throw bad('It has neither "mcpServers" nor "servers".');
-  return Object.entries(data)
-    .filter(([, { disabled }]) => disabled !== true)
-    .map(([name, entry]) => serverFrom(name, entry, environment));
+  if (url === undefined) return 'It has neither "command" nor "url".';
+  return url.includes("${") ? undefined : problemOfUrl(url);
+}
+
+/** True for commands that start `byref mcp`. */
+function isGateway(words: readonly string[]): boolean {
+  const program = words.findIndex((word) =>
+    /(?:^|[\\/])(?:byref(?:@[^\\/]*)?|byref[\\/]dist[\\/]cli[\\/]main\.js)$/u.test(word),
+  );
+  return program >= 0 && words[program + 1] === "mcp";
+}
+
+function at(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined;
+}
+
+function serverIn(
+  name: string,
+  value: unknown,
+  environment: Environment,
+): readonly ServerConfiguration[] {
+  if (at(value, "disabled") === true) return [];
+  const problem = unusableBecause(value);
+  const { data = {} } = serverSchema.safeParse(value);
+  const server = serverFrom(name, data, environment);
+  return [{ ...server, ...compact({ problem: problem ?? server.problem }) }];
 }
 
 function serverFrom(
@@ -122,22 +171,25 @@ type Entry = z.infer<typeof serverSchema>;
 
 function problemOf(address: ServerAddress, missing: ReadonlySet<string>): string | undefined {
   if (missing.size > 0) return `It needs the environment variable ${[...missing].join(", ")}.`;
-  if ("command" in address) return undefined;
-  if (address.url === "") return 'It has neither "command" nor "url".';
-  if (!URL.canParse(address.url)) return 'Its "url" is not a URL.';
-  const { protocol } = new URL(address.url);
+  return "command" in address ? undefined : problemOfUrl(address.url);
+}
+
+function problemOfUrl(url: string): string | undefined {
+  if (!URL.canParse(url)) return 'Its "url" is not a URL.';
+  const { protocol } = new URL(url);
   return protocol === "https:" || protocol === "http:"
     ? undefined
     : `It cannot be reached by ${protocol}`;
 }
 
-/** Names of other forms, such as `${input:key}` and `${workspaceFolder}`, are the client's: they stay. */
+/** A client's own variables that it did not pass on stay as they are written. */
 function fill(text: string, environment: Environment, missing: Set<string>): string {
-  return text.replaceAll(VARIABLE, (written, name: string, otherwise: string | undefined) => {
+  const filled = text.replaceAll(VARIABLE, (written, name: string, otherwise?: string) => {
     const value = environment[name] ?? otherwise;
     if (value === undefined) missing.add(name);
     return value ?? written;
   });
+  return fillClientVariables(filled, environment);
 }
 
 /** Names of environment variables are in capitals by convention, which tells them from `${workspaceFolder}`. */

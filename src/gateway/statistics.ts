@@ -7,9 +7,9 @@ export interface Counts {
   /** Characters of the servers' results, and of what the client was sent for them. */
   readonly charactersReceived: number;
   readonly charactersSent: number;
-  /** Characters of the references that were written, and of the values that replaced them. */
+  /** Characters of the references that were written, and bytes of the values that replaced them. */
   readonly referenceCharacters: number;
-  readonly charactersByReference: number;
+  readonly bytesByReference: number;
   /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
   /** Those of them after which the next call did not fail. */
@@ -18,8 +18,9 @@ export interface Counts {
 
 /** Returns the counts with the tokens that were not sent, estimated by 4 characters each. */
 export function withTokens(counts: Counts): Counts & { readonly tokensSaved: number } {
-  const saved = Math.max(counts.charactersReceived - counts.charactersSent, 0);
-  return { ...counts, tokensSaved: Math.round(saved / 4) };
+  const { calls, kept, charactersReceived, charactersSent, ...ofReferences } = counts;
+  const tokensSaved = Math.round(Math.max(charactersReceived - charactersSent, 0) / 4);
+  return { calls, kept, charactersReceived, charactersSent, tokensSaved, ...ofReferences };
 }
 
 /** Adds up counts. */
@@ -34,7 +35,7 @@ export const NO_COUNTS: Counts = {
   charactersReceived: 0,
   charactersSent: 0,
   referenceCharacters: 0,
-  charactersByReference: 0,
+  bytesByReference: 0,
   wrongReferences: 0,
   recovered: 0,
 };

@@ -67,7 +67,7 @@ export interface InputOptions {
   /** Receives the labels of all inputs. */
   readonly labels: Labels;
   /** Counts the characters of the references, and those of their values. */
-  readonly references: { authoredChars: number; resolvedChars: number };
+  readonly references: { authoredChars: number; resolvedChars: number; readonly values: Json[] };
 }
 
 export interface CallInput extends ResolvedInput {
@@ -132,7 +132,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
     const written = deepFreeze(structuredClone(given));
     requireKnown(written, tool.parameters);
     const { split, places } = placed(tool, written, call);
-    const references = { authoredChars: 0, resolvedChars: 0 };
+    const references = { authoredChars: 0, resolvedChars: 0, values: [] };
     const input = await tool.input(split.input, { labels, references, call });
     const named = new Labels(variables, options.taint, labels);
     for (const variable of input.names ?? []) named.add(variable);

@@ -167,9 +167,10 @@ function resolve(
     ...compact({ syntaxes, unknown, textFor }),
     work,
     // The resolver measures what it reads; the store knows the size of a whole variable.
-    onResolved: (source, { chars = 0 }) => {
+    onResolved: (source, { value, chars = 0 }) => {
       references.authoredChars += source.length;
       references.resolvedChars += chars;
+      references.values.push(value);
     },
     onComposed: () => labels.compose(),
   });

@@ -174,4 +174,6 @@ export interface Saved {
 export interface ReferenceCount {
   readonly authoredChars: number;
   readonly resolvedChars: number;
+  /** What they resolved to; not copied. */
+  readonly values: readonly Json[];
 }

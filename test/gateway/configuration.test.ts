@@ -51,6 +51,19 @@ describe("the configuration of the gateway", () => {
     expect(good?.problem).toBeUndefined();
   });
 
+  it("reads a file with a byte order mark", () => {
+    expect(readConfiguration('\uFEFF{"mcpServers": {"one": {"command": "x"}}}')).toHaveLength(1);
+  });
+
+  it("reads the servers that Claude Code has for a project", () => {
+    const projects = { "/work/shop": { mcpServers: { two: { command: "two" } } } };
+    const text = JSON.stringify({ mcpServers: { one: { command: "one" } }, projects });
+    const names = (project?: string) =>
+      readConfiguration(text, {}, project).map(({ name }) => name);
+    expect([names(), names("/work/shop")]).toEqual([["one"], ["two"]]);
+    expect(() => names("/work/other")).toThrow("neither");
+  });
+
   it("leaves out a server that is disabled", () => {
     const text = JSON.stringify({ mcpServers: { one: { command: "x", disabled: true } } });
     expect(readConfiguration(text)).toEqual([]);
@@ -59,8 +72,7 @@ describe("the configuration of the gateway", () => {
   it.each([
     ['{\n"mcpServers": {\n', "Line 3"],
     ["{}", "neither"],
-    ['{"mcpServers": {"a": {"command": 1}}}', "mcpServers.a.command"],
-    ['{"mcpServers": {"a": {"command": "x", "byref": {"inlineChars": -1}}}}', "inlineChars"],
+    ['{"mcpServers": []}', "not an object"],
   ])("names what is wrong with %j", (text, part) => {
     const error = thrown(() => readConfiguration(text));
     expect(codeOf(error)).toBe("bad_configuration");
@@ -71,9 +83,17 @@ describe("the configuration of the gateway", () => {
     [{ url: "ftp://x/y" }, "ftp:"],
     [{ url: "nonsense" }, "not a URL"],
     [{}, "neither"],
+    ["npx server", "expected object"],
+    [{ command: 1 }, "command"],
+    [{ command: "x", byref: { inlineChars: -1 } }, "inlineChars"],
+    [{ command: "x", envFile: ".env" }, "envFile"],
+    [{ url: "https://x/mcp", oauth: { clientId: "1" } }, "oauth"],
+    [{ command: "npx", args: ["-y", "byref@1.0.0", "mcp", "--config", "x"] }, "a gateway"],
   ])("says why %j cannot be used", (server, part) => {
-    const [one] = readConfiguration(JSON.stringify({ mcpServers: { one: server } }));
+    const mcpServers = { one: server, good: { command: "good" } };
+    const [one, good] = readConfiguration(JSON.stringify({ mcpServers }));
     expect(one?.problem).toContain(part);
+    expect(good?.problem).toBeUndefined();
   });
 });
 

@@ -3,6 +3,7 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -11,34 +12,8 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { unwrapFile, wrapFile } from "../../src/cli/wrap-file.ts";
 import { readConfiguration } from "../../src/gateway/configuration.ts";
-
-/** The files of four clients, as they write them. */
-const FILES = {
-  ".mcp.json (Claude Code)": `{
-  "mcpServers": {
-    "github": { "type": "http", "url": "https://mcp.example/github", "headers": { "Authorization": "Bearer \${GITHUB_TOKEN}" } },
-    "files": { "command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "."] }
-  }
-}
-`,
-  "~/.cursor/mcp.json": `{\n\t"mcpServers": {\n\t\t"memory": {\n\t\t\t"command": "npx",\n\t\t\t"args": ["-y", "memory"],\n\t\t\t"env": {"KEY": "é"}\n\t\t}\n\t}\n}`,
-  ".vscode/mcp.json": `{
-    // Asked for once.
-    "inputs": [
-        { "id": "key", "type": "promptString", "password": true },
-    ],
-    "servers": {
-        "perplexity": {
-            "type": "stdio",
-            "command": "npx",
-            "args": ["-y", "server-perplexity"],
-            "env": { "API_KEY": "\${input:key}" }
-        },
-    }
-}
-`,
-  "claude_desktop_config.json": `{\r\n  "globalShortcut": "Ctrl+Space",\r\n  "mcpServers": {\r\n    "sqlite": {\r\n      "command": "uvx",\r\n      "args": ["mcp-server-sqlite"]\r\n    }\r\n  },\r\n  "theme": "dark"\r\n}\r\n`,
-} as const;
+import { isObject } from "../../src/value/json.ts";
+import { CLIENT_CONFIGURATIONS } from "../support/client-configurations.ts";
 
 let folder = "";
 let file = "";
@@ -48,21 +23,42 @@ beforeEach(() => {
   file = join(folder, "mcp.json");
 });
 
+/** The places of a configuration that have servers, by project. */
+function placesIn(text: string) {
+  const { projects } = JSON.parse(text.replaceAll(/^\s*\/\/.*$|,(?=\s*[\]}])/gmu, "")) as Readonly<
+    Record<string, unknown>
+  >;
+  const all = [undefined, ...Object.keys(isObject(projects) ? projects : {})];
+  return all
+    .map((project) => [project, readConfiguration(text, {}, project)] as const)
+    .filter(([, servers]) => servers.length > 0);
+}
+
 const read = (name = file) => readFileSync(name, "utf8");
 
-describe.each(Object.entries(FILES))("wrapping %s", (_client, original) => {
+describe.each(Object.entries(CLIENT_CONFIGURATIONS))("wrapping %s", (_client, original) => {
   beforeEach(() => writeFileSync(file, original));
 
-  it("leaves one server, which reads the original servers", () => {
-    const { outcome, servers } = wrapFile(file);
+  it("leaves one entry in each place, which reads the servers that were there", () => {
+    const { outcome, servers, notes } = wrapFile(file);
     expect(outcome).toBe("wrapped");
-    const [only, ...others] = readConfiguration(read());
-    expect(others).toEqual([]);
-    expect(only?.address).toMatchObject({
-      command: "npx",
-      args: ["-y", "byref", "mcp", "--config", `${file}.byref.json`],
-    });
-    expect(readConfiguration(read(`${file}.byref.json`)).map(({ name }) => name)).toEqual(servers);
+    const copy = `${file}.byref.json`;
+    expect(read(copy)).toBe(original);
+    const names: string[] = [];
+    for (const [project, [entry, ...others]] of placesIn(read())) {
+      expect(others.map(({ problem }) => problem)).toEqual(notes.map(() => expect.any(String)));
+      const ofProject = project === undefined ? [] : ["--project", project];
+      expect(entry?.problem).toBe("It is a gateway itself.");
+      expect(entry?.address).toMatchObject({
+        command: "npx",
+        args: ["-y", "byref", "mcp", "--config", copy, ...ofProject],
+      });
+      for (const server of readConfiguration(read(copy), { GITHUB_TOKEN: "t" }, project)) {
+        if (server.problem === undefined) names.push(server.name);
+      }
+    }
+    expect(names).toEqual(servers);
+    expect(names.length).toBeGreaterThan(0);
   });
 
   it("is undone byte for byte", () => {
@@ -70,6 +66,16 @@ describe.each(Object.entries(FILES))("wrapping %s", (_client, original) => {
     expect(unwrapFile(file).outcome).toBe("unwrapped");
     expect(read()).toBe(original);
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
+  });
+
+  it("is undone byte for byte with the byte order mark of an editor, which the gateway reads", () => {
+    writeFileSync(file, `\uFEFF${original}`);
+    wrapFile(file);
+    expect(read()).toMatch(/^\uFEFF[^\uFEFF]+$/u);
+    expect(read(`${file}.byref.json`)).toBe(`\uFEFF${original}`);
+    expect(readConfiguration(read(`${file}.byref.json`)).length).toBeGreaterThan(0);
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(read()).toBe(`\uFEFF${original}`);
   });
 
   it("changes nothing a second time", () => {
@@ -100,28 +106,191 @@ describe.each(Object.entries(FILES))("wrapping %s", (_client, original) => {
   });
 });
 
+/** Changes a part of a file, which has to be there. */
+function change(name: string, from: string, to: string): void {
+  const text = read(name);
+  expect(text).toContain(from);
+  writeFileSync(
+    name,
+    text.replace(from, () => to),
+  );
+}
+
+const ONE = '{\n  "mcpServers": {\n    "one": { "command": "one" }\n  }\n}\n';
+
 describe("unwrapping a file that was changed", () => {
   it("joins the servers that were added to the original ones, and keeps other changes", () => {
-    writeFileSync(file, FILES[".vscode/mcp.json"]);
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".vscode/mcp.json"]);
     wrapFile(file);
-    const changed = read().replace(
-      '"servers": {',
-      '"servers": {\n        "new": {"command": "n"},',
-    );
-    writeFileSync(file, changed.replace("Asked for once", "Asked for twice"));
-    const { outcome, servers } = unwrapFile(file);
+    change(file, '"servers": {', '"servers": {\n        "new": {"command": "n"},');
+    change(file, "Asked for once", "Asked for twice");
+    const { outcome, servers, notes } = unwrapFile(file);
     expect(outcome).toBe("merged");
-    expect(servers).toEqual(["perplexity", "new"]);
+    expect(notes.join()).toContain("changed since it was wrapped");
+    expect(servers).toEqual(["perplexity", "local", "new"]);
     expect(read()).toContain("Asked for twice");
-    expect(readConfiguration(read()).map(({ name }) => name)).toEqual(["perplexity", "new"]);
+    expect(read()).toContain("// Never written down.");
+    expect(read()).not.toContain("byref");
+    expect(readConfiguration(read()).map(({ name }) => name)).toEqual(servers);
+  });
+
+  it("keeps what Claude Code wrote in its file meanwhile, and restores each project", () => {
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".claude.json"]);
+    wrapFile(file);
+    change(file, '"numStartups": 184', '"numStartups": 185');
+    expect(unwrapFile(file).outcome).toBe("merged");
+    const expected = CLIENT_CONFIGURATIONS[".claude.json"].replace("184", "185");
+    expect(read()).toBe(expected);
+  });
+
+  it("puts servers back as they were changed in the copy, and says that they are not the original", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    const ruled = '{ "command": "one", "byref": { "trusted": true } }';
+    change(`${file}.byref.json`, '{ "command": "one" }', ruled);
+    const { outcome, notes } = unwrapFile(file);
+    expect(outcome).toBe("merged");
+    expect(notes.join()).toContain(".byref.json was changed");
+    expect(read()).toBe(ONE.replace('{ "command": "one" }', ruled));
+    expect(readdirSync(folder)).toEqual(["mcp.json"]);
+  });
+
+  it("takes the file's server if both have another one of the name", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"mcpServers": {', '"mcpServers": {"one": {"command": "new"},');
+    unwrapFile(file);
+    expect(readConfiguration(read()).map(({ address }) => address)).toMatchObject([
+      { command: "new" },
+    ]);
+  });
+
+  it("refuses if the copy is missing, and says which one", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    const wrapped = read();
+    rmSync(`${file}.byref.json`);
+    expect(() => unwrapFile(file)).toThrow(`${file}.byref.json, which is missing`);
+    expect(read()).toBe(wrapped);
+  });
+});
+
+describe("wrapping a wrapped file", () => {
+  it("takes in the servers that a client added, and unwrapping restores them with the others", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"mcpServers": {', '"mcpServers": {"new": {"command": "new"},');
+    expect(wrapFile(file)).toMatchObject({ outcome: "wrapped", servers: ["new"] });
+    const named = (text: string) => readConfiguration(text).map(({ name }) => name);
+    expect(named(read())).toEqual(["byref"]);
+    expect(named(read(`${file}.byref.json`))).toEqual(["one", "new"]);
+    expect(wrapFile(file).outcome).toBe("unchanged");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(named(read())).toEqual(["one", "new"]);
+  });
+
+  it("keeps what a person changed in the gateway's entry and in the copy", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"command": "npx"', '"command": "/usr/bin/npx"');
+    change(`${file}.byref.json`, '"one"', '"first"');
+    change(file, '"mcpServers": {', '"mcpServers": {"new": {"command": "${workspaceFolder}/x"},');
+    wrapFile(file);
+    const [entry] = readConfiguration(read());
+    expect(entry?.address).toMatchObject({
+      command: "/usr/bin/npx",
+      env: { BYREF_WORKSPACEFOLDER: "${workspaceFolder}" },
+    });
+    expect(unwrapFile(file).outcome).toBe("merged");
+    expect(readConfiguration(read()).map(({ name }) => name)).toEqual(["first", "new"]);
+  });
+
+  it("passes on what only the client fills in for a server that was changed in the copy", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(`${file}.byref.json`, '"one" }', '"${userHome}/one" }');
+    expect(wrapFile(file)).toMatchObject({ outcome: "wrapped", servers: [] });
+    expect(read()).toContain('"BYREF_USERHOME": "${userHome}"');
+    expect(wrapFile(file).outcome).toBe("unchanged");
+    expect(unwrapFile(file).outcome).toBe("merged");
+    expect(read()).toBe(ONE.replace('"one" }', '"${userHome}/one" }'));
+  });
+
+  it("finishes what was cut off between its two writes", () => {
+    writeFileSync(file, ONE);
+    wrapFile(file);
+    change(file, '"mcpServers": {', '"mcpServers": {"new": {"command": "new"},');
+    const before = read();
+    wrapFile(file);
+    const after = read();
+    writeFileSync(file, before);
+    wrapFile(file);
+    expect(read()).toBe(after);
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
   });
 });
 
 describe("wrapping", () => {
-  it("refuses a file that is no client's configuration, and leaves it", () => {
-    writeFileSync(file, '{"name": "package"}');
-    expect(() => wrapFile(file)).toThrow("neither");
-    expect(read()).toBe('{"name": "package"}');
+  it("leaves a server that only the client can start where it is, and names it", () => {
+    const bad =
+      '"bad": { "command": 7, "note": "mine" }, "signed": { "url": "https://x/mcp", "oauth": {} }';
+    writeFileSync(file, `{"mcpServers": {${bad}, "good": {"command": "good"}}}`);
+    const { servers, notes } = wrapFile(file);
+    expect(servers).toEqual(["good"]);
+    expect(notes).toEqual([
+      expect.stringMatching(/^bad stays outside the gateway. It is no server: .*command/u),
+      expect.stringMatching(/^signed stays outside the gateway. .*"oauth"/u),
+    ]);
+    const { mcpServers } = JSON.parse(read());
+    expect(mcpServers).toEqual({
+      byref: expect.objectContaining({ command: "npx" }),
+      bad: { command: 7, note: "mine" },
+      signed: { url: "https://x/mcp", oauth: {} },
+    });
+    expect(wrapFile(file).outcome).toBe("unchanged");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+  });
+
+  it.each([
+    ["another server", { command: "npx", args: ["byref-of-somebody"] }, ["byref", "one"]],
+    ["a gateway of one's own", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],
+  ])("uses another name beside %s named byref", (_what, byref, taken) => {
+    const text = JSON.stringify({ mcpServers: { byref, one: { command: "one" } } });
+    writeFileSync(file, text);
+    expect(wrapFile(file).servers).toEqual(taken);
+    expect(Object.keys(JSON.parse(read()).mcpServers)).toContain("byref-2");
+    expect(wrapFile(file).outcome).toBe("unchanged");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(read()).toBe(text);
+  });
+
+  it("names the entries of Claude Code's projects unlike those that they would hide", () => {
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".claude.json"]);
+    wrapFile(file);
+    const { mcpServers, projects } = JSON.parse(read());
+    expect(Object.keys(mcpServers)).toEqual(["byref"]);
+    expect(Object.keys(projects["/home/ada/shop"].mcpServers)).toEqual(["byref-project"]);
+    expect(projects["/home/ada/notes"].mcpServers).toEqual({});
+  });
+
+  it("has the client pass on what only it fills in", () => {
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".vscode/mcp.json"]);
+    wrapFile(file);
+    const [entry] = readConfiguration(read());
+    expect(entry?.address).toMatchObject({
+      env: {
+        BYREF_INPUT_KEY: "${input:key}",
+        BYREF_WORKSPACEFOLDER: "${workspaceFolder}",
+      },
+    });
+  });
+
+  it("keeps an earlier copy that has something else", () => {
+    writeFileSync(file, ONE);
+    writeFileSync(`${file}.byref.json`, "{}");
+    expect(wrapFile(file).notes).toEqual([expect.stringContaining("is kept as")]);
+    expect(read(`${file}.byref.json.old`)).toBe("{}");
+    expect(read(`${file}.byref.json`)).toBe(ONE);
   });
 
   it("does nothing to a file without servers", () => {

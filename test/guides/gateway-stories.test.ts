@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Client } from "@modelcontextprotocol/client";
+import { Client, type JSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { McpServer } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
@@ -12,40 +12,109 @@ import { FILESYSTEM, gatewayCommand } from "../support/gateway-process.ts";
 
 const guide = readFileSync("docs/guides/gateway.md", "utf8");
 const stories = fencesIn(guide).filter(({ lines }) => lines[0]?.startsWith("→ {") === true);
+/** The guide shows so much of each text in a message. */
+const SHOWN_CHARS = 300;
 
-/** The calls of a client and their results, as they go over the wire, without `jsonrpc` and `id`. */
-function tapped(client: Client) {
-  const lines: string[] = [];
-  const call = async (name: string, args: Record<string, unknown>) => {
-    const params = { name, arguments: args };
-    const result = await client.callTool(params);
-    lines.push(`→ ${JSON.stringify(params)}`, `← ${JSON.stringify(result)}`);
+/** Records the messages of calls as they pass a transport, shortened as in the guide. */
+function recorded(transport: Transport): { readonly lines: readonly string[]; chars: number } {
+  const record = { lines: [] as string[], chars: 0 };
+  const calls = new Set<unknown>();
+  const add = (arrow: string, message: JSONRPCMessage) => {
+    record.lines.push(`${arrow} ${JSON.stringify(message, (_key, value) => shortened(value))}`);
+    record.chars += JSON.stringify(message).length;
   };
-  return { lines, call };
+  const { send } = transport;
+  transport.send = (message, options) => {
+    if ("method" in message && message.method === "tools/call" && "id" in message) {
+      calls.add(message.id);
+      add("→", message);
+    }
+    return send.call(transport, message, options);
+  };
+  const { onmessage } = transport;
+  transport.onmessage = (message, extra) => {
+    if ("id" in message && !("method" in message) && calls.has(message.id)) add("←", message);
+    onmessage?.(message, extra);
+  };
+  return record;
 }
 
-it("the story of a file is what goes over the wire", async () => {
+function shortened(value: unknown): unknown {
+  const isLong = typeof value === "string" && value.length > SHOWN_CHARS;
+  return isLong ? `${value.slice(0, SHOWN_CHARS)}…` : value;
+}
+
+function recordedOf({ transport }: Client) {
+  if (transport === undefined) throw new Error("It is not connected.");
+  return recorded(transport);
+}
+
+it("the story of a page is what goes over the wire", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-story-"));
   const data = join(folder, "data");
   mkdirSync(data);
-  const text = Array.from({ length: 100_000 }, (_, id) => `Line ${id} of a log, "quoted"\n`).join(
-    "",
+  const rows = Array.from(
+    { length: 6_700 },
+    (_, id) => `<tr><td>Item ${id}</td><td>EUR "${id % 97}"</td></tr>\n`,
   );
-  writeFileSync(join(data, "large.log"), text);
-  const { command, args } = gatewayCommand(folder, { files: [...FILESYSTEM, data] });
+  const page = `<title>Prices 2025</title>\n<table>\n${rows.join("")}</table>\n`;
+  writeFileSync(join(data, "prices.html"), page);
+  const { command, args } = gatewayCommand(folder, { site: [...FILESYSTEM, data] });
   const client = new Client({ name: "test", version: "1" });
   // The server reads relative paths in its folder.
-  const transport = new StdioClientTransport({ command, args, stderr: "ignore" });
-  await client.connect(transport);
-  const { lines, call } = tapped(client);
-  await call("read_text_file", { path: "large.log" });
-  await call("write_file", {
-    path: "copy.log",
-    content: "$read_text_file_large_log.content",
+  await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+  const record = recordedOf(client);
+  const call = (name: string, input: Record<string, unknown>) =>
+    client.callTool({ name, arguments: input });
+  await call("read_text_file", { path: "prices.html" });
+  await call("edit_variable", {
+    name: "read_text_file_prices_html.content",
+    edits: [{ find: "Prices 2025", replace: "Prices 2026" }],
+    saveAs: "prices",
   });
+  await call("write_file", { path: "prices.html", content: "$prices" });
   await client.close();
-  expect(readFileSync(join(data, "copy.log"), "utf8") === text).toBe(true);
-  expect(stories[0]?.lines).toEqual(lines);
+  const changed = page.replace("Prices 2025", "Prices 2026");
+  expect(readFileSync(join(data, "prices.html"), "utf8") === changed).toBe(true);
+  expect(stories[0]?.lines).toEqual(record.lines);
+  expect(guide).toContain(`${record.chars.toLocaleString("en")} characters pass the client`);
+});
+
+it("the story of a picture is what goes over the wire", async () => {
+  const picture = Buffer.from(
+    Array.from({ length: 3_234 }, (_, index) => (index * index * 31 + index * 7) % 251),
+  );
+  const stored: Buffer[] = [];
+  const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+  const camera = () => {
+    const server = new McpServer({ name: "camera", version: "1" });
+    server.registerTool("take_picture", { inputSchema: z.object({}) }, () =>
+      text(picture.toString("base64")),
+    );
+    return server;
+  };
+  const album = () => {
+    const server = new McpServer({ name: "album", version: "1" });
+    const inputSchema = z.object({ title: z.string(), data: z.base64() });
+    server.registerTool("add_picture", { inputSchema }, ({ title, data }) => {
+      stored.push(Buffer.from(data, "base64"));
+      return text(`Added ${title}, ${stored.at(-1)?.length} bytes.`);
+    });
+    return server;
+  };
+  const { client } = await startGateway([
+    { name: "camera", make: camera },
+    { name: "album", make: album },
+  ]);
+  const record = recordedOf(client);
+  await client.callTool({ name: "take_picture", arguments: {} });
+  await client.callTool({
+    name: "add_picture",
+    arguments: { title: "Harbour", data: "$take_picture_1" },
+  });
+  expect(picture.toString("base64")).toHaveLength(4_312);
+  expect(stored).toEqual([picture]);
+  expect(stories[1]?.lines).toEqual(record.lines);
 });
 
 it("the story of a list is what goes over the wire", async () => {
@@ -69,13 +138,12 @@ it("the story of a list is what goes over the wire", async () => {
     return server;
   };
   const { client } = await startGateway([{ name: "shop", make }]);
-  const { lines, call } = tapped(client);
-  await call("list_orders", {});
-  await call("query_variables", {
-    sql: "SELECT id, total FROM list_orders_1 WHERE status = 'late' AND total > 300",
-  });
-  await call("refund", { ids: "$query_1[*].id" });
+  const record = recordedOf(client);
+  await client.callTool({ name: "list_orders", arguments: {} });
+  const sql = "SELECT id, total FROM list_orders_1 WHERE status = 'late' AND total > 300";
+  await client.callTool({ name: "query_variables", arguments: { sql } });
+  await client.callTool({ name: "refund", arguments: { ids: "$query_1[*].id" } });
   const late = orders.filter(({ status, total }) => status === "late" && total > 300);
   expect(refunded).toEqual(late.map(({ id }) => id));
-  expect(stories[1]?.lines).toEqual(lines);
+  expect(stories[2]?.lines).toEqual(record.lines);
 });

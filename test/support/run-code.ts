@@ -91,7 +91,7 @@ export function fakeTool(
     prepare: async (input, call) => ({
       kind: "ready",
       input,
-      references: { authoredChars: 0, resolvedChars: 0 },
+      references: { authoredChars: 0, resolvedChars: 0, values: [] },
       variables: [],
       visibility: "model",
       pin: "",

@@ -45,7 +45,10 @@ export class SavingsCounter {
     this.#savings = savings;
   }
 
-  addReferences({ authoredChars, resolvedChars }: ReferenceCount): void {
+  addReferences({
+    authoredChars,
+    resolvedChars,
+  }: Pick<ReferenceCount, "authoredChars" | "resolvedChars">): void {
     const savings = this.#savings;
     this.#savings = {
       ...savings,

@@ -1,0 +1,72 @@
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { byref } from "../support/command-line.ts";
+import { nameIn } from "../support/gateway-process.ts";
+import { packInto } from "../support/packed-project.ts";
+import { temporaryFolder } from "../support/server.ts";
+
+/** npm downloads what the package and the server need. */
+const INSTALL_MS = 300_000;
+const folder = temporaryFolder();
+const home = join(folder, "home");
+const files = join(folder, "files");
+const client = new Client({ name: "new", version: "1" });
+
+beforeAll(() => {
+  for (const made of [home, files]) mkdirSync(made);
+});
+
+afterAll(async () => {
+  await client.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function definedIn(env: NodeJS.ProcessEnv): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
+}
+
+it(
+  "the README's line makes a gateway in front of the filesystem server, of Node and nothing else",
+  async () => {
+    const [, line = ""] =
+      /`npx -y byref (mcp -- [^`]+)`/u.exec(readFileSync("README.md", "utf8")) ?? [];
+    expect(line).toBe("mcp -- npx -y @modelcontextprotocol/server-filesystem .");
+    const text = "A line of a log.\n".repeat(50_000);
+    writeFileSync(join(files, "large.txt"), text);
+    // This machine may reach a registry in its own way; the home folder, which is empty, says nothing of it.
+    const { XDG_DATA_HOME: _data, ...env } = process.env;
+    const registry = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" });
+    const own = { HOME: home, npm_config_registry: registry.trim() };
+    await client.connect(
+      new StdioClientTransport({
+        command: "npx",
+        args: ["-y", `file:${packInto(folder)}`, ...line.split(" ")],
+        cwd: files,
+        env: { ...definedIn(env), ...own },
+        stderr: "ignore",
+      }),
+      { timeout: INSTALL_MS },
+    );
+    await vi.waitUntil(
+      async () => (await client.listTools()).tools.some(({ name }) => name === "write_file"),
+      { timeout: INSTALL_MS, interval: 500 },
+    );
+    const call = (name: string, input: Record<string, unknown>) =>
+      client.callTool({ name, arguments: input });
+    const read = await call("read_text_file", { path: "large.txt" });
+    await call("write_file", { path: "copy.txt", content: `$${nameIn(read)}.content` });
+    expect(readFileSync(join(files, "copy.txt"), "utf8") === text).toBe(true);
+    expect(JSON.stringify(read).length).toBeLessThan(2_000);
+    // Nothing but the file is in the folder that the gateway was started in.
+    expect(readdirSync(files).toSorted()).toEqual(["copy.txt", "large.txt"]);
+    const { stdout } = byref(["mcp", "stats", "--json"], { folder: files, home });
+    expect(JSON.parse(stdout)).toMatchObject({ calls: 2, wrongReferences: 0 });
+  },
+  2 * INSTALL_MS,
+);

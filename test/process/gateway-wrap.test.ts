@@ -1,0 +1,141 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { CLIENT_CONFIGURATIONS } from "../support/client-configurations.ts";
+import { byref } from "../support/command-line.ts";
+
+let folder = "";
+
+beforeEach(() => {
+  folder = realpathSync(mkdtempSync(join(tmpdir(), "byref-wrap-")));
+});
+
+const read = (file: string) => readFileSync(file, "utf8");
+
+function written(path: string, text: string): string {
+  const file = join(folder, path);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+  return file;
+}
+
+/** Runs a command that has to succeed, and returns what it says. */
+function run(...args: readonly string[]): string {
+  const { status, stdout, stderr } = byref(["mcp", ...args], { folder });
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  return stdout;
+}
+
+describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
+  it("is wrapped and restored byte for byte", () => {
+    const file = written(path, original);
+    expect(run("wrap", file)).toContain(`${file}: wrapped (`);
+    const [wrapped, copy] = [read(file), read(`${file}.byref.json`)];
+    expect(copy).toBe(original);
+    expect(wrapped).not.toBe(copy);
+    expect(run("wrap", file)).toContain("nothing to do");
+    expect([read(file), read(`${file}.byref.json`)]).toEqual([wrapped, copy]);
+    expect(run("unwrap", file)).toContain(`${file}: unwrapped (`);
+    expect(read(file)).toBe(original);
+    expect(run("unwrap", file)).toContain("nothing to do");
+    expect(read(file)).toBe(original);
+    expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
+  });
+
+  it("is shown as a diff by --dry-run, and left", () => {
+    const file = written(path, original);
+    expect(run("wrap", file, "--dry-run")).toMatch(/would be wrapped[^]*^\+.*"byref.*": \{/mu);
+    expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
+    run("wrap", file);
+    const wrapped = read(file);
+    expect(run("unwrap", file, "--dry-run")).toMatch(/would be unwrapped[^]*^-.*"byref.*": \{/mu);
+    expect(read(file)).toBe(wrapped);
+    expect(read(`${file}.byref.json`)).toBe(original);
+  });
+});
+
+describe("wrap", () => {
+  it("keeps a link and a mode, under any umask", () => {
+    const real = written("dotfiles/cursor.json", CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
+    chmodSync(real, 0o664);
+    const link = join(folder, "mcp.json");
+    symlinkSync(real, link);
+    const umask = process.umask(0o077);
+    try {
+      run("wrap", link);
+      expect(lstatSync(link).isSymbolicLink()).toBe(true);
+      const modes = [real, `${real}.byref.json`].map((file) => statSync(file).mode & 0o777);
+      expect(modes).toEqual([0o664, 0o664]);
+      run("unwrap", link);
+    } finally {
+      process.umask(umask);
+    }
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(statSync(real).mode & 0o777).toBe(0o664);
+    expect(read(real)).toBe(CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
+  });
+
+  it.each([
+    ['{\n  "mcpServers": {\n    "a": {"command": "x"}', "Line 3, column"],
+    ['{"mcpServers": {"a": {"command": "x",, }}}', "Line 1, column 38"],
+    ['{"name": "package"}', "neither"],
+    ["", "Line 1, column 1"],
+  ])("refuses %j, says where and what to do, and leaves it", (text, part) => {
+    const file = written("mcp.json", text);
+    const { status, stdout, stderr } = byref(["mcp", "wrap", file], { folder });
+    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
+    expect(stderr).toContain(part);
+    expect(stderr).toContain("run this again. Nothing was changed.");
+    expect(read(file)).toBe(text);
+    expect(readdirSync(folder)).toEqual(["mcp.json"]);
+  });
+
+  it("refuses what is not UTF-8", () => {
+    const file = join(folder, "mcp.json");
+    writeFileSync(file, Buffer.from('{"mcpServers": {}}', "utf16le").fill(0xff, 0, 2));
+    expect(byref(["mcp", "wrap", file], { folder }).stderr).toContain("Save it as UTF-8");
+  });
+});
+
+it("without a file, wrap takes the working folder's first, then the home folder's", () => {
+  const home = join(folder, "home");
+  const working = join(folder, "work");
+  const places = [
+    [working, ".mcp.json"],
+    [working, ".cursor/mcp.json"],
+    [working, ".vscode/mcp.json"],
+    [home, ".cursor/mcp.json"],
+    [home, ".claude.json"],
+    [home, ".config/Claude/claude_desktop_config.json"],
+  ] as const;
+  const files = places.map(([place, path]) => join(place, path));
+  const env = { APPDATA: join(home, ".config") };
+  for (const file of files) {
+    mkdirSync(dirname(file), { recursive: true });
+    writeFileSync(file, CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
+  }
+  // macOS has another folder.
+  const found = process.platform === "darwin" ? files.slice(0, -1) : files;
+  for (const file of found) {
+    const { stdout } = byref(["mcp", "wrap", "--dry-run"], { folder: working, home, env });
+    expect(stdout).toContain(`${file}: would be wrapped`);
+    rmSync(file);
+  }
+  for (const file of files) rmSync(file, { force: true });
+  const { status, stderr } = byref(["mcp", "wrap"], { folder: working, home, env });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/name a file[^]*\.mcp\.json, [^]*\.claude\.json/u);
+});

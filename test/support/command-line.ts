@@ -1,0 +1,31 @@
+import { spawnSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+
+/** Also what Node compiled is kept there. */
+const HOME = mkdtempSync(join(tmpdir(), "byref-home-"));
+
+export interface CommandPlace {
+  /** The working folder. */
+  readonly folder: string;
+  /** The user's folder. Default: one for all commands. */
+  readonly home?: string;
+  /** A module that is loaded before the program. */
+  readonly preload?: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+/** Runs `byref` from the sources, with nothing of this process's environment but its `PATH`. */
+export function byref(args: readonly string[], place: CommandPlace) {
+  const { folder, home = HOME, preload, env } = place;
+  const imports = preload === undefined ? [] : ["--import", preload];
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...imports, MAIN, ...args], {
+    cwd: folder,
+    encoding: "utf8",
+    env: { HOME: home, USERPROFILE: home, PATH: process.env.PATH ?? "", ...env },
+  });
+  return { status, stdout, stderr };
+}
