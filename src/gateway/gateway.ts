@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type ApprovalRequest, type Policy, requireTrusted } from "../tool/policy.ts";
+import type { ApprovalRequest } from "../tool/policy.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
@@ -100,8 +100,6 @@ export class Gateway {
   readonly #wrap: WrapOptions;
   readonly #lists: ToolLists;
   readonly #names = new LastingNames();
-  /** Names of the tools that ask a person when they are given what is not trusted. */
-  #asking: ReadonlySet<string> = new Set();
   readonly #results: CallResults;
   readonly #client = new ClientOfGateway();
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
@@ -111,10 +109,8 @@ export class Gateway {
     const { open, log, store } = options;
     this.store = store;
     this.#results = new CallResults(options.statistics);
-    const policy: Policy = (call) =>
-      this.#asking.has(call.tool) ? requireTrusted([call.tool])(call) : "allow";
     this.taint = options.taint ?? new Taint();
-    this.#wrap = { store, taint: this.taint, policy, toolMs: limits.maxGatewayCallMs };
+    this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map((server) => {
@@ -248,7 +244,7 @@ export class Gateway {
       }),
     );
     const local = await this.#options.local?.(this.#wrap);
-    const offered = await offeredTools(lists.flat(), {
+    return offeredTools(lists.flat(), {
       wrap: this.#wrap,
       local: local ?? new Map(),
       own: this.#ownTools,
@@ -256,9 +252,6 @@ export class Gateway {
       log: this.log,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
     });
-    const asking = [...offered].filter(([, { from }]) => from?.rules.asksIfUntrusted === true);
-    this.#asking = new Set(asking.map(([name]) => name));
-    return offered;
   }
 
   get #ownTools(): readonly OwnTool[] {

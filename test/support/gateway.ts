@@ -6,7 +6,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { ServerAddress, ServerRules } from "../../src/gateway/configuration.ts";
+import type { ServerAddress } from "../../src/gateway/configuration.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
 import { publish } from "../../src/gateway/client-events.ts";
 import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-server.ts";
@@ -16,6 +16,7 @@ import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 
