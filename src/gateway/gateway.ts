@@ -149,9 +149,7 @@ export class Gateway {
 
   /** The tools of the servers that answer, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
-    // A server that did not answer is asked again.
-    if (!this.#lists.isComplete(this.#upstreams)) this.#offered = undefined;
-    const offered = await this.#tools();
+    const offered = await (this.#lists.areFresh(this.#upstreams) ? this.#tools() : this.#renewed());
     return [...offered.values()].map(({ definition }) => definition);
   }
 
@@ -229,6 +227,15 @@ export class Gateway {
       return isServers ? withoutVariable(received) : this.#results.failed(run.code, run.message);
     }
     return this.#results.saved(tool, { saved: await run.save(), received, ready });
+  }
+
+  /** Asks servers again that did not answer, or whose list is out of date. Calls need not wait for that. */
+  async #renewed(): Promise<ReadonlyMap<string, OfferedTool>> {
+    const listing = this.#list();
+    const before = (this.#offered ??= listing);
+    const renewed = await listing;
+    if (this.#offered === before) this.#offered = listing;
+    return renewed;
   }
 
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
