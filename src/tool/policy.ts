@@ -38,6 +38,8 @@ export interface ToolPolicy extends ResultPolicy {
    * trusted or follow it. Default: false.
    */
   readonly approval?: boolean | "untrusted";
+  /** Results of more characters are shown as a handle. Default and maximum: 1,000. */
+  readonly inlineChars?: number;
   /** Other names by which a policy may refer to the tool, e.g. `delete_all` and `mail/delete_all`. */
   readonly aliases?: readonly string[];
 }

@@ -24,6 +24,8 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 export interface BehindServer {
   readonly name: string;
   readonly make: () => { connect(transport: Transport): Promise<void> };
+  /** Opens a transport to it. Default: one to what `make` returns, which keeps a connection. */
+  readonly open?: () => Transport;
   readonly rules?: ServerRules;
   /** Default: an address without secrets. */
   readonly address?: ServerAddress;
@@ -65,8 +67,10 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       address: address ?? { url: `https://${name}.example`, headers: {} },
     })),
     open: ({ name }) => {
-      const made = behind.find((one) => one.name === name)?.make();
-      if (made === undefined) throw new Error(`There is no ${name}.`);
+      const found = behind.find((one) => one.name === name);
+      if (found === undefined) throw new Error(`There is no ${name}.`);
+      if (found.open !== undefined) return found.open();
+      const made = found.make();
       const [near, far] = InMemoryTransport.createLinkedPair();
       void made.connect(far);
       return near;

@@ -10,7 +10,7 @@ export const toolRules = z.object({
   trusted: z.boolean().optional(),
   /** Calls need a person's approval: all, or those that pass on what is not trusted. */
   approval: z.union([z.boolean(), z.literal("untrusted")]).optional(),
-  /** The gateway passes results up to so many characters as they are. */
+  /** Results of more characters are shown as a handle. */
   inlineChars: z.int().min(0).max(1_000).optional(),
 });
 
@@ -37,11 +37,11 @@ export function joinedRules({ rules }: RuledServer, tool: string): ToolRules {
 
 /** Returns the policy for a server's tool. */
 export function policyOf(server: RuledServer, tool: string): ToolPolicy {
-  const { sealed, trusted = false, approval } = joinedRules(server, tool);
+  const { sealed, trusted = false, approval, inlineChars } = joinedRules(server, tool);
   return {
     trusted,
     source: `mcp:${server.name}`,
     aliases: [tool, `${server.name}/${tool}`],
-    ...compact({ sealed, approval }),
+    ...compact({ sealed, approval, inlineChars }),
   };
 }
