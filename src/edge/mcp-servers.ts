@@ -45,8 +45,8 @@ function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): Too
   const named = [name, ...aliases].flatMap((alias) => policies[alias] ?? []);
   const own = aliases.filter((alias) => alias.includes("/")).map((alias) => policies[alias]);
   const merged: ToolPolicy = Object.assign({}, policy, ...own);
-  const approvals = [merged, ...named].map(({ approval }) => approval);
-  const approval = ([true, "untrusted"] as const).find((one) => approvals.includes(one));
+  const approvals = new Set([merged, ...named].map(({ approval }) => approval));
+  const approval = ([true, "untrusted"] as const).find((one) => approvals.has(one));
   return {
     ...merged,
     ...compact({ approval }),

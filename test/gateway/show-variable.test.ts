@@ -1,35 +1,32 @@
-import {
-  getToolUiResourceUri,
-  RESOURCE_MIME_TYPE,
-  RESOURCE_URI_META_KEY,
-} from "@modelcontextprotocol/ext-apps/app-bridge";
 import { expect, it } from "vitest";
 import { VariableApp } from "../../src/gateway/show-variable.ts";
 import { startGateway } from "../support/gateway.ts";
 
+const TYPE = "text/html;profile=mcp-app";
 const capabilities = {
-  extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [RESOURCE_MIME_TYPE] } },
+  extensions: { "io.modelcontextprotocol/ui": { mimeTypes: [TYPE] } },
 };
 
 it.each(["modern", "legacy"] as const)(
-  "a host finds the view of show_variable as its library does, and in the older place, %s",
+  "a host finds the view of show_variable where the specification has it, and in the older place, %s",
   async (era) => {
     const app = new VariableApp(() => "<!doctype html><title>View</title>");
     const { client } = await startGateway([], { app, capabilities, era });
     const { tools } = await client.listTools();
-    const showing = tools.filter((tool) => getToolUiResourceUri(tool) !== undefined);
+    const showing = tools.filter(({ _meta: meta }) => meta?.ui !== undefined);
     expect(showing.map(({ name }) => name)).toEqual(["show_variable"]);
-    const [uri = ""] = showing.flatMap((tool) => getToolUiResourceUri(tool) ?? []);
-    expect(showing[0]?._meta?.[RESOURCE_URI_META_KEY]).toBe(uri);
+    const [{ _meta: meta } = {}] = showing;
+    const uri = "ui://byref/variable";
+    expect(meta).toEqual({ ui: { resourceUri: uri }, "ui/resourceUri": uri });
     const { resources } = await client.listResources();
     expect(resources.find((one) => one.uri === uri)).toMatchObject({
-      mimeType: RESOURCE_MIME_TYPE,
+      mimeType: TYPE,
     });
     const { contents } = await client.readResource({ uri });
     expect(contents).toEqual([
       {
         uri,
-        mimeType: RESOURCE_MIME_TYPE,
+        mimeType: TYPE,
         text: "<!doctype html><title>View</title>",
         _meta: { ui: { prefersBorder: true } },
       },

@@ -1,4 +1,4 @@
-import { compact, isObject } from "../../value/json.ts";
+import { isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
