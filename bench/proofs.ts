@@ -14,44 +14,63 @@ const recorded = process.env.REPLAY ?? join(root, "../shared/cases/replay");
 
 interface Proof {
   readonly name: string;
-  readonly script: string;
+  /** What Node runs, from the project's folder. */
   readonly runs: readonly (readonly string[])[];
 }
+
+/** Each of the parameters runs the script once. */
+function runsOf(script: string, ...all: readonly (readonly string[])[]): Proof["runs"] {
+  return all.map((parameters) => [`scripts/${script}`, ...parameters]);
+}
+
+function runOfTest(file: string): readonly string[] {
+  return ["node_modules/vitest/vitest.mjs", "run", "--project", "large-process", file];
+}
+
+const hasRecorded = existsSync(recorded);
 
 const proofs: readonly Proof[] = [
   {
     name: "exactness: replays of recorded calls that differ",
-    script: "replay.ts",
-    runs: existsSync(recorded) ? [[recorded], ["--as-plans", recorded]] : [],
+    runs: hasRecorded ? runsOf("replay.ts", [recorded], ["--as-plans", recorded]) : [],
+  },
+  {
+    name: "gateway: replays of recorded calls that differ",
+    runs: hasRecorded ? runsOf("replay.ts", ["--through-gateway", recorded]) : [],
+  },
+  {
+    name: "gateway: runs of 40 kills with a dead handle, or a call that ran twice",
+    runs: isQuick ? [] : [runOfTest("test/process/gateway-kills.large.test.ts")],
+  },
+  {
+    // Against the server alone, and with the gateway in front of it.
+    name: "gateway: runs of the conformance suite with a scenario that fails",
+    runs: isQuick ? [] : [runOfTest("test/process/conformance.large.test.ts")],
   },
   {
     // This many kills among variables, and as many in turns and plans.
     name: "crashes: runs of kills with a broken promise",
-    script: "chaos.ts",
-    runs: [["--kills", isQuick ? "3" : "250"]],
+    runs: runsOf("chaos.ts", ["--kills", isQuick ? "3" : "250"]),
   },
   {
     name: "hostile input: runs of random texts that differ",
-    script: "fuzz.ts",
-    runs: [[isQuick ? "200000" : "10000000"]],
+    runs: runsOf("fuzz.ts", [isQuick ? "200000" : "10000000"]),
   },
   {
     // JSONTestSuite, naughty strings, prototype paths, linear time.
     name: "hostile input: rows of the scorecard that are not met",
-    script: "scorecard.ts",
-    runs: isQuick ? [["S7"]] : [["S6"], ["S7"], ["S9"], ["S15"]],
+    runs: runsOf("scorecard.ts", ...(isQuick ? [["S7"]] : [["S6"], ["S7"], ["S9"], ["S15"]])),
   },
 ];
 
-for (const { name, script, runs } of proofs) {
+for (const { name, runs } of proofs) {
   if (runs.length === 0) {
-    console.log(`${name}: nothing is recorded here; set REPLAY to a folder.`);
+    console.log(`${name}: not proved here, because it is quick or nothing is recorded (REPLAY).`);
     continue;
   }
-  const failed = runs.filter((parameters) => {
-    const command = [join(root, "scripts", script), ...parameters];
-    const { status } = spawnSync(process.execPath, command, { cwd: root, stdio: "inherit" });
-    return status !== 0;
-  });
+  const failed = runs.filter(
+    (parameters) =>
+      spawnSync(process.execPath, parameters, { cwd: root, stdio: "inherit" }).status !== 0,
+  );
   report({ rows: [plainRow({ name, value: failed.length, unit: `of ${runs.length}` }, 0)] });
 }

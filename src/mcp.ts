@@ -3,9 +3,8 @@ export {
   readConfiguration,
   type ServerAddress,
   type ServerConfiguration,
-  type ServerRules,
-  type ToolRules,
 } from "./gateway/configuration.ts";
+export type { ServerRules, ToolRules } from "./tool/mcp/tool-rules.ts";
 export {
   type ApprovalNeeded,
   type CallAnswer,

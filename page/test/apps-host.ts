@@ -1,4 +1,8 @@
-import { AppBridge, PostMessageTransport } from "@modelcontextprotocol/ext-apps/app-bridge";
+import {
+  AppBridge,
+  getToolUiResourceUri,
+  PostMessageTransport,
+} from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 
 /** A client that shows views, by the library for hosts: `test/browser/variable-app.test.ts` looks at it. */
@@ -6,12 +10,16 @@ import type { ReadResourceResult } from "@modelcontextprotocol/client";
 declare global {
   interface Window {
     readResource: (uri: string) => Promise<ReadResourceResult>;
+    /** The address of a tool's view. */
+    viewOf: typeof getToolUiResourceUri;
     showApp: (html: string, input: Record<string, unknown>, theme: "light" | "dark") => void;
   }
 }
 
 const POLICY =
   "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:";
+
+window.viewOf = getToolUiResourceUri;
 
 window.showApp = (html, input, theme) => {
   const frame = document.createElement("iframe");

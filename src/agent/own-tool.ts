@@ -38,7 +38,7 @@ export class OwnTool {
   /** True if a call of the tool may need a person's approval. */
   get mayRequireApproval(): boolean {
     const { policy, policies } = this.options;
-    const requiresApproval = policies?.[this.name]?.approval === true;
+    const requiresApproval = (policies?.[this.name]?.approval ?? false) !== false;
     return this.tool.needsApproval !== undefined || policy !== undefined || requiresApproval;
   }
 

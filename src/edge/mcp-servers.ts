@@ -2,6 +2,7 @@ import { variableCapability } from "../plan/capability/variable-capability.ts";
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
+import { compact } from "../value/json.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 
@@ -43,9 +44,12 @@ function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): Too
   const { aliases = [] } = policy;
   const named = [name, ...aliases].flatMap((alias) => policies[alias] ?? []);
   const own = aliases.filter((alias) => alias.includes("/")).map((alias) => policies[alias]);
+  const merged: ToolPolicy = Object.assign({}, policy, ...own);
+  const approvals = new Set([merged, ...named].map(({ approval }) => approval));
+  const approval = ([true, "untrusted"] as const).find((one) => approvals.has(one));
   return {
-    ...Object.assign({}, policy, ...own),
-    ...(named.some(({ approval }) => approval === true) ? { approval: true } : {}),
+    ...merged,
+    ...compact({ approval }),
     ...(named.some(({ sealed }) => sealed === true) ? { sealed: true } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import * as limits from "../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
+import { toolRules } from "../tool/mcp/tool-rules.ts";
 import { isObject } from "../value/json.ts";
 import { JURISDICTIONS, locationHint } from "./placement.ts";
 
@@ -62,11 +63,6 @@ function isOrigin(text: string): boolean {
 }
 
 const MCP_NAME = "must be a name of up to 32 letters, digits and _, a letter first";
-const mcpLabels = z.strictObject({
-  sealed: z.boolean().optional(),
-  trusted: z.boolean().optional(),
-  approval: z.boolean().optional(),
-});
 
 /** A URL without credentials, which belong in headers. */
 const plainUrl = z
@@ -87,7 +83,7 @@ const mcpServers = z
         })
         .optional(),
       agents: z.array(z.string()).optional(),
-      tools: z.record(z.string(), mcpLabels).optional(),
+      tools: z.record(z.string(), toolRules.strict()).optional(),
     }),
     { error: 'must be a JSON array: [{"name": "<name>", "url": "<url>"}]' },
   )

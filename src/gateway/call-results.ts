@@ -1,5 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../limits.ts";
+import { joinedRules } from "../tool/mcp/tool-rules.ts";
 import type { ToolOutput } from "../tool/tool-output.ts";
 import type { Ready, Saved } from "../tool/wrapped-tool.ts";
 import { isObject, type Json } from "../value/json.ts";
@@ -30,7 +31,8 @@ export class CallResults {
     const output = saved.output as ToolOutput;
     const answered = isLocal === true ? answerOf(output) : received;
     const isOwn = isLocal !== true && received === undefined;
-    const inlineChars = from?.rules.inlineChars ?? maxShownResultChars;
+    const rules = from && joinedRules(from.upstream.server, from.tool.name);
+    const inlineChars = rules?.inlineChars ?? maxShownResultChars;
     const result = isOwn
       ? ownResult(saved.output as Json, info)
       : clientResult({ received: answered, output, info, inlineChars });

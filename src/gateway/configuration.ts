@@ -1,25 +1,11 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
+import { type RuledServer, toolRules } from "../tool/mcp/tool-rules.ts";
 import { compact, isObject } from "../value/json.ts";
 import { fillClientVariables } from "./client-variables.ts";
 
-/** How one server's tools are treated. All are optional. */
-const rulesSchema = z.object({
-  /** A result is saved, but a model never sees more of it than type and count. */
-  sealed: z.boolean().optional(),
-  /** Default: false, because a server may pass on data from anywhere. */
-  trusted: z.boolean().optional(),
-  /** Calls need a person's approval: all, or those that pass on what is not trusted. */
-  approval: z.union([z.boolean(), z.literal("untrusted")]).optional(),
-  /** Results up to so many characters pass as they are. */
-  inlineChars: z.int().min(0).max(1_000).optional(),
-});
-
-const byrefSchema = rulesSchema.extend({
-  /** By patterns of tool names, in which `*` matches any characters; later ones take precedence. */
-  tools: z.record(z.string(), rulesSchema).optional(),
-});
+const byrefSchema = toolRules.extend({ tools: z.record(z.string(), toolRules).optional() });
 
 const serverSchema = z.looseObject({
   command: z.string().min(1).optional(),
@@ -35,9 +21,6 @@ const serverSchema = z.looseObject({
 
 /** Keys with which only the client can start a server or sign in. */
 const KEYS_OF_CLIENTS = ["envFile", "headersHelper", "oauth", "auth"];
-
-export type ServerRules = z.infer<typeof byrefSchema>;
-export type ToolRules = z.infer<typeof rulesSchema>;
 
 /** A program that is started, or the address of a running server. */
 export type ServerAddress =
@@ -57,10 +40,8 @@ export type ServerAddress =
     };
 
 /** A server of a configuration. */
-export interface ServerConfiguration {
-  readonly name: string;
+export interface ServerConfiguration extends RuledServer {
   readonly address: ServerAddress;
-  readonly rules: ServerRules;
   /** Why the server cannot be used: the others are. */
   readonly problem?: string;
 }

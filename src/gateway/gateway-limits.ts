@@ -3,6 +3,8 @@
 export const gatewayConnectMs = 30_000;
 /** Time that a list of tools waits for a server; its tools are added when it answers. */
 export const gatewayListMs = 10_000;
+/** Time that a list of tools waits for a server whose list is known, but out of date. */
+export const gatewayStaleMs = 1_000;
 /** Time that the answer with a kept list has, before the servers are asked for theirs. */
 export const gatewayRenewMs = 100;
 /** Time of one call without a sign of progress. */

@@ -2,7 +2,7 @@ import type { CallToolResult, Tool } from "@modelcontextprotocol/server";
 import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type ApprovalRequest, type Policy, requireTrusted } from "../tool/policy.ts";
+import type { ApprovalRequest } from "../tool/policy.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
@@ -100,8 +100,6 @@ export class Gateway {
   readonly #wrap: WrapOptions;
   readonly #lists: ToolLists;
   readonly #names = new LastingNames();
-  /** Names of the tools that ask a person when they are given what is not trusted. */
-  #asking: ReadonlySet<string> = new Set();
   readonly #results: CallResults;
   readonly #client = new ClientOfGateway();
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
@@ -111,10 +109,8 @@ export class Gateway {
     const { open, log, store } = options;
     this.store = store;
     this.#results = new CallResults(options.statistics);
-    const policy: Policy = (call) =>
-      this.#asking.has(call.tool) ? requireTrusted([call.tool])(call) : "allow";
     this.taint = options.taint ?? new Taint();
-    this.#wrap = { store, taint: this.taint, policy, toolMs: limits.maxGatewayCallMs };
+    this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map((server) => {
@@ -153,9 +149,7 @@ export class Gateway {
 
   /** The tools of the servers that answer, then the gateway's own. */
   async tools(): Promise<readonly Tool[]> {
-    // A server that did not answer is asked again.
-    if (!this.#lists.isComplete(this.#upstreams)) this.#offered = undefined;
-    const offered = await this.#tools();
+    const offered = await (this.#lists.areFresh(this.#upstreams) ? this.#tools() : this.#renewed());
     return [...offered.values()].map(({ definition }) => definition);
   }
 
@@ -235,6 +229,15 @@ export class Gateway {
     return this.#results.saved(tool, { saved: await run.save(), received, ready });
   }
 
+  /** Asks servers again that did not answer, or whose list is out of date. Calls need not wait for that. */
+  async #renewed(): Promise<ReadonlyMap<string, OfferedTool>> {
+    const listing = this.#list();
+    const before = (this.#offered ??= listing);
+    const renewed = await listing;
+    if (this.#offered === before) this.#offered = listing;
+    return renewed;
+  }
+
   #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
     this.#offered ??= this.#list();
     return this.#offered;
@@ -248,7 +251,7 @@ export class Gateway {
       }),
     );
     const local = await this.#options.local?.(this.#wrap);
-    const offered = await offeredTools(lists.flat(), {
+    return offeredTools(lists.flat(), {
       wrap: this.#wrap,
       local: local ?? new Map(),
       own: this.#ownTools,
@@ -256,9 +259,6 @@ export class Gateway {
       log: this.log,
       call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
     });
-    const asking = [...offered].filter(([, { from }]) => from?.rules.asksIfUntrusted === true);
-    this.#asking = new Set(asking.map(([name]) => name));
-    return offered;
   }
 
   get #ownTools(): readonly OwnTool[] {

@@ -5,9 +5,9 @@ import { messageOf } from "../errors.ts";
 import { wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../tool/wrap-tool.ts";
 import type { WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
+import { policyOf } from "../tool/mcp/tool-rules.ts";
 import { isObject } from "../value/json.ts";
 import { textsFor } from "./json-text.ts";
-import { type JoinedRules, rulesFor } from "./rules.ts";
 import type { OwnTool } from "./show-variable.ts";
 import type { LastingNames } from "./unique-names.ts";
 import type { Upstream } from "./upstream.ts";
@@ -17,7 +17,7 @@ export interface OfferedTool {
   readonly definition: Tool;
   readonly wrapped: WrappedTool;
   /** Undefined for a tool of this process. */
-  readonly from?: ToolOfServer & { readonly rules: JoinedRules };
+  readonly from?: ToolOfServer;
   /** True for a tool of this process that is not the gateway's own, such as an agent's. */
   readonly isLocal?: true;
 }
@@ -90,7 +90,6 @@ async function serversTool(
   { wrap, call }: OfferingOptions,
 ): Promise<OfferedTool> {
   const { upstream, tool } = from;
-  const rules = rulesFor(upstream.server, tool.name);
   // Results are handles, and tasks are calls like any other.
   const { outputSchema: _outputSchema, execution: _execution, ...definition } = tool;
   const schema = tool.inputSchema as JSONSchema7;
@@ -101,11 +100,11 @@ async function serversTool(
   });
   const wrapped = await wrapTool(name, runnable, {
     ...wrap,
-    policies: { [name]: rules.policy },
+    policies: { [name]: policyOf(upstream.server, tool.name) },
     textFor: textsFor(schema, wrap.store),
   });
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
-  return { definition: { ...definition, name, inputSchema }, wrapped, from: { ...from, rules } };
+  return { definition: { ...definition, name, inputSchema }, wrapped, from };
 }
 
 async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {

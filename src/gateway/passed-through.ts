@@ -45,7 +45,7 @@ async function completing(ref: CompletionReference, gateway: Gateway) {
   return resource && { upstream: resource.upstream, ref: { ...ref, uri: resource.uri } };
 }
 
-/** Reads a resource from the server that lists it, or has a template for its address. */
+/** Reads a resource, under the address that the client knows, from the server that lists it or has a template for it. */
 export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: ServerContext) {
   const found = await gateway.resources.find(uri);
   if (found === undefined) throw unknown(`resource ${uri}`);
@@ -55,7 +55,8 @@ export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: 
     { signal: mcpReq.signal },
   );
   taintBy(found.upstream, gateway);
-  return read;
+  const asAsked = (shown: string) => (shown === found.uri ? uri : shown);
+  return { ...read, contents: read.contents.map((one) => ({ ...one, uri: asAsked(one.uri) })) };
 }
 
 /** A model may read what the server has given. */

@@ -37,7 +37,8 @@ export function showVariable(): OwnTool {
       return { output: { shown: target.name } };
     },
   });
-  return { ...tool, meta: { ui: { resourceUri: APP.uri } } };
+  // Hosts of before the specification know the second key only.
+  return { ...tool, meta: { ui: { resourceUri: APP.uri }, "ui/resourceUri": APP.uri } };
 }
 
 /** True for a client that shows views. */

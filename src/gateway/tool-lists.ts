@@ -2,7 +2,7 @@ import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { withTimeLimit } from "../value/deadline.ts";
-import type { Upstream } from "./upstream.ts";
+import type { ToolList, Upstream } from "./upstream.ts";
 
 /** Keeps the list of each server for the next start, by the server's name and address. */
 export interface ListKeeper {
@@ -17,10 +17,16 @@ export interface ToolListsOptions {
   readonly keeper?: ListKeeper | undefined;
 }
 
+/** What a server has named in this process. */
+interface Known extends ToolList {
+  /** When the server wants to be asked again, in milliseconds since 1970. */
+  readonly freshUntilMs: number;
+}
+
 /** The lists of tools of all servers. A server that is slow or down never delays the others for long. */
 export class ToolLists {
   readonly #options: ToolListsOptions;
-  readonly #known = new Map<string, readonly Tool[]>();
+  readonly #known = new Map<string, Known>();
   readonly #asking = new Map<string, Asking>();
   /** Servers whose list has changed while they were asked for it. */
   readonly #outdated = new Set<string>();
@@ -30,23 +36,26 @@ export class ToolLists {
   }
 
   /**
-   * Returns the server's tools: those it named in this process; else those that were kept, which are renewed
-   * meanwhile; else what it answers in time. Empty for a server that does not answer. Never rejects.
+   * Returns the server's tools: those it named in this process, until their time is over; else those that were
+   * kept, which are renewed meanwhile; else what it answers in time. Of a server that does not answer, those that
+   * are known: its calls say that it is down. Never rejects.
    */
   async toolsOf(upstream: Upstream): Promise<readonly Tool[]> {
     const { server } = upstream;
     const known = this.#known.get(server.name);
-    if (known !== undefined) return known;
-    const kept = this.#options.keeper?.read(keyOf(upstream));
-    const { beganMs, tools } = this.#ask(upstream, kept);
-    if (kept !== undefined) return kept;
-    const leftMs = Math.max(beganMs + limits.gatewayListMs - Date.now(), 0);
-    return withTimeLimit(leftMs, () => tools).catch(() => []);
+    if (known !== undefined && isFresh(known)) return known.tools;
+    const given = known?.tools ?? this.#options.keeper?.read(keyOf(upstream));
+    const waitMs = waitMsFor(known, given);
+    const { beganMs, tools } = this.#ask(upstream, { given: given ?? [], waitMs });
+    if (given !== undefined && waitMs === 0) return given;
+    const leftMs = Math.max(beganMs + waitMs - Date.now(), 0);
+    return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
   }
 
-  /** True if each of the servers has named its tools. */
-  isComplete(upstreams: readonly Upstream[]): boolean {
-    return upstreams.every(({ server }) => this.#known.has(server.name));
+  /** True if each of the servers has named its tools, and need not be asked again. */
+  areFresh(upstreams: readonly Upstream[]): boolean {
+    const known = upstreams.map(({ server }) => this.#known.get(server.name));
+    return known.every((one) => one !== undefined && isFresh(one));
   }
 
   /** Asks the server again. Until it answers, its tools are those that it named before. */
@@ -63,19 +72,20 @@ export class ToolLists {
   }
 
   /** Requests for the same list share one answer. */
-  #ask(upstream: Upstream, given: readonly Tool[] = []): Asking {
+  #ask(upstream: Upstream, waiting: Waiting): Asking {
     return (
-      this.#asking.get(upstream.server.name) ?? this.#begin(upstream, this.#asked(upstream, given))
+      this.#asking.get(upstream.server.name) ??
+      this.#begin(upstream, this.#asked(upstream, waiting))
     );
   }
 
-  async #asked(upstream: Upstream, given: readonly Tool[]): Promise<readonly Tool[]> {
+  async #asked(upstream: Upstream, { given, waitMs }: Waiting): Promise<readonly Tool[]> {
     // What is known is answered first; a program that starts meanwhile would delay it.
-    if (given.length > 0) await pause(limits.gatewayRenewMs);
+    if (waitMs === 0) await pause(limits.gatewayRenewMs);
     const began = Date.now();
     const tools = await this.#fetched(upstream);
     if (tools === undefined) return given;
-    const isLate = given.length > 0 || Date.now() - began >= limits.gatewayListMs;
+    const isLate = Date.now() - began >= waitMs;
     if (isLate && JSON.stringify(given) !== JSON.stringify(tools)) this.#options.onToolsChanged();
     return tools;
   }
@@ -83,8 +93,8 @@ export class ToolLists {
   /** Undefined for a server that does not answer, which is logged. Never rejects. */
   async #fetched(upstream: Upstream): Promise<readonly Tool[] | undefined> {
     try {
-      const tools = await upstream.tools();
-      this.#known.set(upstream.server.name, tools);
+      const { tools, ttlMs } = await upstream.tools();
+      this.#known.set(upstream.server.name, { tools, ttlMs, freshUntilMs: Date.now() + ttlMs });
       this.#options.keeper?.write(keyOf(upstream), tools);
       return tools;
     } catch (error) {
@@ -103,6 +113,21 @@ export class ToolLists {
     this.#asking.set(name, asking);
     return asking;
   }
+}
+
+/** What is answered meanwhile, and how long a client waits for better. */
+interface Waiting {
+  readonly given: readonly Tool[];
+  readonly waitMs: number;
+}
+
+function waitMsFor(known: Known | undefined, given: readonly Tool[] | undefined): number {
+  if (known !== undefined) return limits.gatewayStaleMs;
+  return given === undefined ? limits.gatewayListMs : 0;
+}
+
+function isFresh({ freshUntilMs }: Known): boolean {
+  return Date.now() < freshUntilMs;
 }
 
 interface Asking {

@@ -49,6 +49,12 @@ export interface UpstreamStatus {
   readonly why?: string;
 }
 
+export interface ToolList {
+  readonly tools: readonly Tool[];
+  /** How long the list may be used without asking again, in milliseconds. Infinite if the server does not say. */
+  readonly ttlMs: number;
+}
+
 const LIST_TIMING = { timeout: limits.gatewayConnectMs };
 
 /** One call, as the client of the gateway made it. */
@@ -93,10 +99,12 @@ export class Upstream {
   }
 
   /** The tools in the server's order. Rejects with `server_unavailable`. */
-  async tools(): Promise<readonly Tool[]> {
+  async tools(): Promise<ToolList> {
     return this.#asked(async (client) => {
-      if (client.getServerCapabilities()?.tools === undefined) return [];
-      return (await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" })).tools;
+      if (client.getServerCapabilities()?.tools === undefined)
+        return { tools: [], ttlMs: Infinity };
+      const { tools, ttlMs } = await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" });
+      return { tools, ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : Infinity };
     });
   }
 

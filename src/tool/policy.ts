@@ -40,8 +40,13 @@ export interface TrustOptions {
 export interface ToolPolicy extends ResultPolicy {
   /** Names of the secret variables that the tool may receive. Default: none. */
   readonly secrets?: readonly string[];
-  /** Requires a person's approval of each call. Default: false. */
-  readonly approval?: boolean;
+  /**
+   * Requires a person's approval: of each call, or as `requireTrusted` does, of calls that pass on what is not
+   * trusted or follow it. Default: false.
+   */
+  readonly approval?: boolean | "untrusted";
+  /** Results of more characters are shown as a handle. Default and maximum: 1,000. */
+  readonly inlineChars?: number;
   /** Other names by which a policy may refer to the tool, e.g. `delete_all` and `mail/delete_all`. */
   readonly aliases?: readonly string[];
 }
@@ -166,8 +171,9 @@ export async function decisionFor(
   call: Omit<PolicyCall, "tainted">,
 ): Promise<Approval> {
   const { tool } = call;
-  const { aliases } = policies?.[tool] ?? {};
-  const decision = await decisionBy(policy, {
+  const { aliases, approval } = policies?.[tool] ?? {};
+  const own = approval === "untrusted" ? requireTrusted([tool]) : undefined;
+  const decision = await decisionBy(allOf(...[policy, own].filter((one) => one !== undefined)), {
     ...call,
     ...compact({ aliases }),
     tainted: taint?.isTainted ?? false,
@@ -177,8 +183,9 @@ export async function decisionFor(
   }
   if (decision !== "allow")
     return { kind: "allowed", approval: approvalRequest(call, decision.ask) };
-  const needsApproval = policies?.[tool]?.approval === true;
-  return needsApproval ? { kind: "allowed", approval: approvalRequest(call) } : { kind: "allowed" };
+  return approval === true
+    ? { kind: "allowed", approval: approvalRequest(call) }
+    : { kind: "allowed" };
 }
 
 /** Creates a request for approval. People may see sealed values, but no secrets. */
@@ -233,8 +240,7 @@ function startOf(value: Json, room: { left: number }): Json {
   return isJsonArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
-async function decisionBy(policy: TrustOptions["policy"], call: PolicyCall): Promise<Decision> {
-  if (policy === undefined) return "allow";
+async function decisionBy(policy: Policy, call: PolicyCall): Promise<Decision> {
   try {
     return await policy(call);
   } catch {

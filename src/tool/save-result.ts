@@ -61,6 +61,8 @@ interface Saving {
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
   readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs">;
+  /** A value of more characters is not shown. */
+  readonly inlineChars?: number | undefined;
 }
 
 /**
@@ -147,7 +149,9 @@ function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved
     ...(places.length === 0 ? { name: nameFor(finished, value) } : {}),
   };
   const writes = writesAt(places, write);
-  return savingAt({ writes, places, unresolved: input.unresolved, call }, options);
+  const inlineChars = options.policies?.[name]?.inlineChars;
+  const saving = { writes, places, unresolved: input.unresolved, call, inlineChars };
+  return savingAt(saving, options);
 }
 
 /** Returns the write for each of the places, or as it is without any. */
@@ -213,14 +217,14 @@ function withheld(error: unknown): ByrefError {
   return new ByrefError(codeOf(error), "The result does not fit into the guarded variable.");
 }
 
-interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call"> {
+interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call" | "inlineChars"> {
   readonly value: Json | Content | undefined;
   /** True if the last variable keeps a plan's result. */
   readonly isKept: boolean;
 }
 
 function savedOf(
-  { value, places, unresolved, call: { scope, keepAs }, isKept }: SavedWrite,
+  { value, places, unresolved, call: { scope, keepAs }, isKept, inlineChars }: SavedWrite,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {
@@ -232,7 +236,7 @@ function savedOf(
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
   const hidesUntrusted = untrusted === "hide";
-  const output = toolOutput(about, json, { unresolved, path, hidesUntrusted });
+  const output = toolOutput(about, json, { unresolved, path, hidesUntrusted, inlineChars });
   if ("untrusted" in output) taint?.add();
   const saved = { info, output, places: places.map(({ source }) => source) };
   if (keepAs === undefined) return saved;

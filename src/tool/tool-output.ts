@@ -84,6 +84,8 @@ export interface OutputOptions {
   readonly path?: Path;
   /** True if untrusted values are not shown. */
   readonly hidesUntrusted?: boolean;
+  /** A value of more characters is not shown. Default and maximum: `maxShownResultChars`. */
+  readonly inlineChars?: number | undefined;
 }
 
 /**
@@ -93,8 +95,14 @@ export interface OutputOptions {
 export function toolOutput(
   info: VariableInfo,
   value: Json | undefined,
-  { unresolved = [], path = [], hidesUntrusted = false }: OutputOptions = {},
+  {
+    unresolved = [],
+    path = [],
+    hidesUntrusted = false,
+    inlineChars = Infinity,
+  }: OutputOptions = {},
 ): ToolOutput {
+  const maxChars = Math.min(inlineChars, limits.maxShownResultChars);
   const place = path.length === 0 ? {} : { path: formatPath(path) };
   const { name, type, count, trusted } = info;
   const guarded = guardedView(info);
@@ -106,8 +114,8 @@ export function toolOutput(
     return { $var: name, visibility: "hidden", type, count, ...details };
   const note = trusted ? details : { ...details, untrusted: true as const };
   // A text may be far longer as JSON, because of its escapes.
-  const isShort = value !== undefined && info.chars <= limits.maxShownResultChars;
-  return isShort && JSON.stringify(value).length <= limits.maxShownResultChars
+  const isShort = value !== undefined && info.chars <= maxChars;
+  return isShort && JSON.stringify(value).length <= maxChars
     ? { $var: name, value, ...note }
     : { ...handleOf(info, { value, path }), ...note };
 }

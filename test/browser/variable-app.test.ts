@@ -47,9 +47,9 @@ const it = base.extend("shown", async ({ open, demo }) => {
     const input = { name: "$orders", ...(path && { path }) };
     const answer = JSON.stringify(await call("show_variable", input));
     const { tools } = await client.listTools();
-    const { ui } = tools.find(({ name }) => name === "show_variable")?._meta ?? {};
-    const { resourceUri } = ui as { resourceUri: string };
-    const [view] = (await client.readResource({ uri: resourceUri })).contents;
+    const tool = tools.find(({ name }) => name === "show_variable");
+    const uri: string = await page.evaluate(`window.viewOf(${JSON.stringify(tool)})`);
+    const [view] = (await client.readResource({ uri })).contents;
     const html = view !== undefined && "text" in view ? view.text : "";
     const parameters = [html, input, theme].map((one) => JSON.stringify(one));
     await page.evaluate(`window.showApp(${parameters.join(", ")})`);

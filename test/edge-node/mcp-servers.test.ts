@@ -55,6 +55,28 @@ describe("an agent with MCP servers", () => {
     expect(readonlyTools).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
   });
 
+  it("asks before a tool's calls if any of its policies does, the strictest way", async () => {
+    const rules = { "*": { approval: "untrusted", inlineChars: 0 } };
+    const settings = await settingsFor({ tools: rules });
+    const policies = { get: { approval: true }, act: { approval: false } };
+    const chosen = chooseAgent(
+      { ...agentSetup, agents: [{ ...agent, policies }], mcp: mcpTools },
+      settings,
+    );
+    const { agent: made, close } = await chosen.equip(new AbortController().signal);
+    await close();
+    expect(made.policies?.get?.approval).toBe(true);
+    expect(made.policies?.shop_act?.approval).toBe("untrusted");
+    await server.down();
+    await expect(settingsFor({ tools: { "*": { approval: "always" } } })).rejects.toThrow(
+      "MCP_SERVERS",
+    );
+    await expect(settingsFor({ tools: { "*": { inlineChars: 1_001 } } })).rejects.toThrow(
+      "MCP_SERVERS",
+    );
+    await expect(settingsFor({ tools: { "*": { sealde: true } } })).rejects.toThrow("MCP_SERVERS");
+  });
+
   it("grants nothing by a bare name, and forbids by every name", async () => {
     const chosen = chooseAgent(
       {

@@ -73,6 +73,40 @@ describe("a result of the gateway", () => {
   });
 });
 
+describe("inlineChars", () => {
+  it("counts for a server, and more for its tools, up to the character", async () => {
+    const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
+    const raw = new RawServer({
+      "tools/list": () => ({
+        tools: Object.keys(texts).map((name) => ({ name, inputSchema: SCHEMA })),
+      }),
+      "tools/call": ({ name }) => ({
+        content: [{ type: "text", text: texts[name as keyof typeof texts] }],
+      }),
+    });
+    const plain = new RawServer({
+      "tools/list": () => ({ tools: [{ name: "other", inputSchema: SCHEMA }] }),
+      "tools/call": () => ({ content: [{ type: "text", text: "x".repeat(21) }] }),
+    });
+    const tools = { "short_*": { inlineChars: 0 }, "long_*": { inlineChars: 1_000 } };
+    const { call } = await startGateway([
+      { name: "raw", make: () => raw, rules: { inlineChars: 20, tools } },
+      { name: "plain", make: () => plain },
+    ]);
+    const isHandle = async (name: string) =>
+      JSON.stringify((await call(name)).content).includes("Kept as $");
+    const names = ["a", "b", "short_a", "long_a", "other"];
+    const handles = await Promise.all(names.map(async (name) => [name, await isHandle(name)]));
+    expect(Object.fromEntries(handles)).toEqual({
+      a: false,
+      b: true,
+      short_a: true,
+      long_a: false,
+      other: false,
+    });
+  });
+});
+
 it("the gateway says at most 1,500 characters about itself, and 3,000 about its own tools", async () => {
   const { client } = await behindGateway();
   expect(client.getInstructions()).toBe(INSTRUCTIONS);

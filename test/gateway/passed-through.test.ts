@@ -2,6 +2,7 @@ import {
   inputRequired,
   inputResponse,
   McpServer,
+  ResourceTemplate,
   type Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
@@ -201,6 +202,49 @@ describe("changes at a server", () => {
     await open[0]?.sendPromptListChanged();
     await open[0]?.sendResourceListChanged();
     await vi.waitFor(() => expect(changed).toEqual(["prompts", "resources"]));
+  });
+});
+
+describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
+  /** A server whose resource and template have the addresses of every other one's. */
+  const sameFor = (name: string) => ({
+    name,
+    make: () => {
+      const server = new McpServer({ name, version: "1" });
+      const read = (uri: URL) => ({ contents: [{ uri: uri.href, text: `${name}: ${uri.href}` }] });
+      server.registerResource("readme", "file:///readme", {}, read);
+      const template = new ResourceTemplate("file:///pages/{id}", { list: undefined });
+      server.registerResource("page", template, {}, read);
+      return server;
+    },
+  });
+
+  it("all stay, and are read from their own server, also where addresses are the same", async () => {
+    const behind = [sameFor("one"), sameFor("two"), sameFor("the third")];
+    const { client } = await startGateway(behind, { era });
+    const read = async (uri: string) => {
+      const { contents } = await client.readResource({ uri });
+      return contents.map((one) => [one.uri, "text" in one ? one.text : ""]);
+    };
+    const { resources } = await client.listResources();
+    const uris = resources.map(({ uri }) => uri).filter((uri) => uri.endsWith("/readme"));
+    expect(uris).toEqual([
+      "file:///readme",
+      "byref://servers/two/file:///readme",
+      "byref://servers/the%20third/file:///readme",
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      "byref://variables/{name}{?path,offset,limit}",
+      "file:///pages/{id}",
+      "byref://servers/two/file:///pages/{id}",
+      "byref://servers/the%20third/file:///pages/{id}",
+    ]);
+    const own = "byref://servers/two/file:///pages/7";
+    expect(await read("file:///readme")).toEqual([["file:///readme", "one: file:///readme"]]);
+    expect(await read(own)).toEqual([[own, "two: file:///pages/7"]]);
+    expect(await read(uris[2] ?? "")).toEqual([[uris[2], "the third: file:///readme"]]);
+    await expect(read("byref://servers/four/file:///readme")).rejects.toThrow("There is no");
   });
 });
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { readConfiguration } from "../../src/gateway/configuration.ts";
-import { rulesFor } from "../../src/gateway/rules.ts";
+import { joinedRules } from "../../src/tool/mcp/tool-rules.ts";
 import { gatewayServer } from "../../src/gateway/gateway-server.ts";
 import { startGateway } from "../support/gateway.ts";
 
@@ -26,10 +26,10 @@ describe("docs/guides/gateway.md", () => {
   it("has rules that do what the table says", () => {
     const [crm] = readConfiguration(blocks[2] ?? "");
     if (crm === undefined) throw new Error("It has no server.");
-    expect(rulesFor(crm, "get_secret_key").policy).toMatchObject({ sealed: true, trusted: true });
-    expect(rulesFor(crm, "delete_all").policy).toMatchObject({ approval: true });
-    expect(rulesFor(crm, "send_mail").asksIfUntrusted).toBe(true);
-    expect(rulesFor(crm, "list")).toMatchObject({ asksIfUntrusted: false, inlineChars: 1_000 });
+    expect(joinedRules(crm, "get_secret_key")).toEqual({ sealed: true, trusted: true });
+    expect(joinedRules(crm, "delete_all")).toEqual({ approval: true, trusted: true });
+    expect(joinedRules(crm, "send_mail")).toEqual({ approval: "untrusted", trusted: true });
+    expect(joinedRules(crm, "list")).toEqual({ trusted: true });
   });
 
   it("names the gateway's own tools", async () => {

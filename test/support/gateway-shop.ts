@@ -30,7 +30,7 @@ interface Shop {
 }
 
 /** A server of the protocol at an address that only this isolate knows. */
-function openShop(): Shop {
+export function openShop(): Shop {
   const shop: Shop = { refunded: [], asked: 0, headers: [], hold: undefined };
   const handler = createMcpHandler(() => {
     const server = new McpServer({ name: "shop", version: "1" });
@@ -83,13 +83,18 @@ interface Connecting {
   readonly agent?: string;
   readonly era?: "modern" | "legacy";
   readonly accepts?: boolean;
+  /** Leaves questions to the test. */
+  readonly isManual?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly id?: string;
 }
 
 /** A client of the official library, of either era. */
-export async function connected(own: OwnRuntime, connecting: Connecting = {}): Promise<Client> {
-  const { agent, era = "modern", accepts, headers = {}, id = "one" } = connecting;
+export async function connected(
+  own: Pick<OwnRuntime, "call">,
+  connecting: Connecting = {},
+): Promise<Client> {
+  const { agent, era = "modern", accepts, isManual = false, headers = {}, id = "one" } = connecting;
   const query = agent === undefined ? "" : `?agent=${agent}`;
   const transport = new StreamableHTTPClientTransport(
     new URL(`${ORIGIN}/conversations/${id}/mcp${query}`),
@@ -99,11 +104,11 @@ export async function connected(own: OwnRuntime, connecting: Connecting = {}): P
     },
   );
   const capabilities: ClientCapabilities =
-    accepts === undefined ? {} : { elicitation: { form: {} } };
+    accepts === undefined && !isManual ? {} : { elicitation: { form: {} } };
   const mode = era === "modern" ? { pin: "2026-07-28" as const } : ("legacy" as const);
   const client = new Client(
     { name: "test", version: "1" },
-    { capabilities, versionNegotiation: { mode } },
+    { capabilities, versionNegotiation: { mode }, inputRequired: { autoFulfill: !isManual } },
   );
   if (accepts !== undefined) {
     client.setRequestHandler("elicitation/create", () =>

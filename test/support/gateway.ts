@@ -6,7 +6,7 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { ServerAddress, ServerRules } from "../../src/gateway/configuration.ts";
+import type { ServerAddress } from "../../src/gateway/configuration.ts";
 import { Gateway } from "../../src/gateway/gateway.ts";
 import { publish } from "../../src/gateway/client-events.ts";
 import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-server.ts";
@@ -16,6 +16,7 @@ import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 
@@ -23,6 +24,8 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 export interface BehindServer {
   readonly name: string;
   readonly make: () => { connect(transport: Transport): Promise<void> };
+  /** Opens a transport to it. Default: one to what `make` returns, which keeps a connection. */
+  readonly open?: () => Transport;
   readonly rules?: ServerRules;
   /** Default: an address without secrets. */
   readonly address?: ServerAddress;
@@ -64,8 +67,10 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       address: address ?? { url: `https://${name}.example`, headers: {} },
     })),
     open: ({ name }) => {
-      const made = behind.find((one) => one.name === name)?.make();
-      if (made === undefined) throw new Error(`There is no ${name}.`);
+      const found = behind.find((one) => one.name === name);
+      if (found === undefined) throw new Error(`There is no ${name}.`);
+      if (found.open !== undefined) return found.open();
+      const made = found.make();
       const [near, far] = InMemoryTransport.createLinkedPair();
       void made.connect(far);
       return near;

@@ -52,6 +52,19 @@ describe("a policy", () => {
     ]);
   });
 
+  it("of a tool with `untrusted` approval asks as requireTrusted does, and any policy is stricter", async () => {
+    const policies = { send_email: { approval: "untrusted" as const } };
+    const reasonOf = async (input: Json, more: Partial<WrapOptions> = {}) => {
+      const { ready } = await prepare(input, { policies, ...more });
+      return ready.kind === "ready" ? (ready.approval?.reason ?? "none") : ready.code;
+    };
+    expect(await reasonOf({ to: "$mine[0]" })).toBe("none");
+    expect(await reasonOf({ text: "$mail" })).toContain("not trusted: $mail (mcp:mail)");
+    expect(await reasonOf({}, { taint: new Taint(true) })).toContain("after the model has read");
+    expect(await reasonOf({}, { policy: () => ({ ask: "Sunday?" }) })).toBe("Sunday?");
+    expect(await reasonOf({ text: "$mail" }, { policy: () => ({ deny: "" }) })).toBe("tool_denied");
+  });
+
   it("may deny a call, and the model is told why", async () => {
     const { ready } = await prepare({}, { policy: () => ({ deny: "it is Sunday." }) });
     expect(ready).toEqual({

@@ -12,11 +12,9 @@ import { gatewayServer } from "../../gateway/gateway-server.ts";
 import * as limits from "../../gateway/gateway-limits.ts";
 import type { LocalTools } from "../../gateway/offered-tools.ts";
 import { WaitingCalls } from "../../gateway/running-call.ts";
-import { MemoryStatistics } from "../../gateway/statistics.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { mcpFetch } from "../../tool/mcp/mcp-fetch.ts";
-import { allOf } from "../../tool/policy.ts";
 import { wrapTools } from "../../tool/wrap-tool.ts";
 import { fromBase64, toBase64 } from "../../value/base64.ts";
 import type { Json } from "../../value/json.ts";
@@ -25,6 +23,7 @@ import type { ConversationContext, McpRequest } from "../conversation-context.ts
 import { agentNamed } from "../turns/chosen-agent.ts";
 import type { Settings } from "../settings.ts";
 import { ConversationJournal } from "./conversation-journal.ts";
+import { ConversationStatistics } from "./conversation-statistics.ts";
 import { ConversationTaint } from "./conversation-taint.ts";
 import { toolLists } from "./tool-lists.ts";
 
@@ -35,11 +34,13 @@ export class ConversationGateway {
   readonly #waiting = new WaitingCalls();
   readonly #journal: ConversationJournal;
   readonly #taint: ConversationTaint;
+  readonly #statistics: ConversationStatistics;
 
   constructor(context: ConversationContext) {
     this.#context = context;
     this.#journal = new ConversationJournal(context.sql);
     this.#taint = new ConversationTaint(context);
+    this.#statistics = new ConversationStatistics(context.sql);
     context.deletion.onMarked(() => this.#closeAll());
   }
 
@@ -78,7 +79,7 @@ export class ConversationGateway {
       open: transportTo,
       journal: this.#journal,
       taint: this.#taint,
-      statistics: new MemoryStatistics(),
+      statistics: this.#statistics,
       lists: toolLists,
       log: (line) => console.warn(line),
       ...(engine && { engine, onQuery: (query) => context.queries?.log(query) }),
@@ -171,11 +172,8 @@ function transportTo({ address }: ServerConfiguration) {
 
 /** The agent's own tools, with its policies. */
 function toolsOf(agent: Agent): LocalTools {
-  const { policy: own, ...options } = wrapOptionsFor(agent);
-  return (wrap) => {
-    const policies = [own, wrap.policy].filter((policy) => policy !== undefined);
-    return wrapTools(agent.tools, { ...wrap, ...options, policy: allOf(...policies) });
-  };
+  const options = wrapOptionsFor(agent);
+  return (wrap) => wrapTools(agent.tools, { ...wrap, ...options });
 }
 
 /** Clients send back what it signs, also after the object has hibernated. */

@@ -1,4 +1,4 @@
-import { compact, isObject } from "../../value/json.ts";
+import { isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
@@ -12,7 +12,8 @@ import {
 } from "./mcp-connection.ts";
 import { valueOfResult } from "./result-value.ts";
 import type { Effects } from "../wrapped-tool.ts";
-import { fitsName, type ToolPolicy } from "../policy.ts";
+import type { ToolPolicy } from "../policy.ts";
+import { policyOf, type RuledServer, type ToolRules } from "./tool-rules.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
@@ -22,17 +23,10 @@ export interface McpServer extends McpEndpoint {
   /** The agents that can use its tools. Default: all. */
   readonly agents?: readonly string[] | undefined;
   /**
-   * Labels by patterns of the server's own tool names, in which `*` matches any characters. If several
+   * Rules by patterns of the server's own tool names, in which `*` matches any characters. If several
    * patterns match, later ones take precedence.
    */
-  readonly tools?: Readonly<Record<string, McpToolLabels>> | undefined;
-}
-
-interface McpToolLabels {
-  readonly sealed?: boolean | undefined;
-  /** Default: false, because a server may pass on data from anywhere. */
-  readonly trusted?: boolean | undefined;
-  readonly approval?: boolean | undefined;
+  readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
 }
 
 /** The MCP tools of an agent for one turn. */
@@ -93,7 +87,7 @@ export class McpDirectory {
       for (const definition of isUp ? definitions : []) {
         const name = names.get(definition) ?? definition.name;
         tools[name] = toolFrom(definition, connection);
-        policies[name] = policyFor(server, definition.name);
+        policies[name] = policyOf(rulesOf(server), definition.name);
         effects[name] = effectsOf(definition);
       }
     }
@@ -197,17 +191,9 @@ function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet
   });
 }
 
-function policyFor({ name, tools = {} }: McpServer, tool: string): ToolPolicy {
-  const labels: McpToolLabels = Object.assign(
-    {},
-    ...Object.entries(tools).map(([pattern, labels]) => (fitsName(pattern, tool) ? labels : {})),
-  );
-  return {
-    trusted: labels.trusted ?? false,
-    source: `mcp:${name}`,
-    aliases: [tool, `${name}/${tool}`],
-    ...compact({ sealed: labels.sealed, approval: labels.approval }),
-  };
+/** The settings have rules for tools only. */
+function rulesOf({ name, tools }: McpServer): RuledServer {
+  return { name, rules: { tools } };
 }
 
 function effectsOf({ annotations }: McpDefinition): Effects {

@@ -11,6 +11,7 @@ import {
   variables,
   withGateway,
 } from "../../support/gateway-shop.ts";
+import type { Counts } from "../../../src/gateway/statistics.ts";
 import { figure } from "../../support/scorecard.ts";
 
 afterEach(() => {
@@ -227,6 +228,57 @@ it("remembers that a client has read what is not trusted", () => {
     await client.close();
   });
 });
+
+it("counts on after the object has hibernated, and from zero in a new conversation", () =>
+  withGateway(async (own) => {
+    const client = await connected(own);
+    const counted = async () => {
+      const { contents } = await client.readResource({ uri: "byref://stats" });
+      const [stats] = contents;
+      return JSON.parse(stats !== undefined && "text" in stats ? stats.text : "{}") as Counts;
+    };
+    expect(await counted()).toMatchObject({ calls: 0, kept: 0 });
+    await call(client, "list_orders");
+    const before = await counted();
+    expect(before).toMatchObject({ calls: 1, kept: 1, charactersByReference: 0 });
+    expect(before.charactersReceived).toBeGreaterThan(10 * before.charactersSent);
+    own.wakeAgain();
+    expect(await counted()).toEqual(before);
+    await call(client, "refund", { ids: "$list_orders_1[*].id" });
+    await call(client, "refund", { ids: "$list_orders_1.id" });
+    own.wakeAgain();
+    const after = await counted();
+    expect(after).toMatchObject({ calls: 3, kept: 2, wrongReferences: 1 });
+    expect(after.charactersByReference).toBeGreaterThan(2_000);
+    await own.call("DELETE", "/conversations/one");
+    expect(await counted()).toMatchObject({ calls: 0, kept: 0, wrongReferences: 0 });
+    await client.close();
+  }));
+
+it("keeps the rules of MCP_SERVERS: asks for what is not trusted, shows so much of a result", () =>
+  withGateway(
+    async (own, shop) => {
+      const client = await connected(own);
+      await call(client, "refund", { ids: ["a"] });
+      const token = textOf(await call(client, "get_token"));
+      expect(token).toContain('"$var":"get_token_1"');
+      const given = await call(client, "refund", { ids: ["$get_token_1.key"] });
+      expect(textOf(given)).toContain("approval_required");
+      expect(textOf(given)).toContain("$get_token_1 (mcp:shop)");
+      // What the model writes after it has read it is no better.
+      expect(textOf(await call(client, "refund", { ids: ["b"] }))).toContain("approval_required");
+      expect(shop.refunded).toEqual([["a"]]);
+      await client.close();
+    },
+    {
+      MCP_SERVERS: servers({
+        tools: {
+          "*": { inlineChars: 10 },
+          refund: { approval: "untrusted", trusted: true },
+        },
+      }),
+    },
+  ));
 
 it.each(["GET", "DELETE"])("has no sessions: %s answers 405", (method) =>
   withGateway(async (own) => {

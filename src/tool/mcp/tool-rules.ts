@@ -1,0 +1,47 @@
+import * as z from "zod";
+import { compact } from "../../value/json.ts";
+import { fitsName, type ToolPolicy } from "../policy.ts";
+
+/** How one server's tools are treated. All are optional. */
+export const toolRules = z.object({
+  /** A result is saved, but a model never sees more of it than type and count. */
+  sealed: z.boolean().optional(),
+  /** Default: false, because a server may pass on data from anywhere. */
+  trusted: z.boolean().optional(),
+  /** Calls need a person's approval: all, or those that pass on what is not trusted. */
+  approval: z.union([z.boolean(), z.literal("untrusted")]).optional(),
+  /** Results of more characters are shown as a handle. */
+  inlineChars: z.int().min(0).max(1_000).optional(),
+});
+
+export type ToolRules = Readonly<z.infer<typeof toolRules>>;
+
+export interface ServerRules extends ToolRules {
+  /** By patterns of tool names, in which `*` matches any characters; later ones take precedence. */
+  readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
+}
+
+export interface RuledServer {
+  readonly name: string;
+  readonly rules: ServerRules;
+}
+
+/** Returns the rules for a tool by its own name: those of its server and of fitting patterns, joined. */
+export function joinedRules({ rules }: RuledServer, tool: string): ToolRules {
+  const { tools = {}, ...ofServer } = rules;
+  const fitting = Object.entries(tools).map(([pattern, own]) =>
+    fitsName(pattern, tool) ? own : {},
+  );
+  return Object.assign({}, ofServer, ...fitting);
+}
+
+/** Returns the policy for a server's tool. */
+export function policyOf(server: RuledServer, tool: string): ToolPolicy {
+  const { sealed, trusted = false, approval, inlineChars } = joinedRules(server, tool);
+  return {
+    trusted,
+    source: `mcp:${server.name}`,
+    aliases: [tool, `${server.name}/${tool}`],
+    ...compact({ sealed, approval, inlineChars }),
+  };
+}
