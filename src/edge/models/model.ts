@@ -2,6 +2,13 @@ import type { LanguageModel } from "ai";
 import type { Settings } from "../settings.ts";
 import { ByrefError } from "../../errors.ts";
 
+declare global {
+  namespace Cloudflare {
+    /** Merges with the one of Workers. Node has none, and its programs import models too. */
+    interface Env {}
+  }
+}
+
 /**
  * A kind of model that `MODEL` may name. Each built-in provider has its own file in `models/` and is imported
  * separately, because it adds up to 60 KiB to the Worker.
