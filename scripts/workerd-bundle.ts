@@ -7,7 +7,8 @@ import { copyFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { unstable_readConfig } from "wrangler";
 import { settingNames } from "../src/edge/settings.ts";
-import { copyPage, type PageFile, pageFiles } from "./page.ts";
+import { type PageFile, pageFiles } from "../src/page.ts";
+import { copyPage } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");
 const modules = join(root, "node_modules");

@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { extname, join, relative } from "node:path";
+
+/**
+ * The folder of the built page: static files, and `_headers` as Cloudflare reads it. In `wrangler.toml` it is
+ * `./node_modules/byref/dist/web`.
+ */
+export const pageFolder = join(packageFolder(import.meta.dirname), "dist/web");
+
+/** A file of the page, with the response headers of a server. */
+export interface PageFile {
+  /** Path below the page's folder. */
+  readonly name: string;
+  /** Path of the URL. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+const HEADERS = "_headers";
+
+const TYPES: Readonly<Record<string, string>> = {
+  ".css": "text/css; charset=utf-8",
+  ".html": "text/html; charset=utf-8",
+  ".js": "text/javascript; charset=utf-8",
+  ".svg": "image/svg+xml",
+};
+
+/** Lists the page's files, for servers that do not read `_headers` as Cloudflare does. */
+export function pageFiles(folder = pageFolder): readonly PageFile[] {
+  const rules = rulesIn(readFileSync(join(folder, HEADERS), "utf8"));
+  return namesIn(folder).map((name) => {
+    const path = `/${name.replace(/(^|\/)index\.html$/, "$1")}`;
+    const type = TYPES[extname(name)];
+    if (type === undefined) throw new Error(`The type of ${name} is unknown.`);
+    const own = rules.filter(({ start }) => path.startsWith(start));
+    const pairs = own.flatMap(({ headers }) => headers);
+    const usual = { "content-type": type, "cache-control": "no-cache" };
+    return { name, path, headers: { ...usual, ...Object.fromEntries(pairs) } };
+  });
+}
+
+/** The files that a server serves, without `_headers`. */
+export function namesIn(folder: string): readonly string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).replaceAll("\\", "/"))
+    .filter((name) => name !== HEADERS)
+    .toSorted();
+}
+
+/** The module is in `src`, in `dist` or in a folder of one of them. */
+function packageFolder(folder: string): string {
+  return folder.replace(/[/\\](?:src|dist)(?:[/\\][^/\\]+)?$/, "");
+}
+
+interface Rule {
+  readonly start: string;
+  readonly headers: readonly (readonly [name: string, value: string])[];
+}
+
+/**
+ * Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path.
+ */
+function rulesIn(text: string): readonly Rule[] {
+  return text.split(/\n(?=\/)/).map((rule) => {
+    const [path = "", ...lines] = rule.trim().split("\n");
+    const headers = lines.map((line) => {
+      const [, name = "", value = ""] = /^\s+([\w-]+): (.*)$/.exec(line) ?? [];
+      return [name.toLowerCase(), value] as const;
+    });
+    return { start: path.replace(/\*$/, ""), headers };
+  });
+}
