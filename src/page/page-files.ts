@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { extname, join, relative } from "node:path";
 
 /**
@@ -21,13 +21,25 @@ const HEADERS = "_headers";
 const TYPES: Readonly<Record<string, string>> = {
   ".css": "text/css; charset=utf-8",
   ".html": "text/html; charset=utf-8",
+  ".ico": "image/x-icon",
+  ".jpg": "image/jpeg",
   ".js": "text/javascript; charset=utf-8",
+  ".json": "application/json",
+  ".map": "application/json",
+  ".png": "image/png",
   ".svg": "image/svg+xml",
+  ".txt": "text/plain; charset=utf-8",
+  ".webp": "image/webp",
+  ".woff2": "font/woff2",
 };
 
-/** Lists the page's files, for servers that do not read `_headers` as Cloudflare does. */
+/**
+ * Lists the page's files, or those of a page of your own, for servers that do not read `_headers` as Cloudflare
+ * does. Throws if the type of a file is unknown.
+ */
 export function pageFiles(folder = pageFolder): readonly PageFile[] {
-  const rules = rulesIn(readFileSync(join(folder, HEADERS), "utf8"));
+  const headers = join(folder, HEADERS);
+  const rules = existsSync(headers) ? rulesIn(readFileSync(headers, "utf8")) : [];
   return namesIn(folder).map((name) => {
     const path = `/${name.replace(/(^|\/)index\.html$/, "$1")}`;
     const type = TYPES[extname(name)];

@@ -69,15 +69,16 @@ export class NewMachine {
     const options = { cwd, env: this.env, detached: true } as const;
     const child = spawn("npm", ["run", "dev", "--", "--port=0"], options);
     const stop = () => {
-      if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, "SIGKILL");
+      const isOver = child.exitCode !== null || child.signalCode !== null;
+      if (child.pid !== undefined && !isOver) process.kill(-child.pid, "SIGKILL");
     };
     let output = "";
     const { promise, resolve, reject } = Promise.withResolvers<Running>();
-    const fail = () => {
+    const fail = () => reject(new Error(`npm run dev is not ready:\n${output}`));
+    const timer = setTimeout(() => {
       stop();
-      reject(new Error(`npm run dev is not ready:\n${output}`));
-    };
-    const timer = setTimeout(fail, READY_WITHIN_MS);
+      fail();
+    }, READY_WITHIN_MS);
     child.once("exit", fail);
     const listen = (chunk: Buffer) => {
       output += chunk.toString();

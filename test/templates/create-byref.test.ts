@@ -1,7 +1,12 @@
+import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { freePort } from "../../scripts/local-worker.ts";
 import { askFirst, NewMachine, warningsIn } from "../support/new-machine.ts";
+import { startPlain, stop } from "../support/plain-server.ts";
+
+const root = join(import.meta.dirname, "../..");
 
 /** Other programs may use the machine. */
 const PATIENT_MS = 5 * 60_000;
@@ -56,6 +61,31 @@ describe.each(projects)("npm create byref -- --template $template", (project) =>
       }
     },
   );
+});
+
+describe("a bundle of chat", () => {
+  it("runs in the image, on plain workerd", { timeout: PATIENT_MS }, async () => {
+    expect(run("chat", "npx", "byref", "bundle")).toContain("Left out, for workerd has none: ai.");
+    const image = join(machine.folder, "image");
+    execFileSync(process.execPath, [join(root, "scripts/workerd-bundle.ts"), image], { cwd: root });
+    const server = startPlain(
+      {
+        PORT: String(await freePort()),
+        STATE_DIR: join(machine.folder, "state"),
+        WORKER_DIR: join(machine.folder, "chat/bundle"),
+        AUTH: "none",
+      },
+      [join(image, "start.mjs")],
+    );
+    try {
+      const url = (await server.url) ?? server.output();
+      expect((await askFirst(url, "How many tickets are open?")).text).toContain("167");
+      expect(await (await fetch(`${url}/agents`)).text()).toContain('"title":"Help desk"');
+      expect(await (await fetch(`${url}/`)).text()).toContain('<div id="page">');
+    } finally {
+      await stop(server);
+    }
+  });
 });
 
 describe("the templates without an endpoint of Byref", () => {
