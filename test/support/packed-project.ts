@@ -29,7 +29,7 @@ const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
 };
 const entries = Object.keys(exports).filter((path) => !/\*|mastra/.test(path));
 /** They need the types of Workers. */
-const ofWorkers = [".", "./durable", "./testing"];
+const ofWorkers = new Set([".", "./durable", "./testing"]);
 
 function importing(paths: readonly string[]): string {
   const lines = paths.map(
@@ -41,7 +41,7 @@ function importing(paths: readonly string[]): string {
 /** What somebody writes who has installed the package. */
 const project = {
   "src/all.ts": importing(entries),
-  "src/all-in-node.ts": importing(entries.filter((path) => !ofWorkers.includes(path))),
+  "src/all-in-node.ts": importing(entries.filter((path) => !ofWorkers.has(path))),
   "src/index.ts": `import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
 import { demoModels } from "byref/demo";
 import { scriptedModels } from "./model.js";
@@ -302,7 +302,6 @@ function install(tarball: string, folder: string): void {
   ) as Readonly<Record<"dependencies" | "peerDependencies" | "peerDependenciesMeta", object>>;
   const peers = Object.keys(peerDependencies).filter((name) => !(name in peerDependenciesMeta));
   const testing = ["vitest", "@cloudflare/vitest-pool-workers"];
-
   const tools = ["@cloudflare/workers-types", "@types/node", ...testing];
   for (const name of [...Object.keys(dependencies), ...peers, ...otherPeers, ...tools]) {
     const link = join(folder, "node_modules", name);
