@@ -16,6 +16,7 @@ const FULL = [
   "gateway",
   "profile",
   "proofs",
+  "new-project",
   "dollars",
 ];
 /** They only print, and need minutes and gigabytes of writes. */

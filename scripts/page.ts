@@ -1,15 +1,14 @@
 /** Builds the page: `npm run build:web`. */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { extname, join, relative } from "node:path";
+import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { namesIn, pageFolder as built } from "../src/page/page-files.ts";
 import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
 
 const root = join(import.meta.dirname, "..");
-const built = join(root, "dist/web");
 /** The view of a variable for MCP clients: one file. */
 const builtApp = join(root, "dist/web-app");
-const HEADERS = "_headers";
 
 /** The sources of the page. */
 const sources = ["src", "page", "package-lock.json"];
@@ -66,38 +65,6 @@ function newestMs(path: string): number {
   return Math.max(stats.mtimeMs, ...inside);
 }
 
-/** A file of the page, with the response headers of a server. */
-export interface PageFile {
-  /** Path below the page's folder. */
-  readonly name: string;
-  /** Path of the URL. */
-  readonly path: string;
-  readonly headers: Readonly<Record<string, string>>;
-}
-
-const types: Readonly<Record<string, string>> = {
-  ".css": "text/css; charset=utf-8",
-  ".html": "text/html; charset=utf-8",
-  ".js": "text/javascript; charset=utf-8",
-  ".svg": "image/svg+xml",
-};
-
-/** The page's files, for servers that do not read `_headers` as Cloudflare does. */
-export function pageFiles(folder = built): readonly PageFile[] {
-  const rules = rulesIn(readFileSync(join(folder, HEADERS), "utf8"));
-  return namesIn(folder)
-    .filter((name) => name !== HEADERS)
-    .map((name) => {
-      const path = `/${name.replace(/(^|\/)index\.html$/, "$1")}`;
-      const type = types[extname(name)];
-      if (type === undefined) throw new Error(`scripts/page.ts does not know the type of ${name}.`);
-      const own = rules.filter(({ start }) => path.startsWith(start));
-      const pairs = own.flatMap(({ headers }) => headers);
-      const usual = { "content-type": type, "cache-control": "no-cache" };
-      return { name, path, headers: { ...usual, ...Object.fromEntries(pairs) } };
-    });
-}
-
 /** KiB that a browser loads of the page, after gzip. */
 export function pageKiB(): number {
   return kibIn(built);
@@ -109,36 +76,8 @@ export function appKiB(): number {
 }
 
 function kibIn(folder: string): number {
-  const sizes = namesIn(folder)
-    .filter((name) => name !== HEADERS)
-    .map((name) => gzipSync(readFileSync(join(folder, name))).length);
+  const sizes = namesIn(folder).map((name) => gzipSync(readFileSync(join(folder, name))).length);
   return Math.round(sizes.reduce((sum, size) => sum + size, 0) / 102.4) / 10;
-}
-
-function namesIn(folder: string): readonly string[] {
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
-    .toSorted();
-}
-
-interface Rule {
-  readonly start: string;
-  readonly headers: readonly (readonly [name: string, value: string])[];
-}
-
-/**
- * Parses `_headers`: a line with a path that ends in `*`, and below it, indented, the headers for that path.
- */
-function rulesIn(text: string): readonly Rule[] {
-  return text.split(/\n(?=\/)/).map((rule) => {
-    const [path = "", ...lines] = rule.trim().split("\n");
-    const headers = lines.map((line) => {
-      const [, name = "", value = ""] = /^\s+([\w-]+): (.*)$/.exec(line) ?? [];
-      return [name.toLowerCase(), value] as const;
-    });
-    return { start: path.replace(/\*$/, ""), headers };
-  });
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -3,16 +3,18 @@
  * no bucket, so values stay in SQLite; no rate limit; no `run_code`.
  */
 import type { ChildProcess } from "node:child_process";
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Readable } from "node:stream";
 import { messageOf } from "../src/errors.ts";
 import { modelKinds, modelNamed } from "../src/edge/models/model.ts";
-import { readSettings, settingNames } from "../src/edge/settings.ts";
+import { readSettings } from "../src/edge/settings.ts";
 import type { Mark } from "./processes.ts";
 import { lockState } from "./state-lock.ts";
 import { portFromEnvironment, runStartScript } from "./start-script.ts";
 import { spawnTied, type TiedProcess } from "./tied-process.ts";
+
+const CONFIG = "config.capnp";
 
 /** The file descriptor on which workerd reports that it listens. */
 const CONTROL = 3;
@@ -20,7 +22,7 @@ const CONTROL = 3;
 /** Variables with trusted certificates. Default: those of the system. */
 const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-const { STATE_DIR = ".wrangler/workerd", AUTH = "" } = process.env;
+const { STATE_DIR = ".wrangler/workerd", WORKER_DIR = "" } = process.env;
 const here = import.meta.dirname;
 
 await runStartScript(serve);
@@ -28,14 +30,18 @@ await runStartScript(serve);
 /** Resolves with the exit code, which is never 0. */
 async function serve(stopping: AbortSignal): Promise<number> {
   const port = portFromEnvironment();
-  modelNamed(readSettings(process.env), modelKinds);
+  const own = ownBundle();
+  if (own === undefined) modelNamed(readSettings(process.env), modelKinds);
+  const { AUTH = "" } = own === undefined ? process.env : environmentOf(own);
   if (AUTH === "") {
     throw new Error(
       "AUTH must be set: bearer or jwt; or none, which answers to this machine alone.",
     );
   }
   const { mark, release } = await lockState(STATE_DIR, port);
-  const { child, exited, stop } = start({ folder: await bundle(), mark, port });
+  const folder = own ?? (await bundle());
+  const env = environmentOf(folder);
+  const { child, exited, stop } = start({ folder, env, mark, port });
   stopping.addEventListener("abort", () => void stop());
   if (stopping.aborted) void stop();
   logWhenReady(child, port).catch((error: unknown) => console.error(messageOf(error)));
@@ -45,41 +51,60 @@ async function serve(stopping: AbortSignal): Promise<number> {
   return code === 0 ? 1 : code;
 }
 
-/** The folder of the bundle: next to this script in an image, otherwise built now. */
+/** The bundle of a Worker of your own, in `WORKER_DIR`. In the image the folder exists if it is mounted. */
+function ownBundle(): string | undefined {
+  if (WORKER_DIR === "" || !existsSync(WORKER_DIR)) return undefined;
+  if (existsSync(join(WORKER_DIR, CONFIG))) return resolve(WORKER_DIR);
+  throw new Error(`${WORKER_DIR} has no ${CONFIG}: npx byref bundle FOLDER makes a bundle.`);
+}
+
+/** The folder of this repository's bundle: next to this script in an image, otherwise built now. */
 async function bundle(): Promise<string> {
-  if (existsSync(join(here, "config.capnp"))) return here;
+  if (existsSync(join(here, CONFIG))) return here;
   const folder = resolve(STATE_DIR, "bundle");
   const { bundleForWorkerd } = await import("./workerd-bundle.ts");
-  bundleForWorkerd(folder);
+  await bundleForWorkerd(folder);
   return folder;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The bundle's settings by name, and nothing else in this environment. `[vars]` of its Worker are defaults. */
+function environmentOf(folder: string): Environment {
+  // `byref bundle` wrote it.
+  const { vars, names } = JSON.parse(readFileSync(join(folder, "settings.json"), "utf8")) as {
+    readonly vars: Environment;
+    readonly names: readonly string[];
+  };
+  const given = names.map((name) => [name, process.env[name] ?? vars[name]] as const);
+  return { ...Object.fromEntries(given), LOCAL_SECRET: undefined };
 }
 
 interface StartOptions {
   /** The folder of the bundle. */
   readonly folder: string;
+  readonly env: Environment;
   readonly mark: Mark;
   readonly port: number;
 }
 
-function start({ folder, mark, port }: StartOptions): TiedProcess {
+function start({ folder, env, mark, port }: StartOptions): TiedProcess {
   const objects = resolve(STATE_DIR, "objects");
   mkdirSync(objects, { recursive: true, mode: 0o700 });
-  const ip = AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
-  const own = join(folder, "workerd");
+  const ip = env.AUTH === "none" ? "127.0.0.1" : "0.0.0.0";
+  const own = join(here, "workerd");
   const workerd = existsSync(own) ? own : join(here, "../node_modules/workerd/bin/workerd");
-  const config = join(folder, "config.capnp");
+  const config = join(folder, CONFIG);
   const places = [
     `--socket-addr=http=${ip}:${port}`,
     `--directory-path=objects=${objects}`,
     `--control-fd=${CONTROL}`,
   ];
-  // Passes the settings by name, and nothing else in this environment; not on the command line or in a file,
-  // which others could read.
-  const names = [...settingNames, ...CERTIFICATE_VARIABLES];
-  const env = Object.fromEntries(names.map((name) => [name, process.env[name]]));
+  // Not on the command line or in a file, which others could read.
+  const trusted = CERTIFICATE_VARIABLES.map((name) => [name, process.env[name]] as const);
   return spawnTied([workerd, "serve", ...places, config], {
     outputs: ["inherit", "inherit", "pipe"],
-    env: { ...env, ...mark, LOCAL_SECRET: undefined },
+    env: { ...Object.fromEntries(trusted), ...env, ...mark },
   });
 }
 

@@ -17,6 +17,8 @@ const HELP = `byref ${version}
   byref mcp wrap [FILE]        puts the gateway in front of the servers in a client's configuration
   byref mcp unwrap [FILE]      restores the configuration
   byref mcp stats              what the gateway has saved
+  byref bundle [FOLDER]        a Worker of createRuntime for plain workerd or the image of Byref; in the folder of
+                               its wrangler.toml (default: bundle)
 
   --state DIR                  where variables are kept (default: the platform's folder for data)
   --http PORT                  serve HTTP at http://127.0.0.1:PORT/mcp, not standard input and output
@@ -56,6 +58,7 @@ async function run(): Promise<void> {
   const { args, command } = argumentsIn(process.argv.slice(2));
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;
+  if (program === "bundle") return bundle(positionals[1] ?? "bundle");
   const { config, project, state, workspace, "allow-write": allowWrite = [] } = values;
   const { "dry-run": dryRun = false } = values;
   if (values.version === true) return console.log(version);
@@ -82,6 +85,13 @@ async function run(): Promise<void> {
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
   }
+}
+
+async function bundle(folder: string): Promise<void> {
+  const { bundleWorker } = await import("../workerd/bundle-worker.ts");
+  const { leftOut } = await bundleWorker({ project: process.cwd(), folder });
+  console.log(`${folder}: a Worker for plain workerd.`);
+  if (leftOut.length > 0) console.log(`Left out, for workerd has none: ${leftOut.join(", ")}.`);
 }
 
 /** What follows `--` is a server's command, with options of its own. */

@@ -2,8 +2,8 @@ import { type Outcome, type Variable, isObject, outcomeOfCall } from "./read-con
 import { sayColumns } from "./introduce.ts";
 import { type Query, readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoStep, inert, refuse, say } from "./step.ts";
-import { type Table, tableOf } from "./tables.ts";
-import type { Token } from "./words.ts";
+import { PLAIN, type Table, tableOf } from "./tables.ts";
+import { isFiller, isPreposition, type Token } from "./words.ts";
 import { resultNames, sayFilter, sqlOf, sqlToFind, textColumns } from "./write-query.ts";
 
 const QUERY = "query_variables";
@@ -15,6 +15,7 @@ type Asked = { readonly step: DemoStep } | { readonly result: Variable };
 export function answerQuery(tokens: readonly Token[], table: Table, prompt: DemoPrompt): DemoStep {
   const seen = withAllColumns(table, prompt);
   if ("step" in seen) return seen.step;
+  if (asksForColumns(tokens, table)) return say(describe(seen.table));
   const reading = readQuery(tokens, seen.table);
   if ("problem" in reading) return refuse(`${reading.problem}. ${describe(seen.table)}`);
   const placed = place(reading, seen.table, prompt);
@@ -23,6 +24,19 @@ export function answerQuery(tokens: readonly Token[], table: Table, prompt: Demo
   if (query.operation === "list" && query.filters.length === 0) return say(showAll(seen.table));
   const asked = ask(sqlOf(query, seen.table), prompt);
   return "step" in asked ? asked.step : say(answer(query, seen.table, asked.result));
+}
+
+const COUNTING = new Set(["how", "many"]);
+
+/** "What columns does my CSV have?" */
+function asksForColumns(tokens: readonly Token[], { words, columns }: Table): boolean {
+  const asked = new Set(["column", "field"]);
+  if (columns.some((column) => column.words.some((word) => asked.has(word)))) return false;
+  const known = (token: Token) =>
+    isFiller(token) || isPreposition(token) || PLAIN.has(token.stem) || words.includes(token.stem);
+  const others = tokens.filter((token) => !known(token));
+  const isAsked = ({ stem }: Token) => asked.has(stem);
+  return others.some(isAsked) && others.every((one) => isAsked(one) || COUNTING.has(one.word));
 }
 
 /** True if a question can be asked about tables. */

@@ -146,14 +146,14 @@ class Choice {
     }
     const { result } = outcome;
     const table = result.kind === "variable" ? tableOf(result) : undefined;
+    if (!canQuery(this.#prompt)) {
+      return say(
+        `I did not filter or compute anything: query_variables is not offered (it needs queries in createRuntime, and the binding TABLES). ${sayOutcome(outcome, input, true)}`,
+      );
+    }
     if (result.kind !== "variable" || table === undefined) {
       const said = sayOutcome(outcome, input, false);
       return say(`${said}\n\nI could not ask it about ${unknown(list.rest)}.`);
-    }
-    if (!canQuery(this.#prompt)) {
-      return say(
-        `I did not filter or compute anything: query_variables is not offered. ${sayOutcome(outcome, input, true)}`,
-      );
     }
     return answerQuery(list.left, { ...table, words: list.words }, this.#prompt);
   }

@@ -108,7 +108,11 @@ class QueryReader {
 
   #start(): boolean {
     const found = OPERATIONS.find(([, words]) => this.#says(words));
-    if (found === undefined || this.#operation !== undefined) return false;
+    if (found === undefined) return false;
+    // "the average number of hours" is that of the hours.
+    const isOf = this.#operation !== undefined && this.#operation !== "count";
+    if (isOf && found[1] === "number of") return this.#pass(2);
+    if (this.#operation !== undefined) return false;
     [this.#operation] = found;
     return this.#pass(found[1].split(" ").length);
   }
@@ -312,7 +316,8 @@ class QueryReader {
     const used = this.#filters.map((filter) => filter.column.name);
     if (new Set(used).size < used.length)
       return { problem: "The question has two values for one column" };
-    if (!this.#hasSubject && !(needsColumn && this.#column !== undefined)) {
+    const isFigure = this.#column !== undefined || this.#group !== undefined;
+    if (!this.#hasSubject && !isFigure) {
       return { problem: "The question does not name a table" };
     }
     const [filters, values] = [this.#filters, this.#values];

@@ -6,8 +6,7 @@ const byName = new Map<string, Set<string>>();
  */
 export function namesOfRegion(text: string): readonly string[] {
   if (byName.size === 0) readRegions();
-  const wanted = text.toLowerCase() === "usa" ? "us" : text.toLowerCase();
-  const names = byName.get(wanted) ?? new Set<string>();
+  const names = byName.get(text.toLowerCase()) ?? new Set<string>();
   return [...names].filter((name) => name.toLowerCase() !== text.toLowerCase());
 }
 
@@ -27,4 +26,6 @@ function readRegions(): void {
       byName.set(name.toLowerCase(), all).set(code.toLowerCase(), all);
     }
   }
+  const states = byName.get("us");
+  if (states !== undefined) byName.set("usa", states.add("USA"));
 }

@@ -185,7 +185,10 @@ const settingsSchema = z
     const need = (name: keyof typeof settings, why: string) =>
       context.addIssue({ code: "custom", path: [name], message: `must be set: ${why}` });
     if (settings.AUTH === "bearer" && settings.API_KEYS === undefined) {
-      need("API_KEYS", 'AUTH=bearer needs keys, as JSON: {"<key>": "<tenant>"}');
+      need(
+        "API_KEYS",
+        'AUTH=bearer needs keys, as JSON: {"<key>": "<tenant>"}. On your own machine AUTH=none needs none, as in wrangler dev --var AUTH:none',
+      );
     }
     if (settings.AUTH !== "jwt") return;
     if ((settings.JWT_SECRET === undefined) === (settings.JWT_JWKS_URL === undefined)) {

@@ -164,3 +164,12 @@ describe("what it knows of the prompt", () => {
     );
   });
 });
+
+it("says how to have queries, where a list cannot be asked about", async () => {
+  const list = offered("list_tickets", "Lists all tickets.", {});
+  const output = { $var: "list_tickets_1", type: "array", count: 500, shape: "{id: string}[]" };
+  const called = [["list_tickets", {}, output]] as const;
+  const said = await firstStep("How many tickets are open?", { tools: [list], called });
+  expect(said).toContain("I did not filter or compute anything: query_variables is not offered");
+  expect(said).toContain("queries in createRuntime, and the binding TABLES");
+});

@@ -23,6 +23,12 @@ describe("what Cloudflare's deploy button asks for", () => {
     expect(() => readSettings(asked)).toThrow(/^API_KEYS must be JSON/);
   });
 
+  it("says without keys how to set them, and how to do without on one's own machine", () => {
+    expect(() => readSettings({ AUTH: "bearer" })).toThrow(
+      /^API_KEYS must be set: .*\{"<key>": "<tenant>"\}.*wrangler dev --var AUTH:none\.$/,
+    );
+  });
+
   it("is all that is needed once there is a key", () => {
     const API_KEYS = JSON.stringify({ "a-key-of-my-own-making": "me" });
     expect(readSettings({ ...asked, API_KEYS })).toMatchObject({ AUTH: "bearer", MODEL: "demo" });

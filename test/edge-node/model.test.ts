@@ -49,7 +49,8 @@ it("says which kinds of model are built in when MODEL names another", () => {
   const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
   expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
     code: "bad_configuration",
-    message: "MODEL must be one of demo, openai:<model>.",
+    message:
+      "MODEL must be one of demo, openai:<model>. For anthropic:<model> pass anthropicModels of byref/anthropic to modelFromSettings.",
   });
 });
 

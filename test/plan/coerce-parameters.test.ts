@@ -1,4 +1,4 @@
-import Ajv from "ajv";
+import Ajv, { type AnySchema } from "ajv";
 import type { JSONSchema7 } from "ai";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -135,7 +135,7 @@ describe("a parameter that was written as text", () => {
     fc.assert(
       fc.property(definition, inner, (n, $defs) => {
         const schema: JSONSchema7 = { type: "object", properties: { n }, $defs };
-        const fits = new Ajv({ strict: false }).compile(schema);
+        const fits = new Ajv({ strict: false }).compile(schema as AnySchema);
         const takesText = ["a", "5", "zz"].some((text) => fits({ n: text }));
         for (const text of texts) {
           const coerced = coerceParameters({ n: text }, schema);

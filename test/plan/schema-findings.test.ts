@@ -63,7 +63,8 @@ describe("parameters of a tool that has a JSON Schema and no validator, as those
 
   it("are not checked for longer than a bounded time", async () => {
     const node: JSONSchema7 = { properties: { next: { $ref: "#" } } };
-    const branching = { type: "object", anyOf: [node, node, { ...node }] } as const;
+    const anyOf: JSONSchema7[] = [node, node, { ...node }];
+    const branching: JSONSchema7 = { type: "object", anyOf };
     let value: Json = 1;
     for (let depth = 0; depth < 60; depth++) value = { next: value };
     expect(await placesOf({ next: value }, branching)).toEqual([]);

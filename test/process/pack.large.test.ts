@@ -9,10 +9,12 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packCreatePackage } from "../../scripts/create-package.ts";
+import type { PageFile } from "../../src/page.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
 import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
@@ -44,16 +46,45 @@ describe("the package that npm makes of it", () => {
     }
   });
 
-  it.each(["tsconfig.json", "tsconfig.test.json", "tsconfig.page.json", "tsconfig.node.json"])(
-    "has the types that a project needs, and no other (%s)",
-    (config) => {
-      expect(run(app, "tsc", "-p", config)).toBe("");
-      // Packages that it depends on are less strict.
-      const all = spawnSync("tsc", ["-p", config, "--skipLibCheck", "false"], options(app));
-      const own = all.stdout.split("\n").filter((line) => line.includes("node_modules/byref/"));
-      expect(own).toEqual([]);
-    },
-  );
+  it.each([
+    "tsconfig.json",
+    "tsconfig.test.json",
+    "tsconfig.page.json",
+    "tsconfig.node.json",
+    "tsconfig.all.json",
+  ])("has the types that a project needs, and no other (%s)", (config) => {
+    expect(run(app, "tsc", "-p", config)).toBe("");
+    // Packages that it depends on are less strict.
+    const all = spawnSync("tsc", ["-p", config, "--skipLibCheck", "false"], options(app));
+    const own = all.stdout.split("\n").filter((line) => line.includes("node_modules/byref/"));
+    expect(own).toEqual([]);
+  });
+
+  it("compiles in Node with skipLibCheck: false, whatever is imported", () => {
+    expect(run(app, "tsc", "-p", "tsconfig.all-in-node.json")).toBe("");
+  });
+
+  it("has the page, as a folder and as files with headers", () => {
+    const script = `import { pageFiles, pageFolder } from "byref/page";
+      console.log(JSON.stringify({ pageFolder, files: pageFiles() }));`;
+    const said = run(app, "node", "--input-type=module", "-e", script);
+    const { pageFolder, files } = JSON.parse(said) as {
+      readonly pageFolder: string;
+      readonly files: readonly PageFile[];
+    };
+    expect(pageFolder).toBe(join(app, "node_modules/byref/dist/web"));
+    expect(existsSync(join(pageFolder, "_headers"))).toBe(true);
+    const index = files.find(({ path }) => path === "/");
+    expect(index).toMatchObject({
+      name: "index.html",
+      headers: { "content-type": "text/html; charset=utf-8" },
+    });
+    expect(index?.headers["content-security-policy"]).toContain("default-src");
+    for (const { name } of files) expect(existsSync(join(pageFolder, name))).toBe(true);
+    const resolve = 'console.log(import.meta.resolve("byref/page/index.html"))';
+    const resolved = run(app, "node", "--input-type=module", "-e", resolve);
+    expect(resolved.trim()).toBe(String(pathToFileURL(join(pageFolder, "index.html"))));
+  });
 
   it("runs: a Worker of its own answers the client of its own", async () => {
     const state = join(folder, "state");

@@ -9,9 +9,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { createProject, templateNames } from "../../create-byref/src/create-project.ts";
 import { modelSettings } from "../../create-byref/src/model-settings.ts";
+import { demoModels } from "../../src/demo.ts";
+import { modelNamed } from "../../src/edge/models/model.ts";
+import { readSettings } from "../../src/edge/settings.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { temporaryFolder } from "../support/server.ts";
 
@@ -37,6 +41,7 @@ interface Content {
   readonly packages: Readonly<Record<string, object>>;
   readonly dependencies: Readonly<Record<string, string>>;
   readonly devDependencies: Readonly<Record<string, string>>;
+  readonly cloudflare: { readonly bindings: Readonly<Record<string, object>> };
 }
 const json = (...path: readonly string[]) =>
   JSON.parse(readFileSync(join(...path), "utf8")) as Content;
@@ -92,6 +97,51 @@ describe("templates", () => {
     const used = Object.entries({ ...own.dependencies, ...own.devDependencies });
     const other = used.filter(([of, version]) => of in tested && tested[of] !== version);
     expect(other).toEqual([]);
+  });
+});
+
+/** What Cloudflare's button cannot provision: https://developers.cloudflare.com/workers/platform/deploy-buttons */
+const NOT_PROVISIONED = /worker_loaders|ratelimits|analytics_engine|r2_buckets/;
+
+describe("the button that deploys chat", () => {
+  const chat = join(templates, "chat");
+  const readme = readFileSync(join(create, "../README.md"), "utf8");
+  const example = parseEnv(readFileSync(join(chat, ".dev.vars.example"), "utf8"));
+
+  it("is in the README, and leads to the template", () => {
+    const [, url = ""] =
+      /\(https:\/\/deploy\.workers\.cloudflare\.com\/\?url=([^)]+)\)/.exec(readme) ?? [];
+    const [, path = ""] = /^https:\/\/github\.com\/byref\/byref\/tree\/main\/(.+)$/.exec(url) ?? [];
+    expect(join(create, "..", path)).toBe(chat);
+  });
+
+  it("finds a project of its own, with bindings that Cloudflare provisions", () => {
+    const files = filesOf(chat).map((name) => readFileSync(join(chat, name), "utf8"));
+    expect(files.filter((text) => text.includes("../../"))).toEqual([]);
+    const config = readFileSync(join(chat, "wrangler.toml"), "utf8");
+    expect(config).not.toMatch(NOT_PROVISIONED);
+    expect(json(chat, "package.json")).toMatchObject({
+      scripts: { deploy: expect.stringMatching(/^wrangler deploy/) },
+    });
+  });
+
+  it.each(["chat", "worker-only", "mcp-gateway"])("asks for settings that %s describes", (name) => {
+    const { cloudflare } = json(templates, name, "package.json");
+    const config = readFileSync(join(templates, name, "wrangler.toml"), "utf8");
+    const asked = parseEnv(readFileSync(join(templates, name, ".dev.vars.example"), "utf8"));
+    expect(Object.keys(asked).filter((key) => !(key in cloudflare.bindings))).toEqual([]);
+    const known = Object.keys(cloudflare.bindings).filter(
+      (key) => key in asked || config.includes(`"${key}"`),
+    );
+    expect(known).toEqual(Object.keys(cloudflare.bindings));
+  });
+
+  it("lets nobody in with the example's key", () => {
+    expect(Object.keys(example)).toEqual(["API_KEYS", "MODEL"]);
+    expect(() => readSettings({ ...example, AUTH: "bearer" })).toThrow("API_KEYS must be JSON");
+    expect(modelNamed(readSettings({ MODEL: example["MODEL"] }), [demoModels]).kind.name).toBe(
+      "demo",
+    );
   });
 });
 

@@ -1,5 +1,5 @@
 import type { JSONSchema7 } from "ai";
-import { Ajv, type Options } from "ajv";
+import { Ajv, type AnySchema, type Options } from "ajv";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import * as fc from "fast-check";
 import type { Json } from "../../src/value/json.ts";
@@ -28,8 +28,8 @@ const OPTIONS: Options = {
 export function validator(schema: JSONSchema7): (value: Json) => boolean {
   const ajv =
     schema.$schema?.includes("2020-12") === true ? new Ajv2020(OPTIONS) : new Ajv(OPTIONS);
-  const validate = ajv.compile(schema);
-  return (value) => validate(value);
+  const validate = ajv.compile(schema as AnySchema);
+  return (value) => validate(value) === true;
 }
 
 /** Values that fit the schema. A keyword that is not generated is left to the validator. */
@@ -87,7 +87,7 @@ class Values {
     }
     const maxLength = depth > MAX_DEPTH ? minItems : minItems + 2;
     return fc.array(
-      lazily(() => this.of(items, depth)),
+      lazily(() => this.of(Array.isArray(items) ? true : items, depth)),
       { minLength: minItems, maxLength },
     );
   }

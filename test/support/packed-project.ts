@@ -14,8 +14,34 @@ import { copyApp, copyPage } from "../../scripts/page.ts";
 const root = join(import.meta.dirname, "../..");
 const modules = join(root, "node_modules");
 
+/** Peers of exports that few applications use. `@mastra/core` is a package of an example. */
+const otherPeers = [
+  "@ai-sdk/anthropic",
+  "@ai-sdk/openai",
+  "@ai-sdk/openai-compatible",
+  "@ai-sdk/react",
+  "@types/react",
+  "react",
+  "workers-ai-provider",
+];
+const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
+  readonly exports: object;
+};
+const entries = Object.keys(exports).filter((path) => !/\*|mastra/.test(path));
+/** They need the types of Workers. */
+const ofWorkers = new Set([".", "./durable", "./testing"]);
+
+function importing(paths: readonly string[]): string {
+  const lines = paths.map(
+    (path, index) => `export * as entry${index} from "${join("byref", path)}";\n`,
+  );
+  return lines.join("");
+}
+
 /** What somebody writes who has installed the package. */
 const project = {
+  "src/all.ts": importing(entries),
+  "src/all-in-node.ts": importing(entries.filter((path) => !ofWorkers.has(path))),
   "src/index.ts": `import { createRuntime, modelFromSettings, planSupport, templates } from "byref";
 import { demoModels } from "byref/demo";
 import { scriptedModels } from "./model.js";
@@ -200,6 +226,17 @@ new_sqlite_classes = ["Conversation", "Directory"]
     lib: ["ES2024"],
     types: ["@cloudflare/workers-types"],
   }),
+  "tsconfig.all.json": tsconfig(["src/all.ts"], {
+    moduleResolution: "bundler",
+    lib: ["ES2024"],
+    types: ["@cloudflare/workers-types"],
+  }),
+  "tsconfig.all-in-node.json": tsconfig(["src/all-in-node.ts"], {
+    moduleResolution: "bundler",
+    lib: ["ES2024", "DOM", "DOM.Iterable", "DOM.AsyncIterable"],
+    types: ["node"],
+    skipLibCheck: false,
+  }),
   "tsconfig.page.json": tsconfig(["src/page.ts"], {
     moduleResolution: "bundler",
     lib: ["ES2024", "DOM", "DOM.AsyncIterable"],
@@ -266,7 +303,7 @@ function install(tarball: string, folder: string): void {
   const peers = Object.keys(peerDependencies).filter((name) => !(name in peerDependenciesMeta));
   const testing = ["vitest", "@cloudflare/vitest-pool-workers"];
   const tools = ["@cloudflare/workers-types", "@types/node", ...testing];
-  for (const name of [...Object.keys(dependencies), ...peers, ...tools]) {
+  for (const name of [...Object.keys(dependencies), ...peers, ...otherPeers, ...tools]) {
     const link = join(folder, "node_modules", name);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(modules, name), link);

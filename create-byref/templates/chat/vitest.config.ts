@@ -1,9 +1,5 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
 
-const worker = {
-  wrangler: { configPath: "./wrangler.toml" },
-  miniflare: { bindings: { AUTH: "none" } },
-  remoteBindings: false,
-};
+const worker = { wrangler: { configPath: "./wrangler.toml" }, remoteBindings: false };
 export default defineConfig({ plugins: [cloudflareTest(worker)] });

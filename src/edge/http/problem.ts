@@ -1,12 +1,21 @@
-import { codeOf, type ErrorCode, errorCodes, publicMessageOf } from "../../errors.ts";
+import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "../../errors.ts";
 
 /** Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. */
 export function problem(error: unknown): Response {
+  if (NO_SQL.test(messageOf(error))) return problemOf("not_configured", SQL_CLASSES);
   const code = codeOf(error);
   const detail = publicMessageOf(error);
   if (code === "internal") console.error(error);
   return problemOf(code, detail, detailsOf(error));
 }
+
+/** The platform's own message, of an object whose class has no migration, or one for key-value classes. */
+const NO_SQL = /SQL is not enabled for this Durable Object class/;
+const SQL_CLASSES = `The classes of Byref need SQLite. List those that are bound in wrangler.toml:
+[[migrations]]
+tag = "v1"
+new_sqlite_classes = ["Conversation", "Directory", "Tables"]
+A class that was deployed without it cannot be changed: give it another name.`;
 
 export function problemOf(
   code: ErrorCode,

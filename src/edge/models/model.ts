@@ -2,6 +2,13 @@ import type { LanguageModel } from "ai";
 import type { Settings } from "../settings.ts";
 import { ByrefError } from "../../errors.ts";
 
+declare global {
+  namespace Cloudflare {
+    /** Merges with the one of Workers. Node has none, and its programs import models too. */
+    interface Env {}
+  }
+}
+
 /**
  * A kind of model that `MODEL` may name. Each built-in provider has its own file in `models/` and is imported
  * separately, because it adds up to 60 KiB to the Worker.
@@ -46,6 +53,14 @@ interface ModelKind {
   readonly name: string;
 }
 
+/** What an application imports for a kind of model. */
+const EXPORTS: Readonly<Record<string, string>> = {
+  anthropic: "anthropicModels",
+  openai: "openaiModels",
+  "openai-compatible": "openaiCompatibleModels",
+  "workers-ai": "workersAiModels",
+};
+
 /** The kinds of models of the deployable Worker. */
 export const modelKinds: readonly ModelKind[] = [
   { name: DEMO },
@@ -69,7 +84,12 @@ export function modelNamed<Kind extends ModelKind>(
   const isComplete = name === DEMO ? settings.MODEL === DEMO : id !== "";
   if (kind === undefined || !isComplete) {
     const forms = kinds.map(({ name }) => (name === DEMO ? name : `${name}:<model>`)).join(", ");
-    throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.`);
+    const models = kind === undefined ? EXPORTS[name] : undefined;
+    const more =
+      models === undefined
+        ? ""
+        : ` For ${name}:<model> pass ${models} of byref/${name} to modelFromSettings.`;
+    throw new ByrefError("bad_configuration", `MODEL must be one of ${forms}.${more}`);
   }
   const [setting, why] = NEEDS[name] ?? [];
   if (setting !== undefined && settings[setting] === undefined) {

@@ -48,11 +48,13 @@ export class ConversationTables implements ConversationQueries {
   }
 
   #connected(): QueryEngine | undefined {
-    const { env, state, settings } = this.#context;
+    const { env, state } = this.#context;
     const { TABLES }: Partial<Bindings> = env;
     if (TABLES === undefined) return undefined;
     const { jurisdiction } = state.id;
+    // An object is created whatever the settings are; they are checked at a request.
     const connect = () => {
+      const { settings } = this.#context;
       const named = objectIn(TABLES, state.id.toString(), { settings, jurisdiction });
       // The namespace is bound to TablesObject; see `conversation-of.ts`.
       return named as unknown as QueryEngine;

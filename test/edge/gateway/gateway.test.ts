@@ -240,7 +240,7 @@ it("counts on after the object has hibernated, and from zero in a new conversati
     expect(await counted()).toMatchObject({ calls: 0, kept: 0 });
     await call(client, "list_orders");
     const before = await counted();
-    expect(before).toMatchObject({ calls: 1, kept: 1, charactersByReference: 0 });
+    expect(before).toMatchObject({ calls: 1, kept: 1, bytesByReference: 0 });
     expect(before.charactersReceived).toBeGreaterThan(10 * before.charactersSent);
     own.wakeAgain();
     expect(await counted()).toEqual(before);
@@ -249,7 +249,7 @@ it("counts on after the object has hibernated, and from zero in a new conversati
     own.wakeAgain();
     const after = await counted();
     expect(after).toMatchObject({ calls: 3, kept: 2, wrongReferences: 1 });
-    expect(after.charactersByReference).toBeGreaterThan(2_000);
+    expect(after.bytesByReference).toBeGreaterThan(2_000);
     await own.call("DELETE", "/conversations/one");
     expect(await counted()).toMatchObject({ calls: 0, kept: 0, wrongReferences: 0 });
     await client.close();

@@ -21,5 +21,6 @@ export async function ask(url: string, question: string): Promise<string> {
   return answer.finally(() => socket.close());
 }
 
-const [, program, question = "How many tickets are open?"] = process.argv;
-if (program?.endsWith("ask.ts")) console.log(await ask("http://localhost:8787", question));
+const [, program, question = "How many tickets are open?", url = "http://localhost:8787"] =
+  process.argv;
+if (program?.endsWith("ask.ts")) console.log(await ask(url, question));
