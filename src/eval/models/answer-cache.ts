@@ -6,16 +6,13 @@ import type {
 import { createHash, randomUUID } from "node:crypto";
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { setSeconds } from "./metered.ts";
+import { secondsOf, setSeconds } from "./metered.ts";
 import { around } from "./model-middleware.ts";
 
 export interface CacheOptions {
   readonly folder: string;
   /** What beside the request determines an answer: the model and its endpoint. */
   readonly model: string;
-  readonly now: () => number;
-  /** Called for each answer that did not come from the cache. */
-  readonly onMiss?: () => void;
 }
 
 interface Answer {
@@ -26,26 +23,35 @@ interface Answer {
 /** Returns the model with a cache: the same request has the same answer, and is sent once. */
 export function cached(
   model: LanguageModelV4,
-  { folder, model: name, now, onMiss }: CacheOptions,
+  { folder, model: name }: CacheOptions,
 ): LanguageModelV4 {
+  const running = new Map<string, Promise<Answer>>();
   return around(model, async ({ doGenerate, params }) => {
     const path = join(folder, pathOf(name, params));
-    const known = readAnswer(path);
-    if (known !== undefined) {
-      const result = { ...known.result, warnings: [] };
-      setSeconds(result, known.seconds);
-      return result;
-    }
-    onMiss?.();
-    const began = now();
-    const result = await doGenerate();
-    const { content, finishReason, usage } = result;
-    writeAnswer(path, {
-      result: { content, finishReason, usage },
-      seconds: (now() - began) / 1_000,
-    });
-    return result;
+    const send = async () => {
+      const result = await doGenerate();
+      const { content, finishReason, usage } = result;
+      const answer = { result: { content, finishReason, usage }, seconds: secondsOf(result) };
+      writeAnswer(path, answer);
+      return answer;
+    };
+    const { result, seconds } = readAnswer(path) ?? (await sharedBy(running, path, send));
+    // Each caller has a result of its own.
+    const copy = { ...structuredClone(result), warnings: [] };
+    setSeconds(copy, seconds);
+    return copy;
   });
+}
+
+/** Calls a function, or waits for the call with the same key that is running. */
+function sharedBy<Value>(
+  running: Map<string, Promise<Value>>,
+  key: string,
+  call: () => Promise<Value>,
+): Promise<Value> {
+  const started = running.get(key) ?? call().finally(() => running.delete(key));
+  running.set(key, started);
+  return started;
 }
 
 /** Depends on all that the model is sent. */

@@ -49,21 +49,19 @@ export interface MeterOptions {
   readonly contextTokens: number;
   /** Called before each call with about the tokens of its prompt, and after it. May throw. */
   readonly onCall?: (promptTokens: number) => Disposable;
-  readonly now: () => number;
 }
 
 /** Returns the model with its calls counted. */
 export function metered(
   model: LanguageModelV4,
-  { meter, contextTokens, onCall, now }: MeterOptions,
+  { meter, contextTokens, onCall }: MeterOptions,
 ): LanguageModelV4 {
   return around(model, async ({ doGenerate, params }) => {
     const promptTokens = promptTokensOf(params);
     if (promptTokens > contextTokens) throw new DoesNotFit(promptTokens, contextTokens);
     using _call = onCall?.(promptTokens);
-    const began = now();
     const result = await doGenerate();
-    meter.add(promptTokens, result, secondsOf(result) ?? (now() - began) / 1_000);
+    meter.add(promptTokens, result, secondsOf(result));
     return result;
   });
 }
@@ -77,13 +75,24 @@ function tokensOf(value: unknown): number {
   return Math.ceil(JSON.stringify(value).length / CHARS_PER_TOKEN);
 }
 
-/** The time that a cached answer took when it was new. */
+/** The time that answers took when they were new. */
 const SECONDS = new WeakMap<LanguageModelV4GenerateResult, number>();
+
+/** Returns the model with the time of each answer noted, without waiting for the provider's limits. */
+export function timed(model: LanguageModelV4, now: () => number): LanguageModelV4 {
+  return around(model, async ({ doGenerate }) => {
+    const began = now();
+    const result = await doGenerate();
+    SECONDS.set(result, (now() - began) / 1_000);
+    return result;
+  });
+}
 
 export function setSeconds(result: LanguageModelV4GenerateResult, seconds: number): void {
   SECONDS.set(result, seconds);
 }
 
-function secondsOf(result: LanguageModelV4GenerateResult): number | undefined {
-  return SECONDS.get(result);
+/** Zero for an answer of a model that is not timed. */
+export function secondsOf(result: LanguageModelV4GenerateResult): number {
+  return SECONDS.get(result) ?? 0;
 }

@@ -1,6 +1,6 @@
 import { compact } from "../../value/json.ts";
 import { type ArmName, armNames } from "../arms/arm.ts";
-import type { Cell } from "../runner/cell.ts";
+import { type Cell, keyOf } from "../runner/cell.ts";
 import { type Fraction, type Interval, meanOf, ratioOf, shareOf } from "../statistics/bootstrap.ts";
 import type { Family } from "../tasks/task.ts";
 import type {
@@ -16,8 +16,9 @@ import type {
 /** Families with data that can be passed by reference. */
 const PASSING: readonly Family[] = ["bytes", "edit", "ids", "wrong reference"];
 
-/** Computes all figures of finished cells. */
-export function summarize(about: About, cells: readonly Cell[]): Results {
+/** Computes all figures of finished cells. They do not depend on the order in which cells were finished. */
+export function summarize(about: About, finished: readonly Cell[]): Results {
+  const cells = finished.toSorted((a, b) => keyOf(a).localeCompare(keyOf(b), "en"));
   const arms = armNames.filter((name) => cells.some(({ arm }) => arm === name));
   const of = (arm: ArmName) => cells.filter((cell) => cell.arm === arm);
   const [first = "by value"] = arms;

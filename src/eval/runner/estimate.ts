@@ -34,7 +34,7 @@ export async function estimateOf(
     const [task] = group;
     if (task === undefined) continue;
     for (const arm of arms) {
-      const cell = await playCell(task, arm, { model: exact, contextTokens, now: Date.now });
+      const cell = await playCell(task, arm, { model: exact, contextTokens });
       sum = added(sum, cell, group.length);
     }
   }

@@ -12,7 +12,7 @@ is not the provider's own, MODEL_BASE_URL in the environment (workers-ai: CLOUDF
 needs no key, and measures nothing but the evaluation itself: scripted:sloppy, scripted:exact …
 
   --quick                      small sizes, 3 tasks of each kind: a first impression
-  --count N                    tasks of each kind (default: 10)
+  --count N                    tasks of each kind (default: 10), and of each set (default: 100)
   --seed N                     the first seed (default: 1)
   --budget USD                 stops before more is spent; needed above an estimate of 5 USD
   --price IN,CACHED,OUT        dollars for a million tokens, in place of the table's
@@ -64,6 +64,8 @@ export interface EvalOptions {
   readonly model: string;
   readonly isQuick: boolean;
   readonly count: number;
+  /** Tasks of each public set. */
+  readonly setCount: number;
   readonly seed: number;
   /** Dollars. Infinite without `--budget`. */
   readonly budget: number;
@@ -103,6 +105,7 @@ export function evalCommand(args: readonly string[], pricesOf: string): EvalComm
       model,
       isQuick,
       count: numberIn(values.count, { name: "count", otherwise: isQuick ? 3 : 10 }),
+      setCount: numberIn(values.count, { name: "count", otherwise: isQuick ? 10 : 100 }),
       seed: numberIn(values.seed, { name: "seed", otherwise: 1 }),
       budget: numberIn(values.budget, { name: "budget", otherwise: Number.POSITIVE_INFINITY }),
       price: price === undefined ? undefined : { ...price, of },

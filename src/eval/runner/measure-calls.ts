@@ -83,7 +83,8 @@ function judged(output: unknown, readsNotes: boolean): Pick<MadeCall, "wrong" | 
   const { type, value } = output;
   if (type === "error-text" || type === "error-json") {
     const text = typeof value === "string" ? value : JSON.stringify(value);
-    return { wrong: WRONG_CODES.test(text) ? 1 : 0, isFailed: true };
+    // A call that is denied is not to be made again.
+    return { wrong: WRONG_CODES.test(text) ? 1 : 0, isFailed: !text.includes("tool_denied: ") };
   }
   const notes =
     readsNotes && isObject(value) && Array.isArray(value.unresolved) ? value.unresolved.length : 0;

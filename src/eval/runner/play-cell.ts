@@ -113,12 +113,12 @@ function judged(
   const verdict: Verdict = world.check(text);
   const isRight = ending === "answered" && verdict.isRight;
   const reason = isRight ? undefined : (why ?? (ending === "answered" ? verdict.why : ending));
-  const { expected, received } = verdict;
+  const { expected, received, isIntact } = verdict;
   return {
     ending,
     isRight,
     ...(reason === undefined ? {} : { why: reason }),
-    ...(expected === undefined ? {} : { isIntact: expected === received }),
+    ...(isIntact === undefined ? {} : { isIntact: isIntact && ending === "answered" }),
     ...copiedBy({ expected, received }, usedReferences),
   };
 }

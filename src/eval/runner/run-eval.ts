@@ -9,7 +9,8 @@ import { armsNamed } from "../arms/arms.ts";
 import { cached } from "../models/answer-cache.ts";
 import { Budget } from "../models/budget.ts";
 import { around } from "../models/model-middleware.ts";
-import { modelNamed, type ModelEnvironment } from "../models/model-named.ts";
+import { timed } from "../models/metered.ts";
+import { modelNamed, type ModelEnvironment, type NamedModel } from "../models/model-named.ts";
 import { Pace, patient } from "../models/patient.ts";
 import { PRICES_OF } from "../models/prices.ts";
 import { type Variant, variantIn, varied } from "../models/variant.ts";
@@ -51,6 +52,19 @@ export async function runEval(args: readonly string[], context: EvalContext): Pr
 }
 
 async function runModel(options: EvalOptions, context: EvalContext): Promise<number> {
+  const named = await modelNamed(options.model, context.env);
+  try {
+    return await runNamed(named, options, context);
+  } finally {
+    await named.close();
+  }
+}
+
+async function runNamed(
+  named: NamedModel,
+  options: EvalOptions,
+  context: EvalContext,
+): Promise<number> {
   const arms = armsNamed(options.arms);
   const tasks = tasksOf(options);
   if (!(await isAffordable(tasks, arms, { options, context }))) return 2;
@@ -60,7 +74,7 @@ async function runModel(options: EvalOptions, context: EvalContext): Promise<num
     model: options.model,
     ...(variant === undefined ? {} : { variant: variant.name, texts: digestOf(variant) }),
   });
-  const end = await playAll(tasks, arms, { options, context, log, variant });
+  const end = await playAll(tasks, arms, { named, options, context, log, variant });
   const keys = new Set(tasks.map(({ id }) => id));
   const own = log.cells.filter(
     ({ task, arm }) => keys.has(task) && arms.some(({ name }) => name === arm),
@@ -73,9 +87,9 @@ async function runModel(options: EvalOptions, context: EvalContext): Promise<num
   return end.stopped === undefined ? 0 : 1;
 }
 
-function tasksOf({ isQuick, count, seed, sets, onlySets }: EvalOptions): readonly Task[] {
+function tasksOf({ isQuick, count, setCount, seed, sets, onlySets }: EvalOptions): readonly Task[] {
   const own = onlySets ? [] : ownTasks({ isQuick, count, seed });
-  return [...own, ...sets.flatMap((set) => setTasks(set))];
+  return [...own, ...sets.flatMap((set) => setTasks({ ...set, most: setCount }))];
 }
 
 interface Affording {
@@ -109,6 +123,7 @@ async function isAffordable(
 }
 
 interface Playing extends Affording {
+  readonly named: NamedModel;
   readonly log: CellLog;
   readonly variant: Variant | undefined;
 }
@@ -116,31 +131,24 @@ interface Playing extends Affording {
 async function playAll(
   tasks: readonly Task[],
   arms: readonly Arm[],
-  { options, context, log, variant }: Playing,
+  { named, options, context, log, variant }: Playing,
 ): Promise<RunEnd> {
   const { price, contextTokens, concurrency, cache, model: name } = options;
-  const named = await modelNamed(name, context.env);
   const spent = log.cells.reduce((sum, { cost = 0 }) => sum + cost, 0);
   const budget = new Budget(options.budget, price, spent);
-  const sent = spending(patient(named.model, new Pace(CLOCK)), budget);
-  const kept = cached(sent, { folder: cache, model: `${name} ${named.endpoint}`, now: Date.now });
+  const sent = spending(patient(timed(named.model, Date.now), new Pace(CLOCK)), budget);
+  const kept = cached(sent, { folder: cache, model: `${name} ${named.endpoint}` });
   const model = variant === undefined ? kept : varied(kept, variant);
   const began = Date.now();
-  try {
-    return await runCells({
-      tasks,
-      arms,
-      log,
-      concurrency,
-      play: (task, arm) => playCell(task, arm, { model, price, contextTokens, now: Date.now }),
-      onProgress: (progress) =>
-        context.log(
-          shownProgress(progress, { elapsedMs: Date.now() - began, spent: budget.spent }),
-        ),
-    });
-  } finally {
-    await named.close();
-  }
+  return runCells({
+    tasks,
+    arms,
+    log,
+    concurrency,
+    play: (task, arm) => playCell(task, arm, { model, price, contextTokens }),
+    onProgress: (progress) =>
+      context.log(shownProgress(progress, { elapsedMs: Date.now() - began, spent: budget.spent })),
+  });
 }
 
 const CLOCK = {

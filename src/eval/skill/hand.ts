@@ -1,4 +1,6 @@
-import { isJsonArray, isJsonObject, isObject, type Json } from "../../value/json.ts";
+import { parsePath } from "../../reference/grammar.ts";
+import { isJsonArray, isObject, type Json } from "../../value/json.ts";
+import { readPath } from "../../value/path.ts";
 import type { Random } from "../random.ts";
 import { type SeenCall, type Sight, parsed } from "./sight.ts";
 import type { Skill } from "./skills.ts";
@@ -132,14 +134,10 @@ function withoutCut(text: string): Json {
   return end < 0 ? start : parsed(`${start.slice(0, end + 1)}]`);
 }
 
-/** Follows `.key` and `[*].key`. */
 function partOf(value: Json, path: string): Json | undefined {
-  const [, each, key = "", rest = ""] = /^(\[\*\])?\.(\w+)(.*)$/u.exec(path) ?? [];
-  if (each !== undefined) {
-    return isJsonArray(value) ? value.map((one) => partOf(one, `.${key}`) ?? null) : undefined;
-  }
-  const inner = isJsonObject(value) ? value[key] : undefined;
-  return inner === undefined || rest === "" ? inner : partOf(inner, rest);
+  const parsedPath = parsePath(path);
+  const reading = parsedPath === undefined ? undefined : readPath(value, parsedPath);
+  return reading?.found === true ? reading.value : undefined;
 }
 
 function another(character: string, random: Random): string {

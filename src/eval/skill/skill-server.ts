@@ -17,7 +17,7 @@ export interface SkillServer {
 
 export interface SkillServerOptions {
   /** Returns a status and headers in place of an answer, such as 429. Default: answers all. */
-  readonly refuse?: (request: number) => Refusal | undefined;
+  readonly refuse?: (request: number, body: string) => Refusal | undefined;
 }
 
 export interface Refusal {
@@ -43,8 +43,9 @@ export async function startSkillServer(
   });
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     requests++;
-    const refusal = refuse?.(requests);
+    const number = requests;
     const text = await bodyOf(request);
+    const refusal = refuse?.(number, text);
     if (refusal !== undefined) {
       send(response, refusal.status, { error: { message: "Refused." } }, refusal.headers);
       return;

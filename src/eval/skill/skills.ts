@@ -29,7 +29,7 @@ export const skills: readonly Skill[] = [
     copyErrorsPer1000: 0.2,
     misspells: 0.05,
     ignoresGuide: 0.1,
-    seesChars: 100_000,
+    seesChars: 60_000,
     obeysData: 0.5,
   },
   { name: "miscopies", ...FLAWLESS, copyErrorsPer1000: 0.5 },

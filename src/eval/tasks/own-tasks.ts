@@ -21,7 +21,7 @@ export interface TaskOptions {
 
 /** Characters of the documents. */
 const SIZES = [1_000, 8_000, 32_000, 128_000, 1_000_000];
-const QUICK_SIZES = [1_000, 8_000, 64_000];
+const QUICK_SIZES = [1_000, 8_000, 48_000];
 
 /** Creates the tasks that need no data of others. The same options create the same tasks. */
 export function ownTasks({ isQuick, count, seed }: TaskOptions): readonly Task[] {
@@ -32,7 +32,7 @@ export function ownTasks({ isQuick, count, seed }: TaskOptions): readonly Task[]
     ...(isQuick ? [8_000] : [4_000, 32_000]).map((size) => editTask({ size, seed })),
     idsTask({ seed }),
     joinTask({ orders: isQuick ? 60 : 600, seed }),
-    longTask({ size: isQuick ? 80_000 : 240_000, seed }),
+    longTask({ size: isQuick ? 60_000 : 240_000, seed }),
     wrongReferenceTask({ seed }),
     distractorTask({ seed }),
     smallTask({ seed }),

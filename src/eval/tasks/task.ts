@@ -51,6 +51,8 @@ export interface World {
 
 export interface Verdict {
   readonly isRight: boolean;
+  /** For data that has to arrive unchanged; the order of an object's keys does not matter. */
+  readonly isIntact?: boolean;
   /** The data that had to arrive unchanged, as text. Absent if the task has none. */
   readonly expected?: string | undefined;
   /** What arrived in its place. Absent if nothing did. */

@@ -3,16 +3,16 @@ import type { Verdict } from "./task.ts";
 
 /** Judges data that has to arrive unchanged. The order of an object's keys does not matter. */
 export function intact(expected: Json, received: Json | undefined): Verdict {
-  const wanted = textOf(expected);
+  const wanted = writtenOf(expected);
   if (received === undefined) {
-    return { isRight: false, expected: wanted, why: "nothing arrived" };
+    return { isRight: false, isIntact: false, expected: wanted, why: "nothing arrived" };
   }
-  const got = textOf(received);
-  const isRight = got === wanted;
+  const isRight = textOf(received) === textOf(expected);
   return {
     isRight,
+    isIntact: isRight,
     expected: wanted,
-    received: got,
+    received: writtenOf(received),
     ...(isRight ? {} : { why: "it was changed on the way" }),
   };
 }
@@ -22,6 +22,11 @@ export function same(expected: Json, received: Json | undefined): Verdict {
   if (received !== undefined && textOf(received) === textOf(expected)) return { isRight: true };
   const got = received === undefined ? "nothing" : textOf(received).slice(0, 80);
   return { isRight: false, why: `${got} in place of ${textOf(expected).slice(0, 80)}` };
+}
+
+/** As it was written: a wrong letter in a key changes one letter, not the order of all. */
+function writtenOf(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
 }
 
 function textOf(value: Json): string {
