@@ -62,7 +62,8 @@ function queriesFor(wrap: WrapOptions, given: QueryEngine | undefined): QueryToo
   return queryTools({ engine, wrap });
 }
 
-function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
+/** Returns a tool of the runtime as one of the AI SDK. */
+export function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const own = new VariableTool(tool, options);
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
   if (tool.toModelOutput === undefined) return wrapped;

@@ -1,5 +1,5 @@
 import { jsonSchema, type Tool, type ToolExecuteFunction, type ToolSet } from "ai";
-import { ByrefError } from "../errors.ts";
+import { ByrefError, codeOf, publicTextOf } from "../errors.ts";
 import type { GuardedHandle, Handle, NotKept, ShownValue } from "../tool/tool-output.ts";
 import type { AnyTool, Prepared, WrapOptions } from "../tool/wrapped-tool.ts";
 import { isObject } from "../value/json.ts";
@@ -113,8 +113,12 @@ function callOf({ toolCallId, messages, ...given }: Partial<Call> = {}): Call {
 export async function outputOf(prepared: Prepared): Promise<unknown> {
   const run = prepared.kind === "ready" ? await prepared.run() : prepared;
   if (run.kind === "failed") throw new ByrefError(run.code, `${run.code}: ${run.message}`);
-  const { output } = await run.save();
-  return output;
+  try {
+    const { output } = await run.save();
+    return output;
+  } catch (error) {
+    throw new ByrefError(codeOf(error), publicTextOf(error));
+  }
 }
 
 type ToModelOutput = NonNullable<Tool["toModelOutput"]>;

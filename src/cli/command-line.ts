@@ -19,6 +19,7 @@ const HELP = `byref ${version}
   byref mcp stats              what the gateway has saved
   byref bundle [FOLDER]        a Worker of createRuntime for plain workerd or the image of Byref; in the folder of
                                its wrangler.toml (default: bundle)
+  byref eval --model MODEL     measures whether a model works better with references: byref eval --help
 
   --state DIR                  where variables are kept (default: the platform's folder for data)
   --http PORT                  serve HTTP at http://127.0.0.1:PORT/mcp, not standard input and output
@@ -55,6 +56,14 @@ export async function runCommand(): Promise<void> {
 }
 
 async function run(): Promise<void> {
+  const [, , first, ...rest] = process.argv;
+  if (first === "eval") {
+    // Only this command loads it.
+    const { runEval } = await import("../eval/runner/run-eval.ts");
+    const { log, error } = console;
+    process.exitCode = await runEval(rest, { env: process.env, write: log, log: error });
+    return;
+  }
   const { args, command } = argumentsIn(process.argv.slice(2));
   const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
   const [program = "help", action = "serve", file] = positionals;

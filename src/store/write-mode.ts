@@ -36,7 +36,7 @@ export function valueWithin(existing: Json | undefined, path: Path, write: Moded
   const index = segment.index < 0 ? existing.length + segment.index : segment.index;
   const element = existing[index];
   if (element === undefined) {
-    const message = `There is no element at ${formatPath(path)} (${existing.length} are here); append with mode=append.`;
+    const message = `There is no element at ${formatPath(path)} (${existing.length} are here); append to the array with mode=append.`;
     throw new ByrefError("bad_value", message);
   }
   return existing.with(index, valueWithin(element, rest, write));
@@ -48,7 +48,7 @@ interface ModedValue {
 }
 
 function inTheWay(existing: Json, path: Path): ByrefError {
-  const message = `Cannot write to ${formatPath(path)}: ${typeOfJson(existing)} is in the way.`;
+  const message = `Cannot write to ${formatPath(path)}: ${typeOfJson(existing)} is in the way. Write one level above it, or elsewhere.`;
   return new ByrefError("bad_value", message);
 }
 

@@ -31,7 +31,9 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
   const limit = new Deadline(toolMs, {
     signal: call.signal,
     error: () =>
-      new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms.`, { toolMs }),
+      new ByrefError("tool_timeout", `${name} did not finish within ${toolMs} ms. Ask for less.`, {
+        toolMs,
+      }),
   });
   const { signal } = limit;
   // The SDK types a tool's input by its schema, which has just validated it.

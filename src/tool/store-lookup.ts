@@ -5,7 +5,7 @@ import { answerFrom, unknownName, unreadable } from "../reference/lookup-in.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import type { Variables } from "../store/variable-store.ts";
-import type { Glance, Tombstone } from "../store/variable.ts";
+import type { Glance, Tombstone, VariableInfo } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
 import { formatPath, type Reading } from "../value/path.ts";
@@ -137,6 +137,25 @@ export function missing({ name }: Reference, store: Variables, work = new Lookup
     return unknownName(name, work, () => newest().reverse());
   }
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };
+}
+
+const MAX_NEWEST = 5;
+
+/**
+ * Says which variables there are, newest first, for a model that wrote a name unlike all of them. Guarded ones
+ * and bytes are left out, because they cannot be read.
+ */
+export function newestNames(store: Variables): string {
+  const shown = newestVisible(store).map(({ name, type }) => `$${name} (${type})`);
+  return shown.length === 0 ? "" : ` There are ${shown.join(", ")}.`;
+}
+
+/** Returns the newest variables that a model may read, newest first. */
+export function newestVisible(store: Variables): readonly VariableInfo[] {
+  const newest = store.list({ last: 4 * MAX_NEWEST }).toReversed();
+  return newest
+    .filter(({ visibility, type }) => visibility === "model" && type !== "bytes")
+    .slice(0, MAX_NEWEST);
 }
 
 /** Describes when and why a variable was evicted, and which call restores it. */

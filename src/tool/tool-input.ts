@@ -17,6 +17,13 @@ import { charsOf } from "../value/json-text.ts";
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
 
+interface CheckOptions {
+  readonly unresolved: readonly Unresolved[];
+  readonly readonly: boolean;
+  /** Returns what else a model needs to correct an input that does not fit. */
+  readonly hint?: () => string;
+}
+
 /**
  * Returns the resolved input as the tool's own schema returns it: with defaults, and sharing no object with
  * a stored value unless `readonly`. Throws `invalid_tool_input`, whose message names references that stayed
@@ -25,14 +32,15 @@ const MAX_ISSUE_CHARS = 200;
 export async function checkInput(
   tool: Pick<ToolSet[string], "inputSchema">,
   input: Json,
-  options: { readonly unresolved: readonly Unresolved[]; readonly readonly: boolean },
+  options: CheckOptions,
 ): Promise<unknown> {
   const { validate } = asSchema(tool.inputSchema);
   const result =
     validate === undefined ? { success: true as const, value: input } : await validate(input);
   if (result.success) return options.readonly ? result.value : thawed(result.value);
   const issues = issuesIn(result.error);
-  const hint = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
+  const notes = options.unresolved.map(({ message }) => ` ${message ?? ""}`).join("");
+  const hint = `${notes}${options.hint?.() ?? ""}`;
   throw new ByrefError("invalid_tool_input", `The input does not fit the tool: ${issues}${hint}`, {
     unresolved: options.unresolved,
   });

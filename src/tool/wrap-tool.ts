@@ -7,6 +7,7 @@ import { resolveReferences } from "../reference/resolve.ts";
 import { nameForCall } from "../store/names.ts";
 import { NO_FLOW } from "./call-flow.ts";
 import { flowOf } from "./flow-of-call.ts";
+import { misfitHint } from "./misfit-hint.ts";
 import { failed, hidesFailure } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
@@ -136,7 +137,8 @@ async function inputOf(named: NamedTool, written: Json, making: InputOptions): P
     const resolved = isValue ? asWritten : await resolve(named, written, making);
     const { value, unresolved } = resolved;
     const isReadonly = options.readonlyTools?.includes(name) ?? false;
-    const checked = await checkInput(tool, value, { unresolved, readonly: isReadonly });
+    const hint = () => misfitHint({ written, value, unresolved }, options);
+    const checked = await checkInput(tool, value, { unresolved, readonly: isReadonly, hint });
     return { ...resolved, checked };
   } catch (failure) {
     const isOpened = options.policies?.[name]?.declassifies === true;

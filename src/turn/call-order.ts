@@ -90,12 +90,13 @@ interface Skipped {
 
 export const IN_A_CIRCLE = {
   code: "skipped",
-  message: "It needs what another call of this step writes, which needs what this one writes.",
+  message:
+    "It needs what another call of this step writes, which needs what this one writes. Call one of them again without the other.",
 } as const;
 
 function skippedFor({ source }: Needed, producer: WrittenCall | undefined): Skipped["why"] {
   const from = producer?.toolName ?? "another call";
-  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${from}, which has not written it.`;
+  const message = `${clip(source, MAX_SOURCE_CHARS)} was to come from ${from}, which has not written it. Make it first.`;
   return { code: "skipped", message };
 }
 

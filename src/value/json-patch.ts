@@ -204,7 +204,7 @@ function ownObject(object: JsonObject, own: Own): JsonObject {
 
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {
   if (actual === value || canonicalJson(actual) === canonicalJson(value)) return;
-  const message = `The test of ${path || "the whole value"} failed: it has another value.`;
+  const message = `The test of ${path || "the whole value"} failed: it has another value. Read it first.`;
   throw new ByrefError("edit_conflict", message, { path });
 }
 

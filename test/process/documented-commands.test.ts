@@ -31,6 +31,14 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm test": { by: "test/templates/create-byref.test.ts" },
   "npm run deploy": { by: "test/templates/create-byref.test.ts" },
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
+  "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
+  "npm run eval -- --compare eval-results/openai-gpt-5.2 eval-results/terse": {
+    by: "test/eval/run-eval.test.ts",
+  },
+  "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --quick --budget 10":
+    { because: "it needs a key" },
+  "npm run eval -- --model openai-compatible:NAME --set nestful=../nestful/data_v2 --only-sets --budget 5":
+    { because: "it needs a key and the set" },
   "npm run demo": { by: "test/process/documented-demo.large.test.ts" },
   "claude mcp add files -- npx -y byref mcp -- npx -y @modelcontextprotocol/server-filesystem .": {
     because: "it needs Claude Code",

@@ -183,7 +183,7 @@ describe("a call", () => {
     expect(seen?.aborted).toBe(false);
     await vi.advanceTimersByTimeAsync(1);
     const { run, store } = await running;
-    const message = "act did not finish within 50 ms.";
+    const message = "act did not finish within 50 ms. Ask for less.";
     expect(run).toEqual({ kind: "failed", code: "tool_timeout", message });
     expect([seen?.aborted, store.count()]).toEqual([true, 0]);
   });

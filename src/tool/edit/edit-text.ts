@@ -66,7 +66,10 @@ export class EditedText {
   async #notFound(index: number): Promise<ByrefError> {
     const { find = "" } = this.#replacements[index] ?? {};
     const near = await nearestLine(this.#searched(index), find);
-    const hint = near === undefined ? "" : ` The nearest is line ${near.line}: ${near.text}`;
+    const hint =
+      near === undefined
+        ? " Read it with read_variable."
+        : ` The nearest is line ${near.line}: ${near.text}`;
     const message = `Edit ${index + 1} finds no ${quoted(find)}. It must be exactly as in the text.${hint}`;
     return new ByrefError("edit_not_found", message, { edit: index, near });
   }

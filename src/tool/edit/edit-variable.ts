@@ -101,7 +101,10 @@ function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Pr
       readable(store, name);
       const info = store.undo(name);
       if (info !== undefined) return shown(info, undefined);
-      throw new ByrefError("edit_conflict", `No earlier version of $${name} is kept.`);
+      throw new ByrefError(
+        "edit_conflict",
+        `No earlier version of $${name} is kept. Write it with set_variable.`,
+      );
     });
 }
 

@@ -107,7 +107,7 @@ export async function resolvedEdits(
   requireAtMost(["maxEdits", limits.maxEdits], edits.length, "Make several calls.");
   const { context } = editing;
   const [first] = edits;
-  if (first === undefined) throw new ByrefError("invalid_tool_input", "edits is empty.");
+  if (first === undefined) throw new ByrefError("invalid_tool_input", `edits is empty. ${FORMS}`);
   if (first.where !== undefined) {
     if (editing.records !== undefined) return editing.records.resolve(edits, editing);
     throw new ByrefError("not_configured", NO_QUERIES);

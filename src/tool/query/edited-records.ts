@@ -36,7 +36,7 @@ export async function changedRecords(
   for (const { where, find, set } of changes) {
     const found = await find(records === before ? undefined : records);
     if (found.length === 0) {
-      const message = `No record of ${referenceTo(target)} has ${clip(where, 200)}.`;
+      const message = `No record of ${referenceTo(target)} has ${clip(where, 200)}. Read it with read_variable.`;
       throw new ByrefError("edit_not_found", message);
     }
     requireSize(records, found.length, set);
@@ -59,6 +59,6 @@ function requireSize(records: JsonArray, count: number, set: JsonObject): void {
 }
 
 function noRecords(target: Target): ByrefError {
-  const message = `{where, set} changes arrays of objects; ${referenceTo(target)} has other values.`;
+  const message = `{where, set} changes arrays of objects; ${referenceTo(target)} has other values. Change it with a JSON Patch: [{op, path, value}].`;
   return new ByrefError("bad_value", message);
 }

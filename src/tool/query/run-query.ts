@@ -7,6 +7,7 @@ import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isScalar, isJsonArray, type Json } from "../../value/json.ts";
 import { formatPath } from "../../value/path.ts";
 import type { ReadTarget } from "../variables/sequence.ts";
+import { newestVisible } from "../store-lookup.ts";
 import { existing, type Target } from "../variables/variable-target.ts";
 import { loadTable } from "./load-table.ts";
 import { tableKey } from "./table-key.ts";
@@ -190,7 +191,7 @@ class Query {
     if (info.type !== "bytes") return info;
     throw new ByrefError(
       "not_queryable",
-      `$${info.name} is bytes (${info.mediaType}), and no table.`,
+      `$${info.name} is bytes (${info.mediaType}), and no table. Pass it to a tool by reference.`,
     );
   }
 
@@ -198,7 +199,8 @@ class Query {
     const { store } = this.#access;
     const names = store.list({ last: limits.maxMissKeys }).map((info) => info.name);
     const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
-    const near = nearest(name, names.reverse());
+    const similar = nearest(name, names.reverse());
+    const near = similar.length > 0 ? similar : newestVisible(store).map((info) => info.name);
     return queryProblem(said, { sql: this.#statement.sql, at: start, near });
   }
 

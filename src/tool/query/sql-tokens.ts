@@ -41,7 +41,7 @@ export function statementTokensOf(sql: string, syntaxes: readonly Syntax[]): rea
   const isEnd = ({ kind, value }: Token) => kind === "sign" && value === ";";
   const own = tokens.slice(0, tokens.findLastIndex((token) => !isEnd(token)) + 1);
   const [first] = own;
-  if (first === undefined) throw queryProblem("There is no statement.", { sql });
+  if (first === undefined) throw queryProblem("There is no statement. Write one SELECT.", { sql });
   const second = own.find(isEnd);
   if (second === undefined) return own;
   throw notAllowed("There is more than one statement.", { sql, at: second.end });

@@ -5,7 +5,7 @@ import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { formatPath, type Path } from "../../value/path.ts";
-import { missing } from "../store-lookup.ts";
+import { missing, newestNames } from "../store-lookup.ts";
 
 /** A variable, or a place in one. */
 export interface Target {
@@ -23,7 +23,7 @@ export function targetIn(written: string, path: string | undefined = ""): Target
   const { end } = matchName(stretch, 0);
   const start = matchPath(stretch, Math.max(end, 0));
   if (end <= 0 || start.end !== text.length) {
-    const message = `"${written.slice(0, 80)}" names no variable; write e.g. orders, or $orders[0].id.`;
+    const message = `"${written.slice(0, 80)}" names no variable. Write letters, digits and _, the first not a digit, then a path if any: name[0].id`;
     throw new ByrefError("bad_name", message);
   }
   const whole = [...start.path, ...pathIn(path.trim())];
@@ -69,8 +69,11 @@ export function nameOf({ name, path }: Target): string {
 /** Returns a variable of any visibility. Throws `variable_unknown` or `variable_evicted`. */
 export function existing(store: Variables, name: string): VariableInfo {
   const info = store.info(name);
-  if (info === undefined) throw problemFrom(`$${name}`, missing({ name, path: [] }, store));
-  return info;
+  if (info !== undefined) return info;
+  const why = missing({ name, path: [] }, store);
+  const isHelped = why.reason !== "unknown" || (why.near ?? []).length > 0;
+  const message = `$${name} is not a variable.${newestNames(store)}`;
+  throw problemFrom(`$${name}`, isHelped ? why : { ...why, message });
 }
 
 /** Returns a variable that is not secret. Also throws `variable_secret`. */

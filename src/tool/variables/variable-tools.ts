@@ -64,7 +64,7 @@ export const deleteVariable = runtimeTool({
   execute(input, { store }) {
     const { name, path } = targetIn(input.name);
     if (path.length > 0) {
-      const message = `Only a whole variable can be deleted; ${name} is one.`;
+      const message = `Only a whole variable can be deleted. Change ${name} with edit_variable: [{"op": "remove", "path": "/…"}].`;
       throw new ByrefError("bad_path", message);
     }
     if (name === "input") {

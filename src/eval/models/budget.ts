@@ -1,0 +1,47 @@
+import { costOf, type Price } from "./prices.ts";
+import type { Tokens } from "./metered.ts";
+import { RunStopped } from "./run-stopped.ts";
+
+/**
+ * Bounds what a run costs. A call is made only if its prompt fits beside all that was spent and all prompts
+ * that are under way; what running calls write may exceed the budget.
+ */
+export class Budget {
+  readonly #limit: number;
+  readonly #price: Price | undefined;
+  #spent: number;
+  #reserved = 0;
+
+  constructor(limit: number, price: Price | undefined, spent: number) {
+    this.#limit = limit;
+    this.#price = price;
+    this.#spent = spent;
+  }
+
+  /** Dollars, of earlier parts of the run too. */
+  get spent(): number {
+    return this.#spent;
+  }
+
+  /** Reserves the price of a prompt until it is disposed. Throws `RunStopped` if it is not there. */
+  reserve(promptTokens: number): Disposable {
+    const cost =
+      this.#price === undefined
+        ? 0
+        : costOf({ input: promptTokens, cached: 0, output: 0 }, this.#price);
+    if (this.#spent + this.#reserved + cost > this.#limit) {
+      throw new RunStopped(`The budget of ${this.#limit} USD is spent.`);
+    }
+    this.#reserved += cost;
+    return {
+      [Symbol.dispose]: () => {
+        this.#reserved -= cost;
+      },
+    };
+  }
+
+  /** Adds the tokens of a call that was sent. */
+  spend(tokens: Tokens): void {
+    if (this.#price !== undefined) this.#spent += costOf(tokens, this.#price);
+  }
+}

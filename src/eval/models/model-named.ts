@@ -1,0 +1,117 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { codeOf, messageOf } from "../../errors.ts";
+import type { ModelProvider } from "../../edge/models/model.ts";
+import { type SkillServer, startSkillServer } from "../skill/skill-server.ts";
+import { skillNamed } from "../skill/skills.ts";
+
+/** Settings of the model: `MODEL_BASE_URL`, `MODEL_API_KEY`, `CLOUDFLARE_ACCOUNT_ID`. */
+export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
+
+/** A model, and what ends with it. */
+export interface NamedModel {
+  readonly model: LanguageModelV4;
+  /** Where it is, for the cache. */
+  readonly endpoint: string;
+  close(): Promise<void>;
+}
+
+const FORMS =
+  "openai-compatible:NAME, anthropic:NAME, openai:NAME, workers-ai:NAME or scripted:NAME";
+
+/** Returns the model of `kind:id`. A scripted one is a server on the loopback address. */
+export async function modelNamed(name: string, env: ModelEnvironment): Promise<NamedModel> {
+  const [kind = "", ...rest] = name.split(":");
+  const id = rest.join(":");
+  if (id === "") throw new Error(`--model needs ${FORMS}: ${name} is none.`);
+  switch (kind) {
+    case "scripted":
+      return scriptedNamed(id);
+    case "openai-compatible":
+      required(env, "MODEL_BASE_URL", kind);
+      return provided(
+        name,
+        env,
+        async () => (await import("../../edge/models/openai-compatible.ts")).openaiCompatibleModels,
+      );
+    case "anthropic":
+      required(env, "MODEL_API_KEY", kind);
+      return provided(
+        name,
+        env,
+        async () => (await import("../../edge/models/anthropic.ts")).anthropicModels,
+      );
+    case "openai":
+      required(env, "MODEL_API_KEY", kind);
+      return provided(
+        name,
+        env,
+        async () => (await import("../../edge/models/openai.ts")).openaiModels,
+      );
+    case "workers-ai":
+      return workersAi(id, env);
+    default:
+      throw new Error(`--model needs ${FORMS}: ${name} is none.`);
+  }
+}
+
+const PACKAGES: Readonly<Record<string, string>> = {
+  "openai-compatible": "@ai-sdk/openai-compatible",
+  scripted: "@ai-sdk/openai-compatible",
+  anthropic: "@ai-sdk/anthropic",
+  openai: "@ai-sdk/openai",
+  "workers-ai": "workers-ai-provider",
+};
+
+async function provided(
+  name: string,
+  env: ModelEnvironment,
+  load: () => Promise<ModelProvider>,
+): Promise<NamedModel> {
+  const [kind = "", ...rest] = name.split(":");
+  const provider = await installed(kind, load);
+  // Only the settings of models are read.
+  const model = provider.model(rest.join(":"), env as never, {} as never);
+  return {
+    model: model as LanguageModelV4,
+    endpoint: env.MODEL_BASE_URL ?? kind,
+    close: async () => {},
+  };
+}
+
+async function scriptedNamed(id: string): Promise<NamedModel> {
+  const server: SkillServer = await startSkillServer(skillNamed(id));
+  const { model } = await provided(
+    `scripted:${id}`,
+    { MODEL_BASE_URL: server.url },
+    async () => (await import("../../edge/models/openai-compatible.ts")).openaiCompatibleModels,
+  );
+  return { model, endpoint: "scripted", close: server.close };
+}
+
+/** Workers AI over HTTP, because there is no binding outside of a Worker. */
+async function workersAi(id: string, env: ModelEnvironment): Promise<NamedModel> {
+  const accountId = required(env, "CLOUDFLARE_ACCOUNT_ID", "workers-ai");
+  const apiKey = required(env, "MODEL_API_KEY", "workers-ai");
+  const { createWorkersAI } = await installed("workers-ai", () => import("workers-ai-provider"));
+  const model = createWorkersAI({ accountId, apiKey })(id);
+  return { model: model as LanguageModelV4, endpoint: "workers-ai", close: async () => {} };
+}
+
+function required(env: ModelEnvironment, setting: string, kind: string): string {
+  const value = env[setting];
+  if (value === undefined || value === "")
+    throw new Error(`${kind} needs ${setting} in the environment.`);
+  return value;
+}
+
+async function installed<Module>(kind: string, load: () => Promise<Module>): Promise<Module> {
+  try {
+    return await load();
+  } catch (error) {
+    const isMissing =
+      codeOf(error) === "internal" && messageOf(error).includes(PACKAGES[kind] ?? kind);
+    if (!isMissing) throw error;
+    const name = PACKAGES[kind] ?? kind;
+    throw new Error(`${kind} needs the package ${name}: npm install ${name}`, { cause: error });
+  }
+}

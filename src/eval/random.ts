@@ -1,0 +1,57 @@
+/** Numbers that look random and come again with the same seed (mulberry32). */
+export class Random {
+  #state: number;
+
+  constructor(seed: number) {
+    this.#state = seed >>> 0;
+  }
+
+  /** A whole number of 32 bits. */
+  next(): number {
+    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return (mixed ^ (mixed >>> 14)) >>> 0;
+  }
+
+  /** From 0 to before 1. */
+  fraction(): number {
+    return this.next() / 2 ** 32;
+  }
+
+  /** A whole number from `min` to `max`, both included. */
+  between(min: number, max: number): number {
+    return min + Math.floor(this.fraction() * (max - min + 1));
+  }
+
+  /** Each order of magnitude is as likely as any other. */
+  magnitude(min: number, max: number): number {
+    return Math.round(min * (max / min) ** this.fraction());
+  }
+
+  chance(probability: number): boolean {
+    return this.fraction() < probability;
+  }
+
+  /** One of the keys; each as often as its weight says. */
+  weighted<Choice extends string>(weights: Readonly<Partial<Record<Choice, number>>>): Choice {
+    const choices = Object.entries(weights) as [Choice, number][];
+    let left = this.fraction() * choices.reduce((sum, [, weight]) => sum + weight, 0);
+    for (const [choice, weight] of choices) {
+      left -= weight;
+      if (left < 0) return choice;
+    }
+    throw new Error("There is nothing to choose from.");
+  }
+
+  one<Item>(items: readonly Item[]): Item {
+    const item = items[this.between(0, items.length - 1)];
+    if (item === undefined) throw new Error("There is nothing to choose from.");
+    return item;
+  }
+
+  /** Another generator, for a part of the work that must not depend on the rest. */
+  fork(): Random {
+    return new Random(this.next());
+  }
+}

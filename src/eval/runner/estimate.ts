@@ -1,0 +1,59 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { Arm } from "../arms/arm.ts";
+import { costOf, type Price } from "../models/prices.ts";
+import type { Task } from "../tasks/task.ts";
+import type { Cell } from "./cell.ts";
+import { playCell } from "./play-cell.ts";
+
+/** What a run will take, at about four characters a token. */
+export interface Estimate {
+  readonly cells: number;
+  readonly calls: number;
+  readonly input: number;
+  readonly output: number;
+  /** Dollars, without anything from a provider's cache. Absent without a price. */
+  readonly cost?: number;
+}
+
+export interface EstimateOptions {
+  /** A model that makes no mistakes. */
+  readonly exact: LanguageModelV4;
+  readonly price: Price | undefined;
+  readonly contextTokens: number;
+}
+
+/** Plays one task of each kind with a model that makes no mistakes, and multiplies. */
+export async function estimateOf(
+  tasks: readonly Task[],
+  arms: readonly Arm[],
+  { exact, price, contextTokens }: EstimateOptions,
+): Promise<Estimate> {
+  const kinds = Map.groupBy(tasks, ({ family, size }) => `${family} ${roundSize(size)}`);
+  let sum = { cells: 0, calls: 0, input: 0, output: 0 };
+  for (const group of kinds.values()) {
+    const [task] = group;
+    if (task === undefined) continue;
+    for (const arm of arms) {
+      const cell = await playCell(task, arm, { model: exact, contextTokens });
+      sum = added(sum, cell, group.length);
+    }
+  }
+  const { input, output } = sum;
+  return price === undefined ? sum : { ...sum, cost: costOf({ input, cached: 0, output }, price) };
+}
+
+/** Documents of the same order of size cost about the same. */
+function roundSize(size: number): number {
+  return Math.round(Math.log2(size) * 2);
+}
+
+type Sum = Pick<Estimate, "cells" | "calls" | "input" | "output">;
+
+function added(sum: Sum, { calls, input, output }: Cell, times: number): Sum {
+  return {
+    cells: sum.cells + times,
+    calls: sum.calls + calls * times,
+    input: sum.input + input * times,
+    output: sum.output + output * times,
+  };
+}

@@ -1,0 +1,47 @@
+/** What a scripted model does wrong, and how often. Everything else it does right. */
+export interface Skill {
+  readonly name: string;
+  /** Wrong characters in 1,000 that it copies from its prompt. */
+  readonly copyErrorsPer1000: number;
+  /** Share of the references that it misspells. */
+  readonly misspells: number;
+  /** Share of the conversations in which it copies values although it could pass them by reference. */
+  readonly ignoresGuide: number;
+  /** Characters of a prompt of which it sees all. Of a longer one it loses the middle. */
+  readonly seesChars: number;
+  /** Share of the conversations in which it obeys instructions in data. */
+  readonly obeysData: number;
+}
+
+const FLAWLESS: Omit<Skill, "name"> = {
+  copyErrorsPer1000: 0,
+  misspells: 0,
+  ignoresGuide: 0,
+  seesChars: Number.POSITIVE_INFINITY,
+  obeysData: 0,
+};
+
+/** The scripted models of `--model scripted:NAME`. */
+export const skills: readonly Skill[] = [
+  { name: "exact", ...FLAWLESS },
+  {
+    name: "sloppy",
+    copyErrorsPer1000: 0.2,
+    misspells: 0.05,
+    ignoresGuide: 0.1,
+    seesChars: 60_000,
+    obeysData: 0.5,
+  },
+  { name: "miscopies", ...FLAWLESS, copyErrorsPer1000: 0.5 },
+  { name: "misspells", ...FLAWLESS, misspells: 0.05 },
+  { name: "ignores-guide", ...FLAWLESS, ignoresGuide: 0.1 },
+  { name: "loses-middle", ...FLAWLESS, seesChars: 60_000 },
+  { name: "gullible", ...FLAWLESS, obeysData: 1 },
+];
+
+export function skillNamed(name: string): Skill {
+  const skill = skills.find((one) => one.name === name);
+  if (skill !== undefined) return skill;
+  const names = skills.map(({ name }) => name).join(", ");
+  throw new Error(`There is no scripted model ${name}; there are ${names}.`);
+}

@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import { processSandbox } from "../../src/eval/arms/process-sandbox.ts";
+import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
+
+function run(code: string, more: Partial<SandboxJob> = {}) {
+  return processSandbox.run({
+    code,
+    values: [["x", "[1,2]"]],
+    large: [["big", '{"type":"array","count":3}']],
+    call: async (tool, input) =>
+      tool === "add" ? { text: input } : { error: `unknown_tool: ${tool}` },
+    read: async (name, path) => ({ text: JSON.stringify([name, path]) }),
+    signal: new AbortController().signal,
+    timeMs: 10_000,
+    ...more,
+  });
+}
+
+describe("the sandbox of the evaluation", () => {
+  it("returns what code returns, assigns and prints", async () => {
+    expect(
+      await run('vars.y = x.length; console.log("hi", { a: 1 }); return x.concat(3);'),
+    ).toEqual({
+      returned: "[1,2,3]",
+      assigned: [["y", "2"]],
+      console: 'hi {"a":1}',
+    });
+    expect(await run("")).toEqual({ assigned: [], console: "" });
+  });
+
+  it("passes calls of tools and reads of large values on", async () => {
+    const code = "return [await tools.add({ a: 1 }), await big.slice(0, 2), big.count];";
+    expect((await run(code)).returned).toBe('[{"a":1},["big","[0:2]"],3]');
+    const failed = await run("await tools.nothing();");
+    expect(failed.error?.message).toContain("unknown_tool: nothing");
+  });
+
+  it("has nothing of Node, and no files, network or settings", async () => {
+    const names = "process require fetch setTimeout Buffer WebSocket module global".split(" ");
+    const { returned } = await run(`return [${names.map((name) => `typeof ${name}`).join()}];`);
+    expect(JSON.parse(returned ?? "")).toEqual(names.map(() => "undefined"));
+    for (const way of ["console.log", "tools.add", "(await tools.add({}))", "vars"]) {
+      const { error } = await run(`return ${way}.constructor.constructor("return process")().pid;`);
+      expect(error?.kind).toBe("thrown");
+    }
+  });
+
+  it("ends a run that does not end, and one that is stopped", async () => {
+    expect((await run("for (;;) {}", { timeMs: 300 })).error).toMatchObject({ kind: "timeout" });
+    const stopping = new AbortController();
+    const running = run("await new Promise(() => {});", { signal: stopping.signal });
+    stopping.abort();
+    expect((await running).error).toMatchObject({ kind: "timeout" });
+  });
+});

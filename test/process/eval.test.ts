@@ -1,0 +1,32 @@
+import { spawnSync } from "node:child_process";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+
+const program = join(import.meta.dirname, "../../src/cli/main.ts");
+
+it("byref eval measures a scripted model without a key, and draws the table and the charts", () => {
+  const cwd = mkdtempSync(join(tmpdir(), "byref-eval-process-"));
+  try {
+    const args = [program, "eval", "--model", "scripted:sloppy", "--quick"];
+    const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: "utf8" });
+    expect(status, stderr).toBe(0);
+    expect(stderr).toContain("210/210");
+    expect(stdout).toContain("|  | by value | cap | offload | reference | reference, code, SQL |");
+    expect(stdout).toContain("says nothing about any real model");
+    const folder = join(cwd, "eval-results", "scripted-sloppy");
+    expect(readFileSync(join(folder, "right.svg"), "utf8")).toContain("<svg ");
+    for (const name of ["results.json", "results.md", "results.html"]) {
+      expect(existsSync(join(folder, name))).toBe(true);
+    }
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+});
+
+it("byref eval says what is missing", () => {
+  const { status, stderr } = spawnSync(process.execPath, [program, "eval"], { encoding: "utf8" });
+  expect(status).toBe(1);
+  expect(stderr).toContain("--model is missing");
+});
