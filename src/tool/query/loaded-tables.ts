@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import { CHUNKS, ELEMENTS, ROWS } from "./plan-estimate.ts";
+import { CHUNKS, type ElementCounts, ELEMENTS, ROWS } from "./plan-estimate.ts";
 import type { TableChunk, TableShape } from "./query-engine.ts";
 import { identifier } from "./rewrite-statement.ts";
 import { isOfVariable, isOtherVersion } from "./table-key.ts";
@@ -15,12 +15,6 @@ export interface LoadedTable extends TableShape {
 
 export interface RowGroups {
   readonly count: number;
-  readonly largest: number;
-}
-
-/** The elements of the arrays in a column. */
-export interface ElementCounts {
-  readonly average: number;
   readonly largest: number;
 }
 

@@ -1,4 +1,3 @@
-import type { ElementCounts } from "./loaded-tables.ts";
 import type { AliasFacts, FunctionFacts, PlanFacts, Scan, SelectFacts } from "./query-engine.ts";
 
 /** A line of EXPLAIN QUERY PLAN. */
@@ -13,6 +12,12 @@ export interface RowChars {
   readonly average: number;
   readonly largest: number;
   readonly all: number;
+}
+
+/** The elements of the arrays in a column. */
+export interface ElementCounts {
+  readonly average: number;
+  readonly largest: number;
 }
 
 export interface EstimateOptions {
