@@ -128,7 +128,7 @@ describe("the evaluation ranks", () => {
       "value,cap,offload,reference,code",
     );
     expect(arms.map(({ right }) => right?.value)).toEqual([1, 1, 1, 1, 1]);
-    expect(comparisons.map(({ won, lost }) => [won, lost])).toEqual(Array(4).fill([0, 0]));
+    expect(comparisons.map(({ won, lost }) => [won, lost])).toEqual(comparisons.map(() => [0, 0]));
   });
 
   it("SQL above reading for a sum over a result that is longer than a cap", async () => {

@@ -5,7 +5,7 @@ import type { Arm } from "./arm.ts";
 import { playTurn } from "./loop.ts";
 
 /** Of a result, as clients with a cap of 10,000 tokens cut it, at four characters each. */
-export const CAP_CHARS = 40_000;
+const CAP_CHARS = 40_000;
 
 /** Results are in the messages, whole. */
 export const byValue: Arm = {

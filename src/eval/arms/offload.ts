@@ -6,10 +6,10 @@ import { showing } from "./by-value.ts";
 import { playTurn } from "./loop.ts";
 
 /** Longer results become files. */
-export const OFFLOADED_CHARS = 4_000;
+const OFFLOADED_CHARS = 4_000;
 const PREVIEW_CHARS = 1_000;
 /** Of a file in one call. */
-export const READ_CHARS = 20_000;
+const READ_CHARS = 20_000;
 
 /** A long result becomes a file: the model sees a preview, and reads the rest in parts. */
 export const offloaded: Arm = {

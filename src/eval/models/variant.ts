@@ -34,7 +34,7 @@ export function varied(model: LanguageModelV4, variant: Variant): LanguageModelV
   return withParams(model, async ({ params }) => variedParams(params, variant));
 }
 
-export function variedParams(
+function variedParams(
   params: LanguageModelV4CallOptions,
   variant: Variant,
 ): LanguageModelV4CallOptions {

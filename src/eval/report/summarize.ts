@@ -14,7 +14,7 @@ import type {
 } from "./results.ts";
 
 /** Families with data that can be passed by reference. */
-const PASSING: readonly Family[] = ["bytes", "edit", "ids", "wrong reference"];
+const PASSING: ReadonlySet<Family> = new Set(["bytes", "edit", "ids", "wrong reference"]);
 
 /** Computes all figures of finished cells. They do not depend on the order in which cells were finished. */
 export function summarize(about: About, finished: readonly Cell[]): Results {
@@ -44,11 +44,11 @@ function armRow(arm: ArmName, cells: readonly Cell[]): ArmRow {
 }
 
 /** Returns the columns of these cells. */
-export function measuresOf(cells: readonly Cell[]): Measures {
+function measuresOf(cells: readonly Cell[]): Measures {
   const copies = cells.flatMap(({ copied }) => (copied === undefined ? [] : [copied]));
   const failed = cells.flatMap(({ recovered }) => (recovered === undefined ? [] : [recovered]));
   const used = cells.flatMap(({ usedReferences, family }) =>
-    usedReferences === undefined || !PASSING.includes(family) ? [] : [usedReferences],
+    usedReferences === undefined || !PASSING.has(family) ? [] : [usedReferences],
   );
   const references = cells
     .map(({ references: { wrong, written } }): Fraction => [wrong, written])

@@ -11,7 +11,7 @@ export interface ChatMessage {
   readonly tool_call_id?: string;
 }
 
-export interface ChatCall {
+interface ChatCall {
   readonly id: string;
   readonly function: { readonly name: string; readonly arguments: string };
 }

@@ -4,7 +4,7 @@ import { type Grasp, type Hand, variableIn } from "./hand.ts";
 import type { SeenCall, Sight } from "./sight.ts";
 
 /** What a rule works with. */
-export interface Work {
+interface Work {
   readonly sight: Sight;
   readonly hand: Hand;
   /** The parts of the question that the rule's pattern captured. */

@@ -20,7 +20,7 @@ export interface SkillServerOptions {
   readonly refuse?: (request: number, body: string) => Refusal | undefined;
 }
 
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -38,7 +38,7 @@ export async function startSkillServer(
   const prompts = new Map<string, string>();
   const server = createServer((request, response) => {
     void answer(request, response).catch((error: unknown) => {
-      send(response, 500, { error: { message: String(error) } });
+      send(response, { status: 500 }, { error: { message: String(error) } });
     });
   });
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -47,7 +47,7 @@ export async function startSkillServer(
     const text = await bodyOf(request);
     const refusal = refuse?.(number, text);
     if (refusal !== undefined) {
-      send(response, refusal.status, { error: { message: "Refused." } }, refusal.headers);
+      send(response, refusal, { error: { message: "Refused." } });
       return;
     }
     // The AI SDK has written it.
@@ -55,7 +55,7 @@ export async function startSkillServer(
     const prompt = JSON.stringify(body.messages);
     const reply = solve(body, skill);
     const cached = cachedTokens(prompts, body.messages, prompt);
-    send(response, 200, completion(reply, { prompt: text, cached }));
+    send(response, { status: 200 }, completion(reply, { prompt: text, cached }));
   }
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
@@ -78,12 +78,7 @@ async function bodyOf(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-function send(
-  response: ServerResponse,
-  status: number,
-  body: object,
-  headers: Readonly<Record<string, string>> = {},
-): void {
+function send(response: ServerResponse, { status, headers }: Refusal, body: object): void {
   response.writeHead(status, { "content-type": "application/json", ...headers });
   response.end(JSON.stringify(body));
 }

@@ -22,7 +22,7 @@ const FLAWLESS: Omit<Skill, "name"> = {
 };
 
 /** The scripted models of `--model scripted:NAME`. */
-export const skills: readonly Skill[] = [
+const skills: readonly Skill[] = [
   { name: "exact", ...FLAWLESS },
   {
     name: "sloppy",
