@@ -85,6 +85,18 @@ describe("the receipt of an answer", () => {
     expect(received(chat).spans).toMatchObject([{ version: 1, digest: digest(11) }]);
   });
 
+  it("has nothing of an answer that broke off before the model was called again", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "n", value: 11 });
+    const breaking: Step = async function* () {
+      yield text("Here is $n, or $n or", { chunks: 3 }).slice(0, -1);
+      throw new TypeError("terminated");
+    };
+    await chat.say({ steps: [breaking, [text("It is $n."), finish()]] });
+    expect(received(chat).spans).toMatchObject([{ start: 6, end: 8 }]);
+    expect(received(chat).spans).toHaveLength(1);
+  });
+
   it("is the same however the answer is cut", async () => {
     const written = "\\$n $n, $rows[0].a: 12\n\n$rows\n$n, $n";
     const receipts = [];
