@@ -52,11 +52,11 @@ try {
   await worker.stop();
 }
 
-async function take({ name, options, pose, keepsFocus = false }: Picture): Promise<void> {
+async function take({ name, options, pose, keepsFocus }: Picture): Promise<void> {
   const { page, complaints, close } = await browser.open(worker.url, { scale: 2, ...options });
   await pose(page);
   await page.mouse.move(0, 0);
-  if (!keepsFocus) await page.evaluate("document.activeElement?.blur()");
+  if (keepsFocus !== true) await page.evaluate("document.activeElement?.blur()");
   await page.waitForTimeout(SETTLE_MS);
   if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("\n")}`);
   const devTools = await page.context().newCDPSession(page);

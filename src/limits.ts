@@ -27,8 +27,9 @@ export const maxMissKeys = 1_000;
 export const maxExplainedMisses = 200;
 /** Text that the references of one response may add. Further references stay as written. */
 export const maxExpansionChars = 16_777_216;
-/** Values of one answer that its receipt records. It is stored with the answer; people read tens of values. */
+/** Values in an answer's receipt, which is stored with it; their JSON text that is digested. */
 export const maxReceiptSpans = 1_000;
+export const maxDigestedChars = 16_777_216;
 /** Figures that a model may type in a step of an answer whose figures are referenced; answers before it fails. */
 export const maxTypedFigures = 0;
 export const maxFigureTries = 2;
@@ -331,9 +332,8 @@ export const maxSocketChars = 33_554_432;
 export const maxBadFrames = 8;
 
 // --- authentication ---
-/** Length of a tenant's name. */
+/** Length of a tenant's name; validity and length of a ticket; length of a JSON Web Token. */
 export const maxTenantChars = 256;
-/** Validity and length of a ticket; length of a JSON Web Token. */
 export const ticketMs = 60_000;
 export const maxTicketChars = 4_096;
 export const maxTokenChars = 8_192;

@@ -1,4 +1,5 @@
 import type { UIMessageChunk } from "ai";
+import * as limits from "../limits.ts";
 import { type Placed, TextsExpander } from "../reference/expand-texts.ts";
 import type { Found, Lookup } from "../reference/lookup.ts";
 import type { VariableInfo } from "../store/variable.ts";
@@ -7,7 +8,8 @@ import { lookupFor, ScopedStore } from "../tool/scoped-store.ts";
 import { knownNamesOf } from "../tool/store-lookup.ts";
 import { digestOf } from "../tool/tool-input.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import { compact } from "../value/json.ts";
+import { compact, isScalar, type Json } from "../value/json.ts";
+import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { referencesOf } from "./agent.ts";
 import type { MessageParts } from "./history/message-parts.ts";
@@ -43,6 +45,9 @@ export class Answer {
   readonly #parts: MessageParts;
   /** Digests that are being computed. */
   #digests: Promise<void>[] = [];
+  #digestibleChars = limits.maxDigestedChars;
+  /** Digests of arrays and objects. */
+  readonly #known = new WeakMap<object, Promise<string>>();
 
   constructor(context: TurnContext, options: AnswerOptions) {
     const { agent, account, emit } = context;
@@ -107,10 +112,23 @@ export class Answer {
     const placed = { source, variable, path: formatPath(path), chars: text.length };
     const span = this.#parts.place(id, { ...placed, ...compact(origin) });
     if (span === undefined || value === undefined) return;
+    const digest = this.#digestOf(value);
+    if (digest === undefined) return;
     const note = async () => {
-      span.digest = await digestOf(value);
+      span.digest = await digest;
     };
     this.#digests.push(note());
+  }
+
+  /** Undefined once `maxDigestedChars` are used up. Readers share a value, which is often written several times. */
+  #digestOf(value: Json): Promise<string> | undefined {
+    const known = isScalar(value) ? undefined : this.#known.get(value);
+    if (known !== undefined) return known;
+    this.#digestibleChars -= charsOf(value, limits.maxDigestedChars);
+    if (this.#digestibleChars < 0) return undefined;
+    const digest = digestOf(value);
+    if (!isScalar(value)) this.#known.set(value, digest);
+    return digest;
   }
 
   #writeText(chunk: Extract<UIMessageChunk, { type: "text-delta" }>): void | Promise<void> {

@@ -177,6 +177,24 @@ describe("the meter", () => {
     expect(await meter.innerText()).not.toContain("%");
   });
 
+  it("says that the values would not have fitted, in place of millions of tokens", async ({
+    open,
+    demo,
+  }) => {
+    const page = await open(demo.url);
+    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    // A second list of 780 KB: both are more than the window.
+    await ask(page, "Show my orders.");
+    const chip = page.getByRole("button", {
+      name: /^[\d,]+ tokens sent \(without references it would not have fitted into the context window\)$/,
+    });
+    await chip.click();
+    const meter = page.getByRole("region", { name: "Meter" });
+    await meter.getByText(/^Without references, 1 model call would not have fitted/).waitFor();
+    expect(await meter.innerText()).not.toContain("%");
+  });
+
   it("shows what the model is sent, once it is asked", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();

@@ -85,6 +85,44 @@ describe("the receipt of an answer", () => {
     expect(received(chat).spans).toMatchObject([{ version: 1, digest: digest(11) }]);
   });
 
+  it("has nothing of an answer that broke off before the model was called again", async () => {
+    const chat = new Conversation({});
+    await chat.store.save({ name: "n", value: 11 });
+    const breaking: Step = async function* () {
+      yield text("Here is $n, or $n or", { chunks: 3 }).slice(0, -1);
+      throw new TypeError("terminated");
+    };
+    await chat.say({ steps: [breaking, [text("It is $n."), finish()]] });
+    expect(received(chat).spans).toMatchObject([{ start: 6, end: 8 }]);
+    expect(received(chat).spans).toHaveLength(1);
+  });
+
+  it("is the same however the answer is cut", async () => {
+    const written = "\\$n $n, $rows[0].a: 12\n\n$rows\n$n, $n";
+    const receipts = [];
+    for (const chunks of [1, 2, 3, 5, 8, 100]) {
+      const chat = new Conversation({});
+      await chat.store.save({ name: "n", value: "x" });
+      await chat.store.save({ name: "rows", value: totals.rows });
+      await chat.say({ steps: [[text(written, { chunks }), finish()]] });
+      const { texts, typed, spans } = received(chat);
+      receipts.push(JSON.stringify({ texts, typed, spans }));
+      expect(texts).toEqual(["x", "1", "\n| b | a |\n| --- | --- |\n| 2 | 1 |\n", "x", "x"]);
+      expect(typed).toEqual(["12"]);
+    }
+    expect(new Set(receipts).size).toBe(1);
+  });
+
+  it("digests values of so many characters, each value once", async () => {
+    const chat = new Conversation({});
+    const big = Array.from({ length: 40 }, () => "x".repeat(limits.maxDigestedChars / 50));
+    await chat.store.save({ name: "big", value: big });
+    const answer = "$big\n\n$big\n\n$big[1:]\n\n$big[2:]";
+    await chat.say({ steps: [[text(answer), finish()]] });
+    const digests = received(chat).spans.map(({ digest: known }) => known);
+    expect(digests).toEqual([expect.any(String), digests[0], undefined, undefined]);
+  });
+
   it("is not in the way of what the model and clients read", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });

@@ -99,6 +99,25 @@ describe("an answer whose figures are referenced", () => {
     expect(JSON.stringify([failed.chunks, chat.history.newest()])).not.toContain("77");
   });
 
+  it("is shown once if the model broke off and was called again", async () => {
+    const chat = new Conversation({ agent });
+    await chat.store.save({ name: "n", value: 11 });
+    const breaking: Step = async function* () {
+      yield text("Perhaps 77 or $n", { chunks: 3 }).slice(0, -1);
+      throw new TypeError("terminated");
+    };
+    const { chunks, calls } = await chat.say({ steps: [breaking, [text("It is $n."), finish()]] });
+    expect(calls).toHaveLength(2);
+    expect(shownText(chunks)).toBe("It is 11.");
+  });
+
+  it("does not join what the model typed on both sides of a value", async () => {
+    const chat = new Conversation({ agent });
+    await chat.store.save({ name: "word", value: "or" });
+    const { result } = await chat.say({ steps: [[text("4,$word,2"), finish()]] });
+    expect(result.finishReason).toBe("stop");
+  });
+
   it("is begun again after a crash, without what nobody has seen", async () => {
     const chat = new Crashing({ totals }, { figures: "referenced" });
     const half: Step = async function* () {
