@@ -13,6 +13,7 @@ const FULL = [
   "growth",
   "queries",
   "gateway",
+  "page",
   "profile",
   "proofs",
   "dollars",
