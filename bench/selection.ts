@@ -14,6 +14,7 @@ const FULL = [
   "queries",
   "query-bounds",
   "gateway",
+  "page",
   "profile",
   "proofs",
   "new-project",

@@ -85,6 +85,20 @@ describe("axe finds nothing", () => {
   });
 });
 
+describe("the policy of the page", () => {
+  it("is not violated by a first view and an answer", async ({ open, demo }) => {
+    const page = await open(`${demo.url}/health`);
+    await page.addInitScript(`
+      window.violations = [];
+      document.addEventListener("securitypolicyviolation", ({ violatedDirective, sourceFile }) =>
+        window.violations.push(violatedDirective + " " + sourceFile));`);
+    await page.goto(demo.url);
+    await page.getByRole("button", { name: /Compare the weather/ }).click();
+    await page.getByRole("button", { name: "Answer again" }).waitFor();
+    expect(await page.evaluate("window.violations")).toEqual([]);
+  });
+});
+
 describe("at 200 % zoom", () => {
   it("everything fits the width, and the message field is in sight", async ({ open, demo }) => {
     // 1,280 by 800 pixels, each twice as large.

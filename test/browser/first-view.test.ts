@@ -23,14 +23,16 @@ describe("the first view", () => {
     ]);
     const title = await page.getByRole("heading", { name: "Tools return" }).boundingBox();
     const beside = await bars.boundingBox();
-    expect(beside?.x).toBeGreaterThan((title?.x ?? 0) + (title?.width ?? 0));
+    if (title === null || beside === null) throw new Error("The first view is out of sight.");
+    expect(beside.x).toBeGreaterThan(title.x + title.width);
     const first = page.locator(".first-run-card").first();
     expect(await first.innerText()).toContain(orders?.question);
 
     await first.click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
     const { messages } = await createClient(demo.url).conversation(idIn(page)).messages();
-    const { savings, usage } = messages.at(-1)?.metadata as unknown as TurnMetadata;
+    const { savings, usage } = (messages.at(-1) as { readonly metadata?: unknown })
+      .metadata as TurnMetadata;
     const measured = tokensOf(savings, usage.inputTokens);
     const isNear = (shown: number, real: number) => Math.abs(shown / real - 1) < 0.05;
     expect(measured).toSatisfy(() => isNear(sent, measured.sent));

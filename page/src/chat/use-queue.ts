@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "react";
 
-export interface QueuedMessage {
+interface QueuedMessage {
   readonly id: number;
   readonly text: string;
 }

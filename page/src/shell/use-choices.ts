@@ -2,9 +2,10 @@ import { useState } from "react";
 import type { Entry } from "../session.ts";
 import type { Api } from "./api.ts";
 import type { Choice } from "./menu.tsx";
-import { newId } from "./use-route.ts";
+import { importFile } from "./import-file.ts";
+import { hear, newId } from "./use-route.ts";
 
-export interface ChoicesOptions {
+interface ChoicesOptions {
   readonly entry: Entry;
   readonly api: Api;
   /** Id of the conversation that is open. */
@@ -36,6 +37,18 @@ export function useChoices({ entry, api, current, run, open, change }: ChoicesOp
     change();
     open(copy.id);
   };
+  const rename = (id: string, title: string) =>
+    run(async () => {
+      await api.rename(id, title);
+      change();
+    });
+  const importInto = (file: File) =>
+    run(async () => {
+      const imported = await importFile(file, { entry, api, id: newId() });
+      hear(imported);
+      change();
+      open(imported);
+    });
   const choicesOf = (id: string): readonly Choice[] => [
     { icon: "fork", word: "Fork", act: () => run(() => fork(id)) },
     { icon: "download", word: "Export", act: () => run(() => download(entry, id)) },
@@ -52,7 +65,7 @@ export function useChoices({ entry, api, current, run, open, change }: ChoicesOp
         }),
     },
   ];
-  return { choicesOf, question, close: () => setQuestion(undefined) };
+  return { choicesOf, rename, importInto, question, close: () => setQuestion(undefined) };
 }
 
 async function download({ link }: Entry, id: string): Promise<void> {

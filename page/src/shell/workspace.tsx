@@ -8,15 +8,14 @@ import { Confirm } from "./confirm.tsx";
 import { ConversationPage } from "./conversation-page.tsx";
 import { Conversations } from "./conversations.tsx";
 import { Header } from "./header.tsx";
-import { importFile } from "./import-file.ts";
 import type { Choice } from "./menu.tsx";
 import { ShortcutsDialog } from "./shortcuts-dialog.tsx";
 import { SkipLink } from "./skip-link.tsx";
 import { useAgents } from "./use-agents.ts";
-import { type ChoicesOptions, useChoices } from "./use-choices.ts";
+import { useChoices } from "./use-choices.ts";
 import { useList } from "./use-list.ts";
 import { type Opened, useOpened } from "./use-opened.ts";
-import { begin, hear, newId, useRoute } from "./use-route.ts";
+import { begin, newId, useRoute } from "./use-route.ts";
 import { useShortcuts } from "./use-shortcuts.ts";
 import { useTheme } from "./use-theme.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
@@ -44,9 +43,9 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
     go(next);
     closeDrawer();
   };
-  const { choicesOf, question, close } = useChoices({ entry, api, current: id, run, open, change });
+  const choices = useChoices({ entry, api, current: id, run, open, change });
   const shortcuts = useShortcuts();
-  const whole = { entry, api, id, choicesOf, leave, run, change, showShortcuts: shortcuts.open };
+  const whole = { entry, id, ...choices, leave, change, showShortcuts: shortcuts.open };
   return (
     <div className="workspace">
       <SkipLink />
@@ -62,22 +61,10 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
             list={list}
             current={id}
             api={api}
-            choicesOf={choicesOf}
-            onRename={(renamed, title) =>
-              run(async () => {
-                await api.rename(renamed, title);
-                change();
-              })
-            }
+            choicesOf={choices.choicesOf}
+            onRename={choices.rename}
             onNew={() => open(newId())}
-            onImport={(file) =>
-              run(async () => {
-                const imported = await importFile(file, { entry, api, id: newId() });
-                hear(imported);
-                change();
-                open(imported);
-              })
-            }
+            onImport={choices.importInto}
             onLeave={closeDrawer}
           />
         </ViewBoundary>
@@ -87,17 +74,17 @@ export function Workspace({ entry, leave }: WorkspaceProps) {
         <Current opened={opened} whole={whole} isListOpen={isOpen} toggleList={toggle} />
       </div>
       {shortcuts.isOpen && <ShortcutsDialog onClose={shortcuts.close} />}
-      {question !== undefined && <Confirm {...question} onNo={close} />}
+      {choices.question !== undefined && <Confirm {...choices.question} onNo={choices.close} />}
     </div>
   );
 }
 
 interface CurrentProps {
   readonly opened: Opened;
-  readonly whole: Pick<ChoicesOptions, "entry" | "api" | "run" | "change"> &
-    Pick<WorkspaceProps, "leave"> & {
+  readonly whole: Pick<WorkspaceProps, "entry" | "leave"> &
+    Pick<ReturnType<typeof useChoices>, "choicesOf" | "rename"> & {
       readonly id: string;
-      readonly choicesOf: (id: string) => readonly Choice[];
+      readonly change: () => void;
       readonly showShortcuts: () => void;
     };
   readonly isListOpen: boolean;
@@ -106,7 +93,7 @@ interface CurrentProps {
 
 /** The conversation that is open, below its header. */
 function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
-  const { entry, api, id, choicesOf, leave, run, change } = whole;
+  const { entry, id, choicesOf, leave, change } = whole;
   const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists }));
   const isLast = ({ isDangerous = false }: Choice) => isDangerous;
   const choices: readonly Choice[] = [
@@ -118,11 +105,7 @@ function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { described, agents, agent, setAgent } = useAgents(entry, id);
   const name = described.page?.title ?? "Byref";
   const [theme, setTheme] = useTheme();
-  const rename = (title: string) =>
-    run(async () => {
-      await api.rename(id, title);
-      change();
-    });
+  const rename = (title: string) => whole.rename(id, title);
   const onBegin = useCallback(() => {
     begin(id);
     change();

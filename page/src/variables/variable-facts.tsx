@@ -1,4 +1,4 @@
-import { variableIdleMs } from "../../../src/limits.ts";
+import { limits } from "../../../src/references.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { useNow } from "./use-now.ts";
 import { Labels, LifeBar } from "./variable-list.tsx";
@@ -35,7 +35,7 @@ function written(time: string, now: number): string {
   return age === "now" ? "just now" : `${age} ago`;
 }
 
-const IDLE = `after ${variableIdleMs / 3_600_000} hours without use`;
+const IDLE = `after ${limits.variableIdleMs / 3_600_000} hours without use`;
 
 const LOCATIONS = {
   row: "SQLite row",
