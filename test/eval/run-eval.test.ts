@@ -73,6 +73,8 @@ describe("a run", () => {
     const { code, written, logged } = await run(await serve());
     expect(code).toBe(0);
     expect(logged).toMatch(/^Estimate: 70 cells, \d+ model calls, .+; about \$\d/);
+    const [, calls = ""] = /(\d+) model calls/.exec(logged) ?? [];
+    expect(Number(calls)).toBe(resultsIn().cells.reduce((sum, cell) => sum + cell.calls, 0));
     expect(logged).toMatch(/70\/70 ok .+ so far, 0 s left/);
     expect(written).toContain("|  | by value | cap | offload | reference | reference, code, SQL |");
     expect(readdirSync(join(folder, "out")).toSorted()).toEqual(
