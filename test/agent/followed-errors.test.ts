@@ -186,6 +186,15 @@ describe("a model that takes the text of an error word for word", () => {
     expect(followError(text ?? "", call), text).toBe("goes on without it");
   });
 
+  it("finds the variable of the type that fits, if its name is unlike all", async () => {
+    const { tools } = await conversation();
+    const call = of("count", { rows: "$everything" });
+    const text = await errorOf(tools, call);
+    expect(text).toContain("$everything is not a variable. There are ");
+    expect(text).not.toMatch(/\$(?:key|hush|bin)\b/);
+    expect(followError(text ?? "", call)).toEqual(of("count", { rows: "$orders" }));
+  });
+
   it("is not helped by a text that says only what is wrong", () => {
     expect(
       followError(

@@ -57,7 +57,7 @@ async function run(server: SkillServer, ...more: readonly string[]): Promise<Ran
   ];
   const places = ["--out", join(folder, "out"), "--cache", join(folder, "cache")];
   const code = await runEval([...args, ...places, ...more], {
-    env: { MODEL_BASE_URL: server.url },
+    env: { MODEL_BASE_URL: server.url, MODEL_API_KEY: "sk-my-own-key" },
     write: (text) => written.push(text),
     log: (line) => logged.push(line),
   });
@@ -73,6 +73,8 @@ describe("a run", () => {
     const { code, written, logged } = await run(await serve());
     expect(code).toBe(0);
     expect(logged).toMatch(/^Estimate: 70 cells, \d+ model calls, .+; about \$\d/);
+    const [, calls = ""] = /(\d+) model calls/.exec(logged) ?? [];
+    expect(Number(calls)).toBe(resultsIn().cells.reduce((sum, cell) => sum + cell.calls, 0));
     expect(logged).toMatch(/70\/70 ok .+ so far, 0 s left/);
     expect(written).toContain("|  | by value | cap | offload | reference | reference, code, SQL |");
     expect(readdirSync(join(folder, "out")).toSorted()).toEqual(
@@ -114,6 +116,8 @@ describe("a run", () => {
     rmSync(join(folder, "cache"), { recursive: true });
     const { logged } = await run(server, "--arms", "value,reference");
     expect(logged).toContain("23/23 ");
+    // The cut line is gone from the file, too.
+    await run(server, "--arms", "value,reference");
     const keys = resultsIn().cells.map(({ task, arm }) => `${task} ${arm}`);
     expect(new Set(keys).size).toBe(28);
     expect(keys).toHaveLength(28);
@@ -148,6 +152,27 @@ describe("a provider", () => {
     expect(logged).toContain("Stopped: The model cannot be called: ");
     expect(resultsIn().about.stopped).toContain("The model cannot be called");
     expect(server.requests).toBeLessThan(30);
+  });
+
+  it("that repeats the key in its refusal does not bring it into the results", async () => {
+    const server = await serve("exact", {
+      refuse: () => ({ status: 401, message: "The key sk-my-own-key is not valid." }),
+    });
+    const { logged } = await run(server, "--arms", "value");
+    expect(logged).toContain("Stopped: The model cannot be called: The key … is not valid.");
+    const files = readdirSync(join(folder, "out")).map((name) =>
+      readFileSync(join(folder, "out", name), "utf8"),
+    );
+    expect([logged, ...files].filter((text) => text.includes("sk-my-own-key"))).toEqual([]);
+  });
+
+  it("that garbles an answer is asked again", async () => {
+    const server = await serve("exact", {
+      refuse: (request) => (request === 4 ? { status: 200, message: "garbled" } : undefined),
+    });
+    const { code } = await run(server, "--arms", "value", "--concurrency", "1");
+    expect(code).toBe(0);
+    expect(resultsIn().cells.filter(({ isRight }) => !isRight)).toEqual([]);
   });
 
   it("that refuses one prompt has that task wrong, and no other", async () => {

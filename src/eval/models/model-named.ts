@@ -1,4 +1,5 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { around } from "./model-middleware.ts";
 import { codeOf, messageOf } from "../../errors.ts";
 import type { ModelProvider } from "../../edge/models/model.ts";
 import { type SkillServer, startSkillServer } from "../skill/skill-server.ts";
@@ -70,12 +71,25 @@ async function provided(
   const [kind = "", ...rest] = name.split(":");
   const provider = await installed(kind, load);
   // Only the settings of models are read.
-  const model = provider.model(rest.join(":"), env as never, {} as never);
+  const model = provider.model(rest.join(":"), env as never, {} as never) as LanguageModelV4;
   return {
-    model: model as LanguageModelV4,
+    model: withoutKey(model, env.MODEL_API_KEY),
     endpoint: env.MODEL_BASE_URL ?? kind,
     close: async () => {},
   };
+}
+
+/** Removes the key from messages of errors, which are logged and stored. */
+function withoutKey(model: LanguageModelV4, key: string | undefined): LanguageModelV4 {
+  if (key === undefined || key === "") return model;
+  return around(model, async ({ doGenerate }) => {
+    try {
+      return await doGenerate();
+    } catch (error) {
+      if (error instanceof Error) error.message = error.message.replaceAll(key, "…");
+      throw error;
+    }
+  });
 }
 
 async function scriptedNamed(id: string): Promise<NamedModel> {
@@ -94,7 +108,11 @@ async function workersAi(id: string, env: ModelEnvironment): Promise<NamedModel>
   const apiKey = required(env, "MODEL_API_KEY", "workers-ai");
   const { createWorkersAI } = await installed("workers-ai", () => import("workers-ai-provider"));
   const model = createWorkersAI({ accountId, apiKey })(id);
-  return { model: model as LanguageModelV4, endpoint: "workers-ai", close: async () => {} };
+  return {
+    model: withoutKey(model as LanguageModelV4, apiKey),
+    endpoint: "workers-ai",
+    close: async () => {},
+  };
 }
 
 function required(env: ModelEnvironment, setting: string, kind: string): string {

@@ -67,8 +67,9 @@ export function patient(model: LanguageModelV4, pace: Pace): LanguageModelV4 {
   return around(model, ({ doGenerate }) => pace.run(doGenerate));
 }
 
+/** An answer that cannot be read has the status of a success. */
 function isTemporary(error: unknown): boolean {
-  return APICallError.isInstance(error) && error.isRetryable;
+  return APICallError.isInstance(error) && (error.isRetryable || error.statusCode === 200);
 }
 
 /** `retry-after-ms`, or `retry-after` in seconds or as a date. */

@@ -22,9 +22,9 @@ const PANELS: readonly Panel[] = [
   { name: "input", title: "Input tokens a task", key: "input", unit: "number" },
 ];
 
-const WIDTH = 640;
+const WIDTH = 700;
 const LEFT = 150;
-const RIGHT = 190;
+const RIGHT = 240;
 const ROW = 26;
 const COLORS = ["#6b7280", "#b45309", "#7c3aed", "#0f766e", "#1d4ed8"];
 
@@ -64,21 +64,23 @@ function pointChart({ title, key, unit }: Panel, rows: readonly ArmRow[]): strin
 function sizeChart({ sizes, arms }: Results): string {
   const all = [...new Set(sizes.map(({ size }) => size))].toSorted((a, b) => a - b);
   const [top, bottom] = [40, 260];
-  const step = (WIDTH - LEFT - RIGHT) / Math.max(all.length - 1, 1);
+  const inset = 20;
+  const step = (WIDTH - LEFT - RIGHT - 2 * inset) / Math.max(all.length - 1, 1);
+  const x = (index: number) => LEFT + inset + index * step;
   const y = (share: number) => bottom - share * (bottom - top);
   const grid = [0, 0.5, 1].flatMap((share) => [
     line([LEFT, y(share)], [WIDTH - RIGHT, y(share)], "#e5e7eb"),
     text({ x: LEFT - 10, y: y(share) + 4, anchor: "end" }, `${share * 100} %`),
   ]);
   const labels = all.map((size, index) =>
-    text({ x: LEFT + index * step, y: bottom + 20, anchor: "middle" }, shownSize(size)),
+    text({ x: x(index), y: bottom + 20, anchor: "middle" }, shownSize(size)),
   );
   const curves = arms.flatMap(({ arm }, index) => {
     // Apart, so that lines at the same height can be seen.
     const shift = (index - (arms.length - 1) / 2) * 4;
     const points = all.flatMap((size, at): (readonly [number, Interval])[] => {
       const intact = sizes.find((one) => one.size === size && one.arm === arm)?.intact;
-      return intact === undefined ? [] : [[LEFT + at * step + shift, intact]];
+      return intact === undefined ? [] : [[x(at) + shift, intact]];
     });
     return curve(points, { y, color: COLORS[index % COLORS.length] ?? "", arm, index });
   });

@@ -1,6 +1,7 @@
-import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Arm } from "../arms/arm.ts";
 import { costOf, type Price } from "../models/prices.ts";
+import { skillModel } from "../skill/skill-model.ts";
+import { skillNamed } from "../skill/skills.ts";
 import type { Task } from "../tasks/task.ts";
 import type { Cell } from "./cell.ts";
 import { playCell } from "./play-cell.ts";
@@ -16,17 +17,17 @@ export interface Estimate {
 }
 
 export interface EstimateOptions {
-  /** A model that makes no mistakes. */
-  readonly exact: LanguageModelV4;
   readonly price: Price | undefined;
   readonly contextTokens: number;
 }
+
+const EXACT = skillNamed("exact");
 
 /** Plays one task of each kind with a model that makes no mistakes, and multiplies. */
 export async function estimateOf(
   tasks: readonly Task[],
   arms: readonly Arm[],
-  { exact, price, contextTokens }: EstimateOptions,
+  { price, contextTokens }: EstimateOptions,
 ): Promise<Estimate> {
   const kinds = Map.groupBy(tasks, ({ family, size }) => `${family} ${roundSize(size)}`);
   let sum = { cells: 0, calls: 0, input: 0, output: 0 };
@@ -34,7 +35,7 @@ export async function estimateOf(
     const [task] = group;
     if (task === undefined) continue;
     for (const arm of arms) {
-      const cell = await playCell(task, arm, { model: exact, contextTokens });
+      const cell = await playCell(task, arm, { model: skillModel(EXACT), contextTokens });
       sum = added(sum, cell, group.length);
     }
   }

@@ -103,23 +103,18 @@ async function isAffordable(
   { options, context }: Affording,
 ): Promise<boolean> {
   const { model, price, contextTokens, budget } = options;
-  const exact = await modelNamed("scripted:exact", {});
-  try {
-    const estimate = await estimateOf(tasks, arms, { exact: exact.model, price, contextTokens });
-    context.log(shownEstimate(estimate));
-    if (model.startsWith("scripted:") || options.onlyEstimates) return true;
-    if (price === undefined && Number.isFinite(budget)) {
-      context.log(
-        "A budget needs a price: the table has none of this model. Add --price IN,CACHED,OUT.",
-      );
-      return false;
-    }
-    const isDear = (estimate.cost ?? 0) > MAX_UNASKED_DOLLARS && !Number.isFinite(budget);
-    if (isDear) context.log("Set the most that it may cost with --budget USD, or try --quick.");
-    return !isDear;
-  } finally {
-    await exact.close();
+  const estimate = await estimateOf(tasks, arms, { price, contextTokens });
+  context.log(shownEstimate(estimate));
+  if (model.startsWith("scripted:") || options.onlyEstimates) return true;
+  if (price === undefined && Number.isFinite(budget)) {
+    context.log(
+      "A budget needs a price: the table has none of this model. Add --price IN,CACHED,OUT.",
+    );
+    return false;
   }
+  const isDear = (estimate.cost ?? 0) > MAX_UNASKED_DOLLARS && !Number.isFinite(budget);
+  if (isDear) context.log("Set the most that it may cost with --budget USD, or try --quick.");
+  return !isDear;
 }
 
 interface Playing extends Affording {

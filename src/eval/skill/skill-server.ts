@@ -22,6 +22,8 @@ export interface SkillServerOptions {
 
 interface Refusal {
   readonly status: number;
+  /** Default: `Refused.` */
+  readonly message?: string;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -47,7 +49,7 @@ export async function startSkillServer(
     const text = await bodyOf(request);
     const refusal = refuse?.(number, text);
     if (refusal !== undefined) {
-      send(response, refusal, { error: { message: "Refused." } });
+      send(response, refusal, { error: { message: refusal.message ?? "Refused." } });
       return;
     }
     // The AI SDK has written it.
