@@ -32,32 +32,33 @@ async function runIn(job: SandboxJob): Promise<SandboxRun> {
 }
 
 function answerOf(file: string, job: SandboxJob): Promise<SandboxRun> {
-  const { promise, resolve } = Promise.withResolvers<SandboxRun>();
   const child = fork(file, [], {
     execArgv: [permission(), `--allow-fs-read=${file}`, "--max-old-space-size=256"],
     env: {},
     stdio: ["ignore", "ignore", "ignore", "ipc"],
   });
-  const end = (run: SandboxRun) => {
-    clearTimeout(timer);
-    job.signal.removeEventListener("abort", stop);
-    child.kill("SIGKILL");
-    resolve(run);
-  };
-  const timeout = `The code did not finish within ${job.timeMs} ms.`;
-  const stop = () => end(failed({ kind: "timeout", message: timeout }));
-  const timer = setTimeout(stop, job.timeMs);
-  job.signal.addEventListener("abort", stop, { once: true });
-  child.on("error", ({ message }) => end(failed({ kind: "thrown", message })));
-  child.on("exit", () => end(failed(UNREADABLE)));
-  child.on("message", (message: unknown) => {
-    if (!isObject(message)) return;
-    if (message.run !== undefined) return end(runFrom(message.run));
-    void answered(message, job).then((answer) => child.connected && child.send(answer));
+  return new Promise((resolve) => {
+    const end = (run: SandboxRun) => {
+      clearTimeout(timer);
+      job.signal.removeEventListener("abort", stop);
+      child.kill("SIGKILL");
+      resolve(run);
+    };
+    const timeout = `The code did not finish within ${job.timeMs} ms.`;
+    const stop = () => end(failed({ kind: "timeout", message: timeout }));
+    const timer = setTimeout(stop, job.timeMs);
+    job.signal.addEventListener("abort", stop, { once: true });
+    child.on("error", ({ message }) => end(failed({ kind: "thrown", message })));
+    child.on("exit", () => end(failed(UNREADABLE)));
+    child.on("message", (message: unknown) => {
+      if (!isObject(message)) return;
+      if (message.run !== undefined) return end(runFrom(message.run));
+      void answered(message, job).then((answer) => child.connected && child.send(answer));
+    });
+    const { code, values, large } = job;
+    if (job.signal.aborted) stop();
+    else child.send({ code, values, large });
   });
-  const { code, values, large } = job;
-  child.send({ code, values, large });
-  return promise;
 }
 
 /** The flag of this version of Node. */

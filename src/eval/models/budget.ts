@@ -23,8 +23,8 @@ export class Budget {
     return this.#spent;
   }
 
-  /** Reserves the price of a prompt until it is disposed. Throws `RunStopped` if it is not there. */
-  reserve(promptTokens: number): Disposable {
+  /** Reserves the price of a prompt until the returned function is called. Throws `RunStopped` if it is not there. */
+  reserve(promptTokens: number): () => void {
     const cost =
       this.#price === undefined
         ? 0
@@ -33,10 +33,8 @@ export class Budget {
       throw new RunStopped(`The budget of ${this.#limit} USD is spent.`);
     }
     this.#reserved += cost;
-    return {
-      [Symbol.dispose]: () => {
-        this.#reserved -= cost;
-      },
+    return () => {
+      this.#reserved -= cost;
     };
   }
 

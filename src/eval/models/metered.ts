@@ -47,19 +47,16 @@ export interface MeterOptions {
   readonly meter: Meter;
   /** Tokens of a prompt; a longer one is not sent. */
   readonly contextTokens: number;
-  /** Called before each call with about the tokens of its prompt, and after it. May throw. */
-  readonly onCall?: (promptTokens: number) => Disposable;
 }
 
 /** Returns the model with its calls counted. */
 export function metered(
   model: LanguageModelV4,
-  { meter, contextTokens, onCall }: MeterOptions,
+  { meter, contextTokens }: MeterOptions,
 ): LanguageModelV4 {
   return around(model, async ({ doGenerate, params }) => {
     const promptTokens = promptTokensOf(params);
     if (promptTokens > contextTokens) throw new DoesNotFit(promptTokens, contextTokens);
-    using _call = onCall?.(promptTokens);
     const result = await doGenerate();
     meter.add(promptTokens, result, secondsOf(result));
     return result;

@@ -29,7 +29,11 @@ export async function estimateOf(
   arms: readonly Arm[],
   { price, contextTokens }: EstimateOptions,
 ): Promise<Estimate> {
-  const kinds = Map.groupBy(tasks, ({ family, size }) => `${family} ${roundSize(size)}`);
+  const kinds = new Map<string, Task[]>();
+  for (const task of tasks) {
+    const kind = `${task.family} ${roundSize(task.size)}`;
+    kinds.set(kind, [...(kinds.get(kind) ?? []), task]);
+  }
   let sum = { cells: 0, calls: 0, input: 0, output: 0 };
   for (const group of kinds.values()) {
     const [task] = group;

@@ -157,15 +157,19 @@ const CLOCK = {
 /** Counts what is sent. Answers from the cache cost nothing. */
 function spending(model: LanguageModelV4, budget: Budget): LanguageModelV4 {
   return around(model, async ({ doGenerate, params }) => {
-    using _reserved = budget.reserve(Math.ceil(JSON.stringify(params.prompt).length / 4));
-    const result = await doGenerate();
-    const { inputTokens, outputTokens } = result.usage;
-    budget.spend({
-      input: inputTokens.total ?? 0,
-      cached: inputTokens.cacheRead ?? 0,
-      output: outputTokens.total ?? 0,
-    });
-    return result;
+    const release = budget.reserve(Math.ceil(JSON.stringify(params.prompt).length / 4));
+    try {
+      const result = await doGenerate();
+      const { inputTokens, outputTokens } = result.usage;
+      budget.spend({
+        input: inputTokens.total ?? 0,
+        cached: inputTokens.cacheRead ?? 0,
+        output: outputTokens.total ?? 0,
+      });
+      return result;
+    } finally {
+      release();
+    }
   });
 }
 
