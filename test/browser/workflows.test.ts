@@ -34,7 +34,7 @@ describe("the graph of each workflow of the specification", () => {
     await page.locator(".plans-open").first().click();
     for (const [index, { _id, _tool }] of calls.entries()) {
       await page.getByRole("button", { name: `${_tool} done, ${_id}` }).click();
-      const details = page.getByRole("region", { name: `Call ${_id}` });
+      const details = page.getByRole("region", { name: `Step ${_id}` });
       await details.getByRole("heading", { name: "Output" }).waitFor();
       const [line = ""] = JSON.stringify(asked.at(-1)?.outputs[index]).match(/[\w ]{5,20}/u) ?? [];
       await details.getByText(line).first().waitFor();
