@@ -176,7 +176,9 @@ describe("a screen reader", () => {
     await ask(page, "Say it");
     await status.getByText("Answer finished, 0 variables").waitFor({ state: "attached" });
     await ask(page, "Mail it");
-    await status.getByText("A call needs your approval").waitFor({ state: "attached" });
+    await status
+      .getByText("The answer waits: approve or deny the call")
+      .waitFor({ state: "attached" });
     const heard = await page.evaluate<readonly string[]>("window.heard");
     expect(heard.filter((words) => words.startsWith("Answer"))).toEqual([
       "Answering",

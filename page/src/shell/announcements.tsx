@@ -32,9 +32,9 @@ function endOf(message: UIMessage | undefined, variables: number): string {
     ...(message?.metadata as { readonly error?: string; readonly stopped?: boolean } | undefined),
   };
   if (message?.parts.some((part) => isToolPart(part) && part.state === "approval-requested")) {
-    return "A call needs your approval";
+    return "The answer waits: approve or deny the call";
   }
-  if (stopped === true) return "Answer stopped";
+  if (stopped === true) return "Answer ended early";
   if (message?.role !== "assistant" || error !== undefined) return "";
   return `Answer finished, ${plural(variables, "variable")}`;
 }
