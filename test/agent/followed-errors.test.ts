@@ -237,9 +237,9 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  */
 const ELSEWHERE: readonly string[] = `
 approval_not_found approval_required bad_configuration bad_csv bad_id bad_import bad_json body_timeout
-body_too_large conversation_exists conversation_not_found file_not_found foreign_host foreign_origin
-idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
-invalid_tool_schema keys_unavailable model_failed model_timeout not_found plan_not_approved plan_not_found
+body_too_large conversation_exists conversation_not_found figures_typed file_not_found foreign_host
+foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
+invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found plan_not_approved plan_not_found
 plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout
 server_unavailable spend_exceeded spend_unavailable storage_full store_in_use too_many_sockets too_many_turns
 turn_failed turn_running turn_stopped turn_timeout unauthorized unknown_agent unsupported_media_type

@@ -129,7 +129,7 @@ describe("the keyboard alone", () => {
       eventually(async () => {
         await more.focus();
         await page.keyboard.press("Enter");
-        expect(await focused(page)).toBe("Keyboard shortcuts");
+        expect(await focused(page)).toBe("Fork");
       });
     await openMenu();
     await page.keyboard.press("Escape");

@@ -160,7 +160,7 @@ describe("a variable", () => {
     await listed(page, "first").waitFor({ state: "detached" });
     const older = page.getByRole("button", { name: "Show older ones" });
     await older.click();
-    await page.getByText(/^101 kept,/).waitFor();
+    await page.getByText(/^101 variables,/).waitFor();
     await listed(page, "first").waitFor();
     expect(await older.count()).toBe(0);
   });
@@ -170,7 +170,7 @@ describe("a variable", () => {
     await variables.put("token", "abc", { visibility: "secret" });
     await listed(page, "token").click();
     const shown = page.getByRole("article", { name: "Variable token" });
-    await shown.getByText("Nobody can read it.").waitFor();
+    await shown.getByText("This value is secret. Only tools that list it receive it.").waitFor();
     await shown.getByText("3 characters").waitFor();
   });
 

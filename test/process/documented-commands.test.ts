@@ -62,6 +62,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "docker build -t byref .": { by: "test/process/image.large.test.ts" },
   'docker run --restart=unless-stopped -p 8787:8787 -v byref:/state -e AUTH=bearer -e API_KEYS=\'{"<key>": "me"}\' byref':
     { by: "test/process/image.large.test.ts" },
+  "npx byref bundle": { by: "test/workerd/bundle-worker.large.test.ts" },
+  'docker run -p 8787:8787 -v byref:/state -v ./bundle:/worker:ro -e API_KEYS=\'{"<key>": "me"}\' byref':
+    { by: "test/workerd/bundle-worker.large.test.ts" },
 };
 
 /** Everything else is typed as it stands, if it begins with one of these. */
