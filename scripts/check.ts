@@ -15,13 +15,13 @@ const bundles = [
   {
     name: "createRuntime, model passed in",
     config: "scripts/bundle/wrangler.toml",
-    maxKiB: 209,
+    maxKiB: 211,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 444 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 447 },
 ];
 
 /** The client code that a page loads. */
-const MAX_CLIENT_BYTES = 3_380;
+const MAX_CLIENT_BYTES = 3_400;
 
 /** The code of `byref/react`, without the client, React and the AI SDK. */
 const MAX_REACT_BYTES = 4_096;
@@ -30,7 +30,7 @@ const MAX_REACT_BYTES = 4_096;
 const MAX_DURABLE_BYTES = 12_288;
 
 /** What the folder of `byref/mastra` adds to the code that it imports from others, such as `byref/agent`. */
-const MAX_MASTRA_BYTES = 4_140;
+const MAX_MASTRA_BYTES = 4_160;
 
 /** All files that a browser loads for the page, including lazy ones. */
 const MAX_PAGE_KIB = 250;

@@ -14,13 +14,16 @@ export interface Replacement {
   readonly isOpaque?: boolean;
 }
 
-/** Counts the characters that the edits of one text read together. */
+/** What a piece costs however short it is, in characters that are read. */
+const PIECE_CHARS = 64;
+
+/** Counts the characters that the edits of one text read together, in as many pieces as occurrences make. */
 export class EditWork {
   #chars = 0;
 
   /** Throws `limit_exceeded` above `maxEditWork`. */
   add(chars: number): void {
-    this.#chars += chars;
+    this.#chars += chars + PIECE_CHARS;
     const advice = "Make fewer edits in one call.";
     requireAtMost(["maxEditWork", limits.maxEditWork], this.#chars, advice);
   }

@@ -57,6 +57,12 @@ it.each<[string, Json, readonly Json[], string]>([
     "$a",
   ],
   [
+    "that go back and forth",
+    "a".repeat(200_000),
+    Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? all("a", "b") : all("b", "a"))),
+    "$a",
+  ],
+  [
     "that would remove it in another part",
     { t: "a".repeat(200) },
     [all("a", "b".repeat(1_000)), all("b", "c".repeat(20_000)), all("c".repeat(20_000), "")],
