@@ -15,7 +15,7 @@ export interface Replacement {
 }
 
 /** What a piece costs however short it is, in characters that are read. */
-const PIECE_CHARS = 64;
+const PIECE_CHARS = 512;
 
 /** Counts the characters that the edits of one text read together, in as many pieces as occurrences make. */
 export class EditWork {
