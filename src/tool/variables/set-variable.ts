@@ -44,6 +44,12 @@ export const setVariable = runtimeTool({
   writes: ["name"],
   async execute(input, context) {
     // A model's input is JSON.
+    // Older versions of Zod let a missing value pass.
+    if (input.value === undefined) {
+      const message =
+        "The input does not fit the tool: value: Invalid input: expected string, received undefined";
+      throw new ByrefError("invalid_tool_input", message);
+    }
     const value = input.value as Json;
     const { save } = await settingOf({ ...writeOf(input), value }, context);
     return { output: save };
