@@ -26,13 +26,19 @@ const NAME = "set_variable";
 const MAX_NOTES = 5;
 const MAX_NOTE_CHARS = 300;
 
-const inputSchema = z.object({
-  name: z.string().optional(),
-  value: z.unknown(),
-  mode: z.enum(["replace", "append", "merge", "new"]).optional(),
-  description: z.string().optional(),
-  ttl: z.number().positive().optional(),
-});
+const inputSchema = z
+  .object({
+    name: z.string().optional(),
+    value: z.unknown(),
+    mode: z.enum(["replace", "append", "merge", "new"]).optional(),
+    description: z.string().optional(),
+    ttl: z.number().positive().optional(),
+  })
+  // Older versions of Zod let a missing value pass.
+  .refine(({ value }) => value !== undefined, {
+    path: ["value"],
+    error: "Invalid input: expected nonoptional, received undefined",
+  });
 
 /** Saves a variable from the model's text and its references, with the guards of the referenced values. */
 export const setVariable = runtimeTool({
@@ -44,12 +50,6 @@ export const setVariable = runtimeTool({
   writes: ["name"],
   async execute(input, context) {
     // A model's input is JSON.
-    // Older versions of Zod let a missing value pass.
-    if (input.value === undefined) {
-      const message =
-        "The input does not fit the tool: value: Invalid input: expected string, received undefined";
-      throw new ByrefError("invalid_tool_input", message);
-    }
     const value = input.value as Json;
     const { save } = await settingOf({ ...writeOf(input), value }, context);
     return { output: save };
