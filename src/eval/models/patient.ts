@@ -1,4 +1,5 @@
 import { APICallError, type LanguageModelV4 } from "@ai-sdk/provider";
+import { messageOf } from "../../errors.ts";
 import { around } from "./model-middleware.ts";
 import { RunStopped } from "./run-stopped.ts";
 
@@ -37,7 +38,7 @@ export class Pace {
       } catch (error) {
         if (!isTemporary(error)) throw error;
         if (tries === MAX_TRIES)
-          throw new RunStopped(`The provider failed ${tries} times: ${said(error)}`);
+          throw new RunStopped(`The provider failed ${tries} times: ${messageOf(error)}`);
         this.#delay(error, tries);
       }
     }
@@ -79,8 +80,4 @@ function retryAfterMs(error: unknown, now: number): number | undefined {
   const candidates = [Number(ms ?? Number.NaN), Number(after ?? Number.NaN) * 1_000];
   const date = after === undefined ? Number.NaN : Date.parse(after) - now;
   return [...candidates, date].find((one) => Number.isFinite(one) && one >= 0);
-}
-
-function said(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

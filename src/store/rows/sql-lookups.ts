@@ -17,10 +17,10 @@ const MAX_SELECTED = 500;
 const FIRST_LIMIT = 20;
 
 /**
- * Finds entries in the table of variables, whose only index is the name, until it is large (`SqlRows`). Other
- * lookups scan the table: a tenth of a millisecond for a thousand rows, because the columns they need come
- * first. A second index writes another row with every variable. Name ranges have no upper bound in SQL, because SQLite would read
- * whole rows to compare it.
+ * Finds entries in the table of variables. Its only key is the name, because a second index writes another row
+ * with every variable; other lookups scan the table, which takes a tenth of a millisecond for a thousand rows,
+ * because the columns they need come first. A large table has an index for the scans (`SqlRows`). Name ranges
+ * have no upper bound in SQL, because SQLite would read whole rows to compare it.
  */
 export class SqlLookups implements Lookups {
   readonly #sql: Sql;

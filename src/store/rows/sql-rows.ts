@@ -25,7 +25,7 @@ const NUMBERS_KEY = "numbers";
 const MAX_CACHED = 50;
 /** Writes between two checks of whether the table has become large. */
 const WRITES_PER_CHECK = 1_024;
-/** Rows from which scans take longer than the row that an index adds to each write is worth. */
+/** Rows from which fast scans are worth the row that an index adds to each write. */
 const MANY_ROWS = 1_000;
 /** Has every column that `SqlLookups` scans by, so that a scan reads no values. */
 const SCAN_INDEX = `CREATE INDEX IF NOT EXISTS variable_scan
