@@ -56,12 +56,12 @@ describe("the configuration of the gateway", () => {
   });
 
   it("reads the servers that Claude Code has for a project", () => {
-    const projects = { "/work/shop": { mcpServers: { two: { command: "two" } } } };
+    const projects = { "/home/me/shop": { mcpServers: { two: { command: "two" } } } };
     const text = JSON.stringify({ mcpServers: { one: { command: "one" } }, projects });
     const names = (project?: string) =>
       readConfiguration(text, {}, project).map(({ name }) => name);
-    expect([names(), names("/work/shop")]).toEqual([["one"], ["two"]]);
-    expect(() => names("/work/other")).toThrow("neither");
+    expect([names(), names("/home/me/shop")]).toEqual([["one"], ["two"]]);
+    expect(() => names("/home/me/other")).toThrow("neither");
   });
 
   it("leaves out a server that is disabled", () => {

@@ -43,11 +43,11 @@ it("servers of a configuration get what a client would give them, with what it f
   const config = join(folder, "servers.json");
   writeFileSync(config, JSON.stringify({ servers: { everything } }));
   const text = await environmentOf(["--config", config], {
-    BYREF_WORKSPACEFOLDER: "/work/shop",
+    BYREF_WORKSPACEFOLDER: "/home/me/shop",
     BYREF_INPUT_KEY: "key-of-the-server-2",
     API_KEY: "key-of-the-gateway",
   });
-  expect(text).toContain("/work/shop/src");
+  expect(text).toContain("/home/me/shop/src");
   expect(text).toContain("key-of-the-server-2");
   expect(text).not.toContain("key-of-the-gateway");
   expect(text).not.toContain("BYREF_");
