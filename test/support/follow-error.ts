@@ -105,6 +105,10 @@ const rules: readonly Rule[] = [
     },
   },
   {
+    says: /is not a variable\. Call list_variables\.$/mu,
+    next: () => ({ tool: "list_variables", input: {} }),
+  },
+  {
     says: /There is no tool \S+ There are: (\w+)/u,
     next: (call, [tool = ""]) => ({ ...call, tool }),
   },

@@ -5,7 +5,7 @@ import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { formatPath, type Path } from "../../value/path.ts";
-import { missing, newestNames } from "../store-lookup.ts";
+import { missing } from "../store-lookup.ts";
 
 /** A variable, or a place in one. */
 export interface Target {
@@ -72,7 +72,8 @@ export function existing(store: Variables, name: string): VariableInfo {
   if (info !== undefined) return info;
   const why = missing({ name, path: [] }, store);
   const isHelped = why.reason !== "unknown" || (why.near ?? []).length > 0;
-  const message = `$${name} is not a variable.${newestNames(store)}`;
+  // The names would depend on which calls of the same step have ended: after a crash, on more of them.
+  const message = `$${name} is not a variable. Call list_variables.`;
   throw problemFrom(`$${name}`, isHelped ? why : { ...why, message });
 }
 
