@@ -171,6 +171,8 @@ describe("the meter", () => {
     const chip = page.getByRole("button", {
       name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
     });
+    // A new plan opens its view by itself, which may come after the answer.
+    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
     await chip.click();
     const meter = page.getByRole("region", { name: "Meter" });
     await meter.getByText("Nothing to save here: results were small.").first().waitFor();
