@@ -24,6 +24,9 @@ const IN_NODE = {
   },
 };
 
+/** Properties are tried with the same values in every run. */
+const WITH_SEED = { setupFiles: ["test/support/property-seed.ts"] };
+
 /** They start servers. */
 const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000 };
 const ONE_FILE_AT_A_TIME = { fileParallelism: false };
@@ -56,6 +59,7 @@ export default defineConfig({
           ],
           testTimeout: PATIENT_MS,
           ...SHARED,
+          ...WITH_SEED,
         },
       },
       {
@@ -76,6 +80,7 @@ export default defineConfig({
           include: [LARGE],
           exclude: ["test/edge/**", "test/process/**", "test/browser/**"],
           testTimeout: 4 * PATIENT_MS,
+          ...WITH_SEED,
         },
       },
       {

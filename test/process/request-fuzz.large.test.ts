@@ -8,8 +8,9 @@ import { freePort } from "../../scripts/local-worker.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-/** `SEED` tells the requests of a run that found something. */
 const CALLS = 20_000;
+/** Another one makes other requests: `SEED=7`. */
+const USUAL_SEED = 20_261_126;
 /** Requests that go on at the same time. */
 const AT_ONCE = 16;
 /** What streams for as long as somebody listens is let go after so long. */
@@ -17,8 +18,8 @@ const LISTENS_MS = 500;
 /** One of what was answered, of each kind, is found again for the paths that name it. */
 const MAX_KNOWN = 6;
 
-/** Calls, of more than thirty, that nothing may have been found for. */
-const MAX_UNREACHED = 5;
+/** Calls, of some sixty, for which nothing may have been there: which request comes first differs. */
+const MAX_UNREACHED = 10;
 
 /** Rules that no schema tells: a text that an earlier answer has given, a part of what has none. */
 const MORE_THAN_SCHEMAS = /before|tickets|socket|variables\/\{name\}.* (?:offset|limit)/u;
@@ -51,7 +52,7 @@ describe("requests made from GET /openapi.json", () => {
   });
 
   it(`${CALLS} of them are answered as it says, and none by a fault of the server`, async () => {
-    const seed = Number(process.env.SEED ?? Date.now() % 1_000_000);
+    const seed = Number(process.env.SEED ?? USUAL_SEED);
     const check = new AnswerCheck(document);
     const faults: string[] = [];
     const statuses = new Map<number, number>();
