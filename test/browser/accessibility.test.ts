@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { barriersInBoth } from "../support/axe.ts";
-import { ask, it } from "../support/page-test.ts";
+import { ask, eventually, it } from "../support/page-test.ts";
 import { listed, records, variablesPage } from "../support/variables-page.ts";
 
 const isAt = (page: Page, selector: string) =>
@@ -154,8 +154,7 @@ describe("less motion", () => {
       );
     expect(await moves()).toEqual([]);
     await page.emulateMedia({ reducedMotion: "no-preference" });
-    // The browser tells the page of the change when it gets to it.
-    await expect.poll(moves).toContain("chat-pulse");
+    await eventually(async () => expect(await moves()).toContain("chat-pulse"));
     await page.getByRole("button", { name: "Stop", exact: true }).click();
   });
 });

@@ -99,6 +99,21 @@ describe("an answer", () => {
     expect(await copied()).toBe("Copy this.");
   });
 
+  it("says that the model is at work while nothing else shows it", async ({ open, scripted }) => {
+    const held = Promise.withResolvers<void>();
+    const call = { name: "get_weather", input: { location: "Oslo" } };
+    const calls = { kind: "calls", calls: [call] } as const;
+    scripted.answer("Think.", calls, { kind: "text", text: "", hold: held.promise });
+    const page = await open(scripted.url);
+    await ask(page, "Think.");
+    const answer = page.getByRole("article", { name: "Answer" });
+    await answer.getByText("get_weather_oslo").waitFor();
+    await eventually(async () => expect(scripted.asked("Think.")).toBe(2));
+    await page.getByText("Thinking").waitFor();
+    held.resolve();
+    await page.getByText("Thinking").waitFor({ state: "detached" });
+  });
+
   it("goes on when the page is loaded again in the middle of it", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";

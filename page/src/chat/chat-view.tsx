@@ -34,7 +34,7 @@ export function ChatView(props: ChatViewProps) {
   const last = messages.at(-1);
   const isDone =
     !isBusy && trouble === undefined && last?.role === "assistant" && !isForPerson(last);
-  const isWaiting = isBusy && last?.role === "user";
+  const isThinking = isBusy && last !== undefined && isAwaited(last);
   return (
     <div className="chat">
       <div className="chat-scroll" ref={scroller} tabIndex={-1}>
@@ -60,7 +60,7 @@ export function ChatView(props: ChatViewProps) {
             </ViewBoundary>
           ))}
           {isDone && <Suggestions ask={chatting.send} />}
-          {(isWaiting || isReconnecting) && (
+          {(isThinking || isReconnecting) && (
             <p className="chat-waiting">
               <span className="chat-pulse" aria-hidden="true" />
               {isReconnecting ? "Connection lost. Reconnecting…" : "Thinking"}
@@ -90,6 +90,15 @@ function Foot({ chatting, waiting, described, agent, onExample, field }: ChatVie
       <ModelNote model={described.model} />
     </div>
   );
+}
+
+/** True while nothing shows that the model is at work: its next words, or its next call, are still to come. */
+function isAwaited({ role, parts }: UIMessage): boolean {
+  const part =
+    role === "user" ? undefined : parts.findLast(({ type }) => !type.startsWith("data-"));
+  if (part === undefined || part.type === "step-start") return true;
+  if (isToolPart(part)) return part.state.startsWith("output-");
+  return (part.type === "text" || part.type === "reasoning") && part.text === "";
 }
 
 /** True for an answer that a person has stopped or has to approve. */
