@@ -1,5 +1,5 @@
 import { NoSuchToolError, type ToolCallRepairFunction, type ToolSet } from "ai";
-import { noSuchTool } from "../turn/model/model-chunks.ts";
+import { noSuchTool } from "../tool/no-such-tool.ts";
 
 /**
  * Returns a `repairToolCall` that repairs as the given one does. The error of a call of an unknown tool

@@ -17,7 +17,8 @@ export async function parameterFindings(
   const findings: Pick<Finding, "at" | "message">[] = [];
   for (const one of open) {
     if (!isFilledText(one) || takesText(await jsonSchemaOf(tool, name), one.path)) continue;
-    const message = "A reference with text around it is a text, which does not fit here.";
+    const message =
+      "Text around a reference makes it text, which does not fit here. Write the reference alone.";
     findings.push({ at: one.path.join("."), message });
   }
   // The value of a reference is unknown until it is resolved.

@@ -12,12 +12,14 @@ import {
   type PlanCall,
 } from "./plan.ts";
 import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
+import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";
 import { findCycle } from "./find-cycle.ts";
 import { GATES, STATE } from "./run-names.ts";
 import { type Lookup, LookupWork, type Missing } from "../reference/lookup.ts";
 import type { Reference } from "../reference/reference.ts";
 import { type Need, needsIn } from "../reference/needs-in.ts";
+import { noSuchTool } from "../tool/no-such-tool.ts";
 import { type SaveTarget, saveTargetIn } from "../tool/save-target.ts";
 import { clip } from "../value/characters.ts";
 import { formatPath } from "../value/path.ts";
@@ -99,7 +101,8 @@ class Check {
     const checked: CheckedCall[] = [];
     for (const [index, call] of calls.entries()) {
       if (ids.has(call.id)) {
-        this.#find("duplicate_id", call, { at: "_id", message: `${call.id} is used twice.` });
+        const message = `An earlier call has the _id ${call.id} too. Give each call its own, or none.`;
+        this.#find("duplicate_id", call, { at: "_id", message });
       }
       ids.add(call.id);
       const texts = parameterTexts(call.parameters, syntaxes);
@@ -146,8 +149,7 @@ class Check {
     const { tools } = this.#context;
     const tool = Object.hasOwn(tools, call.tool) ? tools[call.tool] : undefined;
     if (tool === undefined) {
-      const known = Object.keys(tools).join(", ");
-      const message = `There is no tool ${call.tool}; there are: ${known}.`;
+      const message = noSuchTool(call.tool, Object.keys(tools));
       this.#find("unknown_tool", call, { at: "_tool", message });
       return;
     }
@@ -194,7 +196,7 @@ class Check {
       });
       const lacking = await this.#lackingIn(need, writers);
       if (lacking !== undefined) {
-        const message = `Nothing writes ${shown(need.source)}, and ${lacking}`;
+        const message = `Nothing writes ${shown(need.source)}, and ${lacking} ${writeAdvice(need, this.#targets)}`;
         this.#find("no_producer", call, { at: need.at, message });
       }
       checked.push({ ...need, writers });
@@ -278,7 +280,7 @@ class Check {
     const cycle = findCycle(calls.map(({ dependsOn }) => dependsOn));
     if (cycle === undefined) return;
     const ids = cycle.map((index) => calls[index]?.call.id ?? "");
-    const message = `These wait for one another: ${ids.join(" → ")}.`;
+    const message = `These wait for one another: ${ids.join(" → ")}. ${cycleAdvice(calls, cycle)}`;
     this.#findings.add({ code: "cycle", call: ids[0] ?? "", at: "_outputPath", message });
   }
 
@@ -300,11 +302,6 @@ function whyNotInState(missing: Missing | undefined): string | undefined {
 
 const MAX_KEYS = 10;
 const MAX_KEY_CHARS = 80;
-const MAX_SOURCE_CHARS = 200;
-
-function shown(source: string): string {
-  return clip(source, MAX_SOURCE_CHARS);
-}
 
 /** The name that a capability workflow writes by key, in addition to a call's output path. */
 function keyOf({ tool, parameters }: PlanCall, { format }: Plan): string | undefined {
@@ -319,9 +316,10 @@ function faultIn({ places }: SaveTarget): string | undefined {
   }
   const seen = new Set<string>();
   for (const { name, path, source } of places) {
-    if (name === GATES) return `${shown(source)} is a gate, which people open.`;
+    if (name === GATES)
+      return `${shown(source)} is a gate, which people open: write to another place, as †state.name.`;
     const place = name + formatPath(path);
-    if (seen.has(place)) return `${shown(source)} stands there twice.`;
+    if (seen.has(place)) return `${shown(source)} is named twice: remove one.`;
     seen.add(place);
   }
   return undefined;

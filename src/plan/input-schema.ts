@@ -90,7 +90,7 @@ class Checking {
   check(schema: Json, value: Json, at: string): void {
     if (this.issues.length === this.#maximum) return;
     this.spend(1);
-    if (schema === false) this.report(at, "must not be there.");
+    if (schema === false) this.report(at, "must not be there: remove it.");
     if (!isJsonObject(schema)) return;
     for (const [keyword, argument] of Object.entries(schema)) {
       this.spend(1);
@@ -218,7 +218,7 @@ function checkItems(schema: Json, { value, at, run }: Given): void {
 
 function checkAny(schemas: Json, { value, at, run }: Given): void {
   if (listIn(schemas).some((schema) => run.isMet(schema, value))) return;
-  run.report(at, "fits none of what it may be.");
+  run.report(at, "fits none of the schemas in anyOf.");
 }
 
 function bound(words: string, isMet: (value: number, limit: number) => boolean): Check {

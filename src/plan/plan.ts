@@ -123,6 +123,6 @@ export class Findings {
 }
 
 export function tooManyCalls(actual: number): Finding {
-  const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${actual}.`;
+  const message = `A plan has at most ${limits.maxPlanCalls} calls, this one ${actual}: split it into several plans.`;
   return { code: "too_many_calls", message };
 }

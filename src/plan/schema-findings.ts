@@ -50,14 +50,15 @@ class SchemaCheck {
       any: (results) =>
         results.some(({ length }) => length === 0)
           ? []
-          : [{ at, message: "fits none of what it may be." }],
+          : [{ at, message: `fits none of the alternatives: ${firstOf(results)}.` }],
     });
   }
 
   #own(schema: Definition, value: Json, at: string): readonly Issue[] {
     this.#left -= costOf(schema, value);
     if (this.#left < 0) throw new RangeError("The check takes too long.");
-    if (typeof schema === "boolean") return schema ? [] : [{ at, message: "must not be there." }];
+    if (typeof schema === "boolean")
+      return schema ? [] : [{ at, message: "must not be there: remove it." }];
     const entries = Object.entries(schema).filter(([keyword]) => OWN.has(keyword));
     // JSON Schema is JSON.
     const own = Object.fromEntries(entries) as Record<string, Json>;
@@ -96,6 +97,14 @@ function costOf(schema: Definition, value: Json): number {
   const chars = isRead || options.length > 0 ? charsOf(value, Infinity) : 0;
   return 1 + options.length + required.length + Math.ceil(chars / 64);
 }
+
+/** What the first alternatives say of a value: "must be integer, and is string; must be null, and is string". */
+function firstOf(results: readonly (readonly Issue[])[]): string {
+  const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
+  return messages.map((message) => message.replace(/\.$/u, "")).join("; ");
+}
+
+const MAX_ALTERNATIVES = 3;
 
 function joined(at: string, key: string): string {
   return at === "" || key === "" ? at + key : `${at}.${key}`;

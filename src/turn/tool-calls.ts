@@ -7,7 +7,7 @@ import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
 import type { TurnState } from "./log/turn-state.ts";
-import { noSuchTool } from "./model/model-chunks.ts";
+import { noSuchTool } from "../tool/no-such-tool.ts";
 import type { ToolCall } from "./model/model-try.ts";
 import type { Toolbox } from "./toolbox.ts";
 import type { TurnContext } from "./turn-context.ts";

@@ -5,7 +5,7 @@ import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../src/errors.ts";
 import { readOnly } from "../../src/store/computed.ts";
 import { IN_A_CIRCLE } from "../../src/turn/call-order.ts";
-import { noSuchTool } from "../../src/turn/model/model-chunks.ts";
+import { noSuchTool } from "../../src/tool/no-such-tool.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { type Call, followError } from "../support/follow-error.ts";
 

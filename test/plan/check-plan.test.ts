@@ -89,7 +89,7 @@ describe("a plan is refused", () => {
         code: "unknown_tool",
         call: "call_1",
         at: "_tool",
-        message: "There is no tool nope; there are: echo, add, verify, fail.",
+        message: "There is no tool nope. There are: echo, add, verify, fail.",
       },
     ]);
   });

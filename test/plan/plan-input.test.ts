@@ -83,7 +83,7 @@ describe("the schema of a plan's input", () => {
       { at: "input.n", message: "must be at most 3." },
       { at: "input.tags.1", message: 'must be "a" or "b".' },
       { at: "input.who", message: "is missing." },
-      { at: "input.more", message: "must not be there." },
+      { at: "input.more", message: "must not be there: remove it." },
     ]);
   });
 

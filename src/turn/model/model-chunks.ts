@@ -3,7 +3,7 @@ import type { ToolSet, UIMessageChunk } from "ai";
 import { createDefaultDownloadFunction, parseToolCall } from "ai/internal";
 import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { nearest } from "../../reference/near.ts";
+import { noSuchTool } from "../../tool/no-such-tool.ts";
 import { toBase64 } from "../../value/base64.ts";
 import { clip } from "../../value/characters.ts";
 
@@ -197,17 +197,6 @@ export class ToolChunks {
 }
 
 const MAX_ERROR_CHARS = 1_000;
-const MAX_NAMED_TOOLS = 20;
-
-/** The message for a call of a tool that the model does not have. */
-export function noSuchTool(toolName: string, known: readonly string[]): string {
-  const near = nearest(toolName, known);
-  const named = near.length > 0 ? near : known.slice(0, MAX_NAMED_TOOLS);
-  const hint = near.length > 0 ? "Did you mean" : "There are";
-  const advice = named.length === 0 ? "There are no tools." : `${hint}: ${named.join(", ")}.`;
-  return `There is no tool ${clip(toolName, limits.maxNameChars)}. ${advice}`;
-}
-
 type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
 
 /** Drops undefined fields, because a chunk carries no empty fields. */

@@ -69,10 +69,11 @@ describe("the state of earlier plans", () => {
         return findings.map(({ message }) => message);
       };
       const missing = "Nothing writes †state.user.age, and the conversation";
-      expect(await messages("†state.user.age")).toEqual([`${missing} has no state.`]);
+      const advice = 'Give the call that makes it _outputPath "†state.user.age".';
+      expect(await messages("†state.user.age")).toEqual([`${missing} has no state. ${advice}`]);
       await own.call("PUT", STATE, json({ user: { name: "Ada", id: 1 } }));
       expect(await messages("†state.user.age")).toEqual([
-        `${missing}'s state.user holds name, id.`,
+        `${missing}'s state.user holds name, id. ${advice}`,
       ]);
       expect(await messages("†state.user")).toEqual([]);
       expect(await messages("†state.user.age || †state.user.id")).toEqual([]);
