@@ -73,7 +73,11 @@ const WITHHELD = {
   gone: "the value before is not kept",
 } as const;
 
-export function refusalOf({ approval }: ApprovalNeeded): string {
+export function refusalOf({
+  approval,
+}: {
+  readonly approval: { readonly reason: string };
+}): string {
   return `${approval.reason} This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.`;
 }
 

@@ -5,6 +5,7 @@ import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../src/errors.ts";
 import { readOnly } from "../../src/store/computed.ts";
 import { IN_A_CIRCLE } from "../../src/turn/call-order.ts";
+import { refusalOf } from "../../src/gateway/approvals.ts";
 import { noSuchTool } from "../../src/tool/no-such-tool.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { type Call, followError } from "../support/follow-error.ts";
@@ -222,6 +223,9 @@ const OTHERWISE = {
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
     "outcome_unknown: This call was cut off: it may have done its work or not. Find out before you repeat it.",
+  approval_required: `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`,
+  server_unavailable:
+    "server_unavailable: Server shop is not available; go on without its tools. It was closed.",
   address_not_allowed: "address_not_allowed: The address is not allowed. It is not public.",
 };
 
@@ -236,12 +240,12 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  * tool of byref/agent has them.
  */
 const ELSEWHERE: readonly string[] = `
-approval_not_found approval_required bad_configuration bad_csv bad_id bad_import bad_json body_timeout
+approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
 body_too_large conversation_exists conversation_not_found figures_typed file_not_found foreign_host
 foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
 invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found plan_not_approved plan_not_found
 plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout
-server_unavailable spend_exceeded spend_unavailable storage_full store_in_use too_many_sockets too_many_turns
+spend_exceeded spend_unavailable storage_full store_in_use too_many_sockets too_many_turns
 turn_failed turn_running turn_stopped turn_timeout unauthorized unknown_agent unsupported_media_type
 unsupported_part unsupported_version variable_not_found`
   .trim()

@@ -126,7 +126,9 @@ describe("a server that is down", () => {
     expect(await listed()).toEqual(expect.arrayContaining(["one", "two"]));
     const failed = await call("one");
     expect(failed.isError).toBe(true);
-    expect(textIn(failed)).toMatch(/^server_unavailable: Server shop is not available\. .+/u);
+    expect(textIn(failed)).toMatch(
+      /^server_unavailable: Server shop is not available; go on without its tools\. .+/u,
+    );
     expect(textIn(await call("two"))).toBe("two");
     const { contents } = await client.readResource({ uri: "byref://status" });
     expect(JSON.stringify(contents)).toContain("unavailable");
