@@ -27,7 +27,7 @@ test("no cell is empty, and each size is one", () => {
 });
 
 function rowsOf(title: string): readonly (readonly string[])[] {
-  const [section = ""] = page.split(/^## /m).filter((text) => text.startsWith(`${title}\n`));
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${title}\n`)) ?? "";
   return section
     .split("\n")
     .filter((line) => line.startsWith("| `"))
