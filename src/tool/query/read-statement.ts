@@ -11,6 +11,7 @@ import { isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 import { textWorkOf } from "./statement-size.ts";
 import {
   QUADRATIC_FRAMES,
+  TEXT_OPERATORS,
   AFTER_FROM,
   AGGREGATES,
   COMPOUND,
@@ -128,7 +129,7 @@ class StatementReader {
     if (word === "LIMIT") group.readLimit(this.#tokens, at);
     if (word === "GROUP" && this.#tokens[at + 1]?.word === "BY")
       group.readGrouping(this.#tokens, at);
-    if (word === "LIKE" || word === "GLOB") select.size.addOperator(word);
+    if (TEXT_OPERATORS.has(word)) select.size.addOperator(word);
     const following = this.#tokens[at + 1];
     if (word === "EXCLUDE" && QUADRATIC_FRAMES.has(following?.word ?? "")) {
       throw notAllowed("Windows have no EXCLUDE here.", { sql: this.#sql, at: following?.start });

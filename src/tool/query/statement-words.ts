@@ -17,6 +17,8 @@ export const AGGREGATES = new Set(
     " ",
   ),
 );
+/** Operators that read a text to its end. A comparison with COLLATE reads it character by character. */
+export const TEXT_OPERATORS = new Set(["LIKE", "GLOB", "COLLATE"]);
 /** Functions that return tables. SQLite has others, which show the database itself. */
 export const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
 /** What follows EXCLUDE in windows whose work is the square of their rows. */

@@ -42,6 +42,7 @@ describe("a short statement that would make much of little", () => {
     `SELECT length(json_pretty(j, '${" ".repeat(5_000)}')) FROM deep`,
     `SELECT length(json_pretty(j, '    ' || '    ')) FROM deep`,
     `SELECT count(*) FROM texts x, texts y WHERE x.t LIKE '%' || y.t || '%'`,
+    "SELECT count(*) FROM texts x JOIN texts y ON x.t <> y.t COLLATE NOCASE",
     `SELECT count(*) FROM texts WHERE ${Array.from({ length: 500 }, () => "t LIKE '%a%b'").join(" OR ")}`,
     `SELECT ${Array.from({ length: 95 }, (_, at) => `count(DISTINCT t || ${at})`).join(", ")} FROM texts`,
   ])("%s is refused", async (sql) => {
