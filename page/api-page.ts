@@ -2,7 +2,9 @@ import type { Plugin } from "vite";
 import { CALLS, TAGS, type TriedCall, UNTRIED } from "./docs/call-order.ts";
 import { createApp } from "../src/edge/app.ts";
 import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/document.ts";
+import { fileEndpoints } from "../src/edge/routes/files.ts";
 import { planSupport } from "../src/edge/routes/plans.ts";
+import { queries } from "../src/edge/routes/queries.ts";
 import { transfers } from "../src/edge/routes/transfer.ts";
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the document that describes them. */
@@ -18,8 +20,14 @@ export function apiPage() {
 
 /** As the Worker that ships answers it. */
 export async function openApi(): Promise<OpenApi> {
-  const authenticator = () => "anybody";
-  const app = createApp({ agents: [], authenticator, plans: planSupport(), transfer: transfers });
+  const app = createApp({
+    agents: [],
+    authenticator: () => "anybody",
+    plans: planSupport(),
+    transfer: transfers,
+    files: fileEndpoints,
+    queries,
+  });
   const response = await app.request("http://localhost/openapi.json", {}, {});
   return (await response.json()) as OpenApi;
 }
@@ -100,11 +108,17 @@ function formOf({ method, path, operation }: Call): string {
     method: method.toUpperCase(),
     path,
     query,
-    types: Object.keys(requestBody?.content ?? {}).filter((type) => type !== "*/*"),
+    types: typesOf(Object.keys(requestBody?.content ?? {})),
     accepts: [...new Set(accepts)].filter((type) => type !== "*/*"),
     body: CALLS.find(([known]) => known === call)?.[1] ?? "",
   };
   return `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
+}
+
+/** Media types to choose from. Where any is taken, these are two that a text field can hold. */
+function typesOf(types: readonly string[]): readonly string[] {
+  const named = types.filter((type) => type !== "*/*");
+  return types.length > 0 && named.length === 0 ? ["text/plain", "application/json"] : named;
 }
 
 /** Of a call in the order of the page. */

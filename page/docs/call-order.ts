@@ -25,6 +25,11 @@ export const CALLS: readonly (readonly [call: string, body?: string])[] = [
   ["GET /conversations/{id}/variables/{name}/info"],
   ["PATCH /conversations/{id}/variables/{name}", '{"pinned": true}'],
   ["POST /conversations/{id}/interpolate", '{"text": "The value: $get_weather_nyc.temperature"}'],
+  ["POST /conversations/{id}/query", '{"sql": "SELECT * FROM get_weather_nyc"}'],
+  ["PUT /conversations/{id}/files/{path}", "The totals are in $totals."],
+  ["GET /conversations/{id}/files"],
+  ["GET /conversations/{id}/files/{path}"],
+  ["DELETE /conversations/{id}/files/{path}"],
   ["GET /conversations"],
   ["GET /conversations/{id}"],
   ["PATCH /conversations/{id}", '{"title": "A first try"}'],
@@ -47,7 +52,14 @@ export const CALLS: readonly (readonly [call: string, body?: string])[] = [
 ];
 
 /** Sections in the order in which people need them. */
-export const TAGS: readonly string[] = ["turns", "variables", "conversations", "plans", "worker"];
+export const TAGS: readonly string[] = [
+  "turns",
+  "variables",
+  "files",
+  "conversations",
+  "plans",
+  "worker",
+];
 
 /** Calls that a text field cannot make: a socket, and a file in parts. */
 export const UNTRIED: ReadonlySet<string> = new Set([

@@ -8,6 +8,7 @@ const KEY = "byref-key";
 const DEFAULTS: Readonly<Record<string, string>> = {
   id: "first-try",
   name: "get_weather_nyc",
+  path: "notes/first.txt",
 };
 
 /** Builds the form of a call: its parameters, the line for a shell, and the answer of this server. */
@@ -69,9 +70,13 @@ interface Fields {
 
 function requestOf(call: TriedCall, { fields, type, accept, body }: Fields): TriedRequest {
   const given = new Map(fields.map(({ name, control }) => [name, control.value]));
-  const path = call.path.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
-    encodeURIComponent(given.get(name) ?? ""),
-  );
+  const path = call.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const text = given.get(name) ?? "";
+    // Only the path of a file has several segments.
+    return name === "path"
+      ? text.split("/").map(encodeURIComponent).join("/")
+      : encodeURIComponent(text);
+  });
   const url = new URL(path, location.origin);
   for (const name of call.query) {
     const value = given.get(`?${name}`) ?? "";

@@ -137,6 +137,7 @@ const TAGS: Readonly<Record<string, string>> = {
   socket: "turns",
   variables: "variables",
   interpolate: "variables",
+  query: "variables",
   files: "files",
   plans: "plans",
 };

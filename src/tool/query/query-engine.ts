@@ -47,6 +47,15 @@ export interface EngineQuery {
   /** True if columns are needed that it does not name. */
   readonly usesAllColumns: boolean;
   readonly facts: PlanFacts;
+  /** Default: `maxQueryVisits`, and no rows are counted below it. */
+  readonly visits?: VisitAllowance | undefined;
+}
+
+/** How many rows a statement may visit. */
+export interface VisitAllowance {
+  readonly most: number;
+  /** An estimate may be too high. Above this number, the data is counted to make it exact. */
+  readonly uncounted: number;
 }
 
 /** What the text of a statement tells about the rows that its plan visits. */
@@ -104,6 +113,8 @@ export type EngineAnswer =
       readonly records: string;
       readonly count: number;
       readonly columns: readonly string[];
+      /** The rows that it visited, as they were estimated. */
+      readonly visits: number;
     }
   /** These tables have to be loaded first. */
   | { readonly kind: "missing"; readonly keys: readonly string[] }

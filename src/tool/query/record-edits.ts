@@ -19,6 +19,7 @@ import type { Target } from "../variables/variable-target.ts";
 import { digestOf } from "../tool-input.ts";
 import { modelAccess } from "./model-access.ts";
 import { type QueryToolOptions, tablesIn } from "./query-tool.ts";
+import { SharedVisits } from "./shared-visits.ts";
 import { type QueryResult, POSITION, prepareQuery } from "./run-query.ts";
 
 /** Finds the records to edit with the engine of queries, within its limits. */
@@ -35,13 +36,18 @@ interface Editing extends QueryToolOptions {
   readonly context: RuntimeToolContext;
 }
 
+interface Search extends Editing {
+  readonly visits: SharedVisits;
+}
+
 /** Resolves all conditions first: none may compare with a guarded value that is put in. */
 async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promise<ResolvedChanges> {
   const { target, context } = editing;
   const conditions: { readonly where: string; readonly find: FindRecords }[] = [];
+  const visits = new SharedVisits(edits.length);
   for (const [index, { where, set }] of edits.entries()) {
     if (where === undefined || set === undefined) throw incomplete(index, "where and set");
-    conditions.push({ where, find: await searchFor(where, editing) });
+    conditions.push({ where, find: await searchFor(where, { ...editing, visits }) });
   }
   const opaque = new OpaqueValues();
   const changes: RecordChange[] = [];
@@ -58,8 +64,8 @@ async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promis
   return { kind: "records", count: changes.length, opaque, failure, apply };
 }
 
-async function searchFor(where: string, editing: Editing): Promise<FindRecords> {
-  const { engine, wrap, onQuery, target, context } = editing;
+async function searchFor(where: string, search: Search): Promise<FindRecords> {
+  const { engine, wrap, onQuery, target, context, visits } = search;
   // In code, values are parts of the condition: nothing in it is a reference.
   const syntaxes = context.call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
   const access = { ...modelAccess(context, { engine, syntaxes }), first: target };
@@ -68,7 +74,7 @@ async function searchFor(where: string, editing: Editing): Promise<FindRecords> 
   return async (changed) => {
     const replacing = changed === undefined ? undefined : replacingBy(target, changed);
     try {
-      const result = await query(replacing);
+      const result = await visits.counted((allowed) => query({ replacing, visits: allowed }));
       onQuery?.({ variables: result.variables, digest });
       return positionsIn(result);
     } catch (error) {

@@ -13,7 +13,13 @@ import { loadTable } from "./load-table.ts";
 import { tableKey } from "./table-key.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";
-import type { EngineAnswer, EngineQuery, QueryEngine, TableShape } from "./query-engine.ts";
+import type {
+  EngineAnswer,
+  EngineQuery,
+  QueryEngine,
+  TableShape,
+  VisitAllowance,
+} from "./query-engine.ts";
 import { type TableColumns, queryProblem } from "./query-problem.ts";
 import { readStatement } from "./read-statement.ts";
 import type { Token } from "./sql-tokens.ts";
@@ -44,6 +50,13 @@ export interface QueryAccess {
 /** The column with the position of a row in the first table, if the access says what that is. */
 export const POSITION = "$position";
 
+/** What is different in one run of a statement. */
+export interface RunOptions {
+  readonly replacing?: Replacing | undefined;
+  /** See `EngineQuery`. */
+  readonly visits?: VisitAllowance | undefined;
+}
+
 /** A value that is not stored, which replaces that of the first table. */
 export interface Replacing {
   /** Identifies the value in the engine. */
@@ -58,6 +71,8 @@ export interface QueryResult {
   readonly columns: readonly string[];
   /** The names of the variables that are tables in it. */
   readonly variables: readonly string[];
+  /** The rows that it visited, as they were estimated. */
+  readonly visits: number;
 }
 
 /**
@@ -75,10 +90,10 @@ export async function runQuery(sql: string, access: QueryAccess): Promise<QueryR
 export async function prepareQuery(
   sql: string,
   access: QueryAccess,
-): Promise<(replacing?: Replacing) => Promise<QueryResult>> {
+): Promise<(options?: RunOptions) => Promise<QueryResult>> {
   const query = new Query(readStatement(sql, access.syntaxes), access);
   const resolved = await query.resolve();
-  return (replacing) => query.run(resolved, replacing);
+  return (options) => query.run(resolved, options);
 }
 
 /** A statement with the values of its references. */
@@ -107,7 +122,10 @@ class Query {
     this.#tables = this.#findTables();
   }
 
-  async run({ rewritten, parameters }: Resolved, replacing?: Replacing): Promise<QueryResult> {
+  async run(
+    { rewritten, parameters }: Resolved,
+    { replacing, visits }: RunOptions = {},
+  ): Promise<QueryResult> {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
     const position = this.#access.first === undefined ? undefined : POSITION;
@@ -125,13 +143,14 @@ class Query {
       names: [...this.#statement.names],
       usesAllColumns: this.#statement.usesAllColumns,
       facts: planFacts(this.#statement, { parameters, aliasOf: (use) => this.#aliasOf(use) }),
+      ...compact({ visits }),
     };
     const answer = await this.#answered(query, tables);
     // The variables may have become guarded meanwhile.
     for (const target of tables) this.#access.table(target);
     if (answer.kind !== "done") throw await this.#problem(answer, { rewritten, tables });
-    const { records, count, columns } = answer;
-    return { records, count, columns, variables: [...new Set(tables.map(({ name }) => name))] };
+    const { kind: _, ...result } = answer;
+    return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
   }
 
   #aliasOf(use: TableUse): string {

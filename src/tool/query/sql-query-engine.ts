@@ -1,6 +1,7 @@
-import { ByrefError, limitExceeded, messageOf } from "../../errors.ts";
+import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { QueryDatabase } from "./query-database.ts";
+import { offsetOf, sqliteMessage } from "./sqlite-message.ts";
 import { PlanEstimate, type PlanLine, type RowChars } from "./plan-estimate.ts";
 import { LoadedTables, type LoadedTable, type RowGroups } from "./loaded-tables.ts";
 import type {
@@ -9,13 +10,14 @@ import type {
   QueryEngine,
   TableChunk,
   TableShape,
+  VisitAllowance,
 } from "./query-engine.ts";
 
 /** Runs queries in SQLite. */
 export class SqlQueryEngine implements QueryEngine {
   readonly #database: QueryDatabase;
   readonly #tables: LoadedTables;
-  readonly #checked = new Set<string>();
+  readonly #checked = new Map<string, number>();
 
   constructor(database: QueryDatabase) {
     this.#database = database;
@@ -71,8 +73,8 @@ interface Running {
   readonly query: EngineQuery;
   /** By their names in the statement. */
   readonly tables: ReadonlyMap<string, LoadedTable>;
-  /** Statements that may run. Tables never change, so this is decided once. */
-  readonly checked: Set<string>;
+  /** Statements that may run, with the rows that they visit. Tables never change, so this is decided once. */
+  readonly checked: Map<string, number>;
 }
 
 /** Combinations of columns whose values are counted for one statement. Each reads a table once. */
@@ -106,11 +108,10 @@ class Run {
   }
 
   answer(): EngineAnswer {
-    const { parameters } = this.#running.query;
     try {
-      const expensive = this.#check();
-      if (expensive !== undefined) return expensive;
-      return this.#database.undone(() => this.#read(this.#whole, parameters));
+      const visits = this.#check();
+      if (typeof visits !== "number") return visits;
+      return this.#database.undone(() => this.#read(visits));
     } catch (error) {
       if (error instanceof ByrefError) throw error;
       const { message, byte } = sqliteMessage(error);
@@ -134,7 +135,7 @@ class Run {
         sameRows: () => 1,
         groups: () => 1,
       });
-      return estimate.visits > limits.maxQueryVisits ? expensive(estimate) : undefined;
+      return estimate.visits > this.#allowed.most ? expensive(estimate) : undefined;
     } catch {
       // The plan needs the tables' columns.
       return undefined;
@@ -174,30 +175,41 @@ class Run {
     };
   }
 
-  /** Returns the refusal of a statement that is too expensive. Throws if it reads more than its tables. */
-  #check(): EngineAnswer | undefined {
+  /**
+   * Returns the rows that a statement visits, or the refusal of one that is too expensive. Throws if it reads
+   * more than its tables.
+   */
+  #check(): number | EngineAnswer {
     const { checked, query } = this.#running;
     const key = `${query.facts.parameterChars} ${this.#whole}`;
-    if (checked.has(key)) return undefined;
-    const refused = this.#expensive(this.#plan);
-    if (refused !== undefined) return refused;
+    const known = checked.get(key);
+    if (known !== undefined && known <= this.#allowed.uncounted) return known;
+    const visits = this.#visits(this.#plan);
+    if (typeof visits !== "number") return visits;
     this.#requireOwnTables();
     if (checked.size >= MAX_CHECKED) checked.clear();
-    if (key.length <= MAX_CHECKED_CHARS) checked.add(key);
-    return undefined;
+    if (key.length <= MAX_CHECKED_CHARS) checked.set(key, visits);
+    return visits;
   }
 
-  #expensive(plan: readonly PlanLine[]): EngineAnswer | undefined {
+  #visits(plan: readonly PlanLine[]): number | EngineAnswer {
     const options = this.#sizes;
-    const estimate = new PlanEstimate(plan, options);
-    if (estimate.visits <= limits.maxQueryVisits) return undefined;
-    if (estimate.searches.length === 0) return expensive(estimate);
+    const { most, uncounted } = this.#allowed;
+    let estimate = new PlanEstimate(plan, options);
+    if (estimate.visits <= uncounted) return estimate.visits;
+    if (estimate.searches.length === 0)
+      return estimate.visits > most ? expensive(estimate) : estimate.visits;
     // A search visits all rows at worst. The data tells how many it visits: the first rows at least how many.
     for (const first of [SAMPLED_ROWS, Infinity]) {
-      const measured = new PlanEstimate(plan, { ...options, ...this.#measured(first) });
-      if (measured.visits > limits.maxQueryVisits) return expensive(measured);
+      estimate = new PlanEstimate(plan, { ...options, ...this.#measured(first) });
+      if (estimate.visits > most) return expensive(estimate);
     }
-    return undefined;
+    return estimate.visits;
+  }
+
+  get #allowed(): VisitAllowance {
+    const most = limits.maxQueryVisits;
+    return this.#running.query.visits ?? { most, uncounted: most };
   }
 
   /** Counts the first rows of tables that have the same values. */
@@ -245,8 +257,9 @@ class Run {
     );
   }
 
-  #read(whole: string, parameters: readonly string[]): EngineAnswer {
-    const { columns: given, rows } = this.#database.query(whole, ...parameters);
+  #read(visits: number): EngineAnswer {
+    const { parameters } = this.#running.query;
+    const { columns: given, rows } = this.#database.query(this.#whole, ...parameters);
     const columns = distinctColumns(given);
     const keys = columns.map((column) => `${JSON.stringify(column)}:`);
     const records: string[] = [];
@@ -265,7 +278,13 @@ class Run {
       }
       records.push(record);
     }
-    return { kind: "done", records: `[${records.join(",")}]`, count: records.length, columns };
+    return {
+      kind: "done",
+      records: `[${records.join(",")}]`,
+      count: records.length,
+      columns,
+      visits,
+    };
   }
 }
 
@@ -312,19 +331,6 @@ function jsonOf(value: unknown, column = ""): string {
   // Infinity has no JSON.
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
   throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);
-}
-
-/** Splits the message of Durable Objects, `message at offset 7: SQLITE_ERROR`. Offsets are in bytes. */
-function sqliteMessage(error: unknown): { message: string; byte?: number } {
-  const text = messageOf(error).replace(/: SQLITE_[A-Z_]+$/, "");
-  const [, message = text, byte] = /^([^]*) at offset (\d+)$/.exec(text) ?? [];
-  return { message, ...(byte === undefined ? {} : { byte: Number(byte) }) };
-}
-
-/** Converts an offset in UTF-8 to one in UTF-16 units. */
-function offsetOf(text: string, byte: number): number {
-  const bytes = new TextEncoder().encode(text).subarray(0, byte);
-  return new TextDecoder().decode(bytes).length;
 }
 
 /** Throws `limit_exceeded` for an answer that is too large. */

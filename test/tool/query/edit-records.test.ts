@@ -236,3 +236,61 @@ describe("an edit of records by a condition", () => {
     expect(JSON.stringify(inputSchema.jsonSchema)).not.toContain("where");
   });
 });
+
+describe("the conditions of one edit", () => {
+  const rows = Array.from({ length: 2_000 }, (_, id) => ({ id, group: id % 7 }));
+  /** Each visits the product of two tables: some four million rows. */
+  const product = (index: number): Where => ({
+    where: `id = ${index} AND (SELECT count(*) FROM orders a, orders b WHERE a.id < b.id) > 0`,
+    set: { seen: index },
+  });
+  const many = (count: number, edit: (index: number) => Where) =>
+    Array.from({ length: count }, (_, index) => edit(index));
+
+  async function withRows(): Promise<Editor> {
+    const editor = new Editor();
+    await editor.store.save({ name: "orders", value: rows });
+    return editor;
+  }
+
+  it("may visit no more rows together than one query, and change nothing if they would", async () => {
+    const editor = await withRows();
+    await editor.edit({ edits: many(2, product), saveAs: "edited" });
+    const text = await editor.refusal({ edits: many(100, product) });
+    expect(text).toMatch(
+      /^query_too_expensive: maxQueryVisits is at most \d+ rows for all conditions of an edit, these would visit about \d+\. Make several calls/u,
+    );
+    expect(await editor.store.read("orders")).toEqual(rows);
+  });
+
+  it("are a hundred where each is cheap, and where an index was estimated as a scan", async () => {
+    const editor = await withRows();
+    const cheap = many(100, (index) => ({ where: `id = ${index}`, set: { seen: true } }));
+    await editor.edit({ edits: cheap, saveAs: "edited" });
+    const joins = many(100, (index) => ({
+      where: `id = ${index} AND EXISTS (SELECT 1 FROM orders a JOIN orders b ON a.id = b.id WHERE a.id = ${index})`,
+      set: { seen: true },
+    }));
+    await editor.edit({ edits: joins, saveAs: "joined" });
+    const seen = (await editor.store.read("joined")) as readonly { readonly seen?: boolean }[];
+    expect(seen.filter((row) => row.seen === true)).toHaveLength(100);
+  });
+
+  it("may be nested as deeply as SQLite allows", async () => {
+    const editor = await withRows();
+    const nested = (depth: number) => [
+      { where: `${"(".repeat(depth)}id = 3${")".repeat(depth)}`, set: { seen: true } },
+    ];
+    await editor.edit({ edits: nested(50), saveAs: "edited" });
+    const sums = [
+      {
+        where: `id = ${Array.from({ length: 5_000 }, () => "1").join(" + ")}`,
+        set: { seen: true },
+      },
+    ];
+    for (const edits of [nested(5_000), sums]) {
+      expect(await editor.refusal({ edits })).toMatch(/^(?:bad_query|limit_exceeded): /u);
+    }
+    expect(await editor.store.read("orders")).toEqual(rows);
+  });
+});
