@@ -58,7 +58,7 @@ export interface RunOptions {
 }
 
 /** A value that is not stored, which replaces that of the first table. */
-export interface Replacing {
+interface Replacing {
   /** Identifies the value in the engine. */
   readonly key: string;
   readonly read: ReadTarget;
