@@ -3,18 +3,18 @@ import type { VariableInfo } from "../../src/store/variable.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import type { Session } from "./session.ts";
 
-/** What every part of a conversation may want to know of it. */
+/** State shared by all views of a conversation. */
 export interface ConversationContextValue {
   readonly session: Session;
-  /** Those that exist now, by name. */
+  /** Current variables by name. */
   readonly variables: ReadonlyMap<string, VariableInfo>;
-  /** The newest, oldest first. */
+  /** The newest events, oldest first. */
   readonly events: readonly ConversationEvent[];
   readonly openVariable: (name: string) => void;
-  /** By its id. */
+  /** Opens a plan by its id. */
   readonly openPlan: (plan: string) => void;
   readonly openMeter: () => void;
-  /** Shows what a turn spent its time on. By the id of its answer. */
+  /** Shows the waterfall of a turn, by the id of its answer. */
   readonly openTurn: (messageId: string) => void;
 }
 

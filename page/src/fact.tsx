@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 
-/** One entry of a `dl`; none if there is nothing to say. */
+/** An entry of a `dl`. Renders nothing without content. */
 export function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
   if (children === undefined) return null;
   return (

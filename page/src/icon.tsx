@@ -1,4 +1,4 @@
-/** Lines of 1.6 in a square of 20. */
+/** Paths with a stroke width of 1.6 in a 20 × 20 box. */
 const paths = {
   arrow: "M10 16V4m0 0L5 9m5-5 5 5",
   ascending: "M10 15.62v-11.25M6 8.25 10 4.38l4 3.88",
@@ -37,7 +37,7 @@ const paths = {
 
 export type IconName = keyof typeof paths;
 
-/** A picture beside words that say the same. */
+/** A decorative icon, hidden from screen readers. */
 export function Icon({ name, size = 18 }: { readonly name: IconName; readonly size?: number }) {
   return (
     <svg

@@ -32,7 +32,7 @@ export function Page() {
     const reason = error instanceof ClientError ? error.message : "";
     return <KeyForm isWrong={isRefused && key !== undefined} reason={reason} enter={change} />;
   }
-  // Failures other than a 401 are shown inside, where they can be tried again.
+  // Failures other than 401 are shown in the workspace, which can retry.
   if (isPending) return null;
   const leave = () => {
     storeKey(undefined);

@@ -1,9 +1,9 @@
 import { QueryClient } from "@tanstack/react-query";
 
-/** What the page has loaded with one key. The hooks of `byref/react` load what changes while turns write. */
+/** Cache of everything that the page loads with one key. The hooks of `byref/react` load what turns change. */
 export function newQueries(): QueryClient {
   const queries = {
-    // The client repeats requests itself, and a server on this machine needs no network.
+    // The client retries by itself, and a local server needs no network.
     retry: false,
     networkMode: "always",
     refetchOnReconnect: true,
@@ -11,15 +11,12 @@ export function newQueries(): QueryClient {
   return new QueryClient({ defaultOptions: { queries } });
 }
 
-/** Options for what never changes, such as a version's value. Only after a failure it is loaded again. */
+/** Query options for immutable data, such as the value of a version. Loads again only after a failure. */
 export const unchanging = { staleTime: Infinity, gcTime: 10_000 } as const;
 
 const PAUSE_MS = 150;
 
-/**
- * Returns a function that loads again what is shown and may have changed. Calls while it loads become one
- * more.
- */
+/** Returns a function that reloads the shown data. Calls during a reload cause one more. */
 export function reloading(queries: QueryClient): () => void {
   let isAsked = false;
   let isRunning = false;

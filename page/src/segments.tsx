@@ -1,5 +1,5 @@
 interface SegmentsProps<Value extends string> {
-  /** What is chosen. */
+  /** Name of the choice, for screen readers. */
   readonly label: string;
   readonly values: readonly Value[];
   readonly value: Value;
@@ -7,7 +7,7 @@ interface SegmentsProps<Value extends string> {
   readonly className?: string;
 }
 
-/** One of a few, side by side. */
+/** A choice between a few options, side by side. */
 export function Segments<Value extends string>(props: SegmentsProps<Value>) {
   const { label, values, value, onChoose, className = "" } = props;
   return (

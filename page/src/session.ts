@@ -1,19 +1,19 @@
 import { type Client, ClientError, type ClientOptions, createClient } from "../../src/client.ts";
 
-/** What the parts of the page share: a conversation, and the ways to the server. */
+/** A conversation and its connection to the server, shared by all views. */
 export interface Session {
   readonly client: Client;
-  /** The client's options, for other ways to the same server. */
+  /** The client's options, for other clients of the same server. */
   readonly options: ClientOptions;
-  /** Its id. */
+  /** Id of the conversation. */
   readonly conversation: string;
-  /** Asks below the server's origin, with the key. Throws a `ClientError` for what is no success. */
+  /** Sends a request to the server, with the key. Throws a `ClientError` unless it succeeds. */
   readonly fetch: (path: string, init?: RequestInit) => Promise<Response>;
-  /** An address that works without headers for a minute: for images and downloads. */
+  /** Returns a URL that needs no headers, for images and downloads. Valid for a minute. */
   readonly link: (path: string) => Promise<string>;
 }
 
-/** The way to the server, before a conversation is chosen. */
+/** The connection to the server, without a conversation. */
 export type Entry = Omit<Session, "conversation">;
 
 const KEY = "byref-key";
@@ -22,7 +22,7 @@ export function storedKey(): string | undefined {
   return sessionStorage.getItem(KEY) ?? undefined;
 }
 
-/** Kept until the tab is closed. */
+/** Stores the key until the tab is closed. */
 export function storeKey(key: string | undefined): void {
   if (key === undefined) sessionStorage.removeItem(KEY);
   else sessionStorage.setItem(KEY, key);
@@ -56,20 +56,20 @@ export function enter(key: string | undefined, onRefused: () => void): Entry {
         headers: { "content-type": "application/json" },
         body: JSON.stringify({ path: pathname }),
       });
-      // The server answers so.
+      // The server's documented response.
       const { ticket } = (await response.json()) as { ticket: string };
       return `${path}${path.includes("?") ? "&" : "?"}ticket=${encodeURIComponent(ticket)}`;
     },
   };
 }
 
-/** Of a problem document, or of whatever the answer is. */
+/** Creates an error from a problem document, or from any other response. */
 async function errorFrom(response: Response): Promise<ClientError> {
   const text = await response.text().catch(String);
   const details = parsed(text);
   const { code = "bad_answer", title = `Status ${response.status}` } = details;
   const { detail = title } = details;
-  // Whatever a newer server says is handed on.
+  // A newer server may use codes that the types do not list.
   return new ClientError(code as ClientError["code"], String(detail), {
     status: response.status,
     details,

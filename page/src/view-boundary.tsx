@@ -26,7 +26,7 @@ export class ViewBoundary extends Component<ViewBoundaryProps, ViewBoundaryState
   }
 
   readonly #reload = () => {
-    // What the view had loaded may be why it failed.
+    // The view may have failed because of loaded data.
     this.context?.removeQueries({ type: "inactive" });
     if (this.state.wasReloaded) location.reload();
     else this.setState({ hasFailed: false, wasReloaded: true });

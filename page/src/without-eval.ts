@@ -1,4 +1,4 @@
 import { config } from "zod/v4/core";
 
-// The page's policy forbids `eval`: without this each load would try it once, and report a violation.
+// The page's policy forbids `eval`. By default Zod would try it once per load, and cause a report.
 config({ jitless: true });

@@ -24,13 +24,13 @@ export function bytesInWords(bytes: number): string {
   return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
-/** The time today, the day before. */
+/** Formats a time: today's as a time, earlier ones as a date. */
 export function whenInWords(iso: string, now = new Date()): string {
   const date = new Date(iso);
   return date.toDateString() === now.toDateString() ? times.format(date) : days.format(date);
 }
 
-/** Day and time, to the second. */
+/** Formats date and time, to the second. */
 export function momentInWords(iso: string): string {
   return moments.format(new Date(iso));
 }
@@ -45,7 +45,7 @@ const said: Readonly<Record<string, string>> = {
   rate_limited: "Too many requests. Try again later.",
 };
 
-/** What has gone wrong: for a person, and the stable code of it if there is one. */
+/** An error in words, with its stable code if it has one. */
 export interface Trouble {
   readonly title: string;
   readonly detail: string;
@@ -61,7 +61,7 @@ export function titleFor(code: string | undefined): string {
   return said[code ?? ""] ?? "The request failed.";
 }
 
-/** Was there no answer, or not all of it? What became of it the server knows. */
+/** True if the connection failed before the end of the answer. The server knows the outcome. */
 export function isLost(error: unknown): boolean {
   const { code } = codedOf(error);
   return code === "unreachable" || code === "unavailable" || code === "turn_gone";
@@ -74,7 +74,7 @@ export function messageOf(error: unknown): string {
 function codedOf(error: unknown): { readonly code: string | undefined; readonly message: string } {
   if (error instanceof ClientError) return { code: error.code, message: error.message };
   const text = error instanceof Error ? error.message : String(error);
-  // A stream's own error part: `code: message`. Browsers each have words of their own for no network.
+  // Matches an error part of a stream: `code: message`. Messages about a missing network differ between browsers.
   const [, code, message] = /^([a-z]+(?:_[a-z]+)*): (.*)$/s.exec(text) ?? [];
   if (code !== undefined && message !== undefined) return { code, message };
   return { code: error instanceof TypeError ? "unreachable" : undefined, message: text };

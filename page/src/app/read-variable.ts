@@ -14,14 +14,14 @@ export type ReadValue =
 
 type ReadResource = (uri: string) => Promise<ReadResourceResult>;
 
-/** Characters that are asked for at once. The gateway sends at most 1,048,576. */
+/** Characters per request. The gateway sends at most 1,048,576. */
 const PART_CHARS = 1_000_000;
-/** What a view holds of one value without harm. */
+/** Maximum characters of a value that a view loads. */
 const MAX_CHARS = 16_000_000;
-/** Elements that are shown of an array that is larger. */
+/** Number of elements shown of a larger array. */
 const MAX_ELEMENTS = 1_000;
 
-/** Undefined for an input that names no variable. */
+/** Returns undefined for an input without a variable. */
 export function shownBy(input: Readonly<Record<string, unknown>> = {}): Shown | undefined {
   const { name, path } = input;
   if (typeof name !== "string") return undefined;
@@ -29,7 +29,7 @@ export function shownBy(input: Readonly<Record<string, unknown>> = {}): Shown | 
   return typeof path === "string" ? { name: bare, path } : { name: bare };
 }
 
-/** Reads the value in parts; of one that is too large, the beginning. */
+/** Reads the value in parts. Returns the beginning of a value that is too large. */
 export async function readVariable(read: ReadResource, shown: Shown): Promise<ReadValue> {
   const whole = await readText(read, shown);
   if ("base64" in whole) return { kind: "bytes", ...whole };

@@ -15,7 +15,7 @@ interface ShownValueProps {
   readonly name: string;
 }
 
-/** A value, as its type is best seen. */
+/** Shows a value in the view that suits its type. */
 export function ShownValue({ value, name }: ShownValueProps) {
   if (value.kind === "bytes") return <Bytes {...value} name={name} />;
   if (value.kind === "text") {

@@ -8,7 +8,7 @@ import { useEffect, useState } from "react";
 import { readVariable, type ReadValue, type Shown, shownBy } from "./read-variable.ts";
 import { ShownValue } from "./shown-value.tsx";
 
-/** The variable of one call of `show_variable`, which is read through the client and not through the model. */
+/** Shows the variable of a `show_variable` call. Reads it through the client, not through the model. */
 export function VariableApp() {
   const [shown, setShown] = useState<Shown>();
   const { app, error } = useApp({

@@ -14,7 +14,7 @@ export interface Scale {
   readonly ticks: readonly Tick[];
 }
 
-/** Values from the bottom up, with zero among them if the bars begin there or it is near. */
+/** Scale of the values. Includes zero for bars, and if zero is near. */
 export function valueScale(
   series: readonly Series[],
   { height, fromZero }: { readonly height: number; readonly fromZero: boolean },
@@ -28,7 +28,7 @@ export function valueScale(
     }
   }
   if (low > high) [low, high] = [0, 1];
-  // A line that is cut off far from zero is honest only where zero would leave nothing to see.
+  // A line starts at zero too, unless that would flatten it.
   if (fromZero || (low > 0 && low < (high - low) * 2)) low = Math.min(low, 0);
   if (fromZero) high = Math.max(high, 0);
   if (low === high) [low, high] = [low - 1, high + 1];
@@ -49,7 +49,7 @@ const PIXELS_A_TICK = 48;
 const COMPACT_FROM = 10_000;
 const CHAR_WIDTH = 6.6;
 
-/** Each place along x gets a band of the same width; as many names as fit are written. */
+/** Scale with a band of equal width for each place along x. Shows as many names as fit. */
 export function bandScale(labels: readonly string[], width: number): Scale & { band: number } {
   const band = width / Math.max(1, labels.length);
   const place = (index: number) => (index + 0.5) * band;
@@ -67,7 +67,7 @@ function shortLabel(label: string): string {
   return label.length <= MAX_LABEL_CHARS ? label : `${label.slice(0, MAX_LABEL_CHARS - 1)}…`;
 }
 
-/** Times along x, as far from each other as they are. Everything is in UTC, as it is written. */
+/** Scale of times along x, in UTC. Distances are proportional to time. */
 export function timeScale(times: readonly number[], width: number): Scale {
   const from = times.reduce((least, time) => Math.min(least, time), Infinity);
   const to = times.reduce((most, time) => Math.max(most, time), -Infinity);
@@ -85,7 +85,7 @@ export function timeScale(times: readonly number[], width: number): Scale {
 
 const PIXELS_A_TIME = 76;
 
-/** The part of a time that is new at this mark: the year in January, the month on its first day … */
+/** Returns the part of a time that changes at this mark: the year in January, the month on its first day … */
 function timeLabel(time: Date): string {
   const [date = "", clock = ""] = time.toISOString().split("T");
   if (!clock.startsWith("00:00:00.000")) {

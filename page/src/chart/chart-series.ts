@@ -2,26 +2,26 @@ import type { Json } from "../../../src/value/json.ts";
 import { numberWords } from "../numbers.ts";
 import { cellOf, type Column, type Row } from "../variables/records.ts";
 
-/** A line, or the bars of one colour: a value for each place along x; null where there is none. */
+/** A line, or the bars of one colour. Holds a value for each place along x, null if it has none. */
 export interface Series {
   readonly name: string;
   readonly values: readonly (number | null)[];
 }
 
 export interface ChartChoice {
-  /** Undefined: the rows' numbers. */
+  /** Default: the row numbers. */
   readonly x: string | undefined;
   readonly y: readonly string[];
   readonly form: "bar" | "line";
 }
 
 const MAX_SERIES = 4;
-/** With more places than these bars are hairs. */
+/** With more places, bars would be too thin. */
 const MAX_BARS = 60;
-/** Series of very different sizes in one chart make all but the largest flat. */
+/** Largest ratio of series that share a chart. Beyond it, the smaller one would look flat. */
 const MAX_RATIO = 20;
 
-/** Columns that may stand along x, those with dates first. */
+/** Returns the columns that can be the x axis, dates first. */
 export function xColumns(columns: readonly Column[], rows: readonly Row[]): readonly string[] {
   const texts = columns.filter(({ isNumeric }) => !isNumeric).map(({ name }) => name);
   const plain = texts.filter((name) => rows.every((row) => typeof cellOf(row, name) !== "object"));
@@ -35,7 +35,7 @@ export function yColumns(columns: readonly Column[]): readonly string[] {
   return columns.filter(({ isNumeric }) => isNumeric).map(({ name }) => name);
 }
 
-/** What is drawn before anybody has chosen. */
+/** Returns the columns drawn by default. */
 export function firstChoice(columns: readonly Column[], rows: readonly Row[]): ChartChoice {
   const names = yColumns(columns);
   const telling = names.filter((name) => !isCounter(rows, name));
@@ -48,13 +48,13 @@ export function firstChoice(columns: readonly Column[], rows: readonly Row[]): C
   return { x: xColumns(columns, rows)[0], y: y.slice(0, MAX_SERIES), form };
 }
 
-/** Numbers that count the rows say nothing of them. */
+/** True for a column that only counts the rows. */
 function isCounter(rows: readonly Row[], name: string): boolean {
   const first = cellOf(rows[0] ?? { index: 0, value: null }, name);
   return rows.every((row, at) => cellOf(row, name) === Number(first) + at);
 }
 
-/** Chosen if it was not, and the other way about; at most so many, the oldest choice gives way. */
+/** Adds a name to the choice, or removes it. Drops the oldest name if there are too many. */
 export function toggled(chosen: readonly string[], name: string): readonly string[] {
   if (!chosen.includes(name)) return [...chosen, name].slice(-MAX_SERIES);
   return chosen.length === 1 ? chosen : chosen.filter((other) => other !== name);
@@ -64,7 +64,7 @@ export function seriesOf(rows: readonly Row[], y: readonly string[]): readonly S
   return y.map((name) => ({ name, values: rows.map((row) => numberIn(cellOf(row, name))) }));
 }
 
-/** Series that can be seen in one chart, the largest first: those of very different sizes are apart. */
+/** Groups series by magnitude, largest first. Each group fits in one chart. */
 export function comparable(series: readonly Series[]): readonly (readonly Series[])[] {
   const sizes = new Map(series.map((one) => [one, sizeOf(one.values)]));
   const bySize = series.toSorted((a, b) => (sizes.get(b) ?? 0) - (sizes.get(a) ?? 0));
@@ -82,7 +82,7 @@ function sizeOf(values: Series["values"]): number {
   return values.reduce<number>((most, value) => Math.max(most, Math.abs(value ?? 0)), 0);
 }
 
-/** What stands along x: texts, or times in milliseconds if all are. */
+/** Returns the places along x: texts, or times in milliseconds if all values are dates. */
 export function placesOf(
   rows: readonly Row[],
   x: string | undefined,
@@ -115,7 +115,7 @@ export interface Summary {
   readonly mean: number;
 }
 
-/** What a person who does not see the chart is told of it; without series that have no value. */
+/** Describes the series in words, for screen readers. Leaves out series without values. */
 export function summariesOf(series: readonly Series[]): readonly Summary[] {
   return series.flatMap(({ name, values }) => {
     const known = values.filter((value) => value !== null);

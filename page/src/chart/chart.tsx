@@ -13,7 +13,7 @@ import { useWidth } from "./use-width.ts";
 import "./chart.css";
 
 export interface ChartProps {
-  /** What it shows, for who does not see it. */
+  /** Text alternative for screen readers. */
   readonly label: string;
   /** One for each place along x. */
   readonly labels: readonly string[];
@@ -24,7 +24,7 @@ export interface ChartProps {
 }
 
 export interface LineChartProps extends ChartProps {
-  /** Of the same places, in milliseconds: they lie as far from each other as they are. Ascending. */
+  /** Times of the places in milliseconds, ascending. Distances are proportional to time. */
   readonly times?: readonly number[];
 }
 
@@ -33,7 +33,7 @@ const CHAR_WIDTH = 7;
 const GAP = 0.24;
 const DEFAULT_HEIGHT = 260;
 
-/** Bars from zero, side by side where there are several series. */
+/** Bars from zero. Several series stand side by side. */
 export function BarChart(props: ChartProps) {
   const { labels, series } = props;
   const draw = ({ values, width }: Drawn) => {
@@ -53,7 +53,7 @@ export function BarChart(props: ChartProps) {
   return <Chart {...props} fromZero draw={draw} />;
 }
 
-/** A line for each series; where there is no value it is interrupted. */
+/** A line for each series, interrupted at missing values. */
 export function LineChart(props: LineChartProps) {
   const { labels, series, times } = props;
   const draw = ({ values, width }: Drawn) => {
@@ -164,7 +164,7 @@ interface LegendProps extends Pick<ChartProps, "labels" | "series"> {
   readonly at: number | undefined;
 }
 
-/** The series, and what they are where somebody points. */
+/** The names of the series, with their values at the pointer. */
 function Legend({ labels, series, at }: LegendProps) {
   return (
     <figcaption className="chart-legend" aria-live="polite">
@@ -218,7 +218,7 @@ function Axes({ values, along, width, height }: AxesProps) {
   );
 }
 
-/** The place that lies next to this one: they ascend. */
+/** Returns the place nearest to x. Places ascend. */
 function nearest({ place }: Scale, count: number, x: number): number | undefined {
   let [low, high] = [0, count - 1];
   while (low < high) {

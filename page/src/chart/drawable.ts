@@ -1,9 +1,9 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
 
-/** A field of numbers; some records may lack it. */
+/** Matches a field of numbers, which may be missing or null. */
 const NUMBERS = /: (?:null \| )?number(?: \| null)?(?:,|$)/;
 
-/** Is it known, without its value, to be an array of records of which a field is of numbers? */
+/** True if the variable's shape is an array of records with a numeric field. Needs no value. */
 export function isDrawable({
   type,
   count,
@@ -13,7 +13,7 @@ export function isDrawable({
   const isHidden = visibility === "secret";
   if (isHidden || type !== "array" || count < 2 || !/^\{.*\}\[\]$/.test(shape)) return false;
   let fields = shape.slice(1, -3);
-  // Fields of fields are no columns.
+  // Nested fields are no columns.
   for (let inner = ""; inner !== fields;) {
     inner = fields;
     fields = inner.replaceAll(/\{[^{}]*\}/g, "…");

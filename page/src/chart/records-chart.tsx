@@ -20,10 +20,10 @@ interface RecordsChartProps {
   readonly name: string;
 }
 
-/** A chart has no room for more. */
+/** Maximum rows of a chart. */
 const MAX_ROWS = 5_000;
 
-/** A chart of an array of records: what is along x, what is drawn, and how. */
+/** A chart of an array of records, with controls for its x axis, series and kind. */
 export default function RecordsChart({ records, name }: RecordsChartProps) {
   const { need, count } = records;
   const wanted = Math.min(count, MAX_ROWS);
@@ -57,7 +57,7 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
   const { x, y, form } = choice;
   const drawn = useMemo(() => {
     const { times } = placesOf(rows, x);
-    // A line goes on in time, whatever the order of the rows.
+    // A line follows time, whatever the order of the rows.
     const order = times === undefined ? rows : inTime(rows, times);
     return { ...placesOf(order, x), groups: comparable(seriesOf(order, y)) };
   }, [rows, x, y]);
@@ -85,7 +85,7 @@ function ChosenChart({ rows, records, name }: ChosenChartProps) {
   );
 }
 
-/** Of each of several charts, in pixels. */
+/** Height of a chart among several, in pixels. */
 const LOW = 190;
 
 function inTime(rows: readonly Row[], times: readonly number[]): readonly Row[] {

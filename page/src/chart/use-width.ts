@@ -1,6 +1,6 @@
 import { type RefCallback, useCallback, useState } from "react";
 
-/** An element's width in pixels, as it changes; 0 until it is there. */
+/** Returns an element's current width in pixels, 0 before it is mounted. */
 export function useWidth(): readonly [RefCallback<HTMLElement>, number] {
   const [width, setWidth] = useState(0);
   const watch = useCallback((element: HTMLElement | null) => {

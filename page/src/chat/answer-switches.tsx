@@ -4,17 +4,17 @@ import { plural } from "../words.ts";
 interface AnswerSwitchesProps {
   /** True if the answer has a number. */
   readonly hasFigures: boolean;
-  /** True if the model wrote something else than what is shown. */
+  /** True if the model's text differs from the shown text. */
   readonly hasReferences: boolean;
   readonly showsWritten: boolean;
   readonly setShowsWritten: (on: boolean) => void;
   readonly marksTyped: boolean;
   readonly setMarksTyped: (on: boolean) => void;
-  /** How many figures the model typed, when that is known. */
+  /** Number of figures that the model typed, if known. */
   readonly typed: number | undefined;
 }
 
-/** How an answer is shown: as the model wrote it, or with the figures marked that it typed. */
+/** Switches of an answer: show references, and mark typed figures. */
 export function AnswerSwitches(props: AnswerSwitchesProps): ReactNode {
   const { hasReferences, showsWritten, setShowsWritten } = props;
   const { hasFigures, marksTyped, setMarksTyped, typed } = props;

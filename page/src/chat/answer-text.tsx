@@ -16,16 +16,16 @@ interface AnswerTextProps {
   readonly text: string;
   /** Index among the parts of its message. */
   readonly part: number;
-  /** Where its values came from, when that is known. */
+  /** The sources of its values, if known. */
   readonly receipt: AnswerReceipt | undefined;
-  /** As the model wrote it, when that is known. */
+  /** The text as the model wrote it, if known. */
   readonly written: string | undefined;
   readonly showsWritten: boolean;
   /** Marks the figures that the model typed. */
   readonly marksTyped: boolean;
 }
 
-/** An answer's text as a person reads it, with the values marked; or as the model wrote it. */
+/** An answer's text with its values marked, or as the model wrote it. */
 export function AnswerText(props: AnswerTextProps) {
   const { part, receipt, showsWritten, marksTyped, written } = props;
   // Only this page makes marks: neither the model's words nor a value contains them.
@@ -54,7 +54,7 @@ export function AnswerText(props: AnswerTextProps) {
   );
 }
 
-/** The places in a part, without the characters that `withoutMarks` removes from its text. */
+/** Moves places by the characters that `withoutMarks` removes before them. */
 function placesIn<Place extends TypedFigure | ReceiptSpan>(
   places: readonly Place[] = [],
   part: number,
@@ -121,7 +121,7 @@ function withMarks(
   return source + text.slice(at, range.end);
 }
 
-/** Plain, with the references in their colour. */
+/** Plain text with highlighted references. */
 function WrittenText({ text }: { readonly text: string }) {
   const [pieces, setPieces] = useState<Awaited<ReturnType<typeof piecesOf>>>();
   useEffect(() => {

@@ -4,7 +4,7 @@ import type { Waiting } from "./use-waiting.ts";
 import { approvalsInWords } from "./waiting-count.tsx";
 import "./approval-banner.css";
 
-/** Says that something needs an approval, and leads to it. */
+/** Announces an open approval, with a link to it. */
 export function ApprovalBanner({ waiting }: { readonly waiting: Waiting }): ReactNode {
   const { openPlan } = useConversation();
   const { calls, plans, count } = waiting;

@@ -2,7 +2,7 @@ import type { VariableDiff } from "../../../src/tool/policy.ts";
 import { plural } from "../words.ts";
 import "./approval-diffs.css";
 
-/** How edited variables in the input differ from what they were edited from. */
+/** Shows the diffs of edited variables in the input. */
 export function ApprovalDiffs({ diffs }: { readonly diffs: readonly VariableDiff[] }) {
   return diffs.map((diff) => <VariableChanges key={diff.name} changes={diff} />);
 }
@@ -47,7 +47,7 @@ const WITHHELD = {
   gone: "The version that it was edited from no longer exists.",
 } as const;
 
-/** The signs at the start say the same as the colours. */
+/** The sign at the start of a line carries the same information as its colour. */
 function Line({ line }: { readonly line: string }) {
   if (line.startsWith("+")) return <ins className="diff-line diff-added">{line}</ins>;
   if (line.startsWith("-")) return <del className="diff-line diff-removed">{line}</del>;

@@ -15,7 +15,7 @@ interface ApprovalFormProps {
   readonly decide: Decide;
 }
 
-/** A call that waits for a person: what would run, with its values, and the two answers. */
+/** A call that needs approval: its input with values, and buttons to approve or deny. */
 export function ApprovalForm({ part, decide }: ApprovalFormProps) {
   const [reason, setReason] = useState("");
   const field = useId();
@@ -78,7 +78,7 @@ function requestIn(descriptor: unknown): Asked {
   };
 }
 
-/** A long one is cut, and then no JSON. */
+/** A long text is clipped, so it may not be JSON. */
 function pretty(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

@@ -11,7 +11,7 @@ interface ApprovalSizesProps {
   readonly sizes: Sizes;
 }
 
-/** For each parameter of a waiting call: what the model wrote, and how long the value is that would be passed. */
+/** Lists each parameter of a waiting call as the model wrote it, with the size of its value. */
 export function ApprovalSizes({ input, sizes }: ApprovalSizesProps): ReactNode {
   if (sizes.length === 0) return null;
   const written =

@@ -13,11 +13,11 @@ const FORMS = ["Table", "Chart"] as const;
 
 interface BlockValueProps {
   readonly span: ReceiptSpan;
-  /** As it stands there. */
+  /** The value as rendered in the answer. */
   readonly children: ReactNode;
 }
 
-/** A value that stands alone in an answer; what can be drawn is, when somebody asks for it. */
+/** A value in a block of its own. Offers a chart if it can be drawn. */
 export function BlockValue({ span, children }: BlockValueProps) {
   const { variable: name, path, version } = span;
   const { variables } = useConversation();

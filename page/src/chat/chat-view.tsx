@@ -25,7 +25,7 @@ interface ChatViewProps {
   readonly field: RefObject<HTMLTextAreaElement | null>;
 }
 
-/** The messages, and where the next one is written. */
+/** The messages and the composer. */
 export function ChatView(props: ChatViewProps) {
   const { chatting, written, described, onExample } = props;
   const { messages, isBusy, trouble, earlier, isReconnecting } = chatting;
@@ -74,7 +74,7 @@ export function ChatView(props: ChatViewProps) {
   );
 }
 
-/** Where the next message is written. */
+/** The composer and what belongs to it. */
 function Foot({ chatting, waiting, described, agent, onExample, field }: ChatViewProps) {
   const { messages, isBusy, trouble, send, stop } = chatting;
   const examples = messages.length === 0 ? undefined : described.page?.examples;
@@ -113,7 +113,7 @@ function useActions({ decide, edit, regenerate }: Chatting): MessageActions {
 
 const STICKS_WITHIN_PX = 120;
 
-/** Stays at the end while the answer grows, unless somebody has scrolled away from it. */
+/** Keeps the end in view while the answer grows, unless the user has scrolled away. */
 function useStickyScroll(
   messages: readonly unknown[],
   below: unknown,
@@ -123,9 +123,9 @@ function useStickyScroll(
   const count = useRef(0);
   useLayoutEffect(() => {
     const box = element.current;
-    // The first view is read from its beginning.
+    // The first view starts at its top.
     if (box === null || messages.length === 0) return;
-    // A new question is always gone to.
+    // A new question always scrolls into view.
     if (isAtEnd.current || messages.length > count.current + 1) box.scrollTop = box.scrollHeight;
     count.current = messages.length;
   }, [messages, below]);
@@ -136,7 +136,7 @@ function useStickyScroll(
       isAtEnd.current = box.scrollHeight - box.scrollTop - box.clientHeight < STICKS_WITHIN_PX;
     };
     box?.addEventListener("scroll", look, { passive: true });
-    // A card that is opened moves the end away from who reads it.
+    // Opening a card moves the end out of view.
     box?.addEventListener("click", () => requestAnimationFrame(look));
   }, []);
 }

@@ -18,14 +18,14 @@ interface ComposerProps {
   readonly examples: readonly ExampleQuestion[];
   readonly onExample: (example: ExampleQuestion) => void;
   readonly isBusy: boolean;
-  /** Queued messages wait for a person to send them. */
+  /** True if queued messages have to be sent by the user. */
   readonly isHeld: boolean;
   readonly field: RefObject<HTMLTextAreaElement | null>;
   readonly send: (text: string) => void;
   readonly stop: () => void;
 }
 
-/** Enter sends, with Shift it begins a line. A message written during an answer is queued. */
+/** Enter sends a message, Shift+Enter starts a new line. A message sent during an answer is queued. */
 export function Composer(props: ComposerProps) {
   const { agent, isBusy, isHeld, field, send } = props;
   const [draft, setDraft] = useState("");
@@ -145,7 +145,7 @@ function FileButton({ onFiles }: { readonly onFiles: (files: Iterable<File>) => 
   );
 }
 
-/** Files that are chosen, dropped or pasted; `onSaved` receives the name of each variable. */
+/** Saves files that are chosen, dropped or pasted. `onSaved` receives the name of each variable. */
 function useFiles(onSaved: (name: string) => void) {
   const { session } = useConversation();
   const uploads = useUploads(session, onSaved);

@@ -11,7 +11,7 @@ interface FirstRunProps {
   readonly ask: (example: ExampleQuestion) => void;
 }
 
-/** Says what this is, shows what it saves, and offers questions. */
+/** The view before the first message: an introduction, measured savings and example questions. */
 export function FirstRun({ presented, ask }: FirstRunProps) {
   const { title, lead, examples = [] } = presented;
   const measured = examples.find((example) => example.measured !== undefined);

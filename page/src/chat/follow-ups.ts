@@ -8,10 +8,10 @@ type Known = Pick<
 
 const MAX_FOLLOW_UPS = 2;
 
-/** Two questions about the newest variables, made of their names and fields without a model. */
+/** Suggests two questions about the newest variables, from their names and fields, without a model. */
 export function followUps(variables: Iterable<Known>): readonly string[] {
   const readable = [...variables]
-    // A name from an untrusted source must not become part of what a person says.
+    // A name from an untrusted source must not become part of the user's message.
     .filter(({ trusted, visibility }) => trusted && visibility === "model")
     .toSorted((one, other) => Date.parse(other.updatedAt) - Date.parse(one.updatedAt));
   const tables = readable.flatMap((info) => questionsAbout(info));
@@ -21,7 +21,7 @@ export function followUps(variables: Iterable<Known>): readonly string[] {
   return [...new Set([...tables, ...others])].slice(0, MAX_FOLLOW_UPS);
 }
 
-/** One for a list of records with a field of numbers; none for anything else. */
+/** Suggests questions about an array of records with a numeric field. */
 function questionsAbout({ name, type, count, shape }: Known): readonly string[] {
   if (type !== "array" || count < 2) return [];
   const fields = fieldsIn(parseShape(shape)).filter(({ key }) => PLAIN_KEY.test(key));
@@ -36,9 +36,9 @@ function questionsAbout({ name, type, count, shape }: Known): readonly string[] 
     : [`What is the average ${figure.key} by ${group.key} in $${name}?`];
 }
 
-/** Words in a question, not sentences. */
+/** Matches keys that read like a word. */
 const PLAIN_KEY = /^[A-Za-z]\w{0,31}$/;
-/** Fields with few values, by their usual names. */
+/** Usual names of fields with few distinct values. */
 const GROUPS =
   /^(?:country|city|region|state|status|type|kind|category|group|class|level|priority|team|department)$/i;
 const FIGURES = /total|amount|price|revenue|cost|value|bytes|size|score/i;

@@ -1,4 +1,4 @@
-/** Text with the references in it set off. */
+/** Text with highlighted references. */
 export function Highlighted({
   text,
   sources,
@@ -9,7 +9,7 @@ export function Highlighted({
   const longestFirst = [...new Set(sources)].toSorted((one, other) => other.length - one.length);
   const pattern = longestFirst.map(escaped).join("|");
   if (pattern === "") return text;
-  // Every second piece is one that was matched.
+  // Every second piece is a match.
   return text.split(new RegExp(`(${pattern})`)).map((piece, index) =>
     index % 2 === 0 ? (
       piece

@@ -2,18 +2,18 @@ import type { UIMessage } from "ai";
 import { ClientError, type MessagePage } from "../../../src/client.ts";
 import type { Session } from "../session.ts";
 
-/** What the server has of a conversation when the page is opened. */
+/** A conversation as stored on the server. */
 export interface Loaded {
   readonly messages: readonly UIMessage[];
-  /** There are older ones; undefined if there are none. */
+  /** Cursor of older messages; undefined if there are none. */
   readonly next: string | undefined;
-  /** False if nobody has ever asked anything. */
+  /** False if the conversation has no messages yet. */
   readonly exists: boolean;
 }
 
 const PAGE = 50;
 
-/** None for a conversation that never was. */
+/** Returns no messages for a conversation that does not exist. */
 export async function loadMessages(session: Session, before?: string): Promise<MessagePage> {
   const { client, conversation } = session;
   const query = { limit: PAGE, ...(before === undefined ? {} : { before }) };
@@ -21,7 +21,7 @@ export async function loadMessages(session: Session, before?: string): Promise<M
   return (await undefinedIfMissing(page)) ?? { messages: [] };
 }
 
-/** Undefined if it never was. */
+/** Resolves with undefined if the conversation does not exist. */
 export function aboutOf({ client, conversation }: Session) {
   return undefinedIfMissing(client.conversation(conversation).about());
 }

@@ -21,19 +21,19 @@ export interface MessageActions {
 
 interface MessageViewProps {
   readonly message: UIMessage;
-  /** The texts as the model wrote them, when they are known. */
+  /** The texts as the model wrote them, if known. */
   readonly written: readonly string[] | undefined;
-  /** It is still being written. */
+  /** True while the message streams. */
   readonly isLive: boolean;
-  /** What has gone wrong is said elsewhere already. */
+  /** True if its error is shown elsewhere. */
   readonly isTroubled: boolean;
-  /** Nothing can be asked now. */
+  /** True while no message can be sent. */
   readonly isBusy: boolean;
   readonly actions: MessageActions;
 }
 
 export const MessageView = memo(function MessageView(props: MessageViewProps) {
-  // The run of a plan streams like a turn; its panel shows it.
+  // A plan's run streams like a turn, and is shown in the plans panel.
   if (props.message.parts.some(({ type }) => type === "data-call" || type === "data-run"))
     return null;
   return props.message.role === "user" ? <Question {...props} /> : <Answer {...props} />;
@@ -87,7 +87,7 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
         aria-label="Your message"
         value={draft}
         rows={3}
-        // Whoever pressed Edit wants to write.
+        // Edit moves the focus into the field.
         ref={(field) => field?.focus()}
         onChange={({ target }) => setDraft(target.value)}
       />
@@ -104,7 +104,7 @@ function QuestionForm({ text, send, cancel }: QuestionFormProps) {
   );
 }
 
-/** An answer without them has no figure. */
+/** Two digits close together: the shortest figure. */
 const TWO_DIGITS = /\d[^\p{L}]{0,2}\d/u;
 
 function Answer(props: MessageViewProps) {
@@ -173,7 +173,7 @@ interface AnswerActionsProps extends MessageViewProps {
 
 function AnswerActions(props: AnswerActionsProps) {
   const { message, isBusy, isTroubled, actions, text, children } = props;
-  // The note of what has gone wrong offers the same.
+  // The error note offers the same actions.
   if (isTroubled && text === "") return null;
   return (
     <div className="message-actions">
@@ -196,7 +196,7 @@ function LookInside({ message }: { readonly message: string }) {
   return <Action icon="meter" word="Look inside" act={() => openTurn(message)} />;
 }
 
-/** How the answer ended, if not by itself. */
+/** Says how the answer ended, unless it is complete. */
 function End({ message, isTroubled }: MessageViewProps): ReactNode {
   const { error, stopped } = { ...(message.metadata as Ended | undefined) };
   if (stopped === true) return <p className="message-note">Stopped</p>;
@@ -208,9 +208,9 @@ function End({ message, isTroubled }: MessageViewProps): ReactNode {
   );
 }
 
-/** What the server adds to the metadata of an answer that did not end by itself. */
+/** Metadata of an answer that was stopped or failed. */
 interface Ended {
-  /** A code. */
+  /** Error code. */
   readonly error?: string;
   readonly stopped?: boolean;
 }

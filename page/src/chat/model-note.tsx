@@ -5,7 +5,7 @@ interface ModelNoteProps {
   readonly model: ModelDescription | undefined;
 }
 
-/** Says so where no language model answers. */
+/** Notes that no language model answers, if that is so. */
 export function ModelNote({ model }: ModelNoteProps) {
   if (model?.provider !== "byref" || model.id !== "demo") return null;
   return (

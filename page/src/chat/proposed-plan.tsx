@@ -7,7 +7,7 @@ import type { ToolPart } from "./tool-part.ts";
 /** The tool whose calls are plans. */
 export const PROPOSE_PLAN = "propose_plan";
 
-/** A plan in words; its JSON is in the details of the call. */
+/** Describes a plan in words. The details of the call show its JSON. */
 export function PlanLine({ input }: { readonly input: unknown }) {
   const { name, calls } = planIn(input);
   const written = { calls, ...(name === undefined ? {} : { name }) };
@@ -19,7 +19,7 @@ export function PlanLine({ input }: { readonly input: unknown }) {
   );
 }
 
-/** Where it can be looked at, once it is there. */
+/** Links to the plan once it is stored. */
 export function PlanLink({ part }: { readonly part: ToolPart }) {
   const { openPlan } = useConversation();
   const id = part.state === "output-available" ? idIn(part.output) : undefined;
@@ -38,7 +38,7 @@ interface WrittenPlan {
   readonly calls: readonly { readonly _tool: string }[];
 }
 
-/** As much of it as is written: a model may write anything, and is not done at once. */
+/** Returns the part of a plan that has streamed so far. The input can have any shape. */
 function planIn(input: unknown): WrittenPlan {
   const { name, calls } = { ...(input as Readonly<Record<string, unknown>> | undefined) };
   const known = Array.isArray(calls) ? (calls as readonly unknown[]) : [];

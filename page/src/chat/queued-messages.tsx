@@ -6,7 +6,7 @@ interface QueuedMessagesProps extends Pick<Queue, "queued" | "remove" | "sendNow
   readonly canSend: boolean;
 }
 
-/** What is sent when the answer ends. */
+/** Messages to send when the answer ends. */
 export function QueuedMessages({ queued, remove, sendNow, canSend }: QueuedMessagesProps) {
   return (
     <ul className="queued" aria-label="Queued messages" aria-live="polite">

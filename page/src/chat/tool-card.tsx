@@ -15,13 +15,13 @@ import "./tool-card.css";
 
 interface ToolCardProps {
   readonly part: ToolPart;
-  /** The message that it stands in. */
+  /** Id of its message. */
   readonly turn: string;
   readonly isLive: boolean;
   readonly decide: Decide;
 }
 
-/** A call in a line; opened, what the model wrote beside what the tool received, and what came of it. */
+/** A tool call in one line. Expands to the input as written and as received, and the output. */
 export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
   const [isOpen, setOpen] = useState(false);
   const body = useId();
@@ -83,7 +83,7 @@ export function ToolCard({ part, turn, isLive, decide }: ToolCardProps) {
 
 const MAX_LABEL_CHARS = 80;
 
-/** Tells the calls of one tool apart. */
+/** Label that distinguishes calls of the same tool. */
 function labelOf(part: ToolPart): string {
   const name = `Call of ${getToolName(part)}`;
   const result = resultOf(part);
@@ -117,7 +117,7 @@ interface ChangedProps {
   readonly names: readonly string[];
 }
 
-/** Says of which variables the tool received another version than the one that is shown. */
+/** Lists the variables that have changed since the tool received them. */
 function Changed({ turn, toolCallId, names }: ChangedProps) {
   const { events, variables } = useConversation();
   const changed = [...new Set(names)].filter((name) => {
@@ -192,7 +192,7 @@ function stateOf({ state }: ToolPart, isLive: boolean): State {
   }
 }
 
-/** The parameters as in a line of code. */
+/** Formats the parameters like a line of code. */
 function lineOf(input: unknown): string {
   if (typeof input !== "object" || input === null) return "";
   return Object.entries(input)

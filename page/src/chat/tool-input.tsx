@@ -13,7 +13,7 @@ interface ToolInputProps {
   readonly sources: readonly { readonly source: string }[];
 }
 
-/** Each parameter as the model wrote it, and as the tool received it. */
+/** Lists each parameter as the model wrote it and as the tool received it. */
 export function ToolInput({ input, sources }: ToolInputProps) {
   const isObject = typeof input === "object" && input !== null && !Array.isArray(input);
   const parameters: readonly (readonly [string, Json])[] = isObject

@@ -2,7 +2,7 @@ import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
 import { byrefTransport } from "../../../src/react.ts";
 import type { Session } from "../session.ts";
 
-/** How long a person waited for the first part of an answer, in milliseconds. */
+/** Milliseconds until the first part of each answer. */
 export type FirstParts = ReadonlyMap<string, number>;
 
 export interface TransportOptions {
@@ -10,31 +10,28 @@ export interface TransportOptions {
   /** Called when a message is sent. */
   readonly agent: () => string | undefined;
   readonly onFirstPart: (messageId: string, waitedMs: number) => void;
-  /** Called with the first frame of an answer, before anything of it is shown: the server has the question. */
+  /** Called with the first frame of an answer, before it is shown. The server has stored the question. */
   readonly onAcknowledged: () => void;
-  /**
-   * Called when a turn that runs is joined, before any of its stream is read: the question may be one that
-   * this page has not seen.
-   */
+  /** Called when a running turn is joined, before its stream is read. The page may not have its question yet. */
   readonly onJoined: () => Promise<void>;
-  /** The connection is lost in the middle of an answer, and made again; or it is there again. */
+  /** Called when the connection is lost during an answer, and when it is back. */
   readonly onLost: (isLost: boolean) => void;
 }
 
-/** Pauses before each try to connect again: enough for a restart, or a tunnel. */
+/** Pauses before reconnecting. Together they outlast a restart, or a tunnel. */
 const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 8_000];
 
-/** The transport of `byref/react`, which reports what the page shows of its progress. */
+/** The transport of `byref/react`, with callbacks about its progress. */
 export function transportFor(options: TransportOptions): ChatTransport<UIMessage> {
   const { session, agent, onFirstPart, onAcknowledged, onJoined, onLost } = options;
   let hasBegun = false;
   const transport = byrefTransport("", {
     ...session.options,
     agent,
-    // A person who looks at another conversation does not stop the turn; the page has a way of its own.
+    // Opening another conversation does not stop the turn. The Stop button does.
     onAbort: "leave",
     onReconnect: onLost,
-    // Until an answer has begun, a person decides.
+    // Before the first frame, the user decides whether to retry.
     retryMs: (failures) => (hasBegun ? PAUSES_MS[failures - 1] : undefined),
   });
   return {
@@ -64,7 +61,7 @@ const SEEN: ReadonlySet<UIMessageChunk["type"]> = new Set([
   "reasoning-delta",
 ]);
 
-/** Calls `onFirst` with the message's id when something to see has come. */
+/** Calls `onFirst` with the message's id at the first visible part. */
 function withFirst(stream: ReadableStream<UIMessageChunk>, onFirst: (messageId: string) => void) {
   let id = "";
   let first: typeof onFirst | undefined = onFirst;

@@ -8,7 +8,7 @@ interface TroubleNoteProps {
   readonly dismiss?: () => void;
 }
 
-/** What has gone wrong, in words. */
+/** Shows an error, with what can be done about it. */
 export function TroubleNote({ trouble, retry, dismiss }: TroubleNoteProps) {
   const { title, detail, code } = troubleOf(trouble);
   return (

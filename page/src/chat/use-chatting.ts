@@ -12,7 +12,7 @@ export interface Chatting {
   readonly messages: readonly UIMessage[];
   readonly isBusy: boolean;
   readonly trouble: Error | undefined;
-  /** The connection is lost in the middle of an answer, and made again. */
+  /** True while the page reconnects during an answer. */
   readonly isReconnecting: boolean;
   readonly firstParts: FirstParts;
   /** Loads older messages; undefined if there are none. */
@@ -23,11 +23,11 @@ export interface Chatting {
   readonly decide: Decide;
   readonly edit: (messageId: string, text: string) => void;
   readonly regenerate: (messageId: string) => void;
-  /** Shows what the server has. */
+  /** Loads the messages from the server. */
   readonly reload: () => void;
-  /** The same, and the turn that runs there. */
+  /** Loads the messages and joins the running turn. */
   readonly join: () => void;
-  /** After a lost connection: shows how the answer goes on, or has ended, if the server has the question. */
+  /** Call after a lost connection. Shows the rest of the answer, if the server has the question. */
   readonly catchUp: () => void;
 }
 
@@ -35,9 +35,9 @@ export interface ChattingOptions {
   readonly session: Session;
   readonly loaded: Loaded;
   readonly agent: string | undefined;
-  /** Something in the conversation has changed. */
+  /** Called when the conversation changes. */
   readonly onChange: () => void;
-  /** The server has a question, and so the conversation. */
+  /** Called when the server has stored the first question. */
   readonly onBegin: () => void;
 }
 
@@ -45,7 +45,7 @@ type Chat = UseChatHelpers<UIMessage>;
 
 const PAINTS_EVERY_MS = 40;
 
-/** The stock `useChat`, and what a server that keeps the history adds to it. */
+/** Adds to the stock `useChat` what a server with a history allows: resuming, older messages, a shared turn. */
 export function useChatting(options: ChattingOptions): Chatting {
   const { session, loaded } = options;
   const { client, conversation } = session;
@@ -59,7 +59,7 @@ export function useChatting(options: ChattingOptions): Chatting {
   const catchUp = useRef(() => Promise.resolve());
   catchUp.current = async () => {
     if (!isLost(trouble ?? chat.error)) return;
-    // If it is lost again the trouble stays.
+    // If the connection is lost again, the error stays.
     const show = await lostAnswer(session, chat).catch(() => undefined);
     if (show !== undefined) run(show);
   };
@@ -71,7 +71,7 @@ export function useChatting(options: ChattingOptions): Chatting {
     firstParts,
     earlier: earlier === undefined ? undefined : () => run(earlier),
     send: useCallback((text) => run(() => sendMessage({ text })), [run, sendMessage]),
-    // The turn is the server's: it ends there, and the stream says so.
+    // The server ends the turn, and then the stream.
     stop: () => run(() => client.conversation(conversation).stop()),
     retry: () => run(() => goOn(session, chat, trouble ?? chat.error)),
     decide: useCallback(
@@ -111,7 +111,7 @@ function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOpt
     id: session.conversation,
     messages: [...loaded.messages],
     transport,
-    // One that never was has nothing to go on with.
+    // A new conversation has nothing to resume.
     resume: loaded.exists,
     throttle: PAINTS_EVERY_MS,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
@@ -121,7 +121,7 @@ function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOpt
   return { chat, firstParts, isReconnecting, onJoined };
 }
 
-/** What goes wrong outside of the stream is shown as what goes wrong in it. */
+/** Errors outside the stream are shown like errors in it. */
 function useAttempts({ clearError }: Chat) {
   const [trouble, setTrouble] = useState<Error>();
   const run = useCallback(
@@ -138,8 +138,8 @@ function useAttempts({ clearError }: Chat) {
 }
 
 /**
- * After trouble. If the connection was lost the turn may go on without a listener, be done, or never have
- * arrived; else it has failed, and is asked for again.
+ * Retries after an error. After a lost connection, the turn may still run, have ended, or never have arrived.
+ * After any other error, the question is sent again.
  */
 async function goOn(session: Session, chat: Chat, trouble: unknown): Promise<void> {
   const { regenerate } = chat;
@@ -147,7 +147,7 @@ async function goOn(session: Session, chat: Chat, trouble: unknown): Promise<voi
   return lost === undefined ? regenerate() : lost();
 }
 
-/** Shows what has become of the question; undefined if the server has not answered it. */
+/** Shows the answer to the question. Returns undefined if the server has none. */
 async function lostAnswer(
   session: Session,
   { messages, setMessages, resumeStream }: Chat,

@@ -6,13 +6,13 @@ import { loadMessages } from "./load-messages.ts";
 
 interface KeptOptions {
   readonly session: Session;
-  /** The cursor of the page after the first one; undefined if that was all. */
+  /** Cursor of the second page; undefined if there is only one. */
   readonly next: string | undefined;
   readonly chat: Pick<UseChatHelpers<UIMessage>, "setMessages" | "resumeStream">;
   readonly isBusy: boolean;
 }
 
-/** Replaces the messages of the page by those of the server. */
+/** Replaces the page's messages with those of the server. */
 export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   const { setMessages, resumeStream } = chat;
   const [next, setNext] = useState(first.next);
@@ -20,11 +20,11 @@ export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   isBusyNow.current = isBusy;
   const lastLoad = useRef<Promise<unknown>>(undefined);
   const reload = useCallback(async () => {
-    // One at a time: an older response must not replace a newer one.
+    // Loads run one at a time: an older response must not replace a newer one.
     const load = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
     lastLoad.current = load.catch(() => undefined);
     const page = await load;
-    // A question was asked meanwhile, which the server did not have yet.
+    // A question was sent meanwhile. The response does not contain it yet.
     if (isBusyNow.current) return;
     setMessages([...page.messages]);
     setNext(page.next);
@@ -38,14 +38,14 @@ export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   const join = useCallback(async () => {
     const before = joins.current;
     await resumeStream();
-    // The turn had ended already.
+    // The turn has ended.
     if (joins.current === before) await reload();
   }, [reload, resumeStream]);
   return {
-    /** Undefined if there are no older ones. */
+    /** Undefined if there are no older messages. */
     earlier: next === undefined ? undefined : loadEarlier,
     reload,
-    /** Shows the turn that runs on the server, too. */
+    /** Joins the turn that runs on the server. */
     join,
     /** Loads the question before the stream of its turn is read. */
     onJoined: () => {

@@ -10,22 +10,22 @@ export interface Queue {
   readonly queued: readonly QueuedMessage[];
   readonly add: (text: string) => void;
   readonly remove: (id: number) => void;
-  /** Sends this one now. Only while nothing runs. */
+  /** Sends this message now. Call only while nothing runs. */
   readonly sendNow: (message: QueuedMessage) => void;
 }
 
 interface QueueOptions {
   readonly isBusy: boolean;
-  /** True after a stop, after a failure and while an approval is open: a person decides what comes next. */
+  /** True after a stop, after a failure and while an approval is open. The user then decides what to send. */
   readonly isHeld: boolean;
   readonly send: (text: string) => void;
 }
 
-/** Messages that were written during an answer, sent one after another when it ends. */
+/** Queues messages sent during an answer, and sends them one by one when it ends. */
 export function useQueue({ isBusy, isHeld, send }: QueueOptions): Queue {
   const [queued, setQueued] = useState<readonly QueuedMessage[]>([]);
   const lastId = useRef(0);
-  // Sent, but the page is not busy with it yet.
+  // True between sending a message and the start of its answer.
   const isStarting = useRef(false);
   const remove = (id: number) => setQueued((all) => all.filter((one) => one.id !== id));
   const [next] = queued;

@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "react";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { isToolPart } from "./tool-part.ts";
 
-/** What needs a person's approval in a conversation. */
+/** The open approvals of a conversation. */
 export interface Waiting {
   /** Calls of the newest answer. */
   readonly calls: number;
@@ -33,7 +33,7 @@ function waitingCalls(message: UIMessage | undefined): number {
   return parts.filter((part) => isToolPart(part) && part.state === "approval-requested").length;
 }
 
-/** The newest event of each run says whether it waits. */
+/** The newest event of a run tells whether it waits. */
 function waitingPlans(events: readonly ConversationEvent[]): readonly string[] {
   const runs = new Map<string, ConversationEvent>();
   for (const event of events) {

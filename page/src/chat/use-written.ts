@@ -8,14 +8,17 @@ export type WrittenTexts = ReadonlyMap<string, readonly string[]>;
 
 const PAGE = 100;
 
-/** Without them answers are shown all the same. Those of whole answers only, if `hasAnswers`. */
+/**
+ * Loads the texts as the model wrote them. Answers are shown without them until then. Loads only if
+ * `hasAnswers`.
+ */
 export function useWritten({ client, conversation }: Session, hasAnswers: boolean): WrittenTexts {
   const queries = useQueryClient();
   const queryKey = ["conversation", conversation, "written"];
   const { data } = useQuery({
     queryKey,
     enabled: hasAnswers,
-    // The same texts stay the same objects: with other ones all answers are drawn again.
+    // Unchanged texts keep their identity, so that answers are not rendered again.
     queryFn: async (): Promise<Readonly<Record<string, readonly string[]>>> => {
       const query = { form: "reference", limit: PAGE } as const;
       const { messages } = await client.conversation(conversation).messages(query);

@@ -2,7 +2,7 @@ import type { ReactNode } from "react";
 import { plural } from "../words.ts";
 import "./waiting-count.css";
 
-/** How many approvals are needed; nothing if there are none. */
+/** Number of open approvals. Renders nothing for 0. */
 export function WaitingCount({ count }: { readonly count: number }): ReactNode {
   if (count === 0) return null;
   return (

@@ -49,13 +49,13 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 interface EventsPanelProps {
-  /** What one turn spent its time on. */
+  /** The waterfall of one turn. */
   readonly inside: ReactNode;
   readonly events: Events;
   readonly openVariable: (name: string) => void;
 }
 
-/** What happened, newest first. */
+/** The events, newest first. */
 export function EventsPanel({ events: all, inside, openVariable }: EventsPanelProps) {
   const { events, isCut, isLive } = all;
   const shown = events.slice(-MAX_SHOWN).toReversed();

@@ -6,22 +6,22 @@ import { Waterfall } from "./waterfall.tsx";
 
 interface TurnInsideProps {
   readonly messages: readonly UIMessage[];
-  /** The answer that is chosen. Default: the newest. */
+  /** Id of the selected answer. Default: the newest one. */
   readonly turn: string | undefined;
   readonly setTurn: (messageId: string) => void;
   readonly isBusy: boolean;
-  /** What the next call is sent. */
+  /** The prompt of the next model call. */
   readonly prompt: ReactNode;
 }
 
 const MAX_QUESTION_CHARS = 60;
 
-/** Looks inside one turn: its waterfall, and what the model is sent. */
+/** Shows the waterfall of a turn, and the prompt of the next model call. */
 export function TurnInside(props: TurnInsideProps): ReactNode {
   const { messages, turn, setTurn, isBusy, prompt } = props;
   const { session } = useConversation();
   const choice = useId();
-  // The turn that runs has no stored times yet.
+  // A running turn has no stored times yet.
   const whole = isBusy ? messages.slice(0, -1) : messages;
   const turns = whole.flatMap(({ id, role }, index) =>
     role === "assistant" ? [{ id, question: questionOf(whole[index - 1]) }] : [],

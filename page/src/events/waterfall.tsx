@@ -7,11 +7,11 @@ import "./waterfall.css";
 
 interface WaterfallProps {
   readonly session: Session;
-  /** The answer whose times are shown. */
+  /** Id of the answer. */
   readonly turn: string;
 }
 
-/** What a turn spent its time on: model calls, tool calls and called agents, one below the other. */
+/** Waterfall of a turn: durations of model calls, tool calls and called agents. */
 export function Waterfall({ session, turn }: WaterfallProps): ReactNode {
   const { client, conversation } = session;
   const { data, error } = useQuery({

@@ -2,7 +2,7 @@ import { Lexer, type Token, type Tokens } from "marked";
 import { memo, type ReactNode } from "react";
 import "./markdown.css";
 
-/** How the text between two marks is shown; `isLinked` inside of a link, where nothing else may be pressed. */
+/** Renders the text between two marks. `isLinked` is true within a link, which must not contain a button. */
 export type RenderMarked = (index: number, text: ReactNode, isLinked: boolean) => ReactNode;
 
 const OPEN = "\uE000";
@@ -18,7 +18,7 @@ export function withoutMarks(text: string): string {
   return text.replaceAll(ANY_MARK, "");
 }
 
-/** The places of the characters that `withoutMarks` removes. */
+/** Returns the offsets of the characters that `withoutMarks` removes. */
 export function marksIn(text: string): readonly number[] {
   return Array.from(text.matchAll(ANY_MARK), ({ index }) => index);
 }
@@ -51,7 +51,7 @@ export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownP
   );
 });
 
-/** Goes through the tokens in the order of the text: a mark that opens in one may close in another. */
+/** Renders the tokens in order. A mark can begin in one token and end in another. */
 class Printer {
   readonly #renderMarked: RenderMarked | undefined;
   #open: number | undefined;
@@ -64,8 +64,8 @@ class Printer {
   }
 
   /**
-   * False if Markdown took one end of a mark for part of an address or a title: the mark would then go on
-   * over words that are not its own.
+   * False if Markdown has read one end of a mark as part of an address or title. The mark would then cover too
+   * much.
    */
   get isWhole(): boolean {
     return !this.#isBroken && this.#open === undefined;
@@ -197,7 +197,7 @@ class Printer {
     return this.#text("text" in token ? decoded(token.text) : token.raw);
   }
 
-  /** In pieces, at the marks. */
+  /** Splits a text at its marks. */
   #text(text: string): ReactNode {
     if (this.#open === undefined && text.search(ANY_MARK) === -1) return text;
     const pieces: ReactNode[] = [];
@@ -208,7 +208,7 @@ class Printer {
     return pieces;
   }
 
-  /** Marks follow one another, and none is inside of another. */
+  /** Marks are never nested. */
   #mark(end: string, index: number): void {
     const isOpening = end === OPEN;
     const follows = isOpening
@@ -245,12 +245,12 @@ type MarkedToken =
 
 const NUMBER = /^[-+]?[\d.,\s]*\d[\d.,\s]*%?$/;
 
-/** Without marks. */
+/** Removes the marks from a text. */
 function plain(text = ""): string {
   return text.replaceAll(/[\uE000\uE001][^]/g, "");
 }
 
-/** Undefined for whatever is neither a web nor a mail address. */
+/** Returns undefined unless the address begins with http, https or mailto. */
 function addressOf(href: string): string | undefined {
   try {
     const url = new URL(plain(href));

@@ -6,13 +6,13 @@ import { type TurnCost, type Totals, totalsOf, turnCosts } from "./turn-costs.ts
 import "./meter-panel.css";
 
 interface MeterPanelProps {
-  /** What the next call is sent. */
+  /** The prompt of the next model call. */
   readonly prompt: ReactNode;
   readonly messages: readonly UIMessage[];
   readonly firstParts: ReadonlyMap<string, number>;
 }
 
-/** What passing by reference saves, counted by the server: in all, and turn by turn. */
+/** Tokens saved by references, as counted by the server: in total and by turn. */
 export function MeterPanel({ messages, firstParts, prompt }: MeterPanelProps) {
   const turns = useMemo(() => turnCosts(messages, firstParts), [messages, firstParts]);
   if (turns.length === 0) {
@@ -70,7 +70,7 @@ function leadOf({ wouldNotFit }: Totals, hasShare: boolean): string {
 
 type PromptCost = Pick<TurnCost, "tokens" | "promptChars" | "inlinePromptChars" | "wouldNotFit">;
 
-/** On one scale. A prompt that does not fit into the window fills it. */
+/** Two bars on one scale. A prompt larger than the context window fills it. */
 function Bars({ cost }: { readonly cost: PromptCost }) {
   const { tokens, promptChars, inlinePromptChars, wouldNotFit } = cost;
   const most = Math.max(1, tokens.sent, tokens.inline);
@@ -135,7 +135,7 @@ function Fact({ name, value }: { readonly name: string; readonly value: string }
   );
 }
 
-/** Of prompt tokens: no other percentage is shown on the page. */
+/** A percentage of prompt tokens, the only kind of percentage on the page. */
 function percent(share: number): string {
   const value = share * 100;
   return `${value < 10 ? value.toFixed(value < 1 ? 2 : 1) : Math.round(value)} %`;

@@ -2,7 +2,7 @@ import type { Savings } from "../../../src/turn/spend/savings.ts";
 import { figure } from "../words.ts";
 import { tokensOf } from "./turn-costs.ts";
 
-/** Below this share of what would have been sent, references have saved something. */
+/** References have saved something if the prompt is below this share of the one without references. */
 const SAVES_BELOW = 0.9;
 
 export const NOTHING_SAVED = "Nothing to save here: results were small";
@@ -15,7 +15,7 @@ export function savesPrompt({ promptChars, inlinePromptChars }: Sizes): boolean 
   return promptChars < inlinePromptChars * SAVES_BELOW;
 }
 
-/** What references have saved in a turn, in one line. `reported`: the input tokens, if the provider counts them. */
+/** Describes the savings of a turn in one line. `reported`: the input tokens, if the provider reports them. */
 export function savingsInWords(savings: Savings, reported: number | undefined): string {
   const { authoredChars, resolvedChars, wouldNotFit = 0 } = savings;
   const tokens = tokensOf(savings, reported);

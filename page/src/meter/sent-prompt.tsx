@@ -11,7 +11,7 @@ interface SentPromptProps {
   readonly exists: boolean;
 }
 
-/** What the model is sent in the next call. Asks the server once it is opened. */
+/** Shows the prompt of the next model call. Loads it when opened. */
 export function SentPrompt(props: SentPromptProps) {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -1,7 +1,7 @@
 import type { UIMessage } from "ai";
 import type { TurnMetadata } from "../../../src/turn/turn.ts";
 
-/** What one turn has cost, and what it would have cost by value. */
+/** Cost of a turn, with and without references. */
 export interface TurnCost {
   readonly id: string;
   readonly question: string;
@@ -9,30 +9,30 @@ export interface TurnCost {
   readonly inlinePromptChars: number;
   readonly authoredChars: number;
   readonly resolvedChars: number;
-  /** Model calls that the values would not have fitted into. */
+  /** Number of model calls whose prompt would not have fitted into the context window by value. */
   readonly wouldNotFit: number;
   readonly tokens: PromptTokens;
   readonly rowsWritten: number | undefined;
-  /** Until something was to be seen; undefined for what was asked before this page was opened. */
+  /** Milliseconds until the first visible part. Undefined for turns from before the page was opened. */
   readonly firstPartMs: number | undefined;
 }
 
 /** The size of prompts in tokens. */
 export interface PromptTokens {
   readonly sent: number;
-  /** False if the provider has not reported it: then it is estimated. */
+  /** False for an estimate, if the provider reports nothing. */
   readonly isReported: boolean;
-  /** What would have been sent without references: always an estimate. */
+  /** Estimated tokens without references. */
   readonly inline: number;
 }
 
-/** One for each answer that says what it has cost, oldest first. */
+/** Returns the costs of all answers that report them, oldest first. */
 export function turnCosts(
   messages: readonly UIMessage[],
   firstParts: ReadonlyMap<string, number>,
 ): readonly TurnCost[] {
   return messages.flatMap(({ id, role, metadata }, index) => {
-    // The server's own; one that was stopped early may lack some of it.
+    // Written by the server. An answer that was stopped early may lack fields.
     const { savings, cost, usage } = { ...(metadata as Partial<TurnMetadata> | undefined) };
     if (role !== "assistant" || savings === undefined) return [];
     return [
@@ -78,7 +78,7 @@ export function totalsOf(turns: readonly TurnCost[]): Totals {
 /** An estimate where the provider reports nothing: tokenizers differ. */
 const CHARS_PER_TOKEN = 4;
 
-/** Values count at the rate of the prompt that was sent. */
+/** Estimates the tokens of values at the rate of the sent prompt. */
 export function tokensOf(
   { promptChars, inlinePromptChars }: Pick<TurnCost, "promptChars" | "inlinePromptChars">,
   reported: number | undefined,

@@ -5,7 +5,7 @@ import { markOfCall, type PlannedCall } from "./call-state.ts";
 import { MarkLabel } from "./mark.tsx";
 import { Fact } from "../fact.tsx";
 
-/** What one call of a plan is, and what became of it. */
+/** Details of a plan's call: its input and output. */
 export function CallDetails({ call }: { readonly call: PlannedCall }) {
   const { _id, _tool, _outputPath, _after = [], after, input, reason, gate, asked, output } = call;
   const before = [...after, ..._after];
@@ -44,11 +44,11 @@ export function CallDetails({ call }: { readonly call: PlannedCall }) {
 
 type Output = NonNullable<PlannedCall["output"]> | null;
 
-/** The value, or the variable that has it. */
+/** Shows the output, or the variable that holds it. */
 function CallOutput({ output }: { readonly output: Output }) {
   const { openVariable } = useConversation();
   const { name = "", size, preview, visibility } = handleIn(output) ?? {};
-  // A tool may answer with the name of a variable and more, all of which is shown.
+  // An output can have more fields than those of a handle. Then all are shown.
   const about = size ?? visibility;
   if (about === undefined) return <JsonTree value={output} />;
   return (

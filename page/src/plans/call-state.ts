@@ -1,13 +1,13 @@
 import type { PlanView, RunView } from "../../../src/edge/plans/plan-view.ts";
 
 export type CallState = RunView["calls"][number];
-/** With its output in the run that is shown. */
+/** A plan's call with its state in the shown run. */
 export type PlannedCall = PlanView["calls"][number] & Pick<CallState, "output">;
 export type Mark =
   | CallState["status"]
   | PlanView["status"]
   | RunView["status"]
-  /** A person has to decide. */
+  /** Needs an approval. */
   | "asks";
 
 const WORDS: Readonly<Record<Mark, string>> = {
@@ -30,7 +30,7 @@ export function markOfCall({ status, gate }: Pick<CallState, "status" | "gate">)
   return status === "waiting" && gate !== undefined ? "asks" : status;
 }
 
-/** A plan whose run waits for a person says so. */
+/** Returns the mark of a plan: that of its run, if one waits for an approval. */
 export function markOfPlan({
   status,
   calls,
@@ -51,14 +51,14 @@ export function planName({
   return tools.length <= 2 ? tools.join(", ") : `${tools.slice(0, 2).join(", ")} and more`;
 }
 
-/** What a person is asked: a gate of a run, and the calls that wait behind it. */
+/** An open gate of a run, with the calls that wait for it. */
 export interface Gate {
   readonly name: string;
   readonly run: string;
   readonly calls: readonly CallState[];
 }
 
-/** All that runs wait for, each once. */
+/** Returns the open gates of all runs, without duplicates. */
 export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
   const open = runs.filter(({ status }) => status === "running" || status === "waiting");
   return open.flatMap(({ id, calls }) => {
@@ -71,7 +71,7 @@ export function gatesOf(runs: readonly RunView[]): readonly Gate[] {
   });
 }
 
-/** Runs that go on, as a stream tells of them: only one does at a time. */
+/** Merges the stream's state into the run in progress. Only one run is active at a time. */
 export function runsNow(
   runs: readonly RunView[],
   told: ReadonlyMap<string, CallState> | undefined,
@@ -83,7 +83,7 @@ export function runsNow(
   });
 }
 
-/** The plan's calls as they stand in a run: the newest, or a stream that tells more. */
+/** Returns the plan's calls with their state in a run, or in its stream if that is newer. */
 export function callsIn(
   plan: PlanView,
   run: RunView | undefined,
@@ -105,7 +105,7 @@ export function callsIn(
   });
 }
 
-/** Only JSON plans run as their data flows; the others one call after the other, as they are written. */
+/** Calls of JSON plans depend on data. Other formats run in written order. */
 function comesAfter({ format, calls }: PlanView, index: number): string[] {
   if (format === "json") return calls[index]?.after ?? [];
   return calls.slice(Math.max(0, index - 1), index).map(({ _id }) => _id);

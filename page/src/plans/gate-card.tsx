@@ -5,13 +5,13 @@ import { MarkLabel } from "./mark.tsx";
 
 interface GateCardProps {
   readonly gate: Gate;
-  /** Of the plan: with their inputs. */
+  /** The plan's calls, with their inputs. */
   readonly calls: readonly PlannedCall[];
   readonly isBusy: boolean;
   readonly onDecide: (gate: Gate, decision: { approved: boolean; reason?: string }) => void;
 }
 
-/** What a person is asked, with what would run. */
+/** An open gate with the calls behind it. */
 export function GateCard({ gate, calls, isBusy, onDecide }: GateCardProps) {
   const [reason, setReason] = useState("");
   const decide = (approved: boolean) => {

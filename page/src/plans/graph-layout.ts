@@ -1,4 +1,4 @@
-/** A graph as it lies on paper: layers along its flow, so that every edge leads the same way. */
+/** A layered drawing of a graph. All edges point in the direction of flow. */
 export interface Layout {
   readonly nodes: readonly PlacedNode[];
   readonly edges: readonly PlacedEdge[];
@@ -15,13 +15,13 @@ interface PlacedNode {
 interface PlacedEdge {
   readonly from: string;
   readonly to: string;
-  /** As SVG draws it. */
+  /** SVG path data. */
   readonly path: string;
 }
 
 export interface FlowNode {
   readonly id: string;
-  /** Ids of those that come before it. */
+  /** Ids of its predecessors. */
   readonly after: readonly string[];
 }
 
@@ -29,19 +29,19 @@ export interface LayoutOptions {
   readonly direction: "right" | "down";
   readonly nodeWidth: number;
   readonly nodeHeight: number;
-  /** Between layers. */
+  /** Distance between layers. */
   readonly gap: number;
-  /** Between what lies in one layer. */
+  /** Distance between neighbours in a layer. */
   readonly space: number;
 }
 
-/** A node, or a place where an edge passes a layer. */
+/** A node, or a point where an edge crosses a layer. */
 interface Item {
   readonly id: string | undefined;
   readonly layer: number;
   readonly before: Item[];
   readonly behind: Item[];
-  /** Its middle, across the flow. */
+  /** Position of its centre, across the flow. */
   at: number;
 }
 
@@ -75,7 +75,7 @@ export function layoutOf(nodes: readonly FlowNode[], options: LayoutOptions): La
       const stations = by.map((item, index) => {
         const isPassed = item.id === undefined;
         const begin = start(item);
-        // An edge leaves at a node's end and arrives at its beginning; past a layer it runs straight.
+        // An edge leaves the end of a node and enters the start of another. It crosses layers in a straight line.
         if (isPassed) return [point(begin, item.at), point(begin + along, item.at)];
         return [point(index === 0 ? begin + along : begin, item.at)];
       });
@@ -100,7 +100,7 @@ function curve(points: readonly (readonly number[])[], isRight: boolean): string
   return `M${x0} ${y0}${parts.join("")}`;
 }
 
-/** Each node in the layer behind the last of those before it, and each edge with what it passes. */
+/** Puts each node in the layer after its last predecessor, and adds the points where edges cross layers. */
 function itemsOf(nodes: readonly FlowNode[]) {
   const depths = depthsOf(nodes);
   const count = Math.max(-1, ...depths.values()) + 1;
@@ -116,7 +116,7 @@ function itemsOf(nodes: readonly FlowNode[]) {
     const end = items.get(id);
     for (const from of new Set(after)) {
       const begin = items.get(from);
-      // Whatever the server says, a page does not fail of it.
+      // Tolerates edges that the layout does not expect.
       if (begin === undefined || end === undefined || begin.layer >= end.layer) continue;
       const by = [begin];
       for (let layer = begin.layer + 1; layer < end.layer; layer++) by.push(add(undefined, layer));
@@ -139,7 +139,7 @@ function depthsOf(nodes: readonly FlowNode[]): ReadonlyMap<string, number> {
   const open = new Set<string>();
   const depthOf = (id: string): number => {
     const done = depths.get(id);
-    // A cycle is none of a plan's; it is cut where it is met.
+    // Plans have no cycles. One in invalid data is cut here.
     if (done !== undefined || open.has(id)) return done ?? 0;
     open.add(id);
     const before = (known.get(id)?.after ?? []).filter((other) => known.has(other));
@@ -152,7 +152,10 @@ function depthsOf(nodes: readonly FlowNode[]): ReadonlyMap<string, number> {
   return depths;
 }
 
-/** Neighbours near each other, for few crossings: by the mean of their places, there and back again. */
+/**
+ * Orders each layer by the mean position of its neighbours, forwards and backwards, to reduce crossings (the
+ * barycenter heuristic of Sugiyama et al., 1981).
+ */
 function order(layers: readonly Item[][]): void {
   for (const layer of layers) for (const [index, item] of layer.entries()) item.at = index;
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
@@ -167,7 +170,7 @@ function order(layers: readonly Item[][]): void {
   }
 }
 
-/** Each as near to the middle of its neighbours as those beside it allow. */
+/** Moves each item as near to the middle of its neighbours as the spacing allows. */
 function place(layers: readonly Item[][], sizeOf: (item: Item) => number, space: number): void {
   for (const layer of layers)
     spread(
@@ -192,7 +195,10 @@ interface Spacing {
   readonly space: number;
 }
 
-/** The places with the least squares of distance from what is wanted, in this order and with this space. */
+/**
+ * Returns the positions with the least squared distance from the wanted ones, in this order and with this
+ * spacing.
+ */
 function spread(
   layer: readonly Item[],
   wanted: readonly number[],
@@ -204,7 +210,7 @@ function spread(
     const distance = previous === undefined ? 0 : (sizeOf(previous) + sizeOf(item)) / 2 + space;
     offsets.push((offsets.at(-1) ?? 0) + distance);
   }
-  // Neighbours that would be too near become one block, which lies where its members want on average.
+  // Items that would be too close form a block, placed at the mean of their wanted positions.
   const blocks: { sum: number; count: number }[] = [];
   for (const [index, offset] of offsets.entries()) {
     let block = { sum: (wanted[index] ?? 0) - offset, count: 1 };

@@ -18,7 +18,7 @@ const DRAWN: Readonly<Record<Mark, ReactNode>> = {
   asks: <path d="M5 5.2a2 2 0 1 1 3 1.7c-.7.4-1 .8-1 1.6M7 11v.1" />,
 };
 
-/** The sign of a state, fourteen units wide, in its colour. */
+/** Icon of a state, 14 units wide. */
 export function MarkSign({ mark }: { readonly mark: Mark }) {
   return (
     <svg
@@ -38,7 +38,7 @@ export function MarkSign({ mark }: { readonly mark: Mark }) {
   );
 }
 
-/** The sign with its word: nothing is said by colour alone. */
+/** Icon and word of a state, so that colour is not the only signal. */
 export function MarkLabel({ mark }: { readonly mark: Mark }) {
   return (
     <span className={`plans-mark plans-${mark}`}>

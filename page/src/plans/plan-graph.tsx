@@ -15,11 +15,11 @@ const NODE_HEIGHT = 52;
 const MAX_NODE_WIDTH = 172;
 const MIN_NODE_WIDTH = 112;
 const EDGE = 12;
-/** Narrower than this, a plan runs from top to bottom. */
+/** Below this width in pixels, the graph runs from top to bottom. */
 const WIDE = 560;
 const ARROW = "plans-arrow";
 
-/** The calls of a plan, each behind those whose results it reads. */
+/** Graph of a plan's calls and their dependencies. */
 export function PlanGraph({ calls, selected, onSelect }: PlanGraphProps) {
   const [element, width] = useWidth();
   const isWide = width >= WIDE;
@@ -100,7 +100,7 @@ function fromLeft(nodes: readonly FlowNode[]) {
   return { layout: layoutOf(nodes, shape), nodeWidth };
 }
 
-/** As narrow as it takes for the widest layer to fit, if it can. */
+/** Lays out from top to bottom. Narrows the nodes so that the widest layer fits, if possible. */
 function fromTop(nodes: readonly FlowNode[], width: number) {
   const shape = { direction: "down", nodeHeight: NODE_HEIGHT, gap: 36, space: 12 } as const;
   for (let nodeWidth = MAX_NODE_WIDTH; ; nodeWidth -= WIDTH_STEP) {
@@ -156,7 +156,7 @@ function CallNode({ call, width, isSelected, onSelect }: CallNodeProps) {
 
 const MAX_OUTPUT_CHARS = 200;
 
-/** A text as it is, any other value as JSON, in one line. */
+/** Formats an output in one line: a text as it is, other values as JSON. */
 function outputWords(output: PlannedCall["output"]): string {
   const words = typeof output === "string" ? output : (JSON.stringify(output) ?? "");
   return words.length > MAX_OUTPUT_CHARS ? `${words.slice(0, MAX_OUTPUT_CHARS)}…` : words;

@@ -2,7 +2,7 @@ import type { Json } from "../../../src/value/json.ts";
 
 const READ = /(?:†|\$|variable:|\{\{\s*)input\.([A-Za-z_]\w*)/g;
 
-/** The fields of a run's input that the calls read: what a person has to write. */
+/** Returns the fields of the run's input that the calls read. */
 export function inputFields(calls: readonly { readonly input: Json }[]): readonly string[] {
   const fields = new Set<string>();
   const look = (value: Json) => {
@@ -16,7 +16,7 @@ export function inputFields(calls: readonly { readonly input: Json }[]): readonl
   return [...fields];
 }
 
-/** An input to be filled in: as the last run had it, else with empty texts. */
+/** Returns a template of a run's input: the last run's input, or empty texts. */
 export function inputTemplate(fields: readonly string[], last: Json | undefined): string {
   const isUseful = typeof last === "object" && last !== null && Object.keys(last).length > 0;
   const blank = Object.fromEntries(fields.map((field) => [field, ""]));

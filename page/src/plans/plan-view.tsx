@@ -21,7 +21,7 @@ interface PlanViewProps {
   readonly onClose: () => void;
 }
 
-/** One plan: its graph, what it asks, its runs. */
+/** A plan: its graph, open gates and runs. */
 export function PlanView({ session, id, onClose }: PlanViewProps) {
   const open = usePlan(session, id);
   const { plan, error, problem } = open;
@@ -32,7 +32,7 @@ export function PlanView({ session, id, onClose }: PlanViewProps) {
           type="button"
           className="variables-action"
           aria-label="All plans"
-          // Not from under somebody who writes: a plan that is proposed opens by itself.
+          // A proposed plan opens by itself, and must not take the focus from someone who is typing.
           autoFocus={!(document.activeElement instanceof HTMLTextAreaElement)}
           onClick={onClose}
         >
@@ -58,7 +58,7 @@ function PlanBody({ plan, open }: PlanBodyProps) {
   const [selected, setSelected] = useState<string>();
   const [shownRun, setShownRun] = useState<string>();
   const { told, isBusy } = open;
-  // What is begun here is what is looked at.
+  // Selects the run that was started here.
   const newest = <Asked extends readonly unknown[]>(work: (...asked: Asked) => void) => {
     return (...asked: Asked) => {
       setShownRun(undefined);
@@ -124,7 +124,7 @@ function PlanFacts({ plan: { agent, calls, format, tainted } }: { readonly plan:
 type Asking = "run" | "cancel" | undefined;
 
 interface PlanActionsProps extends PlanBodyProps {
-  /** True if a run needs an approval, which is decided first. */
+  /** True if a run needs an approval, which takes precedence. */
   readonly isWaiting: boolean;
 }
 

@@ -16,14 +16,14 @@ import "./plans.css";
 
 export interface PlansPanelProps {
   readonly session: Session;
-  /** The one that is open, by its id. */
+  /** Id of the open plan. */
   readonly selected: string | undefined;
   readonly onSelect: (id: string | undefined) => void;
 }
 
 /** The plans of a conversation: the list, or one of them. */
 export function PlansPanel(props: PlansPanelProps) {
-  // What was loaded of one conversation is none of another's.
+  // A new key discards the state of the previous conversation.
   return <Panel key={props.session.conversation} {...props} />;
 }
 
@@ -49,7 +49,7 @@ function Panel({ session, selected, onSelect }: PlansPanelProps) {
 }
 
 interface PlanListProps extends Pick<PlansPanelProps, "session"> {
-  /** Where the focus is when the list comes up. */
+  /** Id of the plan that receives focus when the list appears. */
   readonly focused: string | undefined;
   readonly onOpen: (plan: string) => void;
 }

@@ -7,13 +7,13 @@ export interface RunRequest {
 }
 
 interface RunFormProps {
-  /** JSON, to be filled in. */
+  /** JSON template of the input. */
   readonly template: string;
   readonly onRun: (request: RunRequest) => void;
   readonly onCancel: () => void;
 }
 
-/** What a run is given. */
+/** Form for a run's input. */
 export function RunForm({ template, onRun, onCancel }: RunFormProps) {
   const [text, setText] = useState(template);
   const [keep, setKeep] = useState(true);

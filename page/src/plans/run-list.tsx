@@ -9,12 +9,12 @@ import { MarkLabel } from "./mark.tsx";
 interface RunListProps {
   /** Oldest first. */
   readonly runs: readonly RunView[];
-  /** The one that the graph shows. */
+  /** Id of the run shown in the graph. */
   readonly shown: string | undefined;
   readonly onShow: (run: string | undefined) => void;
 }
 
-/** The runs of a plan, newest first, each with what it was given and what it came to. */
+/** The runs of a plan with input and outcome, newest first. */
 export function RunList({ runs, shown, onShow }: RunListProps) {
   const now = useNow(10_000);
   if (runs.length === 0) return null;

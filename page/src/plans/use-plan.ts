@@ -10,10 +10,10 @@ import type { RunRequest } from "./run-form.tsx";
 export interface OpenPlan {
   readonly plan?: PlanView;
   readonly error: unknown;
-  /** What the stream of a run that was begun here has told of its calls. */
+  /** States of calls from the stream of a run that was started here. */
   readonly told: ReadonlyMap<string, CallState> | undefined;
   readonly isBusy: boolean;
-  /** Of what was asked for last. */
+  /** Error of the last request. */
   readonly problem: string | undefined;
   readonly approve: () => void;
   readonly cancel: () => void;
@@ -21,10 +21,10 @@ export interface OpenPlan {
   readonly decide: (gate: Gate, decision: { approved: boolean; reason?: string }) => void;
 }
 
-/** A run that somebody else began is looked at so often. */
+/** Polling interval for runs that were started elsewhere. */
 const LOOK_MS = 1_500;
 
-/** A plan as it is now, and what can be done with it. */
+/** Loads a plan and returns it with its actions. */
 export function usePlan(session: Session, id: string): OpenPlan {
   const conversation = session.client.conversation(session.conversation);
   const { plans, approvals } = conversation;
@@ -46,7 +46,7 @@ export function usePlan(session: Session, id: string): OpenPlan {
     setTold(undefined);
     setBusy(false);
   };
-  /** Reads a run's stream to its end, and shows each of its calls as it goes. */
+  /** Reads a run's stream to its end, and updates its calls. */
   const follow = async (chunks: AsyncIterable<Chunk<RunData>>, from: readonly CallState[]) => {
     let all = new Map(from.map((call) => [call._id, call]));
     let hasBegun = false;
@@ -54,7 +54,7 @@ export function usePlan(session: Session, id: string): OpenPlan {
     for await (const chunk of chunks) {
       if (chunk.type === "error") throw new Error(chunk.errorText);
       if (chunk.type !== "data-call") continue;
-      // It has begun: whoever waits beside it may be answered.
+      // The run has started, so the plan's state has changed.
       if (!hasBegun) void refetch();
       hasBegun = true;
       setBusy(false);
@@ -90,7 +90,7 @@ function useLoadedPlan({ client, conversation }: Session, id: string, looks: boo
   });
 }
 
-/** Signals for what is read: who goes away ends the reading, not the run. */
+/** Signals for readers. Leaving the view ends reading, not the run. */
 function useSignals(): () => AbortSignal {
   const controllers = useRef(new Set<AbortController>());
   useEffect(() => {

@@ -6,16 +6,16 @@ interface Written {
   readonly path: string;
 }
 
-/** Between the literal pieces of a text. */
+/** Separates the literal pieces of a text. */
 const HOLE = "\uE002";
 
-/** Literal pieces, one more than references, which stand between them. */
+/** A text split at its references. Has one literal piece more than references. */
 export interface Pieces {
   readonly literals: readonly string[];
   readonly references: readonly Written[];
 }
 
-/** The text as the engine reads it: what is in code or in a URL is no reference. */
+/** Splits a text as the engine reads it. References in code and URLs stay text. */
 export async function piecesOf(text: string): Promise<Pieces> {
   if (text.includes(HOLE)) return { literals: [text], references: [] };
   const found: { name: string; path: string }[] = [];
@@ -33,7 +33,7 @@ export async function piecesOf(text: string): Promise<Pieces> {
   const reader = expanded.readable.getReader();
   for (let part = await reader.read(); !part.done; part = await reader.read()) whole += part.value;
   const literals = whole.split(HOLE);
-  // An escaped reference is looked up, too, and is none.
+  // The engine looks up escaped references too, but they stay text.
   const isKnown = found.length === sources.length && literals.length === sources.length + 1;
   if (!isKnown) return { literals: [text], references: [] };
   const references = found.map((reference, index) => ({

@@ -10,7 +10,7 @@ interface ReceiptFactsProps {
   readonly close: () => void;
 }
 
-/** Where a value in an answer came from: variable, path, version, tool call and time. */
+/** Lists the source of a value in an answer: variable, path, version, tool call and time. */
 export function ReceiptFacts(props: ReceiptFactsProps): ReactNode {
   const { variables } = useConversation();
   const { reference, variable, path, version, tool, at } = props.span;
@@ -85,7 +85,7 @@ function ReceiptLinks({ span, mark, close }: ReceiptFactsProps) {
   );
 }
 
-/** The newest card of a call before the mark. Models number their calls anew in each turn. */
+/** Returns the last card of a call before the mark. Call ids can repeat in later turns. */
 function cardOf(call: string | undefined, mark: HTMLElement | null): HTMLElement | undefined {
   if (call === undefined || mark === null) return undefined;
   const cards = document.querySelectorAll<HTMLElement>(`[data-call="${CSS.escape(call)}"]`);

@@ -7,17 +7,17 @@ const MAX_READ_CHARS = 20_000;
 const MAX_SHOWN_CHARS = 700;
 const FIRST_ELEMENTS = 3;
 
-/** What a reference was put in for, as far as it is there still. */
+/** The value that replaced a reference, if it is still stored. */
 export interface Received {
-  /** JSON over several lines, or its beginning. */
+  /** Indented JSON, possibly clipped. */
   readonly text: string;
-  /** What is not shown of it. */
+  /** Number of clipped characters. */
   readonly moreChars: number;
-  /** Why some of it is not shown, in words. */
+  /** Reasons why parts are missing. */
   readonly problems: readonly string[];
 }
 
-/** The references in a tool's input: as they are written, and the names of their variables. */
+/** Returns the references in a tool's input, with the names of their variables. */
 export async function referencesIn(
   input: Json,
 ): Promise<readonly { readonly source: string; readonly name: string }[]> {
@@ -33,10 +33,10 @@ export async function referencesIn(
 }
 
 function ignoreBadOnes(): void {
-  // What cannot be read as references is shown as it is written.
+  // Text that cannot be read as references is shown as written.
 }
 
-/** A part of a tool's input with the values that its references stand for now. */
+/** Resolves the references in a part of a tool's input to their current values. */
 export async function received(
   { client, conversation }: Session,
   variables: ReadonlyMap<string, VariableInfo>,
@@ -49,7 +49,7 @@ export async function received(
     if (info?.type === "bytes") return { found: true, value: `[${info.bytes} bytes]` };
     try {
       const at = formatPath(path);
-      // The first elements of a long array read better than the beginning of all of it.
+      // The first elements of a long array are more readable than its first characters.
       const isLong = info?.type === "array" && info.bytes > MAX_READ_CHARS && at === "";
       const whole = at === "" ? {} : { path: at };
       const part = isLong ? { limit: FIRST_ELEMENTS } : whole;
@@ -72,7 +72,7 @@ export async function received(
   return { text, moreChars: moreChars + whole.length - text.length, problems };
 }
 
-/** A value may be megabytes, of which nobody reads more. */
+/** Returns the beginning of a body, because a value can have megabytes. */
 async function beginningOf({ body }: Response) {
   let text = "";
   if (body === null) return { text, isWhole: true };

@@ -12,12 +12,12 @@ interface ReferenceMarkProps {
   readonly children: ReactNode;
 }
 
-/** A value in an answer; says where it comes from when it is pointed at, focused or pressed. */
+/** A value in an answer. Shows its source on hover, focus and click. */
 export function ReferenceMark({ span, isBlock = false, children }: ReferenceMarkProps) {
   const { isOpen, place, own, ...handlers } = useCard();
   const card = useId();
   const press = (
-    // A button would be a box of its own, and not break with its line.
+    // A button element would not wrap with its line.
     <span
       role="button"
       tabIndex={0}
@@ -53,7 +53,7 @@ export function ReferenceMark({ span, isBlock = false, children }: ReferenceMark
   );
 }
 
-/** Opens at a pause of the pointer, at focus, at a press; stays while either is in it. */
+/** Opens on hover, focus and click. Stays open while the pointer or focus is in it. */
 function useCard() {
   const own = useRef<HTMLDivElement>(null);
   const timer = useRef(0);
@@ -76,7 +76,7 @@ function useCard() {
   const isOpen = place !== undefined;
   useEffect(() => {
     if (!isOpen) return undefined;
-    // What it says belongs to the mark: it moves along, and goes where that is out of sight.
+    // The card follows its mark, and closes when the mark is out of view.
     const move = () => setPlace(isInSight(own.current) ? placeFor(own.current) : undefined);
     window.addEventListener("scroll", move, { capture: true, passive: true });
     window.addEventListener("resize", move);
@@ -123,7 +123,7 @@ function isInSight(mark: HTMLElement | null): boolean {
   return bottom > 0 && top < window.innerHeight;
 }
 
-/** Below the mark's first line, or above it where there is no room. */
+/** Returns a place below the mark's first line, or above it if there is no room. */
 function placeFor(mark: HTMLElement | null) {
   const box = boxOf(mark);
   if (box === undefined) return undefined;

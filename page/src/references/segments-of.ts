@@ -1,11 +1,11 @@
 import type { ReceiptSpan } from "../../../src/client.ts";
 
-/** A part of an answer: text with inline spans, or one value as a block of its own. */
+/** A part of an answer: text with inline spans, or a value as a block. */
 export type Segment =
   | { readonly kind: "text"; readonly start: number; readonly end: number }
   | { readonly kind: "block"; readonly span: ReceiptSpan };
 
-/** Cut where values stand alone and are blocks of Markdown themselves: tables, lists, headings … */
+/** Splits an answer at values that are Markdown blocks: tables, lists, headings … */
 export function segmentsOf(shown: string, spans: readonly ReceiptSpan[]): readonly Segment[] {
   const segments: Segment[] = [];
   let at = 0;

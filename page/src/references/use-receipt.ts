@@ -4,8 +4,8 @@ import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 
 /**
- * Loads the receipt of an answer once it is wanted, and again when the answer has grown after an approval:
- * `length` is that of its texts. Without it the answer is shown all the same.
+ * Loads the receipt of an answer when `isWanted`, and again if `length`, the length of its texts, has grown
+ * after an approval. The answer is shown without it until then.
  */
 export function useReceipt(
   messageId: string,
@@ -13,7 +13,7 @@ export function useReceipt(
 ): AnswerReceipt | undefined {
   const { client, conversation } = useConversation().session;
   const { data } = useQuery({
-    // The places of another text would cut this one anywhere.
+    // Offsets are valid for one text only.
     queryKey: ["conversation", conversation, "receipt", messageId, length],
     queryFn: () => client.conversation(conversation).receipt(messageId),
     enabled: isWanted,

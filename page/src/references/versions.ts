@@ -1,6 +1,6 @@
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 
-/** Is this event the moment that is meant? */
+/** True for the event that marks the moment. */
 export type Moment = (event: ConversationEvent) => boolean;
 
 export function callOf(turn: string, toolCallId: string): Moment {
@@ -8,7 +8,7 @@ export function callOf(turn: string, toolCallId: string): Moment {
     event.type === "tool.called" && event.turn === turn && event.toolCallId === toolCallId;
 }
 
-/** The version that a variable had then; undefined if the events do not tell. */
+/** Returns a variable's version at a moment, or undefined if the events do not contain it. */
 export function versionAt(
   events: readonly ConversationEvent[],
   name: string,

@@ -6,11 +6,11 @@ import { plural } from "../words.ts";
 
 interface AnnouncementsProps {
   readonly chatting: Pick<Chatting, "isBusy" | "messages">;
-  /** How many variables there are. */
+  /** Number of variables. */
   readonly variables: number;
 }
 
-/** Says to screen readers when an answer begins and how it ends. Problems are alerts of their own. */
+/** Announces to screen readers when an answer begins and how it ends. Errors are alerts of their own. */
 export function Announcements({ chatting: { isBusy, messages }, variables }: AnnouncementsProps) {
   const [words, setWords] = useState("");
   const wasBusy = useRef(false);

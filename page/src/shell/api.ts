@@ -1,6 +1,6 @@
 import type { Entry } from "../session.ts";
 
-/** A conversation as the list has it. */
+/** A conversation in the index. */
 export interface Listed {
   readonly id: string;
   readonly title: string | null;
@@ -15,12 +15,12 @@ export interface ListedPage {
 }
 
 const PAGE = 30;
-/** What an import may have in one part, with room to spare. */
+/** Size of an import's parts, below the server's limit. */
 const PART_BYTES = 90 * 1024 * 1024;
 
 const JSON_HEADERS = { "content-type": "application/json" };
 
-/** What the typed client does not have. The server answers as the types say. */
+/** Calls that the typed client does not have. Trusts the server to answer as documented. */
 export function apiOf({ fetch }: Entry) {
   const at = (id: string) => `/conversations/${encodeURIComponent(id)}`;
   const json = async <Body>(path: string, init?: RequestInit) =>
@@ -38,7 +38,7 @@ export function apiOf({ fetch }: Entry) {
         body: JSON.stringify({ title }),
       }),
     fork: (id: string) => json<{ readonly id: string }>(`${at(id)}/fork`, { method: "POST" }),
-    /** In as many parts as it takes; the new conversation's id. */
+    /** Uploads a file in parts. Resolves with the new conversation's id. */
     import: async (file: Blob): Promise<string> => {
       const of = Math.max(1, Math.ceil(file.size / PART_BYTES));
       let upload: string | undefined;

@@ -1,6 +1,6 @@
 import type { ColorOfPage, PageOptions } from "../../../src/edge/page-options.ts";
 
-/** The names of `theme.css`. */
+/** Custom properties of `theme.css`. */
 const PROPERTIES = {
   accent: "--accent",
   accentText: "--accent-text",
@@ -9,7 +9,7 @@ const PROPERTIES = {
   text: "--text",
 } as const;
 
-/** Sets the application's own colours, and derives from them those that must fit. */
+/** Sets the application's colours, and derives matching ones. */
 export function applyColors(colors: PageOptions["colors"] = {}): void {
   const { style } = document.documentElement;
   for (const name of Object.keys(PROPERTIES) as (keyof typeof PROPERTIES)[]) {

@@ -9,7 +9,7 @@ interface ConfirmProps {
   readonly onNo: () => void;
 }
 
-/** Asks before something that cannot be undone. */
+/** Dialog before an action that cannot be undone. */
 export function Confirm({ title, text, word, onYes, onNo }: ConfirmProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const heading = useId();

@@ -2,10 +2,10 @@ import { useEffect, useState, useSyncExternalStore } from "react";
 import type { Events } from "../../../src/react.ts";
 import "./connection-note.css";
 
-/** A connection that is back at once is no news. */
+/** Delay before the note appears, so that short interruptions are not shown. */
 const SHOWN_AFTER_MS = 1_000;
 
-/** Says that what is shown may be old: the browser is offline, or the server cannot be reached. */
+/** Notes that the page may be out of date because the browser is offline or the server unreachable. */
 export function ConnectionNote({ events, isLive }: Events) {
   const isOffline = useSyncExternalStore(subscribe, () => !navigator.onLine);
   // A new conversation has no events yet.
@@ -18,7 +18,7 @@ export function ConnectionNote({ events, isLive }: Events) {
   );
 }
 
-/** True once it has been true for a while. */
+/** True once the condition has held for `SHOWN_AFTER_MS`. */
 function useLasting(isTrue: boolean): boolean {
   const [lasts, setLasts] = useState(false);
   useEffect(() => {

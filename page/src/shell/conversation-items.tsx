@@ -10,7 +10,7 @@ export interface ItemActions {
   readonly pins: Pins;
   readonly choicesOf: (id: string) => readonly Choice[];
   readonly onRename: (id: string, title: string) => void;
-  /** A conversation was chosen. */
+  /** Called when a conversation is opened. */
   readonly onLeave: () => void;
 }
 
@@ -21,7 +21,7 @@ interface ConversationItemsProps extends ItemActions {
 
 const WORDS = { idle: "", running: "answering", waiting: "needs your approval" } as const;
 
-/** One Tab stop: up and down go through the conversations, right goes to the options of one. */
+/** The list of conversations, a single Tab stop. Up and Down move through it, Right opens the options. */
 export function ConversationItems({ shown, current, ...actions }: ConversationItemsProps) {
   const [focused, setFocused] = useState<string>();
   const [renamed, setRenamed] = useState<string>();
@@ -103,7 +103,7 @@ function Item({ listed, isCurrent, tabIndex, onFocus, startRename, ...actions }:
 
 interface RenameFormProps {
   readonly title: string;
-  /** Called with the new title; with nothing if it stays. */
+  /** Called with the new title, or without one to keep the old title. */
   readonly onDone: (title?: string) => void;
 }
 
@@ -138,7 +138,7 @@ function RenameForm({ title, onDone }: RenameFormProps) {
 
 function moveFocus(event: KeyboardEvent<HTMLUListElement>): void {
   const from = event.target;
-  // In an open menu the arrows are the menu's.
+  // An open menu handles the arrow keys itself.
   if (!(from instanceof HTMLElement) || from.closest("[role=menu]") !== null) return;
   const row = from.closest("li");
   const links = [...event.currentTarget.querySelectorAll<HTMLElement>(".conversations-item")];

@@ -25,15 +25,15 @@ interface ConversationPageProps {
   readonly described: AgentsDescription;
   readonly agent: string | undefined;
   readonly setAgent: (name: string) => void;
-  /** Something has changed that others may show: a title, a status. */
+  /** Called when the title or status changes. */
   readonly onChange: () => void;
-  /** So many approvals are needed now. */
+  /** Called with the number of open approvals. */
   readonly onWaiting: (count: number) => void;
-  /** From now on the server knows it. */
+  /** Called when the server has stored the conversation. */
   readonly onBegin: () => void;
 }
 
-/** One conversation, and all that belongs to it. */
+/** A conversation with its panels. */
 export function ConversationPage(props: ConversationPageProps) {
   const { session, setAgent, onWaiting } = props;
   const { chatting, exists, events, variables, written } = useParts(props);
@@ -63,7 +63,7 @@ export function ConversationPage(props: ConversationPageProps) {
               agent={props.agent}
               onExample={(example) => {
                 tryExample(example);
-                // Where it does not bring up a keyboard that hides the answer.
+                // Not on touch screens, where the keyboard would hide the answer.
                 if (matchMedia("(hover: hover)").matches) field.current?.focus();
               }}
               field={field}
@@ -99,7 +99,7 @@ function useParts(props: ConversationPageProps) {
   const { session, loaded, onChange } = props;
   const chatting = useChatting(props);
   const hasAnswer = chatting.messages.some(({ role }) => role === "assistant");
-  // A question that is on its way may not have arrived.
+  // The server may not have received a question that was just sent.
   const exists = loaded.exists || props.exists || hasAnswer;
   useEffect(() => {
     if (hasAnswer) onChange();
@@ -118,7 +118,7 @@ function useParts(props: ConversationPageProps) {
   return { chatting, exists, events, variables, written };
 }
 
-/** An example is asked of the agent that knows the answer. */
+/** Sends an example question to the agent that it was written for. */
 function useExample({ send }: Chatting, setAgent: (name: string) => void) {
   const [question, setQuestion] = useState<string>();
   useEffect(() => {
@@ -132,7 +132,7 @@ function useExample({ send }: Chatting, setAgent: (name: string) => void) {
   };
 }
 
-/** A plan that is proposed while somebody looks on is shown, where there is room. */
+/** Opens a plan when it is proposed, if there is room. */
 function useNewPlans(
   { events, isLive }: Events,
   existed: boolean,
@@ -140,7 +140,7 @@ function useNewPlans(
 ): void {
   const last = events.findLast(({ type }) => type === "plan.proposed");
   const [id, plan] = [last?.id ?? 0, last?.plan];
-  // Plans of the past are no news. Their events may come in several batches.
+  // Earlier plans do not open. Their events may come in several batches.
   const seen = useRef(existed ? undefined : 0);
   useEffect(() => {
     if (!isLive) return undefined;
@@ -156,10 +156,10 @@ function useNewPlans(
   }, [events, id, plan, isLive, show]);
 }
 
-/** Without an event for so long, the past has arrived. */
+/** After this time without an event, all earlier events have arrived. */
 const PAST_ENDS_AFTER_MS = 1_000;
 
-/** On a phone `tab` is all that is shown; else `side` beside the messages. */
+/** On a phone only `tab` is shown; on a wide screen `side` is shown beside the messages. */
 function useTabs() {
   const [tab, setAny] = useState<Tab>("talk");
   const [side, setSide] = useState<SideTab>("variables");
@@ -184,7 +184,7 @@ function useTabs() {
     },
     [setTab],
   );
-  /** Where there is room for it. */
+  /** Opens the plan if there is room. */
   const showPlan = useCallback((id: string | undefined) => {
     setPlan(id);
     setSide("plans");

@@ -69,7 +69,7 @@ export function Header(props: HeaderProps) {
   );
 }
 
-/** Pressed, it is a field: Enter keeps what is written there, Escape does not. */
+/** The title. Becomes a field when clicked: Enter saves, Escape cancels. */
 function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
   const [draft, setDraft] = useState<string>();
   useEffect(() => {
@@ -105,7 +105,7 @@ function Title({ title, rename }: Pick<HeaderProps, "title" | "rename">) {
         aria-label="Title"
         value={draft}
         maxLength={200}
-        // Whoever pressed the title wants to write.
+        // Clicking the title moves the focus into the field.
         ref={(field) => field?.focus()}
         onFocus={({ target }) => target.select()}
         onChange={({ target }) => setDraft(target.value)}

@@ -13,11 +13,11 @@ interface SideContentProps {
   readonly tab: SideTab;
   readonly exists: boolean;
   readonly agent: string | undefined;
-  /** A file has been kept as a variable. */
+  /** Called when a file has been saved as a variable. */
   readonly onKept: () => void;
   readonly selected: string | undefined;
   readonly setSelected: (name: string | undefined) => void;
-  /** The one that is open, by its id. */
+  /** Id of the open plan. */
   readonly plan: string | undefined;
   readonly setPlan: (id: string | undefined) => void;
   /** The answer that one looks inside, by its id. */

@@ -21,7 +21,7 @@ const sideTabs: readonly {
 interface SideProps {
   readonly tab: SideTab;
   readonly setTab: (tab: SideTab) => void;
-  /** How many variables there are. */
+  /** Number of variables. */
   readonly count: number;
   readonly waiting: Waiting;
   readonly children: ReactNode;

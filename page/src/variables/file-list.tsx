@@ -12,7 +12,7 @@ interface FileListProps {
   readonly session: Session;
 }
 
-/** The conversation's files, to be downloaded. Nothing where there are none, or a server has no place for them. */
+/** Lists the conversation's files, for download. Renders nothing without files. */
 export function FileList({ session }: FileListProps) {
   const { data } = useQuery({
     queryKey: ["conversation", session.conversation, "files"],
@@ -58,7 +58,7 @@ function FileRow({ file, now, onDownload }: FileRowProps) {
       <button
         type="button"
         className="variables-open"
-        // The server serves no secret.
+        // The server does not serve secret values.
         disabled={visibility === "secret"}
         onClick={onDownload}
       >
@@ -87,7 +87,7 @@ function pathOf({ conversation }: Session): string {
 
 /** The first page. */
 async function filesOf(session: Session): Promise<FilePage> {
-  // The server answers so.
+  // The server's documented response.
   return (await (await session.fetch(pathOf(session))).json()) as FilePage;
 }
 

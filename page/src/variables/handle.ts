@@ -1,6 +1,6 @@
 import { bytesInWords, figure } from "../words.ts";
 
-/** A variable that stands in an output for a value. */
+/** A handle, in words. */
 export interface HandleWords {
   readonly name: string;
   /** The value's type and size. Undefined for a small value, and for one that models do not see. */
@@ -9,7 +9,7 @@ export interface HandleWords {
   readonly visibility: string | undefined;
 }
 
-/** Reads a handle in words; undefined for other outputs. */
+/** Describes a handle. Returns undefined for other outputs. */
 export function handleIn(output: unknown): HandleWords | undefined {
   if (typeof output !== "object" || output === null || !("$var" in output)) return undefined;
   const fields = output as Readonly<Record<string, unknown>>;

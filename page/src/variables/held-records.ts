@@ -1,7 +1,7 @@
 import { columnsOf, type Row } from "./records.ts";
 import type { Records } from "./use-records.ts";
 
-/** Records that are all here. */
+/** Records that are completely in memory. */
 export function heldRecords(values: readonly Row["value"][]): Records {
   const rows = values.map((value, index) => ({ index, value }));
   return {

@@ -7,14 +7,14 @@ export interface Child {
   readonly value: Json;
 }
 
-/** The first children of an array or object, and how many there are. */
+/** Returns the first children of an array or object, and their number. */
 export function childrenOf(
   value: Json,
   most: number,
 ): { readonly entries: readonly Child[]; readonly count: number } {
   if (typeof value !== "object" || value === null) return { entries: [], count: 0 };
   if (Array.isArray(value)) {
-    // The type of an array that may not be changed is lost in the test.
+    // `Array.isArray` loses the type of a readonly array.
     const elements = value as readonly Json[];
     const entries = elements.slice(0, most).map((element, index) => {
       return { segment: { index }, label: String(index), value: element };
@@ -30,7 +30,7 @@ export function childrenOf(
 
 const MAX_SUMMARY_CHARS = 60;
 
-/** What a closed branch shows: how much is in it, and how it begins. */
+/** Describes a closed branch: its size and its beginning. */
 export function summaryOf(value: Json): string {
   const { entries, count } = childrenOf(value, 4);
   if (Array.isArray(value)) return `${count} ${count === 1 ? "element" : "elements"}`;

@@ -9,11 +9,11 @@ import "./json-tree.css";
 
 interface JsonTreeProps {
   readonly value: Json;
-  /** What stands in front of a path in a reference: `$orders`. Without one, nothing is there to be copied. */
+  /** Start of the references to copy: `$orders`. Default: nothing can be copied. */
   readonly root?: string;
 }
 
-/** A value as a tree, of which only what is open is drawn. */
+/** A value as a tree. Renders open branches only. */
 export function JsonTree({ value, root }: JsonTreeProps) {
   const isLeaf = typeof value !== "object" || value === null;
   return (
@@ -27,7 +27,7 @@ export function JsonTree({ value, root }: JsonTreeProps) {
   );
 }
 
-/** Children that are drawn at once. */
+/** Children rendered at a time. */
 const SHOWN = 100;
 
 interface ChildrenProps extends JsonTreeProps {
@@ -95,7 +95,7 @@ function Branch({ label, value, path, root }: BranchProps) {
   );
 }
 
-/** A longer text is shown by its beginning. */
+/** Longer texts are clipped. */
 const MAX_TEXT_CHARS = 160;
 
 function Scalar({ value }: { readonly value: string | number | boolean | null }) {

@@ -1,7 +1,7 @@
 import { ClientError } from "../../../src/client.ts";
 import { isLost, messageOf, troubleOf } from "../words.ts";
 
-/** What has gone wrong, in a sentence. */
+/** Describes an error in a sentence. */
 export function problemWords(error: unknown): string {
   return isLost(error) ? troubleOf(error).title : messageOf(error);
 }

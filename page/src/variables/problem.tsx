@@ -1,6 +1,6 @@
 import { problemWords } from "./problem-words.ts";
 
-/** What has gone wrong, told at once also to who does not see it; nothing if nothing has. */
+/** Shows an error, and announces it to screen readers. Renders nothing without one. */
 export function Problem({ error }: { readonly error: unknown }) {
   if (error == null) return null;
   return (

@@ -13,7 +13,7 @@ const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
 
 interface QueryBoxProps {
   readonly session: Session;
-  /** The variable whose table the query begins with. */
+  /** Name of the variable in the initial query. */
   readonly name: string;
   /** Shown while there is no result. */
   readonly children: ReactNode;
@@ -24,7 +24,7 @@ interface Result {
   readonly records: Records;
 }
 
-/** A line for SQL above a table. Its result takes the table's place, and can be saved as a variable. */
+/** A field for SQL above a table. The result replaces the table, and can be saved as a variable. */
 export function QueryBox({ session, name, children }: QueryBoxProps) {
   const [sql, setSql] = useState("");
   const [result, setResult] = useState<Result>();
@@ -108,7 +108,7 @@ function SaveResult({ session, result }: { readonly session: Session; readonly r
   const save = (event: SyntheticEvent) => {
     event.preventDefault();
     return attempt(async () => {
-      // The server runs it again, so that the result is as guarded as what it is made of.
+      // The server runs the query again, so that the variable gets the labels of its sources.
       const conversation = session.client.conversation(session.conversation);
       await conversation.query(result.sql, { saveAs: name });
       setSaved(name);

@@ -9,7 +9,7 @@ interface RecordHeaderProps {
   readonly resizing: ColumnWidths;
 }
 
-/** Names of the columns: a press sorts by one, its right edge changes its width. */
+/** Column headers. A click sorts, dragging the right edge changes the width. */
 export function RecordHeader({ columns, sorting, onSort, resizing }: RecordHeaderProps) {
   return (
     <div className="variables-header" role="rowgroup">

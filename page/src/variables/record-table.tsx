@@ -21,12 +21,12 @@ interface RecordTableProps {
   readonly name: string;
 }
 
-/** As the style sheet has it. */
+/** Row height in pixels, as in the style sheet. */
 const ROW_HEIGHT = 32;
-/** So many are fetched to be sorted without being asked. */
+/** Maximum rows that sorting loads by itself. */
 const MAX_FETCHED = 5_000;
 
-/** A table of which only the rows in sight are drawn, and only those that were in sight are fetched. */
+/** A virtual table. Renders and loads visible rows only. */
 export function RecordTable({ records, name }: RecordTableProps) {
   const [sorting, setSorting] = useState<Sorting>();
   const [filter, setFilter] = useState("");
@@ -69,16 +69,16 @@ export function RecordTable({ records, name }: RecordTableProps) {
   );
 }
 
-/** Up, down, as it was. */
+/** Cycles through ascending, descending and unsorted. */
 function nextSorting(last: Sorting | undefined, column: string): Sorting | undefined {
   if (last?.column !== column) return { column, isDescending: false };
   return last.isDescending ? undefined : { column, isDescending: true };
 }
 
 interface RowsProps extends RecordTableProps {
-  /** Undefined: all of them, in their own order. */
+  /** Default: all rows, in their own order. */
   readonly shown: readonly Row[] | undefined;
-  /** Another order is looked at from its beginning. */
+  /** A new order scrolls to the top. */
   readonly order: string;
   readonly sorting: Sorting | undefined;
   readonly onSort: (column: string) => void;
@@ -146,7 +146,10 @@ function Rows({ records, name, shown, order, sorting, onSort, resizing }: RowsPr
 const MIN_COLUMN_CHARS = 4;
 const MAX_COLUMN_CHARS = 36;
 
-/** Columns as wide as what was looked at, or as a person has made them: they stay so while one scrolls. */
+/**
+ * Returns the widths of columns: chosen by the user, or from the loaded rows. They stay the same while
+ * scrolling.
+ */
 function layoutOf(
   columns: readonly Column[],
   count: number,

@@ -1,13 +1,13 @@
 import type { Json } from "../../../src/value/json.ts";
 import { numberWords } from "../numbers.ts";
 
-/** Of a table: a record, or whatever stands in its place. */
+/** A row of a table: a record, or any other element. */
 export type Row = { readonly index: number; readonly value: Json };
 
 export interface Column {
   readonly name: string;
   readonly isNumeric: boolean;
-  /** Characters of the longest of what was looked at. */
+  /** Length of the longest loaded cell, in characters. */
   readonly width: number;
 }
 
@@ -16,7 +16,7 @@ export interface Sorting {
   readonly isDescending: boolean;
 }
 
-/** The column of what is no record. */
+/** Column of elements that are not records. */
 const VALUE = "value";
 
 const MAX_COLUMNS = 60;
@@ -31,7 +31,7 @@ export function cellOf({ value }: Row, column: string): Json | undefined {
   return Object.hasOwn(value, column) ? value[column] : undefined;
 }
 
-/** The columns of the first rows, in the order in which they come. */
+/** Returns the columns of the first rows, in order of appearance. */
 export function columnsOf(rows: readonly Row[]): readonly Column[] {
   const looked = rows.slice(0, LOOKED_AT);
   const names = new Set<string>();
@@ -55,14 +55,14 @@ function isFilled(cell: Json | undefined): cell is Json {
   return cell !== undefined && cell !== null;
 }
 
-/** A cell, in one line. */
+/** Formats a cell in one line. */
 export function textOf(cell: Json | undefined, column: string): string {
   if (cell === undefined || cell === null) return "";
   if (typeof cell === "number") return numberWords(cell, column);
   return typeof cell === "object" ? JSON.stringify(cell) : String(cell);
 }
 
-/** Sorted: numbers in front of texts, what is empty last, equal ones as they were. */
+/** Sorts rows: numbers before texts, empty cells last. Stable. */
 export function sorted(rows: readonly Row[], { column, isDescending }: Sorting): readonly Row[] {
   const keyed = rows.map((row) => ({ row, key: cellOf(row, column) }));
   keyed.sort((a, b) => {
@@ -83,13 +83,13 @@ function compare(a: Json, b: Json): number {
   return collator.compare(textOf(a, ""), textOf(b, ""));
 }
 
-/** Those in which a cell contains the text, in whatever case; every word of it somewhere. */
+/** Returns the rows whose cells contain every word of the text, ignoring case. */
 export function filtered(rows: readonly Row[], text: string): readonly Row[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return rows;
   return rows.filter(({ value }) => {
     const cells = isRecord(value) ? Object.entries(value) : [[VALUE, value] as const];
-    // A number is found as it is shown, and as it is written.
+    // A number matches as formatted and as written in JSON.
     const all = cells.flatMap(([column, cell]) => {
       const shown = textOf(cell, column).toLowerCase();
       return typeof cell === "number" ? [shown, String(cell)] : shown;
@@ -98,21 +98,21 @@ export function filtered(rows: readonly Row[], text: string): readonly Row[] {
   });
 }
 
-/** What of a long list is shown. */
+/** The visible part of a long list. */
 export interface Stretch {
   readonly from: number;
   readonly to: number;
-  /** Where the first of them lies, in pixels from the top of the list. */
+  /** Offset of the first row, in pixels. */
   readonly top: number;
-  /** Of the whole list, in pixels. */
+  /** Height of the whole list, in pixels. */
   readonly height: number;
 }
 
-/** Browsers lose count above some 17 million pixels. */
+/** Browsers limit elements to some 17 million pixels. */
 const MAX_HEIGHT = 8_000_000;
 const BEYOND = 8;
 
-/** The rows that a window of this height shows of a list, at this position. */
+/** Returns the rows visible at a scroll position. */
 export function stretchAt(
   scrollTop: number,
   list: { readonly count: number; readonly rowHeight: number; readonly windowHeight: number },
@@ -120,7 +120,7 @@ export function stretchAt(
   const { count, rowHeight, windowHeight } = list;
   const full = count * rowHeight;
   const height = Math.min(full, MAX_HEIGHT);
-  // Of a list that is too long for the browser, a pixel of scrolling is more than one.
+  // A list that is too long for the browser scrolls by several pixels for each one.
   const scale = height > windowHeight ? (full - windowHeight) / (height - windowHeight) : 1;
   const position = Math.max(0, Math.min(scrollTop * scale, full - windowHeight));
   const first = Math.floor(position / rowHeight);

@@ -4,17 +4,17 @@ import { bytesInWords, figure } from "../words.ts";
 
 interface TableToolsProps {
   readonly records: Records;
-  /** Rows that the filter has left, or that are sorted; undefined: all, as they are. */
+  /** Number of rows after filtering or sorting. Default: all rows. */
   readonly found: number | undefined;
   readonly filter: string;
   readonly onFilter: (text: string) => void;
-  /** Opens the table over the page; undefined where it is. */
+  /** Opens the table over the page; undefined if it is open. */
   readonly onWide: (() => void) | undefined;
-  /** Fetches all; undefined where that would be too much, or has been done. */
+  /** Loads all rows; undefined if they are loaded or too many. */
   readonly onAll: (() => void) | undefined;
 }
 
-/** The filter, and what it has left. */
+/** The filter, and the number of rows found. */
 export function TableTools({ records, found, filter, onFilter, onWide, onAll }: TableToolsProps) {
   const { count, rows, bytes, isWhole } = records;
   const isOfPart = found !== undefined && !isWhole;

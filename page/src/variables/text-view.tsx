@@ -11,10 +11,10 @@ interface TextViewProps {
   readonly info: VariableInfo;
 }
 
-/** Characters that are asked for at once. */
+/** Characters per request. */
 const PAGE_CHARS = 20_000;
 
-/** A text, a page at a time. */
+/** Shows a text in pages. */
 export function TextView({ session, info }: TextViewProps) {
   const { name, count } = info;
   const { variables } = session.client.conversation(session.conversation);

@@ -1,7 +1,7 @@
 import { Icon } from "../icon.tsx";
 import type { Uploads } from "./use-uploads.ts";
 
-/** What becomes of the files that were dropped or chosen. */
+/** State of the files that were dropped or chosen. */
 export function UploadList({ uploads, choose, dismiss }: Uploads) {
   return (
     <ul className="variables-uploads" aria-live="polite">

@@ -1,4 +1,4 @@
-/** What is sent of a file. */
+/** The request that uploads a file. */
 export interface Upload {
   readonly name: string;
   readonly contentType: string;
@@ -27,7 +27,7 @@ const TYPES: readonly (readonly [pattern: RegExp, kind: FileKind])[] = [
   [/^text\//, "text"],
 ];
 
-/** By the ending of its name, else by its media type. */
+/** Returns the kind of a file by its extension, or else by its media type. */
 export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKind {
   const ending = /\.([^.]+)$/.exec(name)?.[1]?.toLowerCase() ?? "";
   if (Object.hasOwn(KINDS, ending)) return KINDS[ending] ?? "bytes";
@@ -36,20 +36,20 @@ export function kindOfFile({ name, type }: Pick<File, "name" | "type">): FileKin
 
 const MAX_NAME_CHARS = 64;
 
-/** A file's name as a variable may be called. */
+/** Returns a variable name for a file name. */
 export function variableName(fileName: string): string {
   const base = fileName.replace(/(.)\.[^.]*$/, "$1").normalize("NFKD");
   const plain = base.replace(/\p{M}/gu, "").replace(/[^A-Za-z0-9_]+/g, "_");
   const name = plain.replace(/^_+|_+$/g, "").slice(0, MAX_NAME_CHARS - "file_".length);
   if (name === "") return "file";
-  // What came with a message is called input, and stays as it was given.
+  // The name `input` is reserved.
   return /^\d/.test(name) || name === "input" ? `file_${name}` : name;
 }
 
-/** What the server takes. */
+/** The server's limit. */
 const MAX_BYTES = 95 * 1024 * 1024;
 
-/** Reads the file. Throws, in words, what keeps it from being a value. */
+/** Reads the file. Throws an error with a reason to show if it cannot be a value. */
 export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upload> {
   if (file.size > MAX_BYTES)
     throw new Error("It is larger than 95 MiB, which is the most a value may be.");
@@ -64,7 +64,7 @@ export async function uploadOf(file: File, kind = kindOfFile(file)): Promise<Upl
   return { name, contentType: "text/csv", body: new Blob([text]), delimiter: "auto" };
 }
 
-/** What is no UTF-8 comes from an old spreadsheet. */
+/** Text that is not UTF-8 usually comes from an old spreadsheet. */
 function decoded(bytes: ArrayBuffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);

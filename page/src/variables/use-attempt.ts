@@ -1,6 +1,6 @@
 import { useState } from "react";
 
-/** Tries something, and keeps what went wrong until it is tried again. */
+/** Runs an action, and keeps its error until the next attempt. */
 export function useAttempt(): readonly [unknown, (work: () => Promise<unknown>) => Promise<void>] {
   const [problem, setProblem] = useState<unknown>();
   const attempt = async (work: () => Promise<unknown>) => {

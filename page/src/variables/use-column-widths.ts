@@ -4,18 +4,18 @@ const MIN_PX = 48;
 const STEP_PX = 24;
 
 export interface ColumnWidths {
-  /** Widths that a person has chosen, in pixels, by column. */
+  /** Widths chosen by the user, in pixels, by column. */
   readonly widths: ReadonlyMap<string, number>;
-  /** For the grip of a column: drags it, or resets it with a double click. */
+  /** Handlers of a column's grip: drag to resize, double-click to reset. */
   readonly grip: (column: string) => {
     readonly onPointerDown: (event: PointerEvent<HTMLElement>) => void;
     readonly onDoubleClick: () => void;
   };
-  /** For the header of a column: Alt with an arrow changes its width. */
+  /** Handler of a column's header: Alt with an arrow key changes its width. */
   readonly onKeyDown: (column: string, event: KeyboardEvent<HTMLElement>) => void;
 }
 
-/** Widths of a table's columns. Those that nobody has changed follow from their content. */
+/** Widths of a table's columns. By default they follow from the content. */
 export function useColumnWidths(): ColumnWidths {
   const [widths, setWidths] = useState<ReadonlyMap<string, number>>(new Map());
   const set = (column: string, width: number) =>

@@ -3,13 +3,13 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 
 export interface Shown {
   readonly info: VariableInfo;
-  /** It is gone, and is shown for a moment still. */
+  /** True for a removed variable that fades out. */
   readonly isLeaving: boolean;
 }
 
 const LEAVING_MS = 400;
 
-/** What has gone leaves softly. */
+/** Keeps removed variables for a moment, so that they fade out. */
 export function useLeaving(variables: readonly VariableInfo[]): readonly Shown[] {
   const [leaving, setLeaving] = useState<readonly { info: VariableInfo; at: number }[]>([]);
   const previous = useRef(variables);

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "react";
 
-/** The time, every so many milliseconds. */
+/** Returns the current time, updated every `everyMs` milliseconds. */
 export function useNow(everyMs: number): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {

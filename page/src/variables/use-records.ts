@@ -7,31 +7,34 @@ import type { Session } from "../session.ts";
 import { type Column, columnsOf, type Row } from "./records.ts";
 import { versionKey } from "./value-path.ts";
 
-/** An array of which the page has as much as was looked at. */
+/** An array that is loaded in parts, as it is viewed. */
 export interface Records {
-  /** Of the whole. */
+  /** Number of elements of the whole array. */
   readonly count: number;
   readonly bytes: number;
   readonly columns: readonly Column[];
-  /** Those that are here, in their order. */
+  /** Loaded rows, in order. */
   readonly rows: readonly Row[];
   readonly at: (index: number) => Row | undefined;
   readonly isWhole: boolean;
-  /** Small enough for all of it to be here. */
+  /** True if the array is small enough to load completely. */
   readonly mayBeWhole: boolean;
   readonly error?: unknown;
-  /** Gets these, from the first to before the last, unless they are here or on their way. After an error again. */
+  /**
+   * Loads the rows from `from` up to `to`, exclusive, unless they are loaded or being loaded. Retries after an
+   * error.
+   */
   readonly need: (from: number, to: number) => void;
 }
 
-/** Rows that are asked for at once, by their size. */
+/** Approximate bytes per request. */
 const PAGE_BYTES = 131_072;
 const MAX_PAGE_ROWS = 200;
-/** What a page holds of one array without harm. */
+/** Maximum bytes of an array that is loaded completely. */
 const MAX_WHOLE_BYTES = 16_777_216;
 const MAX_WHOLE_ROWS = 100_000;
 
-/** A stretch of pages that is asked for at once, with its last page. */
+/** Consecutive pages loaded by one request. */
 interface Run {
   readonly first: number;
   readonly last: number;
@@ -60,7 +63,7 @@ export function useRecords(session: Session, info: VariableInfo): Records {
   const pages = useMemo(() => new Map(loaded), [loaded]);
   const need = useCallback(
     (from: number, to: number) => {
-      // What has failed is asked for again.
+      // Failed requests are repeated.
       void queries.refetchQueries({ queryKey: versionKey(session, info), stale: true });
       const last = Math.ceil(Math.min(to, count) / pageRows) - 1;
       setRuns((known) => [...known, ...missingRuns(known, Math.floor(from / pageRows), last)]);
@@ -85,7 +88,7 @@ export function useRecords(session: Session, info: VariableInfo): Records {
   };
 }
 
-/** Rows of a page, with its number. */
+/** Number and rows of a page. */
 type Page = readonly [number, readonly Row[]];
 
 function combined(results: readonly UseQueryResult<readonly Page[]>[]) {
@@ -104,10 +107,10 @@ function pagesOf(values: readonly Json[], first: number, pageRows: number): read
   });
 }
 
-/** Pages in one request. */
+/** Maximum pages per request. */
 const MAX_RUN = 25;
 
-/** What of the pages from first to last nobody has asked for, in stretches. */
+/** Returns the pages from first to last that are not loaded, grouped into requests. */
 function missingRuns(known: readonly Run[], first: number, last: number): readonly Run[] {
   const runs: { first: number; last: number }[] = [];
   for (let page = first; page <= last; page++) {

@@ -5,17 +5,17 @@ import { codeOf, problemWords } from "./problem-words.ts";
 import { type Upload, uploadOf } from "./upload.ts";
 import { bytesInWords } from "../words.ts";
 
-/** A file on its way to being a variable. */
+/** A file being uploaded. */
 interface Uploading {
   readonly id: number;
   readonly file: string;
   readonly stage: "busy" | "exists" | "saved" | "failed";
   readonly words: string;
-  /** There once the file has been read. */
+  /** Present once the file has been read. */
   readonly upload?: Upload;
 }
 
-/** What is done with a name that is taken. */
+/** What to do about an existing name. */
 type Choice = "replace" | "both";
 
 export interface Uploads {

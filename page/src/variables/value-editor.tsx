@@ -15,10 +15,10 @@ interface ValueEditorProps {
   readonly onCancel: () => void;
 }
 
-/** A text field with more of it is no pleasure. */
+/** Larger values are not editable, because text fields become slow. */
 const MAX_EDITED_BYTES = 1_000_000;
 
-/** Undefined for what can be edited. */
+/** Returns the reason why a variable cannot be edited, or undefined. */
 export function whyNotEdited({ type, bytes, visibility, name }: VariableInfo): string | undefined {
   if (visibility === "secret") return "It is secret.";
   if (name === "input") return "It is what came with a message.";
@@ -33,7 +33,7 @@ interface Opened {
   readonly etag: string | undefined;
 }
 
-/** Loads the value once, and guards it: what somebody else writes meanwhile is not lost. */
+/** Loads the value once, and saves it with If-Match, so that concurrent writes are not lost. */
 export function ValueEditor({ session, info, onDone, onCancel }: ValueEditorProps) {
   const key = ["conversation", session.conversation, "edited", info.name];
   const load = { queryKey: key, queryFn: () => open(session, info) };
@@ -124,7 +124,7 @@ function EditorField(props: EditorFieldProps) {
   );
 }
 
-/** Of JSON. */
+/** Returns the syntax error in a JSON text. */
 function faultIn(text: string): string | undefined {
   try {
     JSON.parse(text);

@@ -1,19 +1,19 @@
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 
-/** Where the server has a variable's value. */
+/** Returns the path of a variable's value. */
 export function pathOf(conversation: string, name: string): string {
   return `/conversations/${encodeURIComponent(conversation)}/variables/${encodeURIComponent(name)}`;
 }
 
-/** What is loaded of this version has a key that begins so. */
+/** Start of the query keys of this version. */
 export function versionKey({ conversation }: Session, info: VariableInfo): readonly string[] {
   return ["conversation", conversation, "value", info.name, `${info.version}/${info.updatedAt}`];
 }
 
 const ENDINGS: Readonly<Record<string, string>> = {
   "application/json": "json",
-  // It is served as an array.
+  // The server returns it as an array.
   "application/x-ndjson": "json",
   "text/plain": "txt",
   "image/jpeg": "jpg",
@@ -21,7 +21,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   "application/octet-stream": "bin",
 };
 
-/** What a download of it is called. */
+/** Returns the file name of a download. */
 export function fileName({ name, mediaType }: Pick<VariableInfo, "name" | "mediaType">): string {
   const type = mediaType.split(";")[0]?.trim().toLowerCase() ?? "";
   const last = /([a-z0-9]+)$/.exec(type)?.[1] ?? "bin";
@@ -30,7 +30,7 @@ export function fileName({ name, mediaType }: Pick<VariableInfo, "name" | "media
 
 const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);
 
-/** Is it an image that the server lets a page show? */
+/** True for images that the server allows a page to show. */
 export function isShownImage(mediaType: string): boolean {
   return SHOWN_IMAGES.has(mediaType.split(";")[0]?.trim().toLowerCase() ?? "");
 }

@@ -15,7 +15,7 @@ import { useRecords } from "./use-records.ts";
 import { isShownImage, pathOf } from "./value-path.ts";
 import { bytesInWords } from "../words.ts";
 
-// Most variables are never drawn.
+// Loaded on demand: most variables are never drawn.
 const RecordsChart = lazy(() => import("../chart/records-chart.tsx"));
 
 export interface ValueViewProps {
@@ -23,7 +23,7 @@ export interface ValueViewProps {
   readonly info: VariableInfo;
 }
 
-/** A value, as its type is best seen. */
+/** Shows a value in the view that suits its type. */
 export function ValueView({ session, info }: ValueViewProps) {
   const { type, visibility, mediaType } = info;
   if (visibility === "secret") {
@@ -55,7 +55,7 @@ function ImageView({ session, info }: ValueViewProps) {
   return <img className="variables-image" src={data} alt={info.description ?? `$${info.name}`} />;
 }
 
-/** What is larger is no use as a tree in a page. */
+/** Larger values are not shown as a tree. */
 const MAX_TREE_BYTES = 16_777_216;
 
 function JsonView({ session, info }: ValueViewProps) {

@@ -6,7 +6,7 @@ import { bytesInWords } from "../words.ts";
 import { ageWords, countWords, lifeOf } from "./words.ts";
 import { Fact } from "../fact.tsx";
 
-/** What is known of a variable but its value. */
+/** Metadata of a variable. */
 export function VariableFacts({ info }: { readonly info: VariableInfo }) {
   const now = useNow(1_000);
   const { description, bytes, updatedAt, version } = info;

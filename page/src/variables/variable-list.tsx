@@ -9,7 +9,7 @@ import "./variable-list.css";
 
 export interface VariableListProps {
   readonly variables: readonly VariableInfo[];
-  /** Where the focus is when the list comes up. */
+  /** Name of the variable that receives focus when the list appears. */
   readonly focused: string | undefined;
   readonly onSelect: (name: string) => void;
   readonly onPin: (info: VariableInfo) => void;
@@ -111,7 +111,7 @@ interface LifeBarProps {
   readonly now: number;
 }
 
-/** How much of its time is left. */
+/** Shows the remaining lifetime. */
 export function LifeBar({ info, now }: LifeBarProps) {
   const life = lifeOf(info, now);
   if (life === undefined) return null;
@@ -128,7 +128,7 @@ export function LifeBar({ info, now }: LifeBarProps) {
 
 const NEARLY_OVER = 0.2;
 
-/** Up and down, first and last, among the rows. */
+/** Moves the focus with Up, Down, Home and End. */
 function moveFocus(event: KeyboardEvent<HTMLUListElement>): void {
   const rows = [...event.currentTarget.querySelectorAll<HTMLElement>(".variables-open")];
   const at = rows.findIndex((row) => row.parentElement?.contains(document.activeElement));

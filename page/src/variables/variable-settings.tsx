@@ -14,7 +14,7 @@ interface VariableSettingsProps {
 
 const MAX_DESCRIPTION_CHARS = 500;
 
-/** How long it lives, and what it is. */
+/** Form for a variable's lifetime and description. */
 export function VariableSettings({ session, info, onDone, onCancel }: VariableSettingsProps) {
   const { name, expiresAt, description = "" } = info;
   const before = expiresAt === undefined ? "" : durationWords(Date.parse(expiresAt) - Date.now());

@@ -20,7 +20,7 @@ export interface VariableViewProps {
   readonly onClose: () => void;
 }
 
-/** One variable: what is known of it, its value, and what can be done with it. */
+/** A variable: its metadata, value and actions. */
 export function VariableView(props: VariableViewProps) {
   const { session, name, takesFocus, onClose } = props;
   const conversation = session.client.conversation(session.conversation);
@@ -83,7 +83,7 @@ function VariableBody({ session, info, onClose }: VariableBodyProps) {
       {doing === "edit" ? (
         <ValueEditor session={session} info={info} onDone={view} onCancel={view} />
       ) : (
-        // Another value is another view.
+        // A new value resets the view.
         <ValueView key={`${info.version}/${info.updatedAt}`} session={session} info={info} />
       )}
     </>

@@ -19,22 +19,22 @@ export interface VariablesPanelProps {
   readonly session: Session;
   /** True if the server knows the conversation. */
   readonly exists: boolean;
-  /** A file has been kept as a variable. */
+  /** Called when a file has been saved as a variable. */
   readonly onKept: () => void;
   readonly selected: string | undefined;
   readonly onSelect: (name: string | undefined) => void;
 }
 
-/** The variables of a conversation: the list, or one of them. Files may be dropped anywhere on it. */
+/** The variables of a conversation: the list, or one of them. Accepts dropped files. */
 export function VariablesPanel(props: VariablesPanelProps) {
-  // What was loaded of one conversation is none of another's.
+  // A new key discards the state of the previous conversation.
   return <Panel key={props.session.conversation} {...props} />;
 }
 
 function Panel({ session, exists, onKept, selected, onSelect }: VariablesPanelProps) {
   const uploads = useUploads(session, onKept);
   const [isOver, setOver] = useState(false);
-  // Chosen here, not in the conversation: the focus goes along, and comes back.
+  // Selected in this panel. The focus moves to the variable and back.
   const [chosen, setChosen] = useState<string>();
   const drop = (event: DragEvent) => {
     event.preventDefault();

@@ -8,7 +8,7 @@ interface WideTableProps {
   readonly onClose: () => void;
 }
 
-/** A table over the whole page. */
+/** A table that covers the page. */
 export function WideTable({ name, children, onClose }: WideTableProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {

@@ -7,7 +7,7 @@ const COUNTED: Readonly<Record<string, string>> = {
   string: "character",
 };
 
-/** `5,000 elements`; of bytes their media type, of what is not counted the type alone. */
+/** Describes the size: `5,000 elements`. Bytes have their media type, uncountable values their type. */
 export function countWords({
   type,
   count,
@@ -23,7 +23,7 @@ const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-/** `3 min`, in the largest unit that fits; what is under a second is one. */
+/** Formats a duration in the largest unit that fits: `3 min`. At least one second. */
 export function durationWords(ms: number): string {
   if (ms < MINUTE) return `${Math.max(1, Math.floor(ms / SECOND))} s`;
   if (ms < HOUR) return `${Math.floor(ms / MINUTE)} min`;
@@ -35,14 +35,14 @@ export function ageWords(time: string, now: number): string {
   return age < 10 * SECOND ? "now" : durationWords(age);
 }
 
-/** How long a variable has still to live. */
+/** Remaining lifetime of a variable. */
 export interface Life {
-  /** From 1, fresh, to 0. */
+  /** Remaining share, from 1 to 0. */
   readonly left: number;
   readonly words: string;
 }
 
-/** Undefined for what has no time to live, or is pinned: it stays. */
+/** Returns undefined for a variable that does not expire. */
 export function lifeOf(
   { expiresAt, updatedAt, pinned }: Pick<VariableInfo, "expiresAt" | "updatedAt" | "pinned">,
   now: number,
@@ -69,7 +69,7 @@ export interface Label {
   readonly isWarning: boolean;
 }
 
-/** What is to be known of it at a glance, beyond its size. */
+/** Returns the labels of a variable: its visibility, trust and scope */
 export function labelsOf({
   visibility,
   trusted,
@@ -89,7 +89,10 @@ export function labelsOf({
   ];
 }
 
-/** Seconds, of what a person writes: `90`, `15 min`, `2 h`; null for nothing: it stays. */
+/**
+ * Parses a duration into seconds: `90`, `15 min`, `2 h`. Returns null for an empty text, which means no
+ * expiry.
+ */
 export function secondsIn(text: string): number | null | undefined {
   const written = text.trim().toLowerCase();
   if (written === "") return null;
