@@ -162,7 +162,7 @@ export class Decisions {
 
 const known = new WeakMap<VariableStore, Decisions>();
 
-/** What is known of a call that is about to run. */
+/** A call whose approval is decided and that is about to run. */
 interface DecidedCall {
   readonly name: string;
   /** True if a person has approved the call. */

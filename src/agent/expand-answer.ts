@@ -30,7 +30,7 @@ export interface SealedText {
   /** The reference, as the model wrote it. */
   readonly source: string;
   readonly text: string;
-  /** Where it begins in `shown`. */
+  /** Offset in `shown`. */
   readonly at: number;
 }
 
@@ -76,7 +76,7 @@ interface StreamPart {
   readonly providerMetadata?: unknown;
 }
 
-/** How a kind of stream writes its texts. */
+/** How one kind of stream represents texts. */
 interface StreamForm<Part> {
   emit(part: Part): void;
   /** The text of a `text-delta`; undefined for other parts. */

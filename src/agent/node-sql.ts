@@ -54,7 +54,10 @@ export class NodeSql implements Sql {
     });
   }
 
-  /** One inside another is a savepoint: if its work throws and the outer catches, only it is undone. */
+  /**
+   * A nested transaction is a savepoint. If it throws and the outer one catches, only the nested one is rolled
+   * back.
+   */
   transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
     const onBegin = this.#depth === 0 ? this.#onBegin : undefined;
     const point = `point_${this.#depth}`;
@@ -70,7 +73,7 @@ export class NodeSql implements Sql {
       this.#exec(end);
       return result;
     } catch (error) {
-      // If there is no room left, SQLite has undone all of it.
+      // If the disk is full, SQLite has already rolled back.
       if (this.#database.isTransaction) this.#database.exec(undo);
       throw error;
     } finally {

@@ -6,9 +6,9 @@ import { guardedView } from "../tool/tool-output.ts";
 
 /** Which variables a summary is about. Default: all. */
 export interface SummaryOptions {
-  /** Only so many, the newest. */
+  /** Only the newest ones, up to this number. */
   readonly last?: number;
-  /** Only those of these names. */
+  /** Only variables with these names. */
   readonly names?: readonly string[];
 }
 

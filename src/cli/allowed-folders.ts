@@ -13,7 +13,7 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constan
  * another program sees the old or the new content. Links are not followed below a folder's own path.
  */
 export class AllowedFolders implements FileSaver {
-  /** As they were given, and as they are without links. */
+  /** The folders as given, and with links resolved. */
   readonly #folders: readonly { readonly given: string; readonly real: string }[];
 
   /** Throws `bad_path` for what is not a folder. */
@@ -56,7 +56,7 @@ export class AllowedFolders implements FileSaver {
   /** The real path of the folder that holds the file. */
   async #folderOf(place: string): Promise<string> {
     const folder = dirname(place);
-    // What is outside is not looked up, so that nobody learns what is there.
+    // Paths outside are not looked up, so that errors reveal nothing about them.
     const isNamed = this.#folders.some(
       ({ given, real }) => isInside(folder, given) || isInside(folder, real),
     );

@@ -27,7 +27,7 @@ export interface ClientFile {
   readonly file: string;
   readonly mode: number;
   readonly bytes: Buffer;
-  /** Without a byte order mark. */
+  /** The text without a byte order mark. */
   readonly text: string;
   readonly groups: readonly ServerGroup[];
 }

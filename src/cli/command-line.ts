@@ -103,7 +103,7 @@ async function bundle(folder: string): Promise<void> {
   if (leftOut.length > 0) console.log(`Left out, for workerd has none: ${leftOut.join(", ")}.`);
 }
 
-/** What follows `--` is a server's command, with options of its own. */
+/** Arguments after `--` are a server's command, with options of its own. */
 function argumentsIn(all: readonly string[]) {
   const end = all.indexOf("--");
   if (end < 0) return { args: [...all], command: [] };

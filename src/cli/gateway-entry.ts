@@ -22,7 +22,7 @@ function isOwn(entry: unknown, copy: string): boolean {
   return isCopy && args.includes("mcp") && args.includes("--config");
 }
 
-/** Whether the copy is as wrapping wrote it. Undefined for an entry that does not say. */
+/** True if the copy is unchanged since wrapping. Undefined if the entry has no digest. */
 export function isAsWritten(entry: unknown, copyText: string): boolean | undefined {
   const env: unknown = isObject(entry) ? entry.env : undefined;
   const digest: unknown = isObject(env) ? env[DIGEST] : undefined;
@@ -34,7 +34,7 @@ export interface EntryOptions {
   readonly command: readonly string[];
   /** The file that the gateway reads. */
   readonly copy: string;
-  /** Of its text. Undefined to leave what the entry says. */
+  /** Digest of the copy's text. Undefined keeps the entry's digest. */
   readonly digest: string | undefined;
   /** The servers that the gateway stands in front of. */
   readonly servers: Readonly<Record<string, unknown>>;
@@ -62,7 +62,7 @@ function environmentOf({ servers, digest }: EntryOptions): Readonly<Record<strin
   return { ...clientVariablesIn(textsIn(servers)), ...compact({ [DIGEST]: digest }) };
 }
 
-/** All texts in a value; keys are none. */
+/** Returns all texts in a value, without keys. */
 function textsIn(value: unknown): readonly string[] {
   if (typeof value === "string") return [value];
   return typeof value === "object" && value !== null ? Object.values(value).flatMap(textsIn) : [];

@@ -87,7 +87,7 @@ async function answer(
   const response = await handler(requestOf(incoming, gone.signal));
   outgoing.writeHead(response.status, Object.fromEntries(response.headers));
   if (response.body === null) return void outgoing.end();
-  // Two declarations of one class.
+  // Casts between two declarations of one class.
   const body = response.body as unknown as NodeStream;
   await pipeline(Readable.fromWeb(body), outgoing);
 }

@@ -13,7 +13,7 @@ type Transport = WebStandardStreamableHTTPServerTransport;
  */
 export class HttpSessions {
   readonly #make: () => Server;
-  /** In the order of use. */
+  /** Least recently used first. */
   readonly #open = new Map<string, Transport>();
 
   constructor(make: () => Server) {

@@ -7,10 +7,10 @@ export function ownEnvironment(): Record<string, string> {
   );
 }
 
-/** What `npx` was told to run: one that it starts would run the same. */
+/** Variables that tell `npx` what to run. A nested `npx` would run the same package. */
 const OF_NPX: ReadonlySet<string> = new Set(["npm_config_package", "npm_config_call"]);
 
-/** Those that are secrets by their names. */
+/** Returns the environment variables whose names suggest secrets. */
 export function ownSecrets(): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(ownEnvironment()).filter(([name]) => SECRET.test(name)));
 }

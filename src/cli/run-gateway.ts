@@ -149,7 +149,7 @@ function transportTo({ name, address }: ServerConfiguration) {
   const transport = new ProgramTransport({
     command,
     args: [...args],
-    // As clients start servers: what a program needs, and what the configuration gives.
+    // The environment that clients give to servers: the default variables and the configured ones.
     env: { ...(inherits ? ownEnvironment() : getDefaultEnvironment()), ...env },
     stderr: "pipe",
     maxBufferSize: limits.maxGatewayMessageBytes,

@@ -12,7 +12,7 @@ import { JournalFile } from "./journal-file.ts";
 import { sharedStore } from "./shared-store.ts";
 import { StatisticsFile } from "./statistics-file.ts";
 
-/** Where a workspace's variables are. */
+/** The files of a workspace's state. */
 export interface StatePlace {
   /** Default: the platform's folder for data. */
   readonly state?: string | undefined;

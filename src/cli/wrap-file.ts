@@ -15,14 +15,14 @@ import { digestOf } from "./digest.ts";
 import { entryFor, isAsWritten, nameFor, ownEntryIn, renewedEntry } from "./gateway-entry.ts";
 import { writeAtomically } from "./write-atomically.ts";
 
-/** What was done with a file, or would be. */
+/** The result of wrapping a file, or with `--dry-run` what it would be. */
 export interface WrapReport {
   /** Links are resolved. */
   readonly file: string;
   readonly outcome: "wrapped" | "unwrapped" | "merged" | "unchanged";
   /** The servers that were taken in, or are back. */
   readonly servers: readonly string[];
-  /** What a person has to know, a sentence each. */
+  /** Notes for the user, a sentence each. */
   readonly notes: readonly string[];
   /** The texts of files before and after, by file; undefined for none. */
   readonly changes: readonly Change[];
@@ -128,9 +128,9 @@ interface Place {
   readonly group: ServerGroup;
   /** The name of the gateway's entry, if there is one. */
   readonly own: string | undefined;
-  /** Those to stand in front of. */
+  /** Servers that the gateway will stand in front of. */
   readonly taken: Readonly<Record<string, unknown>>;
-  /** Those that only the client can start. */
+  /** Servers that only the client can start. */
   readonly left: Readonly<Record<string, unknown>>;
 }
 
@@ -197,7 +197,7 @@ function mergedText(text: string, original: ClientFile, places: readonly Place[]
 }
 
 function isSame(some: unknown, other: unknown): boolean {
-  // Both were read from JSON, or have what was.
+  // Both values are JSON.
   return canonicalJson((some ?? null) as Json) === canonicalJson((other ?? null) as Json);
 }
 

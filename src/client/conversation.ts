@@ -142,7 +142,7 @@ export class ClientConversation {
     return this.#connection.ask("GET", "/messages", { query: { ...query } });
   }
 
-  /** Where the values of an answer came from, and the figures that its model typed. */
+  /** Returns the sources of an answer's values, and the figures that the model typed. */
   receipt(messageId: string): Promise<AnswerReceipt> {
     return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/receipt`);
   }

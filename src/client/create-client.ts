@@ -8,7 +8,7 @@ export interface Client {
   /** Sends no request: a conversation is created by the first write to it. */
   conversation(id: string): ClientConversation;
   agents(): Promise<AgentsDescription>;
-  /** What a model is sent, with sizes in characters: at first, or with a conversation's messages. */
+  /** Returns the prompt of a model, with sizes in characters. Without a conversation, it is that of a first call. */
   prompt(
     agent: string,
     query?: { readonly conversation?: string | undefined },

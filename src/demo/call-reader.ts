@@ -12,14 +12,14 @@ import {
   wordsOfName,
 } from "./words.ts";
 
-/** How a question fits to a tool. */
+/** A way to read a question as calls of a tool. */
 export interface CallReading {
   readonly tool: LanguageModelV4FunctionTool;
-  /** One for each place or thing that the question lists. */
+  /** One input for each place or thing listed in the question. */
   readonly inputs: readonly JSONObject[];
   /** Required parameters that cannot be read off. */
   readonly missing: readonly string[];
-  /** What the tool has no use for, in order. */
+  /** Tokens that no parameter uses, in order. */
   readonly rest: readonly Token[];
   /** The question without what is in the input. */
   readonly left: readonly Token[];
@@ -207,7 +207,7 @@ export class CallReader {
 
   #filler(): boolean {
     const token = this.#token;
-    // In what changes something, "from" and "to" are no fillers.
+    // In questions that change something, "from" and "to" carry meaning.
     if (!this.#reads) return POLITE.has(token.word) && this.#pass(1);
     const isPlain = token.kind === "word" && (READING.has(token.stem) || PLAIN.has(token.stem));
     const isBetween = isPreposition(token) && !this.#isDangling(this.#at + 1);
@@ -337,7 +337,7 @@ function isArticle({ word }: Token): boolean {
   return word === "the" || word === "a" || word === "an" || word === "my";
 }
 
-/** What an order may have beside its words. */
+/** Polite words that a request may contain. */
 export const POLITE: ReadonlySet<string> = new Set(
   "please can could would you hi hello hey , the a an my me".split(" "),
 );

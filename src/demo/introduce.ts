@@ -5,7 +5,7 @@ import { type Table, tableOf } from "./tables.ts";
 const MAX_NAMED = 30;
 const MAX_COLUMNS = 12;
 
-/** Who answers. */
+/** Says that a demo model answers, and why. */
 export function introduction(why: string): string {
   return (
     "I am the demo model of Byref: a script that stands in for a language model's words. The " +
@@ -13,7 +13,7 @@ export function introduction(why: string): string {
   );
 }
 
-/** What can be asked with these tools and tables, and how to get a model that understands more. */
+/** Lists what can be asked with these tools and tables, and how to configure a real model. */
 export function abilities(prompt: DemoPrompt, scripts: readonly DemoScript[]): string {
   const examples = Object.assign({}, ...scripts.map((script) => script.examples ?? {}));
   const tools = prompt.tools.filter(({ name }) => !runtimeToolNames.includes(name));

@@ -43,9 +43,9 @@ class Choice {
   readonly #tokens: readonly Token[];
   readonly #prompt: DemoPrompt;
   readonly #calls: readonly CallReading[];
-  /** Of earlier turns: what this turn makes must not change what the question means. */
+  /** Tables of earlier turns. Results of this turn must not change the meaning of the question. */
   readonly #tables: readonly Table[];
-  /** Those that a question may mean by a word for them. */
+  /** Tables that a question may refer to by a general word. */
   readonly #whole: readonly Table[];
 
   constructor(tokens: readonly Token[], prompt: DemoPrompt) {
@@ -135,7 +135,7 @@ class Choice {
     const [list, ...others] = mostNamed(lists);
     if (list === undefined) return undefined;
     if (others.length > 0) return several([list, ...others]);
-    // What no query can express is not worth a call.
+    // A question that no query can express causes no call.
     const isLost = (token: Token) =>
       isPreposition(token) || (isTelling(token) && !QUERY_WORDS.has(token.word));
     if (list.rest.some(isLost)) return undefined;
@@ -187,7 +187,7 @@ function isWhole(name: string, { conversation, tools }: DemoPrompt): boolean {
   return !tools.some((tool) => name.startsWith(tool.name));
 }
 
-/** Of calls that name more and less of a question those that name the most. */
+/** Returns the readings that use the most words of the question. */
 function mostNamed(calls: readonly CallReading[]): readonly CallReading[] {
   const most = Math.max(...calls.map(({ words }) => words.length));
   return calls.filter(({ words }) => words.length === most);

@@ -12,7 +12,7 @@ export interface Parameter {
   readonly choices: readonly string[];
   /** True for a date or a time. */
   readonly isDate: boolean;
-  /** What each record of a list must have. */
+  /** Keys that each record of a list must have. */
   readonly keys: readonly string[];
 }
 

@@ -55,7 +55,7 @@ function isOrder(tokens: readonly Token[], [verb]: readonly string[]): boolean {
   return token !== undefined && token.stem === verb;
 }
 
-/** What follows one of these is a thing, not something to do. */
+/** Words that are followed by a thing, not by an action. */
 const ASKING = new Set("what what's what’s whats show".split(" "));
 
 function describedBy(description: string): readonly string[] {

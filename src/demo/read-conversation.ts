@@ -49,7 +49,7 @@ export type Conversation = {
   readonly earlier: readonly Outcome[];
   /** The variables that the prompt shows, by name, oldest first. */
   readonly variables: ReadonlyMap<string, Variable>;
-  /** How many more there are that the prompt does not list. */
+  /** Number of variables that the prompt does not list. */
   readonly unlisted: number;
   /** Greater than the number in any `call_<number>` of the prompt, and greater than the count of calls. */
   readonly nextCallNumber: number;
@@ -80,7 +80,7 @@ function isQuestion(message: Message): boolean {
   return message.role === "user" && !textsIn(message)[0]?.startsWith(VARIABLES_TAG);
 }
 
-/** What the person wrote, without the handles of files. */
+/** Returns the user's text, without the handles of files. */
 function questionIn(message: Message | undefined): string {
   const texts = message === undefined ? [] : textsIn(message);
   return texts.filter((text) => fileIn(text) === undefined).join("\n");

@@ -5,7 +5,7 @@ type Operation = "list" | "count" | "sum" | "average" | "max" | "min";
 
 export interface Filter {
   readonly column: Column;
-  /** As the question has it. */
+  /** The value as written in the question. */
   readonly value: string | number | boolean;
 }
 
@@ -219,7 +219,7 @@ class QueryReader {
     return length === 0 ? undefined : found(this.#textOf(to, length), length);
   }
 
-  /** In "the sum of a of b" the second "of" says of which records. */
+  /** In "the sum of a of b" the second "of" names the records. */
   #isEqual(word: string): boolean {
     const isSum = this.#operation !== undefined && this.#operation !== "count";
     return EQUALS.has(word) && !(isSum && word === "of" && this.#column === undefined);

@@ -6,7 +6,7 @@ export interface DemoCall {
   readonly input: JSONObject;
 }
 
-/** What the demo model does next. */
+/** The next step of the demo model. */
 export type DemoStep =
   | { readonly kind: "calls"; readonly calls: readonly DemoCall[] }
   | { readonly kind: "text"; readonly text: string }
@@ -15,7 +15,7 @@ export type DemoStep =
 
 export type DemoTools = NonNullable<LanguageModelV4CallOptions["tools"]>;
 
-/** What the demo model knows at a step. */
+/** Input of a step of the demo model. */
 export interface DemoPrompt {
   readonly conversation: Conversation;
   /** The tools that are offered. */

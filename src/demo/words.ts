@@ -1,7 +1,7 @@
 /** A piece of a question. */
 export interface Token {
   readonly kind: "word" | "number" | "quoted" | "reference" | "sign";
-  /** As written; of a quoted text what is inside of the quotes. */
+  /** The token as written. A quoted text has no quotes. */
   readonly text: string;
   /** The text in lower case. */
   readonly word: string;
@@ -56,7 +56,7 @@ export function isTelling({ kind, word, stem }: Token): boolean {
   return /n['’]t$|^(?:non|un)-/u.test(word) || TELLING.has(word) || TELLING.has(stem);
 }
 
-/** How many of the tokens from `at` on are these words; 0 if not all of the words are there. */
+/** Returns the number of tokens from `at` on that match these words, or 0 unless all words match. */
 export function phraseAt(tokens: readonly Token[], at: number, words: readonly string[]): number {
   const isThere = words.every((word, index) => {
     const token = tokens[at + index];

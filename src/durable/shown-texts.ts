@@ -44,7 +44,7 @@ export class ShownTexts {
       ids.push(this.#keepSealed(kept, placeOf(value, text)));
     }
     if (!text.isComplete) return;
-    // What comes after each value is known now, by which short ones are found.
+    // The text after each value is known now. Short values are found by it.
     text.sealed.forEach((value, index) => {
       const { after } = placeOf(value, text);
       const id = ids[index];

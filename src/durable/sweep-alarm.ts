@@ -84,7 +84,7 @@ export const ALARM_TABLE = "alarm";
 interface Schedule {
   readonly id: string;
   readonly callback: string;
-  /** In seconds since 1970. */
+  /** Seconds since 1970. */
   readonly time: number;
 }
 

@@ -2,9 +2,9 @@ import type { SealedText } from "../agent/expand-answer.ts";
 
 /** A sealed value in a text that was shown, with what was around it. */
 export interface SealedPlace extends Pick<SealedText, "source" | "text"> {
-  /** What was shown before it, at most `CONTEXT_CHARS`. */
+  /** The text before it, at most `CONTEXT_CHARS` characters. */
   readonly before: string;
-  /** What was shown after it, at most `CONTEXT_CHARS`. */
+  /** The text after it, at most `CONTEXT_CHARS` characters. */
   readonly after: string;
 }
 
@@ -23,7 +23,7 @@ const MIN_PART_CHARS = 8;
 /** Characters beside a short value that show that it is the one that was shown. */
 const MIN_CONTEXT_CHARS = 3;
 
-/** What may follow a value that was cut off: nothing, or a mark such as `…`, `...` and `[truncated]`. */
+/** Matches the text after a clipped value: nothing, or a mark such as `…`, `...` or `[truncated]`. */
 const CUT = /^\s*(?:$|…|\.\.\.|[[(<])/u;
 const WORD = /[\p{L}\p{N}]/u;
 
@@ -58,7 +58,7 @@ function isPartOf(value: string, text: string): boolean {
   return text.length >= MIN_WHOLE_CHARS && (value.startsWith(text) || value.endsWith(text));
 }
 
-/** As `String.includes`, whose cost may be quadratic. Of places that begin alike, the first ones are compared. */
+/** Like `String.includes`, but not quadratic: compares only the first places with the same beginning. */
 function includes(value: string, text: string): boolean {
   const first = text.slice(0, MAX_PROBE_CHARS);
   let at = value.indexOf(first);
@@ -79,7 +79,7 @@ function withoutStarts(text: string, value: string, source: string): string {
     first: value.slice(0, MIN_PART_CHARS),
     charsAt: (at) => {
       const chars = sharedChars(text, at, value);
-      // How a clipped value goes on is not known.
+      // The rest of a clipped value is unknown.
       const goesOn = chars === value.length && chars >= MAX_VALUE_CHARS - MARGIN_CHARS;
       return goesOn ? text.length - at : chars;
     },
@@ -140,9 +140,9 @@ function withoutNeighbors(
 
 interface Replacing {
   readonly source: string;
-  /** What each place begins with. */
+  /** The text with which each place begins. */
   readonly first: string;
-  /** How many characters are replaced there; zero for none. */
+  /** Returns the number of characters to replace at an offset, or 0. */
   readonly charsAt: (at: number) => number;
 }
 
@@ -160,7 +160,7 @@ function replacedAfter(text: string, left: string, { source, first, charsAt }: R
   return result + text.slice(end);
 }
 
-/** How many characters of the text, from there on, are the start of the value. */
+/** Returns the number of characters from `at` on that match the start of the value. */
 function sharedChars(text: string, at: number, value: string): number {
   let count = 0;
   while (count < value.length && text[at + count] === value[count]) count++;

@@ -14,7 +14,7 @@ export class Random {
     return (mixed ^ (mixed >>> 14)) >>> 0;
   }
 
-  /** From 0 to before 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   fraction(): number {
     return this.next() / 2 ** 32;
   }
@@ -33,7 +33,7 @@ export class Random {
     return this.fraction() < probability;
   }
 
-  /** One of the keys; each as often as its weight says. */
+  /** Returns one of the keys, with the probability given by its weight. */
   weighted<Choice extends string>(weights: Readonly<Partial<Record<Choice, number>>>): Choice {
     const choices = Object.entries(weights) as [Choice, number][];
     let left = this.fraction() * choices.reduce((sum, [, weight]) => sum + weight, 0);

@@ -7,7 +7,7 @@ import type { WaitingCalls } from "./running-call.ts";
 /** The key of the question whether a call may run, as the client names the answer. */
 export const APPROVAL = "approve";
 
-/** What a client sends back with the answer. */
+/** State that a client returns with the answer. */
 export interface ApprovalState {
   /** A digest of the tool, the pin and the nonce. The pin itself must not leave the gateway. */
   readonly approved?: string;
@@ -29,7 +29,7 @@ export function isDeclined({ mcpReq }: ServerContext): boolean {
   return response.kind === "elicit" && response.action !== "accept";
 }
 
-/** What approves this call of this tool with these values, once. */
+/** Creates the state that approves one call of this tool with these values. */
 export async function approvalState(
   name: string,
   pin: string,
@@ -55,7 +55,7 @@ export function approvedBy(
 
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
   const { reason, input, diffs = [] } = approval;
-  // What was edited comes first: the input is shortened, and can be as long as a client shows.
+  // Diffs come first, because the input is clipped and can fill what a client shows.
   const parts = [`Run ${tool}? ${reason}`, ...diffs.map(diffText), input];
   return parts.join("\n\n");
 }

@@ -8,9 +8,9 @@ import { isObject, type Json } from "../value/json.ts";
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
 
-/** What a client is sent for a call whose result was saved. */
+/** Response to a call whose result was saved. */
 export interface SavedResult {
-  /** As the server gave it. Undefined for a large one of a tool in this process. */
+  /** The result as returned by the server. Undefined for a large result of a tool in this process. */
   readonly received: CallToolResult | undefined;
   readonly output: ToolOutput;
   readonly info: VariableInfo | undefined;
@@ -47,7 +47,7 @@ export function answerOf(output: ToolOutput): CallToolResult | undefined {
 /** Returns the result of one of the gateway's own tools, which may be a variable. */
 export function ownResult(output: Json, info: VariableInfo | undefined): CallToolResult {
   if (info === undefined) return { content: [textBlock(JSON.stringify(output))] };
-  // With a variable it is one of these.
+  // A result with a variable is one of these.
   return handleResult(output as unknown as ToolOutput, info);
 }
 
@@ -96,7 +96,7 @@ function handleText(output: ToolOutput): string {
   return `${text}\nKept as $${output.$var}: write "$${output.$var}" or "$${output.$var}.path" as an argument of any tool, and it is replaced by the value.`;
 }
 
-/** Only of what looks like a name that exists: `$HOME` and prices are none of the gateway's business. */
+/** Reports only names that resemble existing ones, not `$HOME` or prices. */
 function notesIn(output: ToolOutput): readonly ContentBlock[] {
   const unresolved = "unresolved" in output ? (output.unresolved ?? []) : [];
   return unresolved
@@ -114,7 +114,7 @@ function linkTo({ name, mediaType, bytes, shape }: VariableInfo, isGuarded: bool
   return { type: "resource_link", uri: uriOf(name), name, mimeType: mediaType, ...details };
 }
 
-/** How the addresses of variables begin. */
+/** Start of the URIs of variables. */
 export const VARIABLES = "byref://variables/";
 
 /** The address of a variable as a resource. */
@@ -133,7 +133,7 @@ function textBlock(text: string): ContentBlock {
   return { type: "text", text };
 }
 
-/** What a server said of a call that failed. */
+/** Returns a server's message about a failed call. */
 export function textOfFailure(result: CallToolResult): string {
   const text = textOfResult(result);
   return text === "" ? "The tool failed and did not say why." : text;

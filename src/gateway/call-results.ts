@@ -11,7 +11,7 @@ import { isWrongReference, type Statistics } from "./statistics.ts";
 
 export interface FinishedCall {
   readonly saved: Saved;
-  /** As the server gave it; undefined for a tool that is no server's. */
+  /** The result as returned by the server; undefined for a tool of the gateway. */
   readonly received: CallToolResult | undefined;
   readonly ready: Ready;
 }

@@ -19,7 +19,7 @@ export class CallingClients {
     this.#server = server;
   }
 
-  /** Who may see what the server says. */
+  /** Who may see the server's messages. */
   get visibility(): Visibility {
     return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
   }

@@ -20,7 +20,7 @@ export interface ClientOfCall {
   readonly onQuestion?: AskClient | undefined;
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
-  /** Who may see what the server says of the call. Default: a model, too. */
+  /** Who may see the server's messages about the call. Default: the model too. */
   readonly visibility?: Visibility;
 }
 
@@ -40,7 +40,7 @@ export function guardedClient(client: ClientOfCall, visibility: Visibility): Cli
   };
 }
 
-/** How long a server has for a call, and what may end it. `redact` takes secrets out of what it says meanwhile. */
+/** Time limit and signal of a call. `redact` removes secrets from progress messages. */
 export function timingOf({ signal, onProgress }: Waiting, redact: (text: string) => string) {
   const timing = { timeout: limits.gatewayCallMs, resetTimeoutOnProgress: true };
   if (onProgress === undefined) return { signal, ...timing };
@@ -50,13 +50,13 @@ export function timingOf({ signal, onProgress }: Waiting, redact: (text: string)
   return { signal, ...timing, onprogress };
 }
 
-/** Who waits for the answer of a request. */
+/** The callbacks of a pending request. */
 export type Waiting = Pick<ClientOfCall, "signal" | "onProgress">;
 
 /** Returns the answer of the question's kind. Rejects if there is none. */
 export type AskClient = (question: InputRequest) => Promise<InputResponse>;
 
-/** What a server can ask a client for, by the capability that the client declares. */
+/** Requests that a server can send to a client, by the capability that allows them. */
 export const QUESTIONS = {
   elicitation: "elicitation/create",
   sampling: "sampling/createMessage",
@@ -78,7 +78,7 @@ export function answers(declared: ClientCapabilities, question: InputRequest): b
   );
 }
 
-/** How a person can be asked. Without a mode, forms are meant, which were there first. */
+/** Returns the modes of elicitation. Clients that declare none support forms, the first mode. */
 export function modesOf({ elicitation }: ClientCapabilities): {
   readonly form?: Empty;
   readonly url?: Empty;
@@ -99,7 +99,7 @@ export class ClientOfGateway {
   /** Asks a connected client for its roots when no call runs. */
   listRoots: (() => Promise<InputResponse>) | undefined;
 
-  /** What servers that are connected from now on are told. */
+  /** The capabilities declared to servers that are connected from now on. */
   get capabilities(): ClientCapabilities {
     const { elicitation, sampling, roots } = this.#declared;
     return {

@@ -24,7 +24,7 @@ export function fillClientVariables(
   );
 }
 
-/** Names differ in more than letters' case, which Windows ignores. */
+/** Names must differ in more than case, because Windows ignores case. */
 function passedAs(name: string): string {
   if (name.startsWith("env:")) return name.slice("env:".length);
   const isPlain = /^[a-z]+(?:[A-Z][a-z]+)*(?::[a-z][a-z0-9_]*)?$/u.test(name);

@@ -173,7 +173,7 @@ function fill(text: string, environment: Environment, missing: Set<string>): str
   return fillClientVariables(filled, environment);
 }
 
-/** Names of environment variables are in capitals by convention, which tells them from `${workspaceFolder}`. */
+/** Environment variables have upper-case names by convention, unlike `${workspaceFolder}`. */
 const VARIABLE = /\$\{(?:env:)?([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/gu;
 
 function bad(message: string): ByrefError {

@@ -58,7 +58,7 @@ export interface ServingOptions {
   readonly waiting: WaitingCalls;
 }
 
-/** What a client sends back with the next round of a call. */
+/** State that a client returns with the next round of a call. */
 interface State extends ApprovalState {
   /** The call whose server asked a question. */
   readonly waiting?: string;

@@ -89,7 +89,7 @@ const MAX_EVICTIONS = 1_000;
  */
 export class Gateway {
   readonly store: VariableStore;
-  /** Whether the client's model has seen what is not trusted. */
+  /** True if the client's model has seen untrusted data. */
   readonly taint: Taint;
   readonly prompts = new OfferedPrompts(this);
   readonly resources = new OfferedResources(this);
@@ -142,7 +142,7 @@ export class Gateway {
     return this.#client;
   }
 
-  /** What was counted since the workspace exists, with calls of the past. */
+  /** Counts since the workspace was created. */
   get counts(): Counts {
     return this.#options.statistics.read();
   }
@@ -302,7 +302,7 @@ export class Gateway {
 
 interface Running {
   call: ClientOfCall;
-  /** What the server answered. */
+  /** The server's response. */
   received?: CallToolResult;
 }
 

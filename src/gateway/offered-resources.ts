@@ -68,7 +68,7 @@ export class OfferedResources {
   }
 }
 
-/** What the gateway says itself. */
+/** True for resources of the gateway itself. */
 function isOwn(address: string): boolean {
   return /^(?:byref:|ui:\/\/byref\/)/iu.test(address);
 }

@@ -24,7 +24,7 @@ export function servePrompts(server: Server, gateway: Gateway): void {
     return prompt;
   });
   server.setRequestHandler("completion/complete", async ({ params }, context) => {
-    // What else the client says is for the gateway.
+    // The rest of the request is for the gateway.
     const { ref, argument, context: known } = params;
     const found = await completing(ref, gateway);
     if (found === undefined) return { completion: { values: [] } };
@@ -45,7 +45,10 @@ async function completing(ref: CompletionReference, gateway: Gateway) {
   return resource && { upstream: resource.upstream, ref: { ...ref, uri: resource.uri } };
 }
 
-/** Reads a resource, under the address that the client knows, from the server that lists it or has a template for it. */
+/**
+ * Reads a resource, under the address that the client knows, from the server that lists it or has a template
+ * for it.
+ */
 export async function readFromServer(uri: string, gateway: Gateway, { mcpReq }: ServerContext) {
   const found = await gateway.resources.find(uri);
   if (found === undefined) throw unknown(`resource ${uri}`);

@@ -9,7 +9,7 @@ interface Question {
   readonly request: InputRequest;
 }
 
-/** What one request of a client is answered with. */
+/** The response to one request of a client. */
 type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
 
 /** The request of a client that currently waits for the call. */
@@ -107,7 +107,7 @@ class Later<Value> {
   });
 }
 
-/** What clients come back to: calls that wait for an answer to a server's question, and approvals. */
+/** Calls to which clients return: those that wait for an answer to a server's question, or for an approval. */
 export class WaitingCalls {
   readonly #calls = new Map<string, RunningCall>();
   readonly #spent = new Set<string>();

@@ -1,4 +1,4 @@
-/** What is counted in a workspace. Values are never kept. */
+/** Counters of a workspace. Values are never stored. */
 export interface Counts {
   /** Calls of tools, those that failed included. */
   readonly calls: number;
@@ -12,7 +12,7 @@ export interface Counts {
   readonly bytesByReference: number;
   /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
-  /** Those of them after which the next call did not fail. */
+  /** Wrong references after which the next call succeeded. */
   readonly recovered: number;
 }
 

@@ -2,7 +2,7 @@ import { type CallToolResult, type Client, specTypeSchemas } from "@modelcontext
 import type { Tool } from "@modelcontextprotocol/server";
 import * as limits from "./gateway-limits.ts";
 
-/** How a request is sent, as the library has it. */
+/** The library's function that sends a request. */
 type RequestTiming = Parameters<Client["callTool"]>[1] & object;
 
 /** True for a tool that its server runs only as a task, a feature of 2025-11-25. */

@@ -17,7 +17,7 @@ export interface ToolListsOptions {
   readonly keeper?: ListKeeper | undefined;
 }
 
-/** What a server has named in this process. */
+/** Tools that a server has listed in this process. */
 interface Known extends ToolList {
   /** When the server wants to be asked again, in milliseconds since 1970. */
   readonly freshUntilMs: number;
@@ -80,7 +80,7 @@ export class ToolLists {
   }
 
   async #asked(upstream: Upstream, { given, waitMs }: Waiting): Promise<readonly Tool[]> {
-    // What is known is answered first; a program that starts meanwhile would delay it.
+    // Known lists are returned first, because starting a program would delay them.
     if (waitMs === 0) await pause(limits.gatewayRenewMs);
     const began = Date.now();
     const tools = await this.#fetched(upstream);
@@ -115,7 +115,7 @@ export class ToolLists {
   }
 }
 
-/** What is answered meanwhile, and how long a client waits for better. */
+/** The list to return in the meantime, and how long to wait for a newer one. */
 interface Waiting {
   readonly given: readonly Tool[];
   readonly waitMs: number;

@@ -149,7 +149,7 @@ export class Upstream {
     await client?.sendRootsListChanged().catch(() => undefined);
   }
 
-  /** None if the server has none. Rejects with `server_unavailable`, as the next two do. */
+  /** Resolves with an empty list if the server has none. Rejects with `server_unavailable`, like the next two. */
   async prompts(): Promise<readonly Prompt[]> {
     return this.#asked(async (client) => {
       if (client.getServerCapabilities()?.prompts === undefined) return [];
@@ -264,7 +264,7 @@ export class Upstream {
   async #ask<Answer extends InputResponse>(question: InputRequest): Promise<Answer> {
     const { listRoots } = this.#options.client;
     const outside = question.method === QUESTIONS.roots ? listRoots : undefined;
-    // Both ways answer a question with its kind of result.
+    // Both ways return the kind of result that the question expects.
     return (await this.#calling.ask(redacted(this.#redact, question), outside)) as Answer;
   }
 

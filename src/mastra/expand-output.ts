@@ -4,7 +4,7 @@ import type { Chunk, FullOutput, ModelOutput } from "./mastra-agent.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Run } from "./run.ts";
 
-/** How the outputs of a run are shown to people. */
+/** How the outputs of a run are shown to users. */
 export interface Showing {
   readonly run: Run;
   readonly clientCalls: ClientCalls;

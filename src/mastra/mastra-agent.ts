@@ -40,7 +40,7 @@ type ApprovalFunction = (
   call: ApprovalContext & { readonly toolName: string; readonly args: unknown },
 ) => unknown;
 
-/** What Mastra passes to a function that decides about approval. */
+/** Argument of Mastra's function that decides about approval. */
 export interface ApprovalContext {
   readonly requestContext?: Readonly<Record<string, unknown>>;
   readonly workspace?: unknown;
@@ -66,7 +66,7 @@ export interface ToolsFor {
   readonly threadId?: string;
   readonly resourceId?: string;
   readonly requestContext: MastraRequestContext;
-  /** Those of the call's options. */
+  /** Options of the call. */
   readonly inputProcessors?: readonly object[];
 }
 

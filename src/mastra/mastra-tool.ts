@@ -8,12 +8,12 @@ import { clientPolicy } from "./client-calls.ts";
 import type { Announced, ApprovalContext, CoreTool, ToolOptions } from "./mastra-agent.ts";
 import type { Asked, Run } from "./run.ts";
 
-/** What Mastra adds to an input; it is no part of what the model calls. */
+/** Keys that Mastra adds to an input. The model does not write them. */
 const OWN_KEYS = ["resumeData", "suspendedToolCallId", "suspendedToolRunId"];
 /** Further keys of a tool that calls another agent. */
 const AGENT_KEYS = ["threadId", "resourceId"];
 
-/** What the functions of a tool are given about its call, through the pipeline. */
+/** Context of a call, passed to a tool's functions through the pipeline. */
 interface Context {
   readonly approval?: ApprovalContext;
   readonly options?: ToolOptions;
@@ -24,9 +24,9 @@ interface Context {
 /** How a call ended, if not with a result or a failure. */
 interface Outcome {
   isSuspended?: true;
-  /** What the tool returned after it suspended the call. */
+  /** The result that the tool returned after it suspended the call. */
   returned?: unknown;
-  /** What Mastra's loop has to receive as it was thrown. */
+  /** An error that Mastra's loop must receive unchanged. */
   thrown?: { readonly error: unknown };
 }
 

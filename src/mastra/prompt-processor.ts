@@ -6,7 +6,7 @@ import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { ClientCalls } from "./client-calls.ts";
 import type { Run } from "./run.ts";
 
-/** What a prompt is made from. */
+/** The parts of a prompt. */
 export interface Prompting {
   readonly run: Run;
   readonly clientCalls: ClientCalls;

@@ -8,7 +8,7 @@ import { Recent } from "../value/recent.ts";
 
 /** A call of a tool that a person is asked about, or that its tool has suspended. */
 export interface Asked {
-  /** What the call would run with, for people. Undefined if it could not run. */
+  /** The resolved input, for users. Undefined if the call could not run. */
   readonly shown: unknown;
   readonly decision: Decision;
 }
@@ -64,7 +64,7 @@ export class Run {
     this.#asked.set(toolCallId, { ...asked, part: this.#part });
   }
 
-  /** What is shown of a call that waits. */
+  /** The shown input of a waiting call. */
   shownOf(toolCallId: string): unknown {
     return this.#asked.get(toolCallId)?.shown;
   }

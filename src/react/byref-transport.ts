@@ -4,14 +4,14 @@ import { backOff } from "../client/retries.ts";
 import { type Chunk, streamed, type TurnData } from "../client/streamed.ts";
 import { beginReading, tell } from "./turn-news.ts";
 
-/** How a chat reaches its server, beside the options of the client. */
+/** Options of a chat, in addition to those of the client. */
 export interface ByrefTransportOptions extends ClientOptions {
   /** The agent that answers, or a function that is called for each message. Default: the server's first. */
   readonly agent?: string | (() => string | undefined);
   /** Further headers of each request, or a function that returns them. */
   readonly headers?: HeaderFields | (() => HeaderFields);
   /**
-   * What an abort does, by the chat's `stop` or because its component is gone: `stop` (default) stops the
+   * What happens when the chat's `stop` is called or its component is removed: `stop` (default) stops the
    * server's turn, `leave` only stops reading.
    */
   readonly onAbort?: "stop" | "leave";

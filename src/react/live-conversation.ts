@@ -39,9 +39,9 @@ export interface VariableList {
   readonly error: unknown;
 }
 
-/** Of a long conversation. */
+/** Events loaded of a long conversation. */
 const MAX_EVENTS = 2_000;
-/** How many variables are loaded unless a component asks for more. */
+/** Number of variables loaded by default. */
 export const LAST_VARIABLES = 500;
 /** As many as the server lists as the last ones. */
 const MAX_LAST = 1_000;
@@ -172,7 +172,7 @@ export class LiveConversation {
     const listening = new AbortController();
     this.#listening = listening;
     const { signal } = listening;
-    // What has happened in the meantime is not known.
+    // Changes in the meantime are unknown.
     this.#isLoaded.clear();
     this.#loadNew();
     const unlisten = listen(this.#conversation.id, (name) => this.#written(name, () => true));
@@ -182,7 +182,7 @@ export class LiveConversation {
       const { events } = this;
       const known = events.read();
       if (known.events.length > 0) events.set({ ...known, isLive: true });
-      // What has happened in the meantime is not known, beside the events.
+      // Changes in the meantime are unknown, except for events.
       if (failures > 0) this.#isLoaded.clear();
       failures = 0;
       this.#loadNew();

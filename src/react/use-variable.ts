@@ -42,5 +42,5 @@ function usePart(
 
 const LOADING = { value: undefined, info: undefined, status: "loading", error: undefined } as const;
 
-/** Without a conversation nothing is loaded. */
+/** Loads nothing without a conversation. */
 const none = { subscribe: () => () => undefined, read: (): VariableState => LOADING };

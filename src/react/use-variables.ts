@@ -47,7 +47,7 @@ export function useEvents(conversation: ClientConversation | undefined): Events 
   return useSyncExternalStore(subscribe, read, read);
 }
 
-/** What the components of a page share of the conversation. */
+/** State of the conversation, shared by the components of a page. */
 export function useLive(
   conversation: ClientConversation | undefined,
 ): LiveConversation | undefined {

@@ -2,7 +2,7 @@ import type { LanguageModelV4Message } from "@ai-sdk/provider";
 import { charsOfMessage, charsOfTools } from "../turn/spend/savings.ts";
 import type { ScriptedModel } from "./scripted-model.ts";
 
-/** What a model was sent in one call. Sizes are in characters, as `savings` counts them. */
+/** The prompt of one model call. Sizes are in characters, as in `savings`. */
 export interface SentCall {
   /** The text of the system messages. */
   readonly instructions: string;

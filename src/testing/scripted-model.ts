@@ -35,7 +35,7 @@ export type Step =
   | ((options: LanguageModelV4CallOptions) => Fixed | AsyncIterable<StepItem> | Promise<Fixed>);
 
 export interface ScriptedModel extends LanguageModelV4 {
-  /** What the model was sent, call by call. `callsOf` returns it in readable form. */
+  /** The prompts of all calls. `callsOf` returns them in readable form. */
   readonly calls: readonly LanguageModelV4CallOptions[];
 }
 

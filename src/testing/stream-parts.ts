@@ -9,7 +9,7 @@ export type Part = LanguageModelV4StreamPart;
 
 interface TextOptions {
   readonly id?: string;
-  /** How the text is cut: its deltas, or the characters of each. Default: one delta. */
+  /** The text's deltas, or the number of characters of each. Default: one delta. */
   readonly chunks?: number | readonly string[];
   readonly metadata?: SharedV4ProviderMetadata;
 }

@@ -2,7 +2,7 @@ import type { LanguageModel, ModelMessage, ToolLoopAgent, ToolSet } from "ai";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { World } from "../tasks/task.ts";
 
-/** In the order of the tables. Others are compared with the first. */
+/** Arms in the order of the tables. The first one is the baseline of comparisons. */
 export const armNames = [
   "by value",
   "cap",

@@ -4,7 +4,7 @@ import type { Json } from "../../value/json.ts";
 import type { Arm } from "./arm.ts";
 import { playTurn } from "./loop.ts";
 
-/** Of a result, as clients with a cap of 10,000 tokens cut it, at four characters each. */
+/** Characters of a result: a cap of 10,000 tokens at four characters each. */
 const CAP_CHARS = 40_000;
 
 /** Results are in the messages, whole. */

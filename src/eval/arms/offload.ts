@@ -8,7 +8,7 @@ import { playTurn } from "./loop.ts";
 /** Longer results become files. */
 const OFFLOADED_CHARS = 4_000;
 const PREVIEW_CHARS = 1_000;
-/** Of a file in one call. */
+/** Characters of a file returned by one call. */
 const READ_CHARS = 20_000;
 
 /** A long result becomes a file: the model sees a preview, and reads the rest in parts. */

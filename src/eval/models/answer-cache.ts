@@ -11,7 +11,7 @@ import { around } from "./model-middleware.ts";
 
 export interface CacheOptions {
   readonly folder: string;
-  /** What beside the request determines an answer: the model and its endpoint. */
+  /** The model and its endpoint, which determine the answer together with the request. */
   readonly model: string;
 }
 

@@ -11,7 +11,7 @@ export type ModelEnvironment = Readonly<Record<string, string | undefined>>;
 /** A model, and what ends with it. */
 export interface NamedModel {
   readonly model: LanguageModelV4;
-  /** Where it is, for the cache. */
+  /** URL of the model's endpoint, part of the cache key. */
   readonly endpoint: string;
   close(): Promise<void>;
 }

@@ -7,7 +7,7 @@ import { RunStopped } from "./run-stopped.ts";
 export interface Waiting {
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
-  /** From 0 to before 1. */
+  /** Returns a number from 0 (inclusive) to 1 (exclusive). */
   readonly jitter: () => number;
 }
 

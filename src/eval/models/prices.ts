@@ -25,7 +25,7 @@ const PRICES: readonly (readonly [start: string, input: number, cached: number, 
     ["claude-haiku-4-5", 1, 0.1, 5],
   ];
 
-/** Of scripted models, so that their tables have a column of costs: that of gpt-5.2. Nothing is paid. */
+/** Price of scripted models, so that their tables have a cost column: that of gpt-5.2. Nothing is paid. */
 const NOMINAL: Price = { input: 1.75, cached: 0.175, output: 14 };
 
 /** Returns the price of `kind:id`; undefined if the table does not have it. */

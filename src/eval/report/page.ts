@@ -24,7 +24,7 @@ ${[...notes, ...charts, ...tables, failures].join("\n")}
 
 const MAX_FAILURES = 200;
 
-/** What was not right, so that a reader can judge the tasks. */
+/** Table of wrong answers, so that a reader can judge the tasks. */
 function failureTable({ cells }: Results): Table {
   const failed = cells.filter(({ isRight }) => !isRight);
   return {

@@ -51,7 +51,7 @@ export interface Measures {
   readonly wrongReferences?: Interval;
   /** Share of the tasks with data to pass in which references were written. */
   readonly usedReferences?: Interval;
-  /** Of the tasks that recovered. */
+  /** Steps of the tasks that recovered. */
   readonly recoverySteps?: Interval;
   /** Share of the tasks in which a call failed. */
   readonly recovered?: Interval;

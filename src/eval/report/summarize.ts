@@ -83,7 +83,7 @@ function familyRows(arm: ArmName, cells: readonly Cell[]): readonly FamilyRow[] 
   });
 }
 
-/** Of documents that are passed on, whose sizes are the same in all arms. */
+/** Rows by document size. Sizes are the same in all arms. */
 function sizeRows(arm: ArmName, cells: readonly Cell[]): readonly SizeRow[] {
   const documents = cells.filter(({ family }) => family === "bytes");
   return distinct(documents.map(({ size }) => size)).map((size) => {

@@ -90,7 +90,7 @@ function sizeTable({ sizes, arms }: Results): Table {
   };
 }
 
-/** What a reader has to know about the figures. */
+/** Notes on the figures. */
 export function notesOf({ about }: Results): readonly string[] {
   const { model, variant, date, byref, seed, count, isQuick, sets, price, stopped } = about;
   const tasks = `${count} of each kind from seed ${seed}${isQuick ? ", small sizes only" : ""}${sets.length === 0 ? "" : `, and ${sets.join(", ")}`}`;

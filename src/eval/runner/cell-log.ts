@@ -2,7 +2,7 @@ import { appendFileSync, existsSync, mkdirSync, readFileSync, truncateSync } fro
 import { dirname } from "node:path";
 import { type Cell, keyOf } from "./cell.ts";
 
-/** What a run measures. Cells of other runs must not be mixed with its own. */
+/** Identity of a run. Cells of different runs must not be mixed. */
 export interface RunIdentity {
   readonly model: string;
   /** Name of the variant, if there is one. */

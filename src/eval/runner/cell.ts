@@ -11,7 +11,7 @@ export type Ending =
   /** The provider refused a request. */
   | "refused";
 
-/** One task on one arm: what is measured. One line of the file of finished cells. */
+/** Measurements of one task on one arm: a line in the file of finished cells. */
 export interface Cell {
   readonly task: string;
   readonly family: Family;
@@ -22,7 +22,7 @@ export interface Cell {
   readonly why?: string;
   /** For tasks whose data has to arrive unchanged. */
   readonly isIntact?: boolean;
-  /** Of data that the model wrote itself: its characters, and how many of them are wrong. */
+  /** Characters of data that the model copied, and how many of them are wrong. */
   readonly copied?: { readonly chars: number; readonly errors: number };
   /** References in inputs of the task's tools. */
   readonly references: { readonly written: number; readonly wrong: number };

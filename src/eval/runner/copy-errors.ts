@@ -6,7 +6,7 @@ export interface CopyErrors {
 
 /** A text with more wrong characters than this share is no copy: it is cut, or something else. */
 const MAX_SHARE = 0.05;
-/** With more differences at the same places than this share, and 20, one text may be shifted. */
+/** Above this share of differing characters, and above 20, the text may be shifted. */
 const MAX_UNSHIFTED = 0.01;
 const MAX_DISTANCE = 1_000;
 const MAX_WORK = 20_000_000;

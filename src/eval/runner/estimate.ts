@@ -6,7 +6,7 @@ import type { Task } from "../tasks/task.ts";
 import type { Cell } from "./cell.ts";
 import { playCell } from "./play-cell.ts";
 
-/** What a run will take, at about four characters a token. */
+/** Estimate of a run, at about four characters per token. */
 export interface Estimate {
   readonly cells: number;
   readonly calls: number;

@@ -54,7 +54,7 @@ export interface NamedSet {
   readonly folder: string;
 }
 
-/** What to do, from the command line. */
+/** A parsed command line. */
 export type EvalCommand =
   | { readonly kind: "help" }
   | { readonly kind: "compare"; readonly first: string; readonly second: string }

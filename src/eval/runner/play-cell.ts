@@ -59,7 +59,7 @@ interface Played {
   readonly why?: string;
   /** Messages of the last turn. */
   readonly messages: readonly ModelMessage[];
-  /** How many of its model calls a script made. */
+  /** Number of model calls made by a script. */
   readonly scripted: number;
 }
 

@@ -21,12 +21,15 @@ export interface Progress {
   readonly cell: Cell;
 }
 
-/** How a run ended. A stopped one goes on when it is started again. */
+/** How a run ended. A stopped run resumes when started again. */
 export interface RunEnd {
   readonly stopped?: string;
 }
 
-/** Plays all cells that are not finished yet. The arms of a task follow each other, so that a run that stops has pairs. */
+/**
+ * Plays all cells that are not finished yet. The arms of a task follow each other, so that a run that stops
+ * has pairs.
+ */
 export async function runCells(options: RunOptions): Promise<RunEnd> {
   const { tasks, arms, log, concurrency, play, onProgress } = options;
   const open = tasks.flatMap((task) =>

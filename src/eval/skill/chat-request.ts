@@ -16,7 +16,7 @@ interface ChatCall {
   readonly function: { readonly name: string; readonly arguments: string };
 }
 
-/** What a model does: calls, or an answer. */
+/** A model's reply: calls or an answer. */
 export type Reply =
   | { readonly calls: readonly { readonly tool: string; readonly input: object }[] }
   | { readonly text: string };

@@ -16,7 +16,7 @@ const MAX_READS = 30;
 
 export interface HandOptions {
   readonly skill: Skill;
-  /** Of this request. */
+  /** Random numbers of this request. */
   readonly random: Random;
   /** The same in all requests of a conversation. */
   readonly ignoresGuide: boolean;
@@ -126,7 +126,7 @@ export function variableIn(output: Json | undefined): string | undefined {
   return isObject(output) && typeof output.$var === "string" ? output.$var : undefined;
 }
 
-/** What is there of a result that was cut: of records, the whole ones. */
+/** Returns the readable part of a clipped result: the complete records. */
 function withoutCut(text: string): Json {
   const [, start = text] = /^([\s\S]*)\n\[cut: \d+ more characters\]$/u.exec(text) ?? [];
   if (start === text || !start.startsWith("[{")) return start;

@@ -3,7 +3,7 @@ import type { Reply } from "./chat-request.ts";
 import { type Grasp, type Hand, variableIn } from "./hand.ts";
 import type { SeenCall, Sight } from "./sight.ts";
 
-/** What a rule works with. */
+/** Input of a rule. */
 interface Work {
   readonly sight: Sight;
   readonly hand: Hand;
@@ -124,7 +124,7 @@ function callsOf({ calls, turn }: Sight, tool: string): readonly SeenCall[] {
   return calls.filter((call) => call.tool === tool && call.turn === turn);
 }
 
-/** With references, the variable is edited where it is. Otherwise the whole document is written again. */
+/** Edits the variable in place with references. Otherwise writes the whole document again. */
 function edit(work: Work): Reply {
   const [name = "", id = "", field = "", value = "", copy = ""] = work.parts;
   return chain(work, { tool: "fetch_document", input: { name } }, (fetched) => {

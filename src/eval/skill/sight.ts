@@ -14,9 +14,9 @@ export interface SeenCall {
   readonly turn: number;
 }
 
-/** What a model sees of a prompt. */
+/** The parts of a prompt that a scripted model reads. */
 export interface Sight {
-  /** What the person said last. */
+  /** The user's last message. */
   readonly question: string;
   readonly turn: number;
   readonly calls: readonly SeenCall[];

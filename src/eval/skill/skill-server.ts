@@ -85,7 +85,7 @@ function send(response: ServerResponse, { status, headers }: Refusal, body: obje
   response.end(JSON.stringify(body));
 }
 
-/** What the prompt and the one before it in the conversation begin with. */
+/** Tokens of the common start of this prompt and the previous one in the conversation. */
 function cachedTokens(
   prompts: Map<string, string>,
   messages: readonly ChatMessage[],

@@ -1,4 +1,4 @@
-/** What a scripted model does wrong, and how often. Everything else it does right. */
+/** Error rates of a scripted model. It does everything else right. */
 export interface Skill {
   readonly name: string;
   /** Wrong characters in 1,000 that it copies from its prompt. */

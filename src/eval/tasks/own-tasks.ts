@@ -13,7 +13,7 @@ import { wrongReferenceTask } from "./wrong-reference-task.ts";
 export interface TaskOptions {
   /** Small sizes only. */
   readonly isQuick: boolean;
-  /** How many tasks of each kind. */
+  /** Number of tasks of each kind. */
   readonly count: number;
   /** The first seed. */
   readonly seed: number;

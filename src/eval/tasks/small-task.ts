@@ -5,7 +5,7 @@ import { lastCall, recordingTools } from "./recording-tool.ts";
 import type { Task } from "./task.ts";
 import { same } from "./verdict.ts";
 
-/** Two small results: there is nothing to save, and nothing may get worse. */
+/** Two small results. References save nothing here, and must not harm. */
 export function smallTask({ seed }: { readonly seed: number }): Task {
   const random = new Random(seed);
   const first = random.one(CITIES);

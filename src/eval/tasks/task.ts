@@ -2,7 +2,7 @@ import type { ToolSet } from "ai";
 import type { ScriptedCall } from "../../testing/scripted-model.ts";
 import type { Policy, ToolPolicy } from "../../tool/policy.ts";
 
-/** What a task tests. Those of public sets have the name of the set. */
+/** Kind of a task. Tasks of a public set have the name of the set. */
 export type Family =
   | "bytes"
   | "edit"
@@ -18,7 +18,7 @@ export type Family =
   | "traces"
   | "texts";
 
-/** One turn of the person: what they say, and what happens before the model under test continues. */
+/** A turn of the user: the message, and the calls before the model under test continues. */
 export interface Turn {
   readonly user: string;
   /** Calls and texts that are played in place of the model's first ones. Default: none. */
@@ -55,7 +55,7 @@ export interface Verdict {
   readonly isIntact?: boolean;
   /** The data that had to arrive unchanged, as text. Absent if the task has none. */
   readonly expected?: string | undefined;
-  /** What arrived in its place. Absent if nothing did. */
+  /** The received value. Absent if nothing was received. */
   readonly received?: string | undefined;
   /** Why it is not right, in a few words. */
   readonly why?: string;

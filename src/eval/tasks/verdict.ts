@@ -24,7 +24,7 @@ export function same(expected: Json, received: Json | undefined): Verdict {
   return { isRight: false, why: `${got} in place of ${textOf(expected).slice(0, 80)}` };
 }
 
-/** As it was written: a wrong letter in a key changes one letter, not the order of all. */
+/** Serializes in the order of keys as written, so that a wrong letter in a key changes one letter only. */
 function writtenOf(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
