@@ -1,17 +1,36 @@
 /**
- * Takes pictures of the page for the README: `npm run screenshots`. Uses a Worker with fresh state and the
- * demo model, and drives a real Chromium.
+ * Takes pictures of the page for the README, and records one that moves: `npm run screenshots`, or `-- NAME …`
+ * for some of them. Uses a Worker with fresh state and the demo model, and drives a real Chromium.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { type PageOptions, startBrowser } from "../test/support/browser.ts";
 import { createClient } from "../src/client.ts";
+import { animatedWebp, type Frame } from "./animated-webp.ts";
 import { startDemoWorker } from "./local-worker.ts";
 
 /** Maximum size of a picture in a README. */
 const MAX_BYTES = 200_000;
+/** Maximum size of the moving picture, which the README shows first. */
+const MAX_MOVING_BYTES = 1_000_000;
 const QUALITY = 88;
+const MOVING_QUALITY = 70;
+/** The name of the moving picture. */
+const MOVING = "answering";
+
+/** What the moving picture shows after the answer, and for how long. */
+const scenes: readonly { readonly milliseconds: number; readonly pose: Picture["pose"] }[] = [
+  { milliseconds: 2_500, pose: async () => undefined },
+  { milliseconds: 3_000, pose: (page) => showReferences(page).click() },
+  { milliseconds: 3_000, pose: showMonthlyCall },
+  { milliseconds: 3_000, pose: showChart },
+  { milliseconds: 2_000, pose: openOrders },
+  { milliseconds: 400, pose: (page) => scrollOrders(page, 400) },
+  { milliseconds: 400, pose: (page) => scrollOrders(page, 4_000) },
+  { milliseconds: 2_000, pose: (page) => scrollOrders(page, 40_000) },
+  { milliseconds: 4_000, pose: (page) => page.getByRole("tab", { name: "Meter" }).click() },
+];
 
 /** Lists appear shortly after their contents change. */
 const SETTLE_MS = 800;
@@ -45,8 +64,11 @@ const folder = join(import.meta.dirname, "../docs/images");
 mkdirSync(folder, { recursive: true });
 const browser = await startBrowser();
 const worker = await startDemoWorker();
+const chosen = new Set(process.argv.slice(2));
+const isChosen = (name: string) => chosen.size === 0 || chosen.has(name);
 try {
-  for (const picture of pictures) await take(picture);
+  for (const picture of pictures) if (isChosen(picture.name)) await take(picture);
+  if (isChosen(MOVING)) await record();
 } finally {
   await browser.stop();
   await worker.stop();
@@ -59,17 +81,59 @@ async function take({ name, options, pose, keepsFocus }: Picture): Promise<void>
   if (keepsFocus !== true) await page.evaluate("document.activeElement?.blur()");
   await page.waitForTimeout(SETTLE_MS);
   if (complaints.length > 0) throw new Error(`${name}: ${complaints.join("\n")}`);
-  const devTools = await page.context().newCDPSession(page);
-  const shot = { format: "webp", quality: QUALITY } as const;
-  const { data } = await devTools.send("Page.captureScreenshot", shot);
-  const bytes = Buffer.from(data, "base64");
-  writeFileSync(join(folder, `${name}.webp`), bytes);
-  console.log(`${name}.webp ${bytes.length} bytes`);
-  if (bytes.length > MAX_BYTES) throw new Error(`${name}.webp is too large for a README.`);
+  save(name, await screenshot(page, QUALITY), MAX_BYTES);
   // Each picture shows a first conversation.
   const id = new URL(page.url()).hash.replace("#/c/", "");
   await close();
   if (id !== "") await createClient(worker.url).conversation(id).delete();
+}
+
+async function screenshot(page: Page, quality: number): Promise<Buffer> {
+  const devTools = await page.context().newCDPSession(page);
+  const { data } = await devTools.send("Page.captureScreenshot", { format: "webp", quality });
+  await devTools.detach();
+  return Buffer.from(data, "base64");
+}
+
+function save(name: string, bytes: Buffer, maxBytes: number): void {
+  writeFileSync(join(folder, `${name}.webp`), bytes);
+  console.log(`${name}.webp ${bytes.length} bytes`);
+  if (bytes.length > maxBytes) throw new Error(`${name}.webp is too large for a README.`);
+}
+
+/**
+ * Records the page while it answers over 5,000 orders, as screenshots. While it answers, frames follow each
+ * other as fast as they can be taken and last as long as that took; the others stay until they can be read.
+ */
+async function record(): Promise<void> {
+  const { page, complaints, close } = await browser.open(worker.url, { height: 860 });
+  const frames: Frame[] = [];
+  const hold = async (milliseconds: number) => {
+    frames.push({ image: await screenshot(page, MOVING_QUALITY), milliseconds });
+  };
+  await example(page, "monthly totals of my orders?").hover();
+  await page.waitForTimeout(SETTLE_MS);
+  await hold(1_500);
+  await example(page, "monthly totals of my orders?").click();
+  await page.mouse.move(0, 0);
+  await whileAnswering(page, frames);
+  for (const { pose, milliseconds } of scenes) {
+    await pose(page);
+    await page.waitForTimeout(SETTLE_MS);
+    await hold(milliseconds);
+  }
+  if (complaints.length > 0) throw new Error(`${MOVING}: ${complaints.join("\n")}`);
+  await close();
+  save(MOVING, animatedWebp(frames), MAX_MOVING_BYTES);
+}
+
+async function whileAnswering(page: Page, frames: Frame[]): Promise<void> {
+  const done = page.getByRole("button", { name: "Answer again" });
+  while (!(await done.isVisible())) {
+    const start = performance.now();
+    const image = await screenshot(page, MOVING_QUALITY);
+    frames.push({ image, milliseconds: Math.round(performance.now() - start) });
+  }
 }
 
 function example(page: Page, question: string) {
@@ -89,14 +153,37 @@ async function showWeather(page: Page): Promise<void> {
   await page.getByLabel("city1, as the tool received it").waitFor();
 }
 
+function showReferences(page: Page) {
+  return page.getByRole("switch", { name: "Show references" });
+}
+
+async function showMonthlyCall(page: Page): Promise<void> {
+  await showReferences(page).click();
+  await page.getByRole("button", { name: /^monthly_totals/ }).click();
+  await page.getByLabel("orders, as the tool received it").waitFor();
+}
+
 async function showTotals(page: Page): Promise<void> {
   await ask(page, "monthly totals of my orders?");
+  await showChart(page);
+}
+
+async function showChart(page: Page): Promise<void> {
   await page.getByRole("button", { name: "Chart" }).click();
   await page.getByRole("group", { name: /^total of / }).waitFor();
 }
 
+async function scrollOrders(page: Page, pixels: number): Promise<void> {
+  await page.getByRole("table", { name: "$list_orders_1" }).hover();
+  await page.mouse.wheel(0, pixels);
+}
+
 async function showTable(page: Page): Promise<void> {
   await ask(page, "monthly totals of my orders?");
+  await openOrders(page);
+}
+
+async function openOrders(page: Page): Promise<void> {
   await page.locator(".variables-open", { hasText: "list_orders_1" }).click();
   await page.getByRole("table", { name: "$list_orders_1" }).getByText("ord_00005").waitFor();
 }
