@@ -52,7 +52,7 @@ try {
     "test/support",
     "test/cases",
     "tsconfig.json",
-    "README.md",
+    "docs/guides/agent.md",
   ]) {
     cpSync(join(root, name), join(folder, name), { recursive: true });
   }

@@ -288,7 +288,7 @@ it("carries at most a tenth of the characters where the data is large", async ()
   expect(large.auto.prompts).toBeLessThan(large.full.prompts);
   expect(small.auto.answers).toEqual(small.byValue.answers);
 
-  const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+  const guide = readFileSync(join(import.meta.dirname, "../../docs/guides/agent.md"), "utf8");
   for (const { prompts } of [small.byValue, small.auto, large.byValue, large.auto])
-    expect(readme).toContain(prompts.toLocaleString("en-US"));
+    expect(guide).toContain(prompts.toLocaleString("en-US"));
 });

@@ -92,7 +92,7 @@ it("a link to what is not there is found", () => {
   expect(isThere("docs/chaos.md", "../README.md#start")).toBe(true);
   expect(isThere("README.md", "docs/nowhere.md")).toBe(false);
   expect(isThere("README.md", "docs/architecture.md#nowhere")).toBe(false);
-  expect(isThere("README.md", "#the-endpoint-and-usechat")).toBe(true);
+  expect(isThere("docs/guides/tools.md", "#code-and-other-agents")).toBe(true);
 });
 
 it("llms.txt has every guide, in the words of their list", () => {

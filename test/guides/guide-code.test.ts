@@ -1,13 +1,30 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
-import { blocksIn, languagesIn, regionOf, regionsIn, UNCHECKED } from "../support/guide-code.ts";
+import {
+  blocksIn,
+  type Code,
+  languagesIn,
+  regionOf,
+  regionsIn,
+  UNCHECKED,
+} from "../support/guide-code.ts";
 
 const root = join(import.meta.dirname, "../..");
 const guides = globSync("docs/guides/*.md", { cwd: root }).map((path) => basename(path, ".md"));
 const tested = globSync("test/{,edge/,edge-node/}guides/*.test.ts", { cwd: root });
 const names = new Set([...guides, ...tested.map((path) => basename(path, ".test.ts"))]);
 names.delete("guide-code");
+
+/** Files of templates, which their own tests run: a guide may show one as a whole. */
+const templateFiles = globSync("create-byref/templates/*/src/*.ts", { cwd: root }).flatMap((path) =>
+  blocksIn(`\`\`\`ts\n${readFileSync(join(root, path), "utf8")}\`\`\`\n`),
+);
+
+function isTemplateFile(block: Code): boolean {
+  return templateFiles.some((file) => isDeepStrictEqual(file, block));
+}
 
 /** The tests of one guide: what they import, and their regions. */
 function testsOf(name: string) {
@@ -30,6 +47,7 @@ describe.each([...names])("the guide %s", (name) => {
 
   it("shows no code that is not run by its tests", () => {
     const notRun = blocks.filter(({ imports, text }) => {
+      if (isTemplateFile({ imports, text })) return false;
       const file = each.find(({ regions }) => regionOf({ imports, text }, regions) !== undefined);
       return file === undefined || imports.some((one) => !file.imports.includes(one));
     });

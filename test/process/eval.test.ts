@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 
-const program = join(import.meta.dirname, "../../src/cli/main.ts");
+const root = join(import.meta.dirname, "../..");
+const program = join(root, "src/cli/main.ts");
 
 it("byref eval measures a scripted model without a key, and draws the table and the charts", () => {
   const cwd = mkdtempSync(join(tmpdir(), "byref-eval-process-"));
@@ -15,6 +16,11 @@ it("byref eval measures a scripted model without a key, and draws the table and 
     expect(stderr).toContain("210/210");
     expect(stdout).toContain("|  | by value | cap | offload | reference | reference, code, SQL |");
     expect(stdout).toContain("says nothing about any real model");
+    const guide = readFileSync(join(root, "docs/guides/evaluation.md"), "utf8");
+    for (const row of ["right", "bytes intact", "copy errors per 1,000 characters"]) {
+      const line = stdout.split("\n").find((other) => other.startsWith(`| ${row} | `));
+      expect(guide).toContain(line ?? row);
+    }
     const folder = join(cwd, "eval-results", "scripted-sloppy");
     expect(readFileSync(join(folder, "right.svg"), "utf8")).toContain("<svg ");
     for (const name of ["results.json", "results.md", "results.html"]) {

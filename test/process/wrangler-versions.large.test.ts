@@ -10,7 +10,7 @@ const READY_WITHIN_MS = 60_000;
 
 /** Folders with a lockfile of their own, so that each run tests the same workerd. */
 const versions = [
-  { name: "oldest-wrangler", ...oldestInReadme() },
+  { name: "oldest-wrangler", ...oldestInGuide() },
   { name: "newest-wrangler", wrangler: pinnedIn("newest-wrangler"), date: "2026-11-01" },
 ];
 
@@ -81,14 +81,14 @@ function pinnedIn(name: string): string {
   return dependencies.wrangler;
 }
 
-/** As the README names them: `wrangler 1.2.3`, and a date behind `compatibility_date`. */
-function oldestInReadme(): { readonly wrangler: string; readonly date: string } {
-  const readme = readFileSync(join(root, "README.md"), "utf8");
+/** As the quickstart names them: `wrangler 1.2.3`, and a date behind `compatibility_date`. */
+function oldestInGuide(): { readonly wrangler: string; readonly date: string } {
+  const guide = readFileSync(join(root, "docs/guides/quickstart.md"), "utf8");
   const named =
     /wrangler (\d+\.\d+\.\d+) or newer, and a `compatibility_date` of (\d{4}-\d\d-\d\d)/;
-  const [, wrangler, date] = named.exec(readme) ?? [];
+  const [, wrangler, date] = named.exec(guide) ?? [];
   if (wrangler === undefined || date === undefined)
-    throw new Error("The README names no versions.");
+    throw new Error("The quickstart names no versions.");
   return { wrangler, date };
 }
 

@@ -61,10 +61,10 @@ describe("templates", () => {
     expect(files).not.toContain(".dev.vars");
   });
 
-  it("chat is the Worker that the README shows", () => {
-    const readme = readFileSync(join(create, "../README.md"), "utf8");
+  it("chat is the Worker that the quickstart shows", () => {
+    const guide = readFileSync(join(create, "../docs/guides/quickstart.md"), "utf8");
     const worker = readFileSync(join(templates, "chat/src/index.ts"), "utf8");
-    expect(readme).toContain(`\`\`\`ts\n${worker}\`\`\`\n`);
+    expect(guide).toContain(`\`\`\`ts\n${worker}\`\`\`\n`);
   });
 
   it("chat has at most 150 lines", () => {

@@ -3,18 +3,21 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createRuntime } from "byref";
+import { createClient } from "byref/client";
 import { pageFiles, pageFolder } from "byref/page";
-import { beforeAll, expect, it } from "vitest";
+import { DefaultChatTransport, readUIMessageStream, type UIMessage } from "ai";
+import { afterEach, beforeAll, expect, it, vi } from "vitest";
 import { ensurePage } from "../../../scripts/page.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../src/testing.ts";
 import { sendTo } from "../../support/client.ts";
-import { ORIGIN } from "../../support/edge.ts";
+import { ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
 
 const shop = { name: "shop", description: "Sells.", instructions: "Help.", tools: {} };
 const returns = { ...shop, name: "returns" };
 
 beforeAll(() => ensurePage());
+afterEach(() => void vi.unstubAllGlobals());
 
 it("the page presents the application", async () => {
   const model = scriptedModel([]);
@@ -63,3 +66,44 @@ it("a server in Node serves the page's files", async () => {
     server.close();
   }
 });
+
+it("the client and a stock transport hold a conversation", async () => {
+  const words = ["It is 9 °C.", "It is 12 °C.", "It is 15 °C."];
+  const model = scriptedModel(words.map((said) => [text(said), finish()]));
+  await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
+    const send = sendTo(own as OwnRuntime);
+    const [url, options] = [ORIGIN, { fetch: send }];
+    const shown: string[] = [];
+    const show = (chunk: { readonly type: string; readonly delta?: unknown }) => {
+      if (chunk.type === "text-delta") shown.push(String(chunk.delta));
+    };
+    // --- with the client
+    const chat = createClient(url, options).conversation("trip");
+    for await (const chunk of chat.send("What's the weather in NYC?")) show(chunk);
+    const answer = await chat.send("And in London?").text(); // or .json()
+    // ---
+    expect(shown.join("")).toBe(words[0]);
+    expect(answer).toBe(words[1]);
+
+    const api = `${ORIGIN}/conversations`;
+    vi.stubGlobal("fetch", send);
+    // --- with useChat
+    const transport = new DefaultChatTransport({ api, body: { agent: "shop" } });
+    // ---
+    expect(await saidBy(transport)).toBe(words[2]);
+  });
+});
+
+/** The text of the answer to one message. */
+async function saidBy(transport: DefaultChatTransport<UIMessage>): Promise<string> {
+  const stream = await transport.sendMessages({
+    chatId: "stock",
+    trigger: "submit-message",
+    messageId: undefined,
+    messages: [{ id: "one", role: "user", parts: [{ type: "text", text: "And in Oslo?" }] }],
+    abortSignal: undefined,
+  });
+  let message: UIMessage | undefined;
+  for await (const state of readUIMessageStream({ stream })) message = state;
+  return textOf(message);
+}

@@ -39,13 +39,15 @@ const model = scriptedModel([
   say("Sent."),
 ]);
 
-// --- a Worker
+// --- a tool that returns data
 const list_orders = tool({
   description: "All orders of a customer.",
   inputSchema: z.object({ customer: z.string() }),
   execute: ({ customer }) => fetchOrders(customer),
 });
+// ---
 
+// --- a tool that takes data
 const email_orders = tool({
   description: "Sends orders to an address.",
   inputSchema: z.object({
@@ -54,7 +56,9 @@ const email_orders = tool({
   }),
   execute: ({ to, orders }) => send(to, orders),
 });
+// ---
 
+// --- a Worker
 const shop: Agent = {
   name: "shop",
   description: "Answers questions about orders.",

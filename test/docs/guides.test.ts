@@ -1,0 +1,32 @@
+import { globSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { fencesIn } from "../support/fences.ts";
+
+const root = join(import.meta.dirname, "../..");
+const MAX_EXAMPLE_LINES = 15;
+
+/** Lists, and what is not a feature that one may use or leave. */
+const OTHERS = /^(?:README|compare|costs|glossary|operating|security|gateway-.*)$/;
+
+const guides = globSync("docs/guides/*.md", { cwd: root })
+  .map((path) => basename(path, ".md"))
+  .filter((name) => !OTHERS.test(name));
+
+it("there are guides of features", () => {
+  expect(guides.length).toBeGreaterThan(15);
+});
+
+describe.each(guides)("the guide %s", (name) => {
+  const markdown = readFileSync(join(root, `docs/guides/${name}.md`), "utf8");
+
+  it("begins with an example of at most 15 lines", () => {
+    const [first] = fencesIn(markdown);
+    expect(first?.line).toBeLessThan(20);
+    expect(first?.lines.length).toBeLessThanOrEqual(MAX_EXAMPLE_LINES);
+  });
+
+  it("says once when not to use the feature", () => {
+    expect(markdown.split("**When not to use it.** ")).toHaveLength(2);
+  });
+});
