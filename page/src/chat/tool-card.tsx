@@ -1,11 +1,13 @@
 import type { ToolPart } from "./tool-part.ts";
+import { useQuery } from "@tanstack/react-query";
 import { getToolName } from "ai";
-import { type ReactNode, useEffect, useId, useState } from "react";
+import { type ReactNode, useId, useState } from "react";
 import type { Json } from "../../../src/references.ts";
 import { useConversation } from "../conversation-context.ts";
-import { referencesIn } from "../references/received.ts";
+import { referencesIn, type Source } from "../references/received.ts";
 import { callOf, versionAt } from "../references/versions.ts";
 import { Icon } from "../icon.tsx";
+import { unchanging } from "../queries.ts";
 import { handleIn } from "../variables/handle.ts";
 import { ApprovalForm, type Decide } from "./approval-form.tsx";
 import { Highlighted } from "./highlighted.tsx";
@@ -92,24 +94,19 @@ function labelOf(part: ToolPart): string {
   return input === "" ? name : `${name} with ${input}`;
 }
 
-type Source = Awaited<ReturnType<typeof referencesIn>>[number];
-
 function useSources({ input, state }: ToolPart): readonly Source[] {
-  const [sources, setSources] = useState<readonly Source[]>([]);
   const isWhole = state !== "input-streaming" && input !== undefined;
   const text = isWhole ? JSON.stringify(input) : undefined;
-  useEffect(() => {
-    if (text === undefined) return undefined;
-    let isCurrent = true;
-    referencesIn(JSON.parse(text) as Json)
-      .then((found) => isCurrent && setSources(found))
-      .catch((error: unknown) => console.warn(error));
-    return () => {
-      isCurrent = false;
-    };
-  }, [text]);
-  return sources;
+  const { data = NO_SOURCES } = useQuery({
+    queryKey: ["references", text],
+    queryFn: () => referencesIn(JSON.parse(text ?? "null") as Json),
+    enabled: text !== undefined,
+    ...unchanging,
+  });
+  return data;
 }
+
+const NO_SOURCES: readonly Source[] = [];
 
 interface ChangedProps {
   readonly turn: string;

@@ -1,7 +1,8 @@
-import { useEffect, useState } from "react";
+import { useQuery } from "@tanstack/react-query";
 import type { Json } from "../../../src/references.ts";
 import { useConversation } from "../conversation-context.ts";
-import { type Received, received } from "../references/received.ts";
+import { received, type Source } from "../references/received.ts";
+import { unchanging } from "../queries.ts";
 import { figure, messageOf } from "../words.ts";
 import { Highlighted } from "./highlighted.tsx";
 import type { ToolPart } from "./tool-part.ts";
@@ -10,7 +11,7 @@ interface ToolInputProps {
   readonly input: Json | undefined;
   readonly turn: string;
   readonly part: ToolPart;
-  readonly sources: readonly { readonly source: string }[];
+  readonly sources: readonly Source[];
 }
 
 /** Lists each parameter as the model wrote it and as the tool received it. */
@@ -36,7 +37,7 @@ export function ToolInput({ input, sources }: ToolInputProps) {
 interface ParameterProps {
   readonly name: string;
   readonly value: Json;
-  readonly sources: readonly { readonly source: string }[];
+  readonly sources: readonly Source[];
 }
 
 function Parameter({ name, value, sources }: ParameterProps) {
@@ -57,27 +58,28 @@ function Parameter({ name, value, sources }: ParameterProps) {
         {own.length === 0 ? (
           <pre className="tool-json tool-same">the same</pre>
         ) : (
-          <ReceivedValue name={name} text={text} />
+          <ReceivedValue name={name} text={text} sources={own} />
         )}
       </div>
     </div>
   );
 }
 
-function ReceivedValue({ name, text }: { readonly name: string; readonly text: string }) {
+interface ReceivedValueProps {
+  readonly name: string;
+  readonly text: string;
+  readonly sources: readonly Source[];
+}
+
+function ReceivedValue({ name, text, sources }: ReceivedValueProps) {
   const { session, variables } = useConversation();
-  const [value, setValue] = useState<Received>();
-  const [problem, setProblem] = useState<string>();
-  useEffect(() => {
-    let isCurrent = true;
-    received(session, variables, JSON.parse(text) as Json)
-      .then((found) => isCurrent && setValue(found))
-      .catch((error: unknown) => isCurrent && setProblem(messageOf(error)));
-    return () => {
-      isCurrent = false;
-    };
-  }, [session, variables, text]);
-  if (problem !== undefined) return <p className="tool-note">{problem}</p>;
+  const versions = sources.map((source) => variables.get(source.name)?.version ?? 0);
+  const { data: value, error } = useQuery({
+    queryKey: ["conversation", session.conversation, "received", text, versions],
+    queryFn: () => received(session, variables, JSON.parse(text) as Json),
+    ...unchanging,
+  });
+  if (error !== null) return <p className="tool-note">{messageOf(error)}</p>;
   if (value === undefined) return <pre className="tool-json tool-same">…</pre>;
   return (
     <div>

@@ -17,10 +17,14 @@ export interface Received {
   readonly problems: readonly string[];
 }
 
-/** Returns the references in a tool's input, with the names of their variables. */
-export async function referencesIn(
-  input: Json,
-): Promise<readonly { readonly source: string; readonly name: string }[]> {
+/** A reference as it is written, and the name of its variable. */
+export interface Source {
+  readonly source: string;
+  readonly name: string;
+}
+
+/** Returns the references in a tool's input. */
+export async function referencesIn(input: Json): Promise<readonly Source[]> {
   const names: string[] = [];
   const sources: string[] = [];
   const lookup: Lookup = ({ name }) => {
