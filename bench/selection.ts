@@ -7,6 +7,7 @@ const QUICK = ["bundle", "references", "prompt", "long-talk", "written-rows", "w
 const FULL = [
   ...QUICK,
   "many",
+  "directory",
   "scale",
   "history",
   "memory",

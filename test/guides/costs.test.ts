@@ -50,6 +50,29 @@ it.each(bounds)("%s: the guide has the measured value, and its bound", (name, ..
   expect(row?.met).toBe(true);
 });
 
+const [, , ...million] = tableOf("for a million turns");
+const millionSides = ["ours", "kept", "ai-chat", "think"] as const;
+
+it.each(millionSides.map((side, at) => ({ side, at: at + 1 })))(
+  "a million turns of $side: the table has the measured rows, and its lines add up",
+  ({ side, at }) => {
+    const [written, requests, workers, seconds, ...dollars] = million.map((line) =>
+      Number(line[at]),
+    );
+    const measured = (name: string) =>
+      rows.find((row) => row.name === name)?.sides?.[side]?.median ?? Number.NaN;
+    expect(written).toBe(measured("rows written: turn of 400 deltas"));
+    const questions = workers === 0 ? 1 / 20 : 1;
+    expect(requests).toBe(questions + measured("rows written: alarms in a turn"));
+    expect(seconds).toBe(8 * 0.128);
+    const costs = [written, (requests ?? 0) * 0.15 + (workers ?? 0) * 0.3, (seconds ?? 0) * 12.5];
+    const all = measured("a million turns: platform");
+    for (const [line, cost = Number.NaN] of [...costs, all].entries()) {
+      expect(dollars[line]).toBeCloseTo(cost, 1);
+    }
+  },
+);
+
 it("shows ten of the one, and twelve of the other", () => {
   expect([table.length, bounds.length]).toEqual([10, 12]);
 });
