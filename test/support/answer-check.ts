@@ -1,14 +1,14 @@
 import { Ajv2020, type ValidateFunction } from "ajv/dist/2020.js";
 import type { MediaTypes, OpenApi, OpenApiOperation } from "../../src/edge/openapi/document.ts";
 
-/** What a server said. */
+/** A server's response. */
 export interface Answered {
   readonly status: number;
   readonly type: string;
   readonly text: string;
 }
 
-/** Checks what a server answers against the document that describes it. */
+/** Checks responses against the OpenAPI document. */
 export class AnswerCheck {
   readonly #document: OpenApi;
   readonly #ajv: Ajv2020;
@@ -24,11 +24,11 @@ export class AnswerCheck {
     this.#ajv.addSchema({ $id: "document", components: document.components });
   }
 
-  /** What is wrong with it; undefined if nothing is. */
+  /** Returns the fault of a response, or undefined. */
   faultOf(method: string, route: string, answered: Answered): string | undefined {
     const { status, type } = answered;
     if (status >= 500) return `${status} ${answered.text.slice(0, 500)}`;
-    // Not of the document: its method was changed.
+    // Not in the document, because the method was changed.
     const operation = this.#document.paths[route]?.[method.toLowerCase()];
     if (status >= 400 || operation === undefined) return this.#problemFault(answered);
     const response = operation.responses[status];

@@ -67,7 +67,7 @@ export class ApprovingAgent {
     this.#agent = withToolVariables(new ToolLoopAgent(settings), { ...options, store: this.store });
   }
 
-  /** Sends the messages; they then hold the answer. What a person is asked. */
+  /** Sends the messages and adds the answer to them. Returns the approvals that it asks for. */
   async turn(): Promise<readonly Approval[]> {
     const result = await this.#result();
     this.messages = [...this.messages, ...(await result.responseMessages)];
@@ -78,7 +78,7 @@ export class ApprovingAgent {
     );
   }
 
-  /** The same for a client that holds UI messages. */
+  /** The same, for a client with UI messages. */
   async answerTo(messages: readonly UIMessage[]): Promise<UIMessage> {
     const stream = await createAgentUIStream({ agent: this.#agent, uiMessages: [...messages] });
     let answer: UIMessage | undefined;
@@ -95,7 +95,7 @@ export class ApprovingAgent {
     return streamed;
   }
 
-  /** The person's answer, and the turn after it. */
+  /** Sends the approval, and runs the turn after it. */
   answer(approvalId: string | undefined, approved = true): Promise<readonly Approval[]> {
     const response = { type: "tool-approval-response", approved } as const;
     this.messages = [
@@ -105,12 +105,12 @@ export class ApprovingAgent {
     return this.turn();
   }
 
-  /** What the model was told of the last call. */
+  /** Returns the last tool result in the model's prompt. */
   get told(): string {
     const said = this.messages.findLast(({ role }) => role === "tool");
     return JSON.stringify(said);
   }
 }
 
-/** The call that the tests ask about. */
+/** The call under test. */
 export const SEND: Step = [{ tool: "send", input: { text: "$draft" } }];

@@ -13,12 +13,12 @@ const OTHER = { light: "dark", dark: "light" } as const;
 const ALL = "{ resultTypes: ['violations'] }";
 const COLORS = "{ resultTypes: ['violations'], runOnly: ['color-contrast'] }";
 
-/** What axe finds, of any impact: each with the elements. */
+/** Returns axe's violations of any impact, with their elements. */
 export async function barriersOn(page: Page): Promise<readonly string[]> {
   return violations(page, ALL);
 }
 
-/** The same of the page as it stands, and of its colours in the other theme. */
+/** Returns the violations in the current theme, and those of colours in the other one. */
 export async function barriersInBoth(page: Page): Promise<readonly string[]> {
   const isDark = await page.evaluate<boolean>("matchMedia('(prefers-color-scheme: dark)').matches");
   const theme = isDark ? "dark" : "light";
@@ -33,7 +33,7 @@ export async function barriersInBoth(page: Page): Promise<readonly string[]> {
 }
 
 async function violations(page: Page, options: string): Promise<readonly string[]> {
-  // Not as a script of the page: its policy has none but its own.
+  // Injected from outside, because the page's policy allows only its own scripts.
   if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(source);
   const found = (await page.evaluate(
     `axe.run(document, ${options}).then(({ violations }) => violations)`,

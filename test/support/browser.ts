@@ -10,34 +10,34 @@ export interface PageOptions {
   readonly width?: number;
   readonly height?: number;
   readonly theme?: "light" | "dark";
-  /** Of the screen's pixels to those of CSS. Default: 1. */
+  /** Device pixels per CSS pixel. Default: 1. */
   readonly scale?: number;
-  /** With a finger instead of a pointer. */
+  /** True for a touch screen. */
   readonly touch?: boolean;
-  /** Another tab of the same person. */
+  /** Opens another tab with the same profile. */
   readonly beside?: Page;
 }
 
 export interface BrowserPage {
   readonly page: Page;
-  /** What the page has complained about: errors that were thrown, and what was said to the console. */
+  /** Thrown errors, and warnings and errors on the console. */
   readonly complaints: readonly string[];
-  /** Every address that it has asked for. */
+  /** All requested URLs. */
   readonly asked: readonly string[];
   close(): Promise<void>;
 }
 
 export interface TestBrowser {
-  /** A page at the URL, with a profile of its own unless it is beside another. */
+  /** Opens a page, with a new profile unless it is beside another page. */
   open(url: string, options?: PageOptions): Promise<BrowserPage>;
   stop(): Promise<void>;
 }
 
-/** A real Chromium, from a package; it draws without a graphics card. */
+/** A real Chromium from an npm package, with software rendering. */
 export async function startBrowser(): Promise<TestBrowser> {
   const browser: Browser = await playwright.launch({
     executablePath: await chromiumPath(),
-    // Not the arguments that its package has for other places: they turn off what guards a page.
+    // Without the package's default arguments, because they turn off protections of the page.
     args: ["--no-sandbox", "--headless=shell"],
   });
   return {

@@ -19,7 +19,7 @@ import {
 } from "../../src/testing.ts";
 import { Conversation, type ConversationOptions, START_MS } from "./turn.ts";
 
-/** An agent, and what its model does. */
+/** An agent, and the steps of its model. */
 export interface Role extends Partial<Omit<Agent, "name">> {
   readonly steps: readonly Step[];
 }
@@ -39,7 +39,7 @@ export function team(roles: Readonly<Record<string, Role>>) {
     if (found === undefined) throw new ByrefError("unknown_agent", `There is no agent ${name}.`);
     return found;
   };
-  /** What the model of an agent got, call by call. */
+  /** Returns the prompts of an agent's model, call by call. */
   const callsOf = (name: string) => models.get(name)?.calls ?? [];
   return { findAgent, callsOf };
 }
@@ -52,7 +52,7 @@ interface AskingOptions extends Role {
   readonly turn?: Partial<TurnContext>;
 }
 
-/** Asks one agent outside of any turn, as a step of a plan does. */
+/** Calls an agent outside of a turn, as a plan does. */
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
   const { findAgent, callsOf } = team({ researcher: about });
@@ -84,7 +84,7 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
   return { ask, call, store, account, chunks, calls: callsOf("researcher") };
 }
 
-/** A tool that gives back what it is given, and what that was, with its keys. */
+/** A tool that returns its input. */
 export function echoing() {
   const taken: unknown[] = [];
   const keys: unknown[] = [];
@@ -115,12 +115,12 @@ export function textsOf(call: ScriptedModel["calls"][number] | undefined): reado
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
 
-/** A step that gives a task to another agent. */
+/** A step that calls another agent. */
 export function delegating(agent: string, task: string): Step {
   return [toolCall("delegate", { agent, task }), asked];
 }
 
-/** A step that says something, and no more. */
+/** A step with a text only. */
 export function saying(written: string): Step {
   return [text(written), finish("stop", { input: 6, output: 4 })];
 }

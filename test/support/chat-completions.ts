@@ -64,7 +64,7 @@ const chatCompletions: Protocol = async function* (step, number) {
   });
   const say = (delta: object) => chunk([{ index: 0, delta, finish_reason: null }]);
   if (step.kind === "calls") {
-    // As OpenAI does it: a call's id and name first, then its arguments in fragments.
+    // Like OpenAI: first a call's id and name, then its arguments in fragments.
     for (const [index, { name, input }] of step.calls.entries()) {
       const call = { index, id: `call_${number}_${index}`, type: "function" };
       yield say({ tool_calls: [{ ...call, function: { name, arguments: "" } }] });
@@ -86,7 +86,7 @@ const chatCompletions: Protocol = async function* (step, number) {
   yield "[DONE]";
 };
 
-/** Cut where it hurts: behind the first dollar of a reference, if there is one. */
+/** Cuts after the first dollar of a reference if there is one, the hardest place. */
 function halves(text: string): readonly [string, string] {
   const dollar = text.indexOf("$");
   const at = dollar === -1 ? Math.ceil(text.length / 2) : dollar + 1;

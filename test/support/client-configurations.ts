@@ -1,4 +1,4 @@
-/** Configurations of clients as they and their users write them, by the place in the folder that has them. */
+/** Realistic configurations of clients, by their path in a folder. */
 export const CLIENT_CONFIGURATIONS = {
   ".mcp.json": `{
   "mcpServers": {

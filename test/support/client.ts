@@ -28,7 +28,7 @@ export function clientOf(own: OwnRuntime, options: ClientOptions = {}): Client {
   return createClient(ORIGIN, { fetch: sendTo(own), retryMs: () => 1, ...options });
 }
 
-/** What a stream comes to when it is read to its end. */
+/** The result of reading a stream to its end. */
 export async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   const read: Item[] = [];
   for await (const item of items) read.push(item);
@@ -41,13 +41,13 @@ export async function failureOf(work: Promise<unknown>): Promise<ClientError> {
   throw new Error(`It did not fail as it should: ${String(error)}`);
 }
 
-/** How a connection breaks, after so many frames and a piece of the next. */
+/** How a connection breaks: after a number of frames and a part of the next. */
 export interface Cut {
   readonly frames: number;
   readonly how: "fails" | "ends" | "is silent";
 }
 
-/** Each connection of the list breaks so; all others are good. */
+/** The first connections break like this; later ones work. */
 export function breaking(own: OwnRuntime, cuts: readonly Cut[]) {
   const asked: string[] = [];
   const send: Send = async (url, init) => {

@@ -1,4 +1,4 @@
-/** What `cloudflare:workers` gives the runtime, for tests that run it in plain Node. */
+/** The part of `cloudflare:workers` that the runtime uses, for tests in plain Node. */
 export class DurableObject {
   protected readonly ctx: unknown;
   protected readonly env: unknown;

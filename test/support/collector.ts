@@ -12,9 +12,9 @@ interface Export {
 
 /** An OTLP/HTTP collector on the loopback address. */
 export interface Collector extends Loopback {
-  /** All that it was sent so far. */
+  /** Everything received so far. */
   readonly exports: readonly Export[];
-  /** How it answers from now on. Default: it takes all. */
+  /** Sets how it responds. Default: it accepts everything. */
   answer: (response: ServerResponse) => void;
 }
 

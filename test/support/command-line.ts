@@ -5,13 +5,13 @@ import { join } from "node:path";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
 
-/** Also what Node compiled is kept there. */
+/** Node's compile cache is stored there too. */
 const HOME = mkdtempSync(join(tmpdir(), "byref-home-"));
 
 export interface CommandPlace {
   /** The working folder. */
   readonly folder: string;
-  /** The user's folder. Default: one for all commands. */
+  /** The user's home folder. Default: one for all commands. */
   readonly home?: string;
   /** A module that is loaded before the program. */
   readonly preload?: string;

@@ -39,7 +39,7 @@ export function messagesOf(turn: number, chars = 300): readonly [StoredMessage, 
   ];
 }
 
-/** A conversation that has answered so many questions, and was asked another. */
+/** A conversation with a number of answered questions and a new one. */
 export function afterTurns(turns: number, data = dataIn()): ConversationData {
   for (let turn = 1; turn <= turns; turn++) {
     const [question, answer] = messagesOf(turn);

@@ -2,7 +2,7 @@ import { dynamicTool, tool, type ToolSet } from "ai";
 import { z } from "zod";
 import { finish, reasoning, type Script, type Step, text, toolCall } from "../../src/testing.ts";
 
-/** What a provider may stream, by name. */
+/** Possible streams of providers, by name. */
 export type Case = readonly [name: string, steps: readonly Step[]];
 
 /** Ordinary tools, as anyone would write them. */
@@ -131,7 +131,7 @@ export const failures: readonly Case[] = [
   ["a second step that breaks off", [...oneCall(toolCall("titled", { n: 1 })).slice(0, 1), down]],
 ];
 
-/** A step with these parts, which ask for tools, and a last one. */
+/** A step with these parts, which call tools, and a final step. */
 export function oneCall(...call: Script): readonly Step[] {
   return [
     [...call, asked],

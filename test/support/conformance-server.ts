@@ -1,7 +1,7 @@
 import { Server } from "@modelcontextprotocol/sdk/server/index.js";
 import * as schemas from "@modelcontextprotocol/sdk/types.js";
 
-/** What the scenarios of the protocol's conformance suite want of a server: a PNG of one pixel and an empty WAV. */
+/** Files that the conformance suite expects from a server: a PNG of one pixel and an empty WAV. */
 const PNG =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==";
 const WAV = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
@@ -32,7 +32,7 @@ const RESULTS: Readonly<Record<string, readonly object[]>> = {
 const choices = ["one", "two", "three"];
 const titled = choices.map((value) => ({ const: value, title: `Option ${value}` }));
 
-/** The forms that the tools of these names ask a person to fill in. */
+/** Elicitation forms of tools, by name. */
 const FORMS: Readonly<Record<string, object>> = {
   test_elicitation: {
     properties: { username: { type: "string" }, email: { type: "string" } },
@@ -92,7 +92,7 @@ const PROMPT_ARGUMENTS: Readonly<Record<string, readonly string[]>> = {
   test_prompt_with_embedded_resource: ["resourceUri"],
 };
 
-/** A server with all that the suite asks for, of the official library's first version. */
+/** A server with everything that the suite requires, built with version 1 of the official library. */
 export function conformanceServer(): Server {
   const server = new Server(
     { name: "conformance", version: "1" },

@@ -7,14 +7,14 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { type StoreContract, variableStoreContract } from "../contract/variable-store.ts";
 
-/** A contract of a store over the SQLite of a real object. */
+/** Runs a store's contract over the SQLite of a real Durable Object. */
 export function contractInAnObject(
   { hasBucket }: { readonly hasBucket: boolean },
   contract: StoreContract = variableStoreContract,
 ): void {
   let storage: DurableObjectStorage | undefined;
 
-  // Each test runs inside of an object of its own: its storage is nobody else's to touch.
+  // Each test runs inside an object of its own, because only the object can reach its storage.
   aroundEach(async (run) => {
     const { CONVERSATIONS } = env;
     const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());

@@ -1,6 +1,6 @@
 import type { WatchedSql } from "../store/watched-sql.ts";
 
-/** What some work has done, counted. */
+/** Counters of a piece of work. */
 export interface DoneWork {
   /** Characters and bytes read from SQLite. */
   readonly read: number;
@@ -14,10 +14,10 @@ export interface DoneWork {
   readonly visited: number;
 }
 
-/** What was read from SQLite and written to it: of one database, or of several. */
+/** Counters of reads and writes of SQLite, of one or more databases. */
 type Counted = Pick<WatchedSql, "unitsRead" | "unitsWritten">;
 
-/** Counts what `work` does in the platform's own functions, so that the code that is measured does not know. */
+/** Counts the work of `work` by wrapping platform functions, so that the measured code is unchanged. */
 export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWork> {
   const before = { read: sql.unitsRead, written: sql.unitsWritten };
   const done = { serialized: 0, parsed: 0, visited: 0 };
@@ -43,7 +43,7 @@ export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWor
   return { ...done, read, written: sql.unitsWritten - before.written };
 }
 
-/** Tells `told` of each call's result and arguments; a spy would keep them all. Returns what ends it. */
+/** Calls `told` with each call's result and arguments, without keeping them as a spy would. Returns a function that stops it. */
 export function watch(
   owner: object,
   name: string,

@@ -22,9 +22,9 @@ export function hang(): Promise<never> {
   return new Promise<never>(() => {});
 }
 
-/** A database without room for some rows. */
+/** A database that has no room for some rows. */
 class RefusingSql extends NodeSql {
-  /** Rows that hold this text. */
+  /** Rows that contain this text. */
   refused: string | undefined;
 
   override run(statement: string, ...bindings: readonly SqlValue[]): void {
@@ -35,14 +35,14 @@ class RefusingSql extends NodeSql {
   }
 }
 
-/** What a process has of a conversation. */
+/** A conversation as one process sees it. */
 interface Process {
   readonly store: SqlStore;
   readonly history: History;
   readonly journal: Journal;
 }
 
-/** A conversation of which processes end: what is in memory is gone, and what hangs hangs for ever. */
+/** A conversation whose processes can end. Memory is then lost, and pending work never completes. */
 export class Crashing {
   readonly sql = new RefusingSql();
   readonly agent: Agent;
@@ -66,14 +66,14 @@ export class Crashing {
     return this.#process.store;
   }
 
-  /** Runs until everything that can happen has happened. */
+  /** Runs until nothing is pending. */
   async run(...steps: readonly Step[]) {
     const log = this.#newLog();
     const running = runTurn(this.#options(log, steps), { message: userMessage("q", "Go.") });
     return this.#settled(running, log);
   }
 
-  /** The first question becomes another. */
+  /** Replaces the first question. */
   async edit(question: string, ...steps: readonly Step[]) {
     const log = this.#newLog();
     const { history } = this;
@@ -88,13 +88,13 @@ export class Crashing {
     return this.#settled(running, log);
   }
 
-  /** The process has ended, and another begins and goes on. */
+  /** Ends the process, and continues in another one. */
   async recover(...steps: readonly Step[]) {
     this.crash();
     return this.retry(...steps);
   }
 
-  /** The same process tries again. */
+  /** Retries in the same process. */
   async retry(...steps: readonly Step[]) {
     const { journal } = this.#process;
     const log = this.#newLog();
@@ -103,7 +103,7 @@ export class Crashing {
     return { ...(await this.#settled(running, log)), recoveredLog };
   }
 
-  /** The process has ended, and another begins. */
+  /** Ends the process, and starts another one. */
   crash(): Process {
     this.#process = this.#start();
     return this.#process;
@@ -114,7 +114,7 @@ export class Crashing {
     migrate(sql);
     const store = new SqlStore(sql);
     const journal = new Journal(sql);
-    // As every conversation does that wakes.
+    // Does what every conversation does when it wakes.
     const { id = "", needs = [] } = journal.head() ?? {};
     for (const name of needs) store.holds.hold(id, name);
     return { store, history: new History(sql), journal };

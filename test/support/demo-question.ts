@@ -7,12 +7,12 @@ import type {
 import * as z from "zod";
 import { demoModel } from "../../src/demo.ts";
 
-/** What a model is asked with. */
+/** A model's prompt. */
 export interface Asked {
   readonly tools?: readonly LanguageModelV4FunctionTool[];
   /** Lines of the list of variables. */
   readonly listed?: readonly string[];
-  /** Calls since the question, and what they returned. */
+  /** Calls since the question, with their results. */
   readonly called?: readonly Called[];
   /** Calls of an earlier turn. */
   readonly earlier?: readonly Called[];
@@ -21,7 +21,7 @@ export interface Asked {
 
 type Called = readonly [tool: string, input: JSONValue, output: JSONValue];
 
-/** What the demo model does: its calls as `tool {"input": …}`, or the text that it says. */
+/** Returns the demo model's calls as `tool {"input": …}`, or its text. */
 export async function firstStep(question: string, asked: Asked = {}): Promise<string> {
   const { tools = [], listed = [], called = [], earlier = [], model = demoModel() } = asked;
   const prompt: LanguageModelV4Prompt = [
@@ -55,7 +55,7 @@ function messagesOf(calls: readonly Called[], prefix: string): LanguageModelV4Pr
   });
 }
 
-/** A tool as it is offered: its parameters also accept references. */
+/** A tool whose parameters also accept references, as offered to models. */
 export function offered(
   name: string,
   description: string,

@@ -24,7 +24,7 @@ export interface Tenant {
   put(id: string, value: string): Promise<void>;
 }
 
-/** One whose list no other test has a part in. */
+/** A directory of its own, so that no other test changes its list. */
 export function newTenant(): Tenant {
   const name = `tenant ${newId()}`;
   const key = `key-${newId()}`;
@@ -62,7 +62,7 @@ export function directoryOf(tenant: string) {
   return DIRECTORY.get(DIRECTORY.idFromName(JSON.stringify([tenant, "directory"])));
 }
 
-/** Nobody waits for what is told. */
+/** Notifications are not awaited. */
 export function eventually(check: () => Promise<void>): Promise<void> {
   return vi.waitFor(check, { timeout: 10_000, interval: 20 });
 }

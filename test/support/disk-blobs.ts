@@ -126,7 +126,7 @@ class DiskUpload implements BlobUpload {
   }
 }
 
-/** Folders end in `+`, so that no object is in another one's way. */
+/** Folders end in `+`, so that no object's name can be the path of another one. */
 function pathOf(key: string): string {
   const names = `k${encodeURIComponent(key)}`;
   return Array.from({ length: Math.ceil(names.length / NAME_CHARS) }, (_, part) =>

@@ -4,13 +4,13 @@ import { fencesIn } from "./fences.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What a reader copies into a shell. */
+/** A command that a reader copies into a shell. */
 export interface DocumentedCommand {
-  /** File and line, as an editor opens it. */
+  /** File and line, in the form that editors open. */
   readonly at: string;
-  /** All of its lines; no comment behind it. */
+  /** All lines of the command, without a comment. */
   readonly command: string;
-  /** What the document says comes of it; `…` stands for anything. */
+  /** The documented output. `…` matches anything. */
   readonly shown: string | undefined;
 }
 
@@ -21,10 +21,10 @@ export function documents(): readonly string[] {
   return ["README.md", ...guides.filter(isGuide).map((name) => `docs/${name}`)].toSorted();
 }
 
-/** A block that begins with one is for a shell, though it says neither `sh` nor `$`. */
+/** A block that begins with one of these is for a shell, even without `sh` or `$`. */
 const program = /^(?:[A-Z_]+=\S.* )?(?:curl|docker|npm|npx|seq|wrangler) /;
 
-/** Of blocks that are called `sh` all lines, of others those behind a `$`, with what is shown below. */
+/** Returns all lines of `sh` blocks. In other blocks, commands follow a `$`, with their output below. */
 export function commandsIn(path: string): readonly DocumentedCommand[] {
   return fencesIn(readFileSync(resolve(root, path), "utf8")).flatMap((fence) => {
     const { language, lines } = fence;
@@ -61,7 +61,7 @@ function prompted(block: readonly string[]): readonly Found[] {
   return found;
 }
 
-/** A command goes on while a quote is open, or behind a backslash. */
+/** A command continues while a quote is open, or after a backslash. */
 function commandAt(lines: readonly string[], first: number) {
   for (let length = 1; ; length++) {
     const text = lines.slice(first, first + length).join("\n");
@@ -71,7 +71,7 @@ function commandAt(lines: readonly string[], first: number) {
   }
 }
 
-/** As a shell reads quotes; `comment` is where one begins that stands outside of them. */
+/** Reads quotes like a shell. `comment` is the start of a comment outside of quotes. */
 function scan(text: string): { readonly isOpen: boolean; readonly comment: number } {
   let quote = "";
   for (let index = 0; index < text.length; index++) {
@@ -90,7 +90,7 @@ function scan(text: string): { readonly isOpen: boolean; readonly comment: numbe
   return { isOpen: quote !== "", comment: text.length };
 }
 
-/** Whether a document tells the truth. JSON may be shown on as many lines as it likes. */
+/** True if the output is as documented. JSON may be formatted differently. */
 export function isAsShown(shown: string, output: string): boolean {
   const got = tidied(output);
   const isJson = /^[[{]/.test(got);
@@ -102,7 +102,7 @@ function tidied(text: string): string {
   return text.replaceAll(/[ \t\r]+$/gm, "").trim();
 }
 
-/** What stands between the `…` comes in this order, the first at the beginning, the last at the end. */
+/** The parts between `…` must appear in order, the first at the beginning and the last at the end. */
 function fits([first = "", ...others]: readonly string[], text: string): boolean {
   const last = others.pop();
   if (last === undefined) return text === first;
@@ -116,7 +116,7 @@ function fits([first = "", ...others]: readonly string[], text: string): boolean
   return text.endsWith(last) && text.length - last.length >= from;
 }
 
-/** The demo's weather is that of the month: what is shown of it would be wrong in the next one. */
+/** The demo's weather depends on the month, so documented values would be wrong in the next one. */
 export function isOfThisMonth(shown: string): boolean {
   return /\d °C|\d %|"(?:temperature|feels_like|humidity|difference)": ?[\d.]/.test(shown);
 }

@@ -12,7 +12,7 @@ export const ORIGIN = "http://localhost";
 
 export type Call = (method: string, path: string, init?: RequestInit) => Promise<Response>;
 
-/** Calls the Worker as somebody outside does, with these settings and no other. */
+/** Sends a request to the Worker, with only these settings. */
 export function callWith(settings: Readonly<Record<string, string>>): Call {
   return async (method, path, init = {}) => {
     const url = path.includes("://") ? path : `${ORIGIN}${path}`;
@@ -21,10 +21,10 @@ export function callWith(settings: Readonly<Record<string, string>>): Call {
   };
 }
 
-/** From this machine, without a key. */
+/** Sends a request from this machine, without a key. */
 export const call = callWith({ AUTH: "none" });
 
-/** A conversation that no other test has. */
+/** A new conversation. */
 export function newId(): string {
   return crypto.randomUUID();
 }
@@ -51,7 +51,7 @@ export interface TurnJson {
   readonly cost: Readonly<Record<string, number>>;
 }
 
-/** One turn by the short route, as JSON. */
+/** Runs a turn over the short route, and returns it as JSON. */
 export async function ask(id: string, message: unknown, more: object = {}): Promise<TurnJson> {
   const init = json({ message, ...more }, { accept: "application/json" });
   const response = await call("POST", `/conversations/${id}/messages`, init);
@@ -59,7 +59,7 @@ export async function ask(id: string, message: unknown, more: object = {}): Prom
   return response.json<TurnJson>();
 }
 
-/** All that a message says, tools left out. */
+/** Returns the text of a message, without tools. */
 export function textOf(message: UIMessage | undefined): string {
   const parts = message?.parts ?? [];
   return parts.map((part) => (part.type === "text" ? part.text : "")).join("");
@@ -76,14 +76,14 @@ export async function messagesOf(id: string, query = ""): Promise<MessagePage> {
   return response.json<MessagePage>();
 }
 
-/** Puts a value as JSON; `at` is the name, with a query behind it or not. */
+/** Puts a value as JSON. `at`: the name, optionally with a query. */
 export async function put(id: string, at: string, value: Json): Promise<VariableInfo> {
   const response = await call("PUT", `/conversations/${id}/variables/${at}`, json(value));
   expect([200, 201]).toContain(response.status);
   return response.json<VariableInfo>();
 }
 
-/** Reads what is at the name, with a query or `/info` behind it or not. */
+/** Reads a variable. `at`: the name, optionally with `/info` or a query. */
 export function get(id: string, at: string): Promise<Response> {
   return call("GET", `/conversations/${id}/variables/${at}`);
 }
@@ -100,7 +100,7 @@ export interface Problem extends Readonly<Record<string, unknown>> {
   readonly detail: string;
 }
 
-/** The problem document that the response must be, whole; its code must be this one. */
+/** Requires a problem document with this code, and returns it. */
 export async function problemIn(response: Response, code: ErrorCode): Promise<Problem> {
   const body = await response.json<Problem>();
   const { status, title } = errorCodes[code];
@@ -111,7 +111,7 @@ export async function problemIn(response: Response, code: ErrorCode): Promise<Pr
   return body;
 }
 
-/** What a token that is not good gets; each of them counts. */
+/** Requires that an invalid token is rejected and counted. */
 export async function keptOut(response: Response): Promise<Problem> {
   figure("S3", { tokens: 1, accepted: response.status === errorCodes.unauthorized.status ? 0 : 1 });
   return problemIn(response, "unauthorized");
@@ -135,7 +135,7 @@ export async function framesIn(response: Response): Promise<readonly Frame[]> {
   });
 }
 
-/** What the frames carry, `[DONE]` left out. */
+/** Returns the data of the frames, without `[DONE]`. */
 export function chunksIn(frames: readonly Frame[]): readonly UIMessageChunk[] {
   const carrying = frames.filter(({ data }) => data !== "[DONE]");
   return carrying.map(({ data }) => JSON.parse(data) as UIMessageChunk);

@@ -2,12 +2,12 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 
-/** What an edit of a long text took. */
+/** Cost of editing a long text. */
 export interface EditMemory {
   readonly chars: number;
-  /** The most memory that lived beside the text, found at each five million characters. */
+  /** Peak memory in addition to the text, sampled every five million characters. */
   readonly mostBytes: number;
-  /** Lines of the diff that were only counted. */
+  /** Number of diff lines that were counted, not shown. */
   readonly more: number;
 }
 

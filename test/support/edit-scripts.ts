@@ -8,7 +8,7 @@ import type { Replacement } from "../../src/value/text-edit.ts";
 const unit = fc.constantFrom("a", "b", "ab", "\n", "c", "é", "😀");
 const piece = fc.string({ unit, minLength: 1, maxLength: 4 });
 
-/** A text, how it is cut, and edits that often find something. */
+/** A text, its pieces, and edits that often match. */
 export const editScripts = fc.record({
   text: fc.string({ unit, maxLength: 60 }),
   cuts: fc.array(fc.nat({ max: 70 }), { maxLength: 5 }),
@@ -24,7 +24,7 @@ export const editScripts = fc.record({
 
 type Outcome = { readonly text: string } | { readonly code: string };
 
-/** The naive implementation: one text after the other. */
+/** The naive implementation: replaces one text after the other. */
 export function naive(text: string, edits: readonly Replacement[]): Outcome {
   let edited = text;
   for (const { find, replace, all = false } of edits) {
@@ -41,7 +41,7 @@ function piecesOf(text: string, cuts: readonly number[]): readonly string[] {
   return ends.map((end, index) => text.slice(ends[index - 1] ?? 0, end));
 }
 
-/** The edited text, and the text that its diff makes of the text before, by another implementation. */
+/** Returns the edited text, and the result of applying its diff with another implementation. */
 export async function edited(text: string, cuts: readonly number[], edits: readonly Replacement[]) {
   const run = new EditedText(async function* () {
     yield* piecesOf(text, cuts);

@@ -1,7 +1,7 @@
 import { runInThisContext } from "node:vm";
 import type { Sandbox, SandboxJob } from "../../src/tool/code/sandbox.ts";
 
-/** A sandbox for tests in plain Node: it evaluates the code in this process, and isolates nothing. */
+/** A sandbox for tests in plain Node. Evaluates code in this process, without isolation. */
 export const evaluatingSandbox: Sandbox = {
   async run(job) {
     const assigned = new Map<string, string>();

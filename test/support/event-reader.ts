@@ -5,7 +5,7 @@ import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.t
 import { call, newId, objectOf } from "./edge.ts";
 import { inStorage } from "./storage.ts";
 
-/** Somebody who reads a stream of server-sent events one after the other. */
+/** Reads a stream of server-sent events one by one. */
 export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
   #text = "";
@@ -43,7 +43,7 @@ export class EventReader {
     }
   }
 
-  /** The next so many. */
+  /** Reads a number of events. */
   async take(count: number): Promise<readonly ConversationEvent[]> {
     const events: ConversationEvent[] = [];
     while (events.length < count) {
@@ -87,7 +87,7 @@ export async function eventPage(id: string, query = ""): Promise<EventPage> {
   return response.json<EventPage>();
 }
 
-/** All of them, page by page. */
+/** Reads all events, page by page. */
 export async function eventsOf(id: string): Promise<readonly ConversationEvent[]> {
   const events: ConversationEvent[] = [];
   for (let next: number | undefined = 0; next !== undefined;) {
@@ -102,14 +102,14 @@ export function idsOf(events: readonly ConversationEvent[]): readonly number[] {
   return events.map(({ id }) => id);
 }
 
-/** What each says, without when. */
+/** Returns the events without their times. */
 export function said(events: readonly ConversationEvent[]): readonly string[] {
   return events.map(({ type, variable, tool, reason, code }) =>
     [type, variable?.name, tool, reason, code].filter((word) => word !== undefined).join(" "),
   );
 }
 
-/** Adds events as if so many things had happened. */
+/** Adds a number of events. */
 export async function fill(id: string, count: number): Promise<void> {
   await inStorage(id, (storage) => {
     const log = new EventLog(new DurableSql(storage));
