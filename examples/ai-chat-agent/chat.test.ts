@@ -84,7 +84,7 @@ describe("an AIChatAgent with byref/durable", () => {
         `${shownFew} characters instead of ${shownAll} (${percent} %`,
       );
       expect(documents("../../README.md")).toContain(
-        `\`@cloudflare/ai-chat\`: five changed lines, ${percent} % of the prompt.`,
+        `[\`AIChatAgent\`](examples/ai-chat-agent) (${percent} %)`,
       );
     } finally {
       await plain.stop();

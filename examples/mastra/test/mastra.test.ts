@@ -113,7 +113,7 @@ describe("the guide to Mastra agents", () => {
     expect(guide).toContain(`are ${all} characters with the plain agent and ${few} with`);
     expect(guide).toContain(`\`byref/mastra\`: ${percent} %.`);
     const readme = readFileSync(join(folder, "../../README.md"), "utf8");
-    expect(readme).toContain(`([guide](docs/guides/mastra.md)), ${percent} % of the prompt.`);
+    expect(readme).toContain(`[Mastra](examples/mastra) (${percent} % of its prompt remains)`);
   });
 });
 
