@@ -1,6 +1,6 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { nearest } from "../../reference/near.ts";
+import { nearest, withWordsOf } from "../../reference/near.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
@@ -218,7 +218,8 @@ class Query {
     const { store } = this.#access;
     const names = store.list({ last: limits.maxMissKeys }).map((info) => info.name);
     const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
-    const similar = nearest(name, names.reverse());
+    const close = nearest(name, names.reverse());
+    const similar = close.length > 0 ? close : withWordsOf(name, names);
     const near = similar.length > 0 ? similar : newestVisible(store).map((info) => info.name);
     return queryProblem(said, { sql: this.#statement.sql, at: start, near });
   }

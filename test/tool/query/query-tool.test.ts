@@ -153,6 +153,20 @@ Tables: orders(id, customer, total, index)`,
     const { message } = (await conversation.failure("SELECT * FROM order_s")) ?? {};
     expect(message).toContain("There is no table order_s. Did you mean orders?");
   });
+
+  it("suggests the tables whose names have the words of an unknown one", async () => {
+    const conversation = await Conversation.with({
+      read_text_file_data_orders_json: orders,
+      write_file_out_page_html: orders,
+      list_customers: orders,
+    });
+    for (const name of ["orders", "read_orders_json", "Orders"]) {
+      const { message } = (await conversation.failure(`SELECT * FROM ${name}`)) ?? {};
+      expect(message).toContain(
+        `There is no table ${name}. Did you mean read_text_file_data_orders_json?`,
+      );
+    }
+  });
 });
 
 describe("what query_variables may read", () => {
