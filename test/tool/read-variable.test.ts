@@ -185,6 +185,11 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
       code: "path_not_found",
       message: expect.stringContaining("Did you mean total?") as string,
     });
+    await store.save({ name: "w", value: { total: 1 }, trusted: false });
+    await expect(tools.call("read_variable", { name: "w.totl" })).rejects.toMatchObject({
+      code: "path_not_found",
+      message: "$w.totl leads nowhere. read_variable shows what w has.",
+    });
     await expect(read(tools, { path: "a b" })).rejects.toMatchObject({ code: "bad_path" });
     await expect(read(tools, { path: `["${"k".repeat(5_000)}"]` })).rejects.toMatchObject({
       code: "bad_path",

@@ -103,6 +103,7 @@ export async function inspect<Result>(
   } catch (error) {
     const listsKeys = codeOf(error) === "path_not_found";
     if (!listsKeys || info.trusted) throw error;
-    throw problemFrom(referenceTo(target), { found: false, reason: "path" });
+    const message = `${referenceTo(target)} leads nowhere. read_variable shows what ${target.name} has.`;
+    throw problemFrom(referenceTo(target), { found: false, reason: "path", message });
   }
 }
