@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import {
   applyEdits,
   findNodeAtLocation,
@@ -34,6 +34,8 @@ export interface ClientFile {
 
 /** Reads a client's configuration. Throws `bad_configuration` with the place and what to do. */
 export function readClientFile(name: string): ClientFile {
+  if (!existsSync(name))
+    throw bad(name, "There is no such file. Name a client's configuration, and");
   const file = realpathSync(name);
   const bytes = readFileSync(file);
   const text = withoutMark(decoded(bytes, file));

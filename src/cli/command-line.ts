@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
+import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../errors.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
@@ -65,7 +66,7 @@ async function run(): Promise<void> {
     return;
   }
   const { args, command } = argumentsIn(process.argv.slice(2));
-  const { values, positionals } = parseArgs({ args, options, allowPositionals: true });
+  const { values, positionals } = parsed(args);
   const [program = "help", action = "serve", file] = positionals;
   if (program === "bundle") return bundle(positionals[1] ?? "bundle");
   const { config, project, state, workspace, "allow-write": allowWrite = [] } = values;
@@ -103,6 +104,16 @@ async function bundle(folder: string): Promise<void> {
   if (leftOut.length > 0) console.log(`Left out, for workerd has none: ${leftOut.join(", ")}.`);
 }
 
+function parsed(args: string[]) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true });
+  } catch (error) {
+    // The first sentence of Node's message; the rest is about names of files that begin with a hyphen.
+    const [said = ""] = messageOf(error).split(/\.(?:\s|$)/u);
+    throw new Error(`${said}. byref --help lists the options.`, { cause: error });
+  }
+}
+
 /** Arguments after `--` are a server's command, with options of its own. */
 function argumentsIn(all: readonly string[]) {
   const end = all.indexOf("--");
@@ -127,6 +138,7 @@ function serversOf({
     return [{ name: "server", address, rules: {} }];
   }
   if (config !== undefined && program === undefined) {
+    if (!existsSync(config)) throw new Error(`--config: there is no file ${resolve(config)}.`);
     return readConfiguration(readFileSync(config, "utf8"), process.env, project);
   }
   throw new Error(

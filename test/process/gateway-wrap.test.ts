@@ -103,6 +103,15 @@ describe("wrap", () => {
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
+  it("says that there is no such file, or no such option", () => {
+    const failure = (...args: readonly string[]) => byref(["mcp", ...args], { folder }).stderr;
+    expect(failure("wrap", "nothing.json")).toContain("nothing.json: There is no such file.");
+    const missing = join(folder, "nothing.json");
+    expect(failure("--config", "nothing.json")).toBe(`--config: there is no file ${missing}.\n`);
+    const said = "Unknown option '--dryrun'. byref --help lists the options.\n";
+    expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);
+  });
+
   it("refuses what is not UTF-8", () => {
     const file = join(folder, "mcp.json");
     writeFileSync(file, Buffer.from('{"mcpServers": {}}', "utf16le").fill(0xff, 0, 2));
