@@ -46,6 +46,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "claude mcp add byref -- npx -y byref mcp --config ~/.byref/servers.json": {
     because: "it needs Claude Code",
   },
+  "npm ci && npm run package -- ../packed && npm install -g ../packed/byref-*.tgz": {
+    because: "it installs a program for the user",
+  },
   "npx wrangler login": { because: "it opens a browser on an account" },
   "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
   "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },
