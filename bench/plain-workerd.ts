@@ -1,11 +1,20 @@
 import { execFileSync, spawn } from "node:child_process";
-import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../scripts/local-worker.ts";
 
 const root = join(import.meta.dirname, "..");
 const START_TIMEOUT_MS = 20_000;
+const READY_POLL_MS = 5;
 
 /** A Worker bundled by wrangler, which can be started several times. */
 export interface Bundle {
@@ -20,6 +29,8 @@ export interface PlainWorkerd<Side extends string> {
   /** The base URL of the inspector; append a slash and a side for its isolate. */
   readonly inspector: string;
   usage(): Usage;
+  /** Bytes of all files of all objects. */
+  storedBytes(): number;
   stop(): void;
 }
 
@@ -30,6 +41,8 @@ export interface Usage {
   readonly peakBytes: number;
   /** On all cores, including system time; to the nearest 10 ms. */
   readonly cpuMs: number;
+  /** Files, sockets and pipes. */
+  readonly openFiles: number;
 }
 
 /** A Worker with its own settings. */
@@ -95,6 +108,7 @@ export async function startWorkerd<Side extends string>(
     urls: urls as Record<Side, string>,
     inspector: `ws://${inspector}`,
     usage: () => usageOf(child.pid),
+    storedBytes: () => bytesIn(folder),
     stop,
   };
 }
@@ -150,7 +164,17 @@ function usageOf(pid: number | undefined): Usage {
   // The fields after the name, which may contain spaces: user and system time are the 12th and 13th.
   const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
   const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
-  return { bytes: bytes("VmRSS"), peakBytes: bytes("VmHWM"), cpuMs: (user + system) * TICK_MS };
+  return {
+    bytes: bytes("VmRSS"),
+    peakBytes: bytes("VmHWM"),
+    cpuMs: (user + system) * TICK_MS,
+    openFiles: readdirSync(`/proc/${pid}/fd`).length,
+  };
+}
+
+function bytesIn(folder: string): number {
+  const [bytes = ""] = execFileSync("du", ["-s", "--block-size=1", folder]).toString().split("\t");
+  return Number(bytes);
 }
 
 const TICK_MS = 10;
@@ -162,6 +186,6 @@ async function ready(url: string): Promise<void> {
     await response?.body?.cancel();
     if (response !== undefined) return;
     if (performance.now() > endMs) throw new Error("workerd did not start.");
-    await new Promise((resolve) => setTimeout(resolve, 100));
+    await new Promise((resolve) => setTimeout(resolve, READY_POLL_MS));
   }
 }

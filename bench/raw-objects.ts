@@ -4,9 +4,10 @@ import { answerTo, deltaOf, type Load, loadIn } from "./load.ts";
 import { metered, type MeterEnv } from "./meter.ts";
 import { pace } from "./scripted-model.ts";
 
-/** Streams the same bytes at the same speed, and does nothing else. */
+/** Streams the same bytes at the same speed, or answers over a socket, and does nothing else. */
 export class Raw extends DurableObject {
   override async fetch(request: Request): Promise<Response> {
+    if (request.headers.get("upgrade") === "websocket") return this.#accept();
     const { message } = await request.json<{ readonly message: string }>();
     const load = loadIn(message);
     const { deltas } = load;
@@ -24,6 +25,17 @@ export class Raw extends DurableObject {
       },
     });
     return new Response(bytes, { headers: UI_MESSAGE_STREAM_HEADERS });
+  }
+
+  override webSocketMessage(socket: WebSocket, message: string): void {
+    socket.send(message);
+  }
+
+  /** Accepts a socket that stays open while the object hibernates. */
+  #accept(): Response {
+    const { 0: client, 1: server } = new WebSocketPair();
+    this.ctx.acceptWebSocket(server);
+    return new Response(null, { status: 101, webSocket: client });
   }
 }
 

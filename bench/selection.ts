@@ -7,6 +7,10 @@ const QUICK = ["bundle", "references", "prompt", "long-talk", "written-rows", "w
 const FULL = [
   ...QUICK,
   "many",
+  "three-tools",
+  "saturation",
+  "idle-sockets",
+  "cold-start",
   "directory",
   "scale",
   "history",
@@ -18,6 +22,8 @@ const FULL = [
   "page",
   "profile",
   "proofs",
+  "plan-kills",
+  "soak",
   "new-project",
   "dollars",
 ];

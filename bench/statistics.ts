@@ -25,7 +25,8 @@ export function median(values: readonly number[]): number {
   );
 }
 
-function quantile(sorted: readonly number[], at: number): number {
+/** The value below which this share of the sorted values lies. */
+export function quantile(sorted: readonly number[], at: number): number {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * at))] ?? Number.NaN;
 }
 

@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { UIMessageChunk, WebSocketChatTransportResponse } from "ai";
 import { type Answer, checked, Times } from "./ask.ts";
+import { textIn } from "../test/support/turn-client.ts";
 import { type Load, questionFor } from "./load.ts";
 import { agentFor, type Begin } from "./talk.ts";
 
@@ -9,6 +10,8 @@ interface Dialect {
   readonly url: string;
   /** The earlier messages, if the client sends them again with each question. */
   earlier?(): Promise<readonly object[]>;
+  /** Called after each answer. */
+  answered?(question: object, chunks: readonly UIMessageChunk[]): void;
   /** A frame with a question, which is the newest message. */
   question(id: string, messages: readonly object[], load: Load): object;
   /** Parses the parts of a frame that belong to this question. */
@@ -57,13 +60,14 @@ interface AgentFrame {
 export function talkToAgent(kind: string): Begin {
   return (server, name) => {
     const url = `${server}/agents/${kind}/${name}`;
-    let isNew = true;
+    // The messages as its client has them; undefined after an answer that has more than text.
+    let known: readonly object[] | undefined = [];
     return talkOverSocket({
       url,
-      earlier: async () => {
-        const earlier = isNew ? [] : await messagesAt(url);
-        isNew = false;
-        return earlier;
+      earlier: async () => (known ??= await messagesAt(url)),
+      answered: (question, chunks) => {
+        const answer = textMessageOf(chunks);
+        known = answer === undefined ? undefined : [...(known ?? []), question, answer];
       },
       question: (id, messages) => {
         const body = JSON.stringify({ messages, trigger: "submit-message" });
@@ -82,6 +86,26 @@ export function talkToAgent(kind: string): Begin {
     });
   };
 }
+
+/** The message that the client makes of these chunks; undefined if it has more than text. */
+function textMessageOf(chunks: readonly UIMessageChunk[]): object | undefined {
+  const types = new Set(chunks.map(({ type }) => type));
+  if (![...types].every((type) => TEXT_CHUNKS.has(type))) return undefined;
+  const start = chunks.find((chunk) => chunk.type === "start");
+  if (start?.messageId === undefined) return undefined;
+  const text = { type: "text", text: textIn(chunks), state: "done" };
+  return { id: start.messageId, role: "assistant", parts: [{ type: "step-start" }, text] };
+}
+
+const TEXT_CHUNKS: ReadonlySet<string> = new Set([
+  "start",
+  "start-step",
+  "text-start",
+  "text-delta",
+  "text-end",
+  "finish-step",
+  "finish",
+]);
 
 async function messagesAt(url: string): Promise<readonly object[]> {
   const response = await fetch(`${url}/get-messages`);
@@ -125,7 +149,8 @@ function sendQuestion(
 ): Promise<Answer> {
   const id = randomUUID();
   const parts = [{ type: "text", text: questionFor(load) }];
-  const messages = [...earlier, { id: randomUUID(), role: "user", parts }];
+  const asked = { id: randomUUID(), role: "user", parts };
+  const messages = [...earlier, asked];
   const chunks: UIMessageChunk[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
@@ -141,6 +166,7 @@ function sendQuestion(
       times.received(chunk?.type === "text-delta");
       if (isEnd !== true) return;
       stop.abort();
+      dialect.answered?.(asked, chunks);
       resolve({ ...times.ended(), bytes, ...checked(chunks, load) });
     };
     socket.addEventListener("message", onMessage, { signal });
