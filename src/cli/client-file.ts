@@ -36,6 +36,8 @@ export interface ClientFile {
 export function readClientFile(name: string): ClientFile {
   if (!existsSync(name))
     throw bad(name, "There is no such file. Name a client's configuration, and");
+  if (statSync(name).isDirectory())
+    throw bad(name, "It is a folder. Name a client's configuration, and");
   const file = realpathSync(name);
   const bytes = readFileSync(file);
   const text = withoutMark(decoded(bytes, file));

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { messageOf } from "../errors.ts";
@@ -137,13 +137,20 @@ function serversOf({
     const address = { command: program, args, env: ownSecrets(), inherits: true } as const;
     return [{ name: "server", address, rules: {} }];
   }
-  if (config !== undefined && program === undefined) {
-    if (!existsSync(config)) throw new Error(`--config: there is no file ${resolve(config)}.`);
-    return readConfiguration(readFileSync(config, "utf8"), process.env, project);
-  }
+  if (config !== undefined && program === undefined) return serversIn(resolve(config), project);
   throw new Error(
     "byref mcp needs either --config FILE, the configuration of an MCP client, or -- and the command of a server.",
   );
+}
+
+function serversIn(file: string, project: string | undefined): readonly ServerConfiguration[] {
+  if (!existsSync(file)) throw new Error(`--config: there is no file ${file}.`);
+  if (statSync(file).isDirectory()) throw new Error(`--config needs a file: ${file} is a folder.`);
+  try {
+    return readConfiguration(readFileSync(file, "utf8"), process.env, project);
+  } catch (error) {
+    throw new Error(`--config ${file}: ${messageOf(error)}`, { cause: error });
+  }
 }
 
 function portIn(text: string | undefined): number | undefined {

@@ -103,11 +103,15 @@ describe("wrap", () => {
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
-  it("says that there is no such file, or no such option", () => {
+  it("names a file that is missing, a folder or not JSON, and an unknown option", () => {
     const failure = (...args: readonly string[]) => byref(["mcp", ...args], { folder }).stderr;
     expect(failure("wrap", "nothing.json")).toContain("nothing.json: There is no such file.");
     const missing = join(folder, "nothing.json");
     expect(failure("--config", "nothing.json")).toBe(`--config: there is no file ${missing}.\n`);
+    expect(failure("--config", ".")).toBe(`--config needs a file: ${folder} is a folder.\n`);
+    expect(failure("wrap", ".")).toContain("It is a folder. Name a client's configuration");
+    const broken = written("broken.json", '{"mcpServers": {,}}');
+    expect(failure("--config", broken)).toContain(`--config ${broken}: Line 1, column 17 is not`);
     const said = "Unknown option '--dryrun'. byref --help lists the options.\n";
     expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);
   });
