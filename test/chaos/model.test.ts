@@ -96,6 +96,11 @@ suite("what may be found after a kill", () => {
     expect(wrongAfter([operation], evicted)).toEqual([]);
     expect(wrongAfter([operation], gone)).toHaveLength(1);
     expect(wrongAfter([operation], { ...there(value(1), 1), info })).toHaveLength(1);
+    // A write in time keeps the expiry, a later one has none.
+    const written = [operation, cutOffPut(2, 6)];
+    const second = { ...evicted, tombstone: { ...tombstone, version: 2 } };
+    expect(wrongAfter(written, second)).toEqual([]);
+    expect(wrongAfter(written, there(value(2), 2))).toEqual([]);
     const early = { ...evicted, fromMs: 800_000, toMs: 800_000 };
     expect(wrongAfter([operation], early)).toHaveLength(1);
   });

@@ -189,14 +189,15 @@ function statesThroughPut(
 ): readonly State[] {
   const { piece, mode, answer } = put;
   const version = (state.kind === "absent" ? 0 : state.version) + 1;
-  const extended = mode === "append" && isThere && state.kind === "value" ? state : undefined;
+  const existing = isThere && state.kind === "value" ? state : undefined;
+  const extended = mode === "append" ? existing : undefined;
   const { kind } = piece;
   const value =
     extended === undefined ? { kind, pieces: [piece] } : appended(extended.value, piece);
   if (mode === "new" && version > 1) return [];
   if (answer === undefined) {
     if (value === undefined) return [state];
-    const expires = extendedExpiry(put, extended) ?? spanOf(put);
+    const expires = keptExpiry(put, existing) ?? spanOf(put);
     return [{ kind: "value", value, version, ...(expires === undefined ? {} : { expires }) }];
   }
   const { status, info } = answer;
@@ -210,12 +211,12 @@ function statesThroughPut(
   return infoAgrees(after, info) ? [after] : [];
 }
 
-/** What extends a variable and says nothing of its time leaves that as it is. */
-function extendedExpiry(
+/** A write without a ttl, in any mode, keeps the expiry of a variable that still exists. */
+function keptExpiry(
   { ttlMs }: Operation & { kind: "put" },
-  extended: (State & { kind: "value" }) | undefined,
+  existing: (State & { kind: "value" }) | undefined,
 ): Span | undefined {
-  return ttlMs === undefined ? extended?.expires : undefined;
+  return ttlMs === undefined ? existing?.expires : undefined;
 }
 
 function spanOf({ ttlMs, startMs, latestMs }: Operation & { kind: "put" }): Span | undefined {
