@@ -7,7 +7,7 @@ import { figure } from "../support/scorecard.ts";
 
 type Way = Omit<ApprovingOptions, "said">;
 
-/** All ways in which an application makes `send` wait for a person. */
+/** All ways to make `send` wait for a person's approval. */
 const ways: readonly (readonly [string, Way])[] = [
   ["needsApproval", { needsApproval: true }],
   ["needsApproval as a function", { needsApproval: ({ text }) => text !== "" }],

@@ -31,7 +31,7 @@ const look = tool({
 });
 const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
 
-/** What an agent with these options says and shows the model, when the model says this. */
+/** Runs an agent with these options and a scripted model. Returns its answer, last prompt and tool outputs. */
 async function run(
   said: readonly Step[],
   { tools = { look }, ...options }: ToolVariablesOptions & { readonly tools?: ToolSet } = {},
@@ -223,7 +223,7 @@ describe("policies", () => {
     expect(shown.outputs).toEqual([{ $var: "look_1", value: { found: 1 }, untrusted: true }]);
     const hidden = await run([call("beware"), "Done."], { policies, untrusted: "hide" });
     expect(hidden.outputs).toMatchObject([{ visibility: "hidden" }]);
-    // Once the messages do not show it.
+    // A new conversation, whose messages do not show the variable.
     const later = await run(["Done."], { policies, untrusted: "hide", store: hidden.store });
     expect(later.prompt).toContain("$look_beware: object (1) hidden, untrusted");
   });

@@ -43,7 +43,7 @@ function agentWith(said: readonly Step[], more: { deltaChars?: number } = {}) {
   return { model, agent: new ToolLoopAgent({ model, instructions: "Be brief.", tools }) };
 }
 
-/** All the texts that are sent to the model as the person's. */
+/** Returns all variable lists in the prompt of a call. */
 function listsIn(call: { prompt: readonly unknown[] } | undefined): readonly string[] {
   const said = JSON.stringify(call?.prompt ?? []);
   return Array.from(said.matchAll(/<variables>.*?<\/variables>/g), ([list]) => list);
