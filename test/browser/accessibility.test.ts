@@ -17,7 +17,7 @@ describe("the keys of the page", () => {
     expect((await skip.boundingBox())?.y).toBeGreaterThanOrEqual(0);
     await page.keyboard.press("Enter");
     expect(await isAt(page, ".composer-field")).toBe(true);
-    // In the field they are characters.
+    // In the message field, the shortcuts are typed as text.
     await page.keyboard.type("/?");
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
 
@@ -101,7 +101,7 @@ describe("the policy of the page", () => {
 
 describe("at 200 % zoom", () => {
   it("everything fits the width, and the message field is in sight", async ({ open, demo }) => {
-    // 1,280 by 800 pixels, each twice as large.
+    // A window of 1,280 by 800 pixels at 200 % zoom.
     const page = await open(demo.url, { width: 640, height: 400, scale: 2 });
     const overflow = () =>
       page.evaluate<number>(

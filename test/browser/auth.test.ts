@@ -3,7 +3,7 @@ import { createClient } from "../../src/client.ts";
 import { eventually, idIn, it, KEY } from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 
-// Nothing but the page itself is given to who has no key.
+// Console errors of a page without a key, for which the server refuses all other requests.
 const REFUSED = /401|Send a key/;
 
 describe("a server with authentication", () => {

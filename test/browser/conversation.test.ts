@@ -48,7 +48,7 @@ describe("an answer", () => {
     await ask(page, "Tap on it.");
     await page.getByText(comparisonSaid).waitFor();
     const card = page.getByRole("group", { name: "Variable" });
-    // A scroll closes it, and the end of an answer may scroll.
+    // Scrolling closes the card, and the end of an answer may scroll.
     await eventually(async () => {
       await page.getByRole("button", { name: "Paris", exact: true }).tap();
       expect(await card.getByText("$get_weather_paris.city", { exact: true }).count()).toBe(1);
@@ -150,7 +150,7 @@ describe("an answer", () => {
     const text = "The first half, the second one.";
     scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });
     const line = await startLine(scripted.url);
-    // A browser complains of what it cannot reach, as it should.
+    // The browser logs errors for requests that fail.
     const page = await open(line.url, { forgives: /ERR_|Failed to|rror/ });
     await ask(page, "Through a line.");
     const answer = page.getByRole("article", { name: "Answer" });
@@ -165,7 +165,7 @@ describe("an answer", () => {
     await answer.getByText(text).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(await page.getByRole("log").getByRole("alert").count()).toBe(0);
-    // What the panels could not read meanwhile they read again.
+    // The panels repeat the requests that failed meanwhile.
     await page.getByRole("alert").first().waitFor({ state: "hidden" });
     expect(scripted.asked("Through a line.")).toBe(1);
     await line.down();
@@ -218,7 +218,7 @@ describe("an answer", () => {
     expect(await articles()).toEqual(shown);
     await ask(page, "Third");
     await page.getByText("Four.").waitFor();
-    // The server has the others.
+    // Each request contains the newest message only, because the server stores the others.
     expect(sent).toEqual([1, 1, 1, 1]);
     await page.reload();
     await page.getByText("Four.").waitFor();

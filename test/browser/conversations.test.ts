@@ -9,7 +9,7 @@ interface Opening extends OpenOptions {
   readonly demo: { readonly url: string };
 }
 
-/** A page with one answered question of the orders agent. */
+/** Opens a page with one answered question to the orders agent. */
 async function openAnswered({ open, demo, ...options }: Opening) {
   const page = await open(demo.url, options);
   await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
@@ -58,7 +58,7 @@ describe("conversations as a whole", () => {
     await ask(page, "What is the weather in NYC?");
     await page.getByRole("tab", { name: "Variables 3" }).waitFor();
     await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    // What happens in the copy is none of the original's business.
+    // Changes in the copy do not affect the original.
     expect((await original.messages()).messages).toHaveLength(2);
     expect((await original.variables.list()).variables).toHaveLength(2);
 

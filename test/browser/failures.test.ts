@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { ask, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 
-/** React reports what a view throws; the test is about what a person sees. */
+/** Console errors that React logs when a view throws; the tests check the visible page. */
 const forgives = /TypeError|Failed to (?:load|fetch)|Unable to preload/;
 
 const failure = (page: Page) => page.getByRole("alert").filter({ hasText: "This view failed." });

@@ -35,7 +35,7 @@ describe("a plan", () => {
     await page.getByRole("tab", { name: "Events" }).click();
     await banner.getByRole("button", { name: "Show it" }).click();
     await gate.waitFor();
-    // The approval comes first: it is what the plan waits for.
+    // The approval comes first, because the plan waits for it.
     const buttons = await page.locator(".plans-one button").allInnerTexts();
     expect(buttons.indexOf("Approve")).toBeLessThan(buttons.indexOf("Run again"));
     expect(buttons).toContain("Approve");

@@ -11,7 +11,7 @@ interface Dropped {
   readonly type?: string;
 }
 
-/** As if somebody had dragged the files there and let go. */
+/** Simulates dropping the files on the page. */
 async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
   const dataTransfer = await page.evaluateHandle<unknown>(
     `(() => {
@@ -37,7 +37,7 @@ describe("a file of the conversation", () => {
     };
     await put("reports/%23%20umsätze.csv");
     await put("key.txt", "?visibility=secret");
-    // What changes in the conversation renews the list.
+    // A change in the conversation refreshes the list.
     await variables.put("second", 2);
     const files = page.getByRole("region", { name: "Files" });
     await files.getByText("2 files").waitFor();
@@ -209,7 +209,7 @@ describe("a variable", () => {
     await row.locator(".variables-life").waitFor();
     await row.getByRole("button", { name: "Pin $price" }).click();
     await row.getByRole("button", { name: "Pin $price", pressed: true }).waitFor();
-    // What is pinned stays: there is nothing to shrink.
+    // A pinned variable does not expire, so the expiry bar is removed.
     await row.locator(".variables-life").waitFor({ state: "detached" });
     expect(await variables.info("price")).toMatchObject({ pinned: true });
     await listed(page, "price").click();
