@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { Pace } from "../../src/eval/models/patient.ts";
 
-/** A clock that moves when somebody waits. */
+/** Creates a clock that advances only by waiting. */
 function clock() {
   let time = 0;
   const waits: number[] = [];

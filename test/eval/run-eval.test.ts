@@ -42,7 +42,7 @@ interface Ran {
   readonly logged: string;
 }
 
-/** Runs it on a server, as a user's own endpoint. */
+/** Runs the evaluation against this server as a user's own endpoint. */
 async function run(server: SkillServer, ...more: readonly string[]): Promise<Ran> {
   const written: string[] = [];
   const logged: string[] = [];
@@ -116,7 +116,7 @@ describe("a run", () => {
     rmSync(join(folder, "cache"), { recursive: true });
     const { logged } = await run(server, "--arms", "value,reference");
     expect(logged).toContain("23/23 ");
-    // The cut line is gone from the file, too.
+    // The incomplete line is removed from the file, too.
     await run(server, "--arms", "value,reference");
     const keys = resultsIn().cells.map(({ task, arm }) => `${task} ${arm}`);
     expect(new Set(keys).size).toBe(28);
@@ -195,7 +195,7 @@ describe("a budget", () => {
     expect(logged).toContain("Stopped: The budget of 0.2 USD is spent.");
     const spent = resultsIn().cells.reduce((sum, { cost = 0 }) => sum + cost, 0);
     expect(spent).toBeGreaterThan(0.1);
-    // What the last call wrote may exceed it.
+    // The output of the last call may exceed the budget.
     expect(spent).toBeLessThan(0.3);
     expect((await run(server, "--budget", "100")).code).toBe(0);
   });
@@ -281,7 +281,7 @@ describe("the command line", () => {
   });
 });
 
-/** Nodes of parse5 know their parents. */
+/** Leaves out the parents of parse5 nodes, which would be circular in JSON. */
 function withoutParents(key: string, value: unknown): unknown {
   return key === "parentNode" ? undefined : value;
 }
