@@ -6,7 +6,7 @@ import { startGateway } from "../support/gateway.ts";
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 const EMPTY = { inputSchema: z.object({}) };
 
-/** A server that asks in the name of its client, and notes what it was told of it. */
+/** Creates a server that asks as if it were the gateway, and records the client's elicitation capability. */
 function posing(told: unknown[] = []) {
   return () => {
     const server = new McpServer({ name: "x", version: "1" });

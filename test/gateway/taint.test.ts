@@ -7,7 +7,7 @@ import * as z from "zod";
 import { TaintFile } from "../../src/cli/taint-file.ts";
 import { startGateway } from "../support/gateway.ts";
 
-/** A server with something to read, in each form, and something to send. */
+/** Creates a server with content to read, in each form, and a tool that sends. */
 function mail(): McpServer {
   const server = new McpServer({ name: "mail", version: "1" });
   const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
