@@ -12,7 +12,7 @@ const orders = deepFreeze([
 ]);
 const variables = { orders, temp: 72, city: "New York", nothing: null, text: "a😀" };
 
-/** The lookup of the variables above, with a list of what it was asked. */
+/** Creates a lookup of the variables above that records the requested references. */
 function counting(known: Lookup = lookupIn(variables)) {
   const asked: Reference[] = [];
   const lookup: Lookup = (reference) => {
@@ -30,7 +30,7 @@ async function valueOf(input: Json, options?: ResolveOptions, lookup?: Lookup): 
   return (await resolve(input, options, lookup)).value;
 }
 
-/** What the resolution is rejected with. */
+/** Returns the error of a resolution. */
 async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup): Promise<unknown> {
   try {
     await resolve(input, options, lookup);
@@ -118,7 +118,7 @@ describe("values", () => {
       ["$temp", "\\$temp"],
       '<["$temp","\\\\$temp"]>',
     ]);
-    // The same reference again is not read again.
+    // A repeated reference is looked up once.
     expect(asked).toHaveLength(1);
   });
 });
