@@ -34,11 +34,11 @@ const agent: Agent = {
 interface Said {
   readonly calls: readonly (readonly Part[])[];
   readonly answer: string;
-  /** What the other agent says, if it is asked. */
+  /** The answer of the other agent, if it is asked. */
   readonly other?: string;
 }
 
-/** The answer as a page shows it. */
+/** Returns the answer as HTML, as a page shows it. */
 async function htmlOf(
   { calls, answer, other = "" }: Said,
   chat = conversation(other),

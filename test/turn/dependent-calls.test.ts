@@ -13,7 +13,7 @@ const AGENT = {
 } as const;
 const done = [text("Done."), finish()];
 
-/** Tools that record their inputs in the order in which they begin. */
+/** Creates tools that record their inputs in the order in which they start. */
 function recording(): { readonly seen: unknown[]; readonly tools: ToolSet } {
   const seen: unknown[] = [];
   const tools = {

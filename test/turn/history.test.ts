@@ -13,7 +13,7 @@ function answer(id: string, text: string): StoredMessage {
   return { id, role: "assistant", parts: [{ type: "text", text, state: "done" }], createdAt };
 }
 
-/** A question or an answer whose parts are exactly so many characters as JSON. */
+/** Returns a question or an answer whose parts have exactly `chars` characters as JSON. */
 function message(id: string, chars: number): StoredMessage {
   const make = (text: string) => (id.startsWith("q") ? userMessage(id, text) : answer(id, text));
   const empty = JSON.stringify(make("").parts).length;

@@ -17,7 +17,7 @@ beforeEach(() => {
   journal = new Journal(sql, { isNew: true });
 });
 
-/** The statements that it takes. */
+/** Counts the SQL statements of `work`. */
 function statementsOf(work: () => unknown): number {
   const before = sql.statements;
   work();
@@ -29,7 +29,7 @@ function rows() {
   return found.map(({ part, head, log }) => ({ part, head, chars: String(log).length }));
 }
 
-/** What another process reads of it. */
+/** Returns the head and the log as another process reads them. */
 function woken() {
   const other = new Journal(sql);
   return { head: other.head(), log: other.read() };
@@ -140,7 +140,7 @@ describe("what is appended", () => {
     journal.begin(head, "x".repeat(10));
     expect(journal.rowsFor(0)).toBe(1);
     expect(journal.rowsFor(room - 10)).toBe(1);
-    // The head is one, and what does not fit another.
+    // One row contains the head, and another the text that does not fit.
     expect(journal.rowsFor(room - 9)).toBe(2);
     expect(journal.rowsFor(room)).toBe(2);
     expect(journal.rowsFor(room + 1)).toBe(3);
@@ -156,7 +156,7 @@ describe("what is appended", () => {
 describe("what fails", () => {
   const refused = new Error("There is no room.");
 
-  /** Nothing can be written, until this is called. */
+  /** Makes all writes fail until the returned function is called. */
   function refuse(): () => void {
     const { run } = sql;
     sql.run = () => {

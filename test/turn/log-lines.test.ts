@@ -21,7 +21,7 @@ function call(toolCallId: string): JournalCall {
   };
 }
 
-/** What the lines come to, and what they were read as. */
+/** Reads lines. Returns the recovered log, and the attempts and frames in it. */
 function read(...lines: readonly string[]) {
   const attempts: AttemptLine[] = [];
   const frames: string[] = [];
@@ -65,7 +65,7 @@ describe("the lines of a log", () => {
     expect(read(attempt(1)).recoveredLog).toMatchObject({ attempts: 1, attemptMs: 1_000 });
     const two = read(attempt(1), attempt(2)).recoveredLog;
     expect(two).toMatchObject({ attempts: 2, attemptMs: 2_000 });
-    // What has come to something is the first of those that follow.
+    // An attempt that wrote an entry is counted as the first one again.
     const entry = entryLine({ state });
     const three = read(attempt(1), attempt(2), attempt(3), entry).recoveredLog;
     expect(three).toMatchObject({ attempts: 1, attemptMs: 3_000 });
@@ -139,7 +139,7 @@ it("a turn whose process lives is tried again at once, then less and less often,
     );
   const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
   expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
-  // Set back by a day, and put forward.
+  // With the clock a day back, and a day ahead.
   expect(delays(-86_400_000)).toEqual(delays(1_000));
   expect(Math.max(...delays(86_400_000))).toBe(0);
 });

@@ -11,7 +11,7 @@ const asked = finish("tool-calls");
 const never: Step = () => hang();
 const inputSchema = z.object({ n: z.number() });
 
-/** A tool that hangs the first time, and what it was given. */
+/** Creates a tool whose first call hangs. `keys` lists the idempotency keys of its calls. */
 function hanging(effects: "none" | "idempotent" | "once") {
   const keys: unknown[] = [];
   const act = tool({
@@ -118,7 +118,7 @@ describe("a turn that a crash cuts off", () => {
       const state = effects === "once" ? "output-error" : "output-available";
       expect(after.result?.message.parts[1]).toMatchObject({ state });
       expect(after.types.filter((type) => type === "tool-approval-request")).toHaveLength(1);
-      // One message, whoever watches from its beginning.
+      // A client that reads the stream from the beginning has one message.
       const { message } = await readMessage(chunksOf(after.frames));
       expect(message?.parts.length).toBe(after.result?.message.parts.length);
     }

@@ -4,7 +4,7 @@ import { callWith } from "../support/model-call.ts";
 import { finish, scriptedModel, text } from "../../src/testing.ts";
 import { shownText } from "../support/turn.ts";
 
-// The SDK says on the console that a model is old.
+// The SDK would warn on the console about the old model.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const said = [text("Hello."), finish()];
@@ -15,7 +15,7 @@ afterEach(() => {
 
 describe("a model", () => {
   it("of an older version of the specification works", async () => {
-    // What the versions have in common is all that is streamed here.
+    // The stream uses only chunks that all versions have in common.
     const v3 = { ...scriptedModel([said]), specificationVersion: "v3" } as unknown;
     const third = await callWith({ model: v3 as LanguageModelV3 });
     expect(third.error).toBeUndefined();

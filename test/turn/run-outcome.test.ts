@@ -18,7 +18,7 @@ const report: PlanOutput = { name: "report", mode: "append" };
 
 const ended = (about: Partial<RunRecord> = {}) => runRecord("r1", { status: "done", ...about });
 
-/** A store in which a run has written these. */
+/** Returns a store in which a run has written these variables. */
 async function written(own: Readonly<Record<string, Json>>, store = new MemoryStore()) {
   for (const [name, value] of Object.entries(own)) {
     await store.save({ name: `${name}_r1`, value, run: "r1" });

@@ -19,7 +19,7 @@ const calls = (count: number): Step => [
   asked,
 ];
 
-/** Conversations of one tenant, each with a tool that is counted. */
+/** Creates conversations of one tenant with a tool whose runs are counted. */
 function tenant(limits: TenantLimits) {
   let runs = 0;
   const leases = new MemoryLeases(limits);
@@ -40,7 +40,7 @@ describe("what a tenant may spend", () => {
     expect(result.error?.message).toMatch(/^This tenant may spend /);
     expect(result.error?.message).toMatch(said);
     expect(runs()).toBe(2);
-    // Given back, what was spent stays.
+    // The leases are returned, and the spent amount stays.
     expect(leases.open).toEqual([]);
     expect(leases.used(what)).toBe({ modelCalls: 2, toolCalls: 2, tokens: 200 }[what]);
   });
@@ -182,7 +182,7 @@ describe("what a tenant may spend", () => {
     const task = (n: number) =>
       toolCall("delegate", { agent: "researcher", task: `Find ${n}.` }, { id: `call_${n}` });
     const { result } = await chat.say({ steps: [[task(1), task(2), task(3), asked], done] });
-    // One for the question, one each for two of three; none is left for the answer.
+    // One call for the question and one for each of two tasks. None is left for the answer.
     expect(callsOf("researcher")).toHaveLength(2);
     expect(result.error?.code).toBe("spend_exceeded");
     expect(leases.used("modelCalls")).toBe(3);

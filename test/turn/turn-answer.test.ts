@@ -187,7 +187,7 @@ describe("a text that is cut anywhere", () => {
 });
 
 describe("the time at which text leaves", () => {
-  /** Streams the deltas one by one: each only when all that it waits for has been shown. */
+  /** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
   async function paced(deltas: readonly { says: string; shows: string }[]) {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });

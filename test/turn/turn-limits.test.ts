@@ -39,7 +39,7 @@ describe("what a turn may spend", () => {
     expect(runs()).toBe(2);
     expect(chat.store.count()).toBeGreaterThan(0);
     expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
-    // The next turn has its own.
+    // The next turn has its own limit.
     expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
   });
 
@@ -226,7 +226,7 @@ describe("the tool calls of one answer of a model", () => {
       );
     };
     const most4 = maxStepInputChars / most;
-    // A list is no number: that is said of what has been resolved.
+    // A list is not a number. This error occurs after the reference has been resolved.
     const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
     expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
     const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);

@@ -84,7 +84,7 @@ describe("a watcher", () => {
 });
 
 describe("a turn that has waited", () => {
-  /** Its log, and that of the request that goes on with it. */
+  /** Returns the log of the request that resumes a turn. */
   function waited() {
     const before = turns.begun();
     before.push({ type: "start-step" });
@@ -107,7 +107,7 @@ describe("a turn that has waited", () => {
   it("begins with a start for the request that goes on, and for nobody else", () => {
     const log = waited();
     expect(seen(log, log.firstOwn)).toEqual(["start", "a"]);
-    // In two parts.
+    // Read in two parts.
     expect(log.slice(3, 3, 4)).toMatchObject([{ edge: "start", id: 2_000_000_001 }]);
     expect(log.slice(4, 3).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(3, 1).map(({ data }) => labelOf(data))).toEqual(["a"]);

@@ -49,7 +49,7 @@ describe("frames", () => {
     expect(log.indexAfter(1_000_000_001)).toBe(1);
     expect(log.indexAfter(1_000_000_003)).toBe(3);
     expect(log.indexAfter(1_999_999_999)).toBe(3);
-    // Of no attempt that there was: from the beginning.
+    // An id of an unknown attempt starts from the beginning.
     expect(log.indexAfter(2_000_000_000)).toBe(0);
   });
 
