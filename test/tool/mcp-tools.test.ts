@@ -12,7 +12,7 @@ import { endServersAfterEach, offering, open, run, start } from "../support/mcp-
 
 endServersAfterEach();
 
-/** One server with one tool that gives the result; what the call becomes. */
+/** Calls the tool of a server that returns this result, and returns the value for the agent. */
 async function valueOf(result: Result): Promise<unknown> {
   const { url } = await start([offering("act", result)]);
   const tools = await open(new McpDirectory(), [{ name: "one", url }]);

@@ -20,7 +20,7 @@ function read(tools: Tools, input: Readonly<Record<string, Json>>): Promise<Fiel
   return tools.fields("read_variable", { name: "v", ...input });
 }
 
-/** Everything that is there, put together from the pieces that the calls in `next` and `after` give. */
+/** Returns the whole value, joined from the pieces that the calls in `next` and `after` return. */
 async function walked(tools: Tools, input: Fields): Promise<Json> {
   const piece = await read(tools, input);
   expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
@@ -37,7 +37,7 @@ async function walked(tools: Tools, input: Fields): Promise<Json> {
     const rest = next === undefined ? [] : await walked(tools, next as Fields);
     return [...(value as Json[]), ...(rest as Json[])];
   }
-  // An element that is too large by itself.
+  // An element that is too large on its own.
   const element =
     type === "string"
       ? `${value as string}${next === undefined ? "" : ((await walked(tools, next as Fields)) as string)}`

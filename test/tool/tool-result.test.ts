@@ -48,7 +48,7 @@ describe("bytes that a tool returns", () => {
     expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
   });
 
-  // A Buffer is often a view of a larger one, and its `slice` another.
+  // A Buffer is often a view of a larger one, and `slice` returns another view.
   it.each([
     ["bytes", (own: Uint8Array) => own],
     ["bytes with their media type", (own: Uint8Array) => ({ bytes: own, mediaType: OCTETS })],
@@ -142,7 +142,7 @@ describe("bytes that a tool is given", () => {
         return image.length;
       },
     });
-    // zod has no JSON Schema for bytes: the model is shown another.
+    // zod has no JSON Schema for bytes, so the model sees a schema for text.
     const shown = jsonSchema<{ image: Uint8Array }>(
       { type: "object", properties: { image: { type: "string" } } },
       {

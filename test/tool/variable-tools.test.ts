@@ -8,7 +8,7 @@ import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 
 type Labelled = Parameters<Files["write"]>[2];
 
-/** A sink that keeps what it is given. */
+/** Creates a file store that records what is written. */
 function sink() {
   const written: { path: string; content: FileContent; labels: Labelled }[] = [];
   const files: Files = {
@@ -189,7 +189,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|object|string is/);
     }
     expect(await store.read("seal")).toEqual({ hidden: "s3cr3t" });
-    // Whether a sealed value exists, and fits, shows in the variable alone.
+    // The output does not show whether a sealed value exists and fits. Only the saved variable does.
     for (const [input, error] of [
       [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
       [{ name: "text", value: "$seal", mode: "append" }, "bad_value"],

@@ -7,7 +7,7 @@ import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
 
-/** A tool that keeps what it is given, whatever it is. */
+/** Creates a tool that records its inputs. */
 function taking<Input>(inputSchema: z.ZodType<Input>) {
   const taken: Input[] = [];
   const act = tool({ inputSchema, execute: (input) => void taken.push(input as Input) });
@@ -246,7 +246,7 @@ describe("a call", () => {
   });
 });
 
-/** With the timeouts alone faked: the digest of an input is made elsewhere, and takes real time. */
+/** Waits in real time (only timeouts are faked), because the digest of an input is computed asynchronously. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }
