@@ -22,7 +22,7 @@ type Faults = readonly [text: string, ...faults: string[]];
 const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
   [" \n<!-- a -->", "1:1 There is no capability tag in the text."],
-  // Tags that do not end.
+  // Tags without an end.
   ['<capability name="a"', UNCLOSED],
   ['<capability name="a">text', UNCLOSED],
   ['<capability name="a">text</capability', UNCLOSED],
@@ -79,7 +79,7 @@ const faults: readonly Faults[] = [
   ["<![CDATA[x]]>", "1:1 Declarations and CDATA have no place between the tags."],
   ['<capability name="a"/><?php x ?>', "1:23 Processing instructions are not read."],
   ['\n<?xml version="1.0"?>', "2:1 Processing instructions are not read."],
-  // What the tags say.
+  // Names and values of the attributes.
   ["<capability/>", "1:1 A capability needs a name."],
   ['<capability name=""/>', "1:1 A capability needs a name."],
   [

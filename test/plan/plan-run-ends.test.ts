@@ -24,7 +24,7 @@ async function runFor(
     ...about
   }: {
     readonly commit?: PlanRunOptions["commit"];
-    /** Those that are still there when it runs. */
+    /** The tools that still exist when the plan runs. */
     readonly left?: ToolSet;
     readonly store?: MemoryStore;
   } = {},

@@ -44,7 +44,7 @@ describe("a run", () => {
         most = Math.max(most, ++running);
         await new Promise<void>((resolve) => {
           gates.push(resolve);
-          // They wait for one another: four have to be there before one may go.
+          // The calls wait until four of them run at the same time.
           if (gates.length % 4 === 0) for (const open of gates.splice(0)) open();
         });
         running--;
@@ -251,7 +251,7 @@ describe("a run that a crash cuts off", () => {
   });
 });
 
-/** Keys in order, at the top. */
+/** Sorts the top-level keys. */
 function sorted(state: Json): Json {
   return Object.fromEntries(
     Object.entries(state as object).sort(([a], [b]) => (a < b ? -1 : 1)),

@@ -28,7 +28,7 @@ describe("a sealed input", () => {
     const { status } = await runs.run(reading(`${input} (required)`));
     expect(status).toBe("done");
     expect(runs.prompts).toEqual(["[sealed: variable:patients (array, 1)]\n\nWrite."]);
-    // Nothing of it went in.
+    // The output is not sealed, because the prompt contains nothing of the value.
     expect(runs.store.info("out")).toMatchObject({ visibility: "model", trusted: true });
   });
 

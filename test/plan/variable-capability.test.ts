@@ -24,13 +24,13 @@ const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
   readonly cases: readonly { readonly name: string; readonly calls: readonly CapabilityCall[] }[];
 };
 
-/** A run whose plan writes all keys but those that begin with `kept`. */
+/** Scope of a run whose plan writes all keys except those that begin with `kept`. */
 const scope: RunScope = {
   run: "run_1",
   nameOf: (name) => (name.startsWith("kept") ? name : `${name}_run_1`),
 };
 
-/** A conversation, or a run in one. */
+/** Calls the capability in a conversation, or in a run of one. */
 class Session {
   readonly store: VariableStore;
   readonly #scope: RunScope | undefined;
@@ -59,7 +59,7 @@ class Session {
     return ran.save();
   }
 
-  /** What the call answers. */
+  /** Returns the output of a call. */
   async call(action: string, input: Json): Promise<unknown> {
     return (await this.save(action, input)).output;
   }
