@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { replay, type Spelling, type Trace } from "../support/replay.ts";
 
-/** Conversations of the shapes that recorded ones have; written for this test. */
+/** Conversations with the shapes of recorded ones, written for this test. */
 const traces: readonly Trace[] = [
   {
     id: "a chain of numbers",
