@@ -122,10 +122,7 @@ describe("at 200 % zoom", () => {
 });
 
 describe("forced colours", () => {
-  it("keep what is shown by a background alone, in a colour of the system", async ({
-    open,
-    demo,
-  }) => {
+  it("show backgrounds that carry meaning in a system colour", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.emulateMedia({ forcedColors: "active" });
     await page.locator(".first-run-sent").waitFor();
@@ -160,7 +157,7 @@ describe("less motion", () => {
 });
 
 describe("a screen reader", () => {
-  it("hears that an answer begins, ends, or needs a person", async ({ open, scripted }) => {
+  it("announces that an answer begins, ends, or needs approval", async ({ open, scripted }) => {
     scripted.answer("Say it", { kind: "text", text: "Said." });
     scripted.answer("Mail it", {
       kind: "calls",

@@ -77,7 +77,7 @@ describe("a server with authentication", () => {
     expect(await page.getByLabel("Key").count()).toBe(0);
   });
 
-  it("lets pictures, downloads and the live timeline through with what was typed", async ({
+  it("loads pictures, downloads and the live timeline with the typed key", async ({
     open,
     guarded,
   }) => {

@@ -114,7 +114,7 @@ describe("an answer", () => {
     await page.getByText("Thinking").waitFor({ state: "detached" });
   });
 
-  it("goes on when the page is loaded again in the middle of it", async ({ open, scripted }) => {
+  it("continues when the page is reloaded in the middle of it", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
     scripted.answer("Slowly, please.", { kind: "text", text, hold: held.promise });
@@ -142,7 +142,7 @@ describe("an answer", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("goes on by itself when the connection is lost in the middle of it", async ({
+  it("continues automatically when the connection is lost in the middle of it", async ({
     open,
     scripted,
   }) => {
@@ -171,7 +171,7 @@ describe("an answer", () => {
     await line.down();
   });
 
-  it("is stopped where the server writes it, after a reload too", async ({ open, scripted }) => {
+  it("is stopped on the server, after a reload too", async ({ open, scripted }) => {
     scripted.answer("Go on for ever.", { kind: "text", text: "Without an end.", hold: never });
     scripted.answer("Once more.", { kind: "text", text: "Endlessly again.", hold: never });
     const page = await open(scripted.url);

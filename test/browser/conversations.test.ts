@@ -25,7 +25,7 @@ async function openAnswered({ open, demo, ...options }: Opening) {
 }
 
 describe("conversations as a whole", () => {
-  it("are renamed, where the title stands and in the list", async ({ open, demo }) => {
+  it("are renamed in the title and in the list", async ({ open, demo }) => {
     const { page, list, heading } = await openAnswered({ open, demo });
     const own = list.locator(`[href="#/c/${idIn(page)}"]`);
     await page.getByRole("button", { name: "What are the monthly totals" }).click();

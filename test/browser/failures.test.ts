@@ -69,7 +69,7 @@ describe("a view that throws", () => {
     await page.getByLabel("Message", { exact: true }).waitFor();
   });
 
-  it("does not come of what the browser has kept, whatever that is", async ({ open, demo }) => {
+  it("is not caused by data stored in the browser, whatever it is", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], ["c", "demo"]]'));
     await page.reload();

@@ -60,7 +60,7 @@ interface Found {
 
 const nothing: Found = { pwned: undefined, elements: [], handlers: [], links: [] };
 
-describe("a text that means harm", () => {
+describe("a hostile text", () => {
   it("loads and runs nothing in an answer", async ({ open, scripted, onTestFinished }) => {
     const stranger = await startStranger();
     onTestFinished(stranger.stop);
@@ -150,7 +150,7 @@ describe("a text that means harm", () => {
     expect(stranger.asked).toEqual([]);
   });
 
-  it("cannot pass words off as a value", async ({ open, scripted }) => {
+  it("cannot present its own words as a value", async ({ open, scripted }) => {
     const mine = (text: string) => `\uE000\uE100${text}\uE001\uE100`;
     scripted.answer("Come in, forger.", { kind: "text", text: "Come in." });
     scripted.answer("Who says so?", {

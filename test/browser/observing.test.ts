@@ -20,7 +20,7 @@ interface Costs {
 }
 
 describe("the timeline", () => {
-  it("tells what happens while it happens, newest first", async ({ open, demo }) => {
+  it("shows events as they happen, newest first", async ({ open, demo }) => {
     const { page, variables, id } = await variablesPage({ open, demo });
     await page.getByRole("tab", { name: "Events" }).click();
     const events = page.getByRole("region", { name: "Events" });

@@ -4,7 +4,7 @@ import { it } from "../support/page-test.ts";
 import { signedReport } from "../support/page-answers.ts";
 
 describe("a plan", () => {
-  it("is approved, run with an input, asks at its gate, and shows what it came to", async ({
+  it("is approved, run with an input, asks at its gate, and shows its result", async ({
     open,
     demo,
   }) => {
@@ -79,7 +79,7 @@ describe("a plan", () => {
     for (const gate of gates) await gate.waitFor({ state: "detached" });
   });
 
-  it("is cancelled once somebody has said yes", async ({ open, demo }) => {
+  it("is cancelled after a confirmation", async ({ open, demo }) => {
     const id = crypto.randomUUID();
     const { plans } = createClient(demo.url).conversation(id);
     const { id: plan } = await plans.propose(signedReport, { agent: "orders" });

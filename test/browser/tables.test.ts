@@ -58,7 +58,7 @@ describe("a wide table", () => {
     await eventually(async () => expect(Math.round(await width())).toBe(Math.round(before)));
   });
 
-  it("groups amounts, not ids and years, and its chart writes them the same", async ({
+  it("groups the digits of amounts, not of ids and years, and so does its chart", async ({
     open,
     demo,
   }) => {

@@ -83,7 +83,7 @@ describe("two tabs on one conversation", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("share the variables, whoever writes them", async ({ open, scripted }) => {
+  it("share the variables, whichever tab writes them", async ({ open, scripted }) => {
     scripted.answer("Share this.", ...comparison);
     const first = await open(scripted.url);
     await ask(first, "Share this.");

@@ -64,7 +64,7 @@ const records = Array.from({ length: 1_000 }, (_, at) => ({
 }));
 
 describe("show_variable in a client that shows views", () => {
-  it("draws records as a table and a chart, and tells the model nothing of them", async ({
+  it("draws records as a table and a chart, and shows none of them to the model", async ({
     shown,
   }) => {
     const { frame, answer } = await shown(records);

@@ -218,7 +218,7 @@ describe("a variable", () => {
     expect(await variables.info("price")).toMatchObject({ pinned: false });
   });
 
-  it("is deleted once somebody has said yes", async ({ open, demo }) => {
+  it("is deleted after a confirmation", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /404|410/ });
     await variables.put("old", 1);
     await listed(page, "old").click();
@@ -234,7 +234,7 @@ describe("a variable", () => {
     expect((await variables.list()).variables.map((info) => info.name)).toEqual(["first"]);
   });
 
-  it("goes while one looks when its time is over, and its bar shrinks", async ({ open, demo }) => {
+  it("disappears when it expires, and its bar shrinks until then", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("goes", 1, { ttl: 60 });
     const row = page.getByRole("listitem").filter({ hasText: "$goes" });
@@ -280,7 +280,7 @@ describe("an edited variable", () => {
     expect(await answer.innerText()).toMatch(new RegExp(`Oslo.*${difference}.*warmer`));
   });
 
-  it("loses nothing that somebody else has written meanwhile", async ({ open, demo }) => {
+  it("does not overwrite a version that was written meanwhile", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
     await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });
     await listed(page, "quote").click();

@@ -198,7 +198,7 @@ describe("texts that a framework stored with values", () => {
     expect(restored("… 1815-12. nine")).toEqual(["… $code. nine"]);
   });
 
-  it("are found in time in texts that are made to cost much", () => {
+  it("are found in bounded time in texts that are built to be expensive", () => {
     const value = "a".repeat(65_536);
     keptSealed("It is $a", { a: value });
     const text = `b${"a".repeat(32_000)}b`;

@@ -28,7 +28,7 @@ describe("the tasks", () => {
     );
   });
 
-  it("are not right if nothing is done", () => {
+  it("fail if nothing is done", () => {
     const judged = tasks.map((task) => task.open().check("done").isRight);
     expect(judged.filter(Boolean)).toEqual([]);
   });

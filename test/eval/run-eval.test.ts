@@ -69,7 +69,7 @@ function resultsIn(out = "out"): Results {
 }
 
 describe("a run", () => {
-  it("says first what it costs, then writes a table, charts and a page", async () => {
+  it("first prints its cost, then writes a table, charts and a page", async () => {
     const { code, written, logged } = await run(await serve());
     expect(code).toBe(0);
     expect(logged).toMatch(/^Estimate: 70 cells, \d+ model calls, .+; about \$\d/);
@@ -106,7 +106,7 @@ describe("a run", () => {
     expect(resultsIn("again").arms).toEqual(first.arms);
   });
 
-  it("goes on where it was, also behind a line that was cut off", async () => {
+  it("continues where it stopped, also after an incomplete line", async () => {
     const server = await serve();
     await run(server, "--arms", "value,reference");
     const path = join(folder, "out", "cells.ndjson");
@@ -133,7 +133,7 @@ describe("a run", () => {
 });
 
 describe("a provider", () => {
-  it("is given the time that it asks for", async () => {
+  it("gets the pause that it asks for", async () => {
     const server = await serve("exact", {
       refuse: (request) =>
         request % 10 === 3 ? { status: 429, headers: { "retry-after-ms": "5" } } : undefined,
@@ -200,7 +200,7 @@ describe("a budget", () => {
     expect((await run(server, "--budget", "100")).code).toBe(0);
   });
 
-  it("is needed for a run that is dear", async () => {
+  it("is required for an expensive run", async () => {
     const server = await serve();
     const { code, logged } = await run(server, "--price", "100,100,100");
     expect([code, server.requests]).toEqual([2, 0]);

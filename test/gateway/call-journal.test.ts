@@ -24,7 +24,7 @@ function journalAfterCrash(key: string): JournalFile {
 }
 
 describe("a journal of running calls", () => {
-  it("says once that nobody knows whether a call has run, then runs it", async () => {
+  it("reports once that a call may have run, then runs it", async () => {
     const journal = journalAfterCrash("pay 5");
     let runs = 0;
     const run = (key: string) =>

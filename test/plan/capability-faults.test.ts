@@ -136,7 +136,7 @@ describe("a broken workflow", () => {
     expect(readCapabilities(text).findings[0]?.code).toBe("bad_xml");
   });
 
-  it("tells the fault of every tag at once", () => {
+  it("reports the faults of all tags at once", () => {
     const text = [
       '<capability name="a">R&D</capability>',
       '<capability name="b" output_var="ok" />',
@@ -160,7 +160,7 @@ describe("a broken workflow", () => {
     ]);
   });
 
-  it("tells so many faults and no more", () => {
+  it("reports a limited number of faults", () => {
     const { findings } = readCapabilities("<capability/>\n".repeat(1_000));
     expect(findings).toHaveLength(limits.maxWorkflowFindings);
     expect(findings.at(-1)?.line).toBe(limits.maxWorkflowFindings);

@@ -63,7 +63,7 @@ describe("a model that takes the text of a finding word for word", () => {
     expect(await findingsOf(next), `${finding?.message} -> ${JSON.stringify(next)}`).toEqual([]);
   });
 
-  it("is told to split a plan that is too long", async () => {
+  it("reads that it should split a plan that is too long", async () => {
     const [finding] = await findingsOf(Array.from({ length: 1_001 }, () => echo(1)));
     expect(finding?.message).toMatch(
       /at most \d+ calls, this one 1001: split it into several plans\./u,

@@ -81,7 +81,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     expect(finding?.message).toContain(said);
   });
 
-  it("what a step may say once stays with the first", () => {
+  it("a directive that a step may have once keeps its first value", () => {
     const { findings } = readTemplate(
       [
         "@write-mode new",
@@ -108,7 +108,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     expect(readTemplate(`${step}## Two\n${step}`).findings).toEqual([]);
   });
 
-  it("all of them are told, by their lines", () => {
+  it("all findings are reported with their lines", () => {
     const { findings } = readTemplate("@a\nWrite.\n\n@input b\n## Empty\n## Two\n@output\nWrite.");
     expect(findings.map(({ code, at, line }) => [code, at, line])).toEqual([
       ["bad_directive", "@a", 1],

@@ -24,7 +24,7 @@ function onlyInput(line: string) {
 
 const each = { each: true };
 
-describe("the template of the law", () => {
+describe("the template of the specification", () => {
   const text = [
     "@input variable:summary (required)",
     "@input file:notes/*.md (paths-only)",

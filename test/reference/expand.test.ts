@@ -282,7 +282,7 @@ describe("what cannot be printed", () => {
     }
   });
 
-  it("is not looked up in a URL or tag if nobody asks why it stays", () => {
+  it("is not looked up in a URL or tag if no reason is requested", () => {
     let lookups = 0;
     const counting: Lookup = (reference) => {
       lookups++;

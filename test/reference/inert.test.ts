@@ -111,7 +111,7 @@ describe("what a value contains is never read for references", () => {
     count(said);
   });
 
-  it.each(values)("in a turn, be it a result, an input, or what is set: %j", async (value) => {
+  it.each(values)("in a turn, as a result, an input or a set value: %j", async (value) => {
     const received: unknown[] = [];
     const any = z.object({}).loose();
     const chat = new Conversation({

@@ -169,7 +169,7 @@ function nested(levels: number): Json {
 }
 
 describe("what was resolved", () => {
-  it("is told, whole and embedded, with what was found", async () => {
+  it("is reported with the found values, whole and embedded", async () => {
     const told: unknown[] = [];
     const onResolved = (source: string, { value }: Found) => void told.push([source, value]);
     const input = ["$temp", "in $city, \\$temp", "$nope", 1];
@@ -188,7 +188,7 @@ describe("what was resolved", () => {
     expect(value).toEqual({ a: [72], b: { c: "New York" } });
   });
 
-  it("may be in a name that nobody knows: then that stays, and is listed once", async () => {
+  it("may be in an unknown name: then the text stays, and is listed once", async () => {
     const { value, unresolved } = await resolveReferences(
       ["$nope['$city']", "$nope"],
       lookupIn(variables),

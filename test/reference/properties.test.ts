@@ -233,7 +233,7 @@ describe("a tool's input", () => {
     await fc.assert(property, { numRuns: 1_000 });
   });
 
-  it("is handed back as it is if none of its names exists", async () => {
+  it("is returned unchanged if none of its names exists", async () => {
     const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
       const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };

@@ -43,7 +43,7 @@ async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup)
 const dagger: ResolveOptions = { syntaxes: ["dagger"] };
 
 describe("a whole reference", () => {
-  it("hands over the very object that the lookup found, frozen as it is", async () => {
+  it("is the same frozen object that the lookup returned", async () => {
     const { value } = await resolve({ all: "$orders", one: "${orders[1].customer}", n: 1 });
     const { all, one } = value as { all: Json; one: Json };
     expect(all).toBe(orders);
@@ -233,7 +233,7 @@ describe("what may not be read", () => {
 });
 
 describe("alternatives", () => {
-  it("ask no further than the first that exists, and hand it over", async () => {
+  it("stop at the first that exists, and return it", async () => {
     const { asked, lookup } = counting();
     expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
     expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);

@@ -196,7 +196,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
       }),
     );
 
-  it.each(["content-length", "chunked"])("is heard: %s", async (framing) => {
+  it.each(["content-length", "chunked"])("reaches the client: %s", async (framing) => {
     const port = await front(await refuseEarly());
     const body = Buffer.alloc(4 * MIB, "x");
     const length =

@@ -142,7 +142,7 @@ describe("what is kept", () => {
     ]);
   });
 
-  it("is told as not kept where there is no room", async () => {
+  it("is reported as not kept if there is no room", async () => {
     const store = new MemoryStore({ quotaBytes: 1_000 });
     const outcome = await runCode(giving("x".repeat(2_000), { a: 1 }), "1", { store });
     expect(outcome).toMatchObject({
@@ -256,7 +256,7 @@ describe("where a guarded value went in", () => {
       () => ({ error: { kind: "timeout" as const, message: "late" } }),
       "failed",
     ],
-  ])("nothing is told by %s", async (_, script, flag) => {
+  ])("%s reveals nothing", async (_, script, flag) => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
     const sandbox = scriptedSandbox(script);

@@ -33,7 +33,7 @@ describe("what an agent gets", () => {
   });
 
   it.each([{}, { sessions: true }, { json: true }, { sessions: true, json: true }])(
-    "hands the input over as it is and gives the value back (%o)",
+    "passes the input unchanged and returns the value (%o)",
     async (options) => {
       const server = await start([offering("act", structured({ total: 3 }))], options);
       const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);

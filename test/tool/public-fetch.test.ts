@@ -203,7 +203,7 @@ describe("a redirect", () => {
     );
   });
 
-  it("is followed five times, and not once more", async () => {
+  it("is followed at most five times", async () => {
     const { asked, options } = networkTo(await serve(sendAway));
     let url = "https://public.example/";
     for (let hop = 0; hop < 5; hop++) url = away(url);
@@ -269,7 +269,7 @@ describe("an answer", () => {
     await vi.waitFor(() => expect(isClosed).toBe(true));
   });
 
-  it("is given up when it does not come, or does not end", async () => {
+  it("times out if it does not begin or does not end", async () => {
     const timeMs = 50;
     await expect(get(() => undefined, { timeMs })).rejects.toMatchObject({ code: "tool_timeout" });
     const slow = get(
@@ -284,7 +284,7 @@ describe("an answer", () => {
     });
   });
 
-  it("ends with the signal of whoever asked, by its reason", async () => {
+  it("ends with the caller's signal and its reason", async () => {
     const stop = new AbortController();
     const { options } = networkTo(await serve(() => stop.abort(new Error("stopped"))));
     const asked = publicFetch("https://public.example/", { signal: stop.signal }, options);

@@ -94,7 +94,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("cuts arrays and objects behind the same bound", async () => {
+  it("cuts arrays and objects above the same bound", async () => {
     for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
       const shown = wrap("");
       const type = Array.isArray(shown) ? "array" : "object";
@@ -202,7 +202,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     });
   });
 
-  it("tells that it shows what nobody trusted has written", async () => {
+  it("reports that the shown content is untrusted", async () => {
     const store = open();
     await store.save({ name: "v", value: "mail", trusted: false });
     await store.save({ name: "w", value: "mine" });

@@ -54,7 +54,7 @@ async function allOf(tools: Tools, input: Readonly<Record<string, Json>>) {
 }
 
 describe.each(stores)("search_variable on $title", ({ open }) => {
-  it("finds strings, keys and numbers, in any case, with what stands around them", async () => {
+  it("finds strings, keys and numbers, in any case, with their surroundings", async () => {
     const tools = new Tools(open());
     const value = [
       { name: "Ada", born: 1815 },
@@ -139,7 +139,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
 });
 
 describe("what is found", () => {
-  it("lies where the reference leads, whatever the keys are", async () => {
+  it("is at the place of the reference, whatever the keys are", async () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
     });

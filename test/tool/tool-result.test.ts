@@ -162,7 +162,7 @@ describe("bytes that a tool is given", () => {
     expect([...(await bytesOf(store, "photo"))]).toEqual([...bytes]);
   });
 
-  it("cannot stand inside of a text, nor be cut", async () => {
+  it("cannot be inside a text, nor be sliced", async () => {
     const store = await withBytes();
     const embedded = await runOnce(echo, { text: "See $photo!" }, { store });
     expect(failureOf(embedded.run)).toMatchObject({ code: "bad_value" });
@@ -188,7 +188,7 @@ describe("bytes that a tool is given", () => {
 });
 
 describe("what the SDK lets a tool do", () => {
-  it("onInputAvailable is told the resolved input before the tool runs", async () => {
+  it("onInputAvailable receives the resolved input before the tool runs", async () => {
     const order: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ ids: z.array(z.number()), all: z.boolean().default(true) }),

@@ -42,7 +42,7 @@ it("export nothing where there is no place for files", () => {
 });
 
 describe.each(stores)("list_variables on $title", ({ open }) => {
-  it("tells what may be told of each, newest last", async () => {
+  it("describes each variable as far as allowed, newest last", async () => {
     const store = open();
     await store.save({ name: "orders", value: [{ id: 1 }], description: "All of them" });
     await store.save({ name: "seal", value: { s3cr3t: 1 }, visibility: "sealed", trusted: false });
@@ -265,7 +265,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     await expect(exported(text)).rejects.toMatchObject({ code: "bad_value" });
   });
 
-  it("keeps to where it is put", async () => {
+  it("refuses paths outside its folder", async () => {
     const store = open();
     await store.save({ name: "v", value: 1 });
     const tools = new Tools(store, { files: none });
@@ -289,7 +289,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     }
   });
 
-  it("hands the guards on, and refuses secrets", async () => {
+  it("passes guards on, and refuses secrets", async () => {
     const store = open();
     await store.save({ name: "seal", value: { hidden: 1 }, visibility: "sealed", trusted: false });
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });

@@ -167,7 +167,7 @@ describe("a tool as the model is shown it", () => {
 });
 
 describe("a call", () => {
-  it("that takes too long is given up, and the tool is told", async () => {
+  it("that takes too long times out, and the tool is aborted", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let seen: AbortSignal | undefined;
     const act = tool({
@@ -188,7 +188,7 @@ describe("a call", () => {
     expect([seen?.aborted, store.count()]).toEqual([true, 0]);
   });
 
-  it("has 60 seconds if nobody says otherwise, its yields included", async () => {
+  it("has 60 seconds by default, its yields included", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let hasBegun = false;
     async function* execute() {

@@ -155,7 +155,7 @@ describe("a URL that a model composes of values is inert", () => {
     expect(links(html)).not.toContain(PRIVATE);
   });
 
-  it("in a sealed value, whoever made it", async () => {
+  it("in a sealed value of any source", async () => {
     const chat = conversation("");
     await chat.store.save({ name: "s", value: `[a](${EVIL}${PRIVATE})`, visibility: "sealed" });
     const html = await htmlOf({ calls: [], answer: "$s" }, chat);

@@ -158,7 +158,7 @@ describe("what an agent found", () => {
     expect(chat.history.newest()?.tainted).toBeUndefined();
   });
 
-  it("is not trusted in a turn that is tainted already: the task was anybody's words", async () => {
+  it("is not trusted in a turn that is already tainted, because the task may be injected", async () => {
     const failing = tool({
       inputSchema: z.object({}),
       execute: (): string => {
@@ -202,7 +202,7 @@ describe("what an agent found", () => {
 });
 
 describe("a crash while another agent is asked", () => {
-  it("leaves what it found, and nobody knows what it did", async () => {
+  it("keeps its results, and its outcome is unknown", async () => {
     const keys: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ n: z.number() }),

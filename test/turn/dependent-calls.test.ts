@@ -213,7 +213,7 @@ describe("a call of a step that waits in vain", () => {
   });
 });
 
-it("calls that wait for nobody begin together, and their texts stay texts", async () => {
+it("calls that wait for no other start together, and their texts stay texts", async () => {
   let begun = 0;
   const both = Promise.withResolvers<void>();
   const meet = tool({

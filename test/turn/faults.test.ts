@@ -89,7 +89,7 @@ describe("a model", () => {
       [toolCall("constructor", {}), toolCall("__proto__", {}, { id: "b" }), asked],
       ["constructor unknown_tool", "__proto__ unknown_tool"],
     ],
-  ])("whose tool call %s is told so, and goes on", async (_, step, keeps) => {
+  ])("whose tool call %s sees the error, and goes on", async (_, step, keeps) => {
     const chat = new Conversation({ tools: { echo } });
     const turn = await chat.say({ steps: [step, said] });
     expect(JSON.stringify(promptOf(turn, 1)).match(/"error-text"/g)).toHaveLength(keeps.length);

@@ -200,7 +200,7 @@ const plans: Readonly<Record<string, Plan>> = {
 };
 
 describe.each(["show", "hide"] as const)("what a person wants (%s)", (untrusted) => {
-  it("is done, where they say so when they are asked", async () => {
+  it("is done, after approval where it is needed", async () => {
     const undone: string[] = [];
     let [asks, alone] = [0, 0];
     for (const [name, { steps, wanted }] of Object.entries(plans)) {

@@ -36,7 +36,7 @@ function woken() {
 }
 
 describe("a journal", () => {
-  it("of a new conversation asks nobody whether there was a turn", () => {
+  it("of a new conversation runs no statement to look for a turn", () => {
     expect(statementsOf(() => expect(journal.head()).toBeUndefined())).toBe(0);
     expect(statementsOf(() => journal.begin(head, "one"))).toBe(1);
     expect(journal.head()).toEqual(head);
@@ -135,7 +135,7 @@ describe("what is appended", () => {
     expect(statementsOf(() => journal.append(""))).toBe(0);
   });
 
-  it("was foretold in rows, the head included", () => {
+  it("has a predictable number of rows, the head included", () => {
     const room = ROW - 2_000;
     journal.begin(head, "x".repeat(10));
     expect(journal.rowsFor(0)).toBe(1);
@@ -188,7 +188,7 @@ describe("what fails", () => {
     expect(journal.read()).toBe("xz");
   });
 
-  it("in the middle of what is one leaves nothing of it, in memory either", () => {
+  it("in the middle of an atomic change leaves nothing of it, in memory either", () => {
     journal.begin(head, "x");
     const work = () => {
       journal.append("y".repeat(ROW), later);

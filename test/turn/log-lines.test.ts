@@ -48,20 +48,20 @@ describe("the lines of a log", () => {
     expect(frames).toEqual([step, text, reset].map((line) => line.slice(1, -1)));
   });
 
-  it("come to nothing if there are none", () => {
+  it("are an empty log if there are none", () => {
     const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
     expect(read().recoveredLog).toEqual(nothing);
     expect(read("x\n", "\n").recoveredLog).toEqual(nothing);
   });
 
-  it("tell what was written down, and how many steps were begun", () => {
+  it("contain the entries, and the number of steps that began", () => {
     const first: JournalEntry = { step: { parts: [], display: ["a"] }, state };
     const then: JournalEntry = { state: { ...state, tainted: true } };
     const { recoveredLog } = read(attempt(1), step, entryLine(first), entryLine(then), step, reset);
     expect(recoveredLog).toMatchObject({ entries: [first, then], steps: 2 });
   });
 
-  it("tell how many attempts have come to nothing, and when the last began", () => {
+  it("contain the number of attempts without progress, and the start of the last", () => {
     expect(read(attempt(1)).recoveredLog).toMatchObject({ attempts: 1, attemptMs: 1_000 });
     const two = read(attempt(1), attempt(2)).recoveredLog;
     expect(two).toMatchObject({ attempts: 2, attemptMs: 2_000 });
@@ -72,7 +72,7 @@ describe("the lines of a log", () => {
     expect(read(attempt(1), entry, attempt(2), attempt(3)).recoveredLog.attempts).toBe(3);
   });
 
-  it("tell in how many attempts in a row the process died", () => {
+  it("contain the number of attempts in a row in which the process died", () => {
     const entry = entryLine({ state });
     const survived = attemptLine({ attempt: 3, ms: 3_000, survived: true });
     expect(read(attempt(1), attempt(2)).recoveredLog.deaths).toBe(2);
@@ -98,7 +98,7 @@ describe("the lines of a log", () => {
     expect(recoveredLog).toEqual({ ...counts, entries: [], calls: [] });
   });
 
-  it("tell which calls had begun and have come to nothing", () => {
+  it("contain the calls that began and have no outcome", () => {
     const begin: JournalEntry = { calls: [call("a"), call("b"), call("c")], state };
     const result: JournalEntry = {
       chunks: [
@@ -114,7 +114,7 @@ describe("the lines of a log", () => {
   });
 });
 
-it("the type of a chunk is what stands first in it", () => {
+it("the type of a chunk is its first field", () => {
   expect(typeOf('{"type":"start-step","x":1}')).toBe("start-step");
   expect(typeOf('{"type":"text-delta","delta":"{\\"type\\":\\"finish\\""}')).toBe("text-delta");
   for (const other of ["", '{"type":1}', ' {"type":"finish"}', '{"type":""}', '{"type":"A"}']) {

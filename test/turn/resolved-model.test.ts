@@ -32,7 +32,7 @@ describe("a model", () => {
     expect(second.result).toMatchObject({ finishReason: "stop", usage: { totalTokens: 3 } });
   });
 
-  it("of a version that nobody knows is refused", async () => {
+  it("of an unknown version is refused", async () => {
     const unknown = { ...scriptedModel([said]), specificationVersion: "v9" } as unknown;
     const { error } = await callWith({ model: unknown as LanguageModelV2 });
     expect(error).toMatchObject({ code: "bad_configuration" });

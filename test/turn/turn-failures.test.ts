@@ -188,7 +188,7 @@ describe("a turn that is stopped", () => {
     ]);
   });
 
-  it("in a text keeps what was said, references shown, and says no more", async () => {
+  it("in a text keeps the text so far with expanded references, and emits no more", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     const turn = await chat.say({
@@ -282,7 +282,7 @@ describe("a turn that is stopped", () => {
     expect(await nextPrompt(chat)).toContain("tool-result");
   });
 
-  it("tells the model's provider", async () => {
+  it("aborts the request to the model's provider", async () => {
     const step: Step = [opened("Hm"), finish()];
     const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
     const turn = await new Conversation({}).say({ steps: [step], ...stopping(isText) });

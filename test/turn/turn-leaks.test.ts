@@ -63,7 +63,7 @@ describe("an error that has to do with what is not trusted", () => {
   });
 
   it.each(calls.map((call) => [call] as const))(
-    "taints where it is shown, or tells no key",
+    "taints where it is shown, or reveals no key",
     async (call) => {
       const { chat, sent } = agentWith({});
       await chat.store.save({ name: "page", ...doubted });
@@ -86,7 +86,7 @@ describe("a sealed tool", () => {
       tools: { person: tool({ inputSchema: z.object({}).loose(), execute }) },
     });
 
-  it("is told neither by its result's name, nor by its errors", async () => {
+  it("is revealed neither by its result's name, nor by its errors", async () => {
     const naming = (_tool: string, _input: unknown, output: unknown) => JSON.stringify(output);
     const named = sealed(() => SSN, { naming });
     const failing = sealed(() => {
@@ -117,7 +117,7 @@ describe("a sealed tool", () => {
 });
 
 describe("a policy", () => {
-  it("that fails on a secret does not tell it", async () => {
+  it("that fails on a secret does not reveal it", async () => {
     const { chat } = agentWith({
       policies: { send: { secrets: ["key"] } },
       policy: ({ resolved }) => JSON.parse(Object(resolved).text),

@@ -110,7 +110,7 @@ describe("what a turn may spend", () => {
 });
 
 describe("a turn that takes too long", () => {
-  it("is ended as turn_timeout; its tools are told to stop, and what was said is kept", async () => {
+  it("ends as turn_timeout; its tools are aborted, and its text is kept", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let wasTold = false;
     const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());

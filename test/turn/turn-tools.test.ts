@@ -226,7 +226,7 @@ describe("a reference in a tool's input", () => {
     expect(chat.store.count()).toBe(2);
   });
 
-  it("to a name that nobody knows stays as written, and the result says so", async () => {
+  it("to an unknown name stays as written, and the result says so", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
     await chat.store.save({ name: "weather", value: 1 });
@@ -323,7 +323,7 @@ describe("calls in parallel", () => {
 });
 
 describe("a tool", () => {
-  it("is told which call it is, what was said and when to stop", async () => {
+  it("receives its call id, the messages and an abort signal", async () => {
     const told: unknown[] = [];
     const tools: ToolSet = {
       act: tool({ inputSchema: z.object({}), execute: (_, options) => void told.push(options) }),

@@ -69,7 +69,7 @@ describe("what is not trusted, shown", () => {
     });
   });
 
-  it("lets no harmful tool run without a person, be it argument or words of the model", async () => {
+  it("lets no harmful tool run without approval, neither for arguments nor for the model's own words", async () => {
     for (const body of [`${PAGE}.text`, "Words of the model."]) {
       const { agent, sent } = harmful();
       const chat = new Conversation({ agent });
