@@ -7,7 +7,7 @@ import { figure } from "../support/scorecard.ts";
 
 type Way = Omit<ApprovingOptions, "said">;
 
-/** All ways in which an application makes `send` wait for a person. */
+/** All ways to make `send` wait for a person's approval. */
 const ways: readonly (readonly [string, Way])[] = [
   ["needsApproval", { needsApproval: true }],
   ["needsApproval as a function", { needsApproval: ({ text }) => text !== "" }],
@@ -69,7 +69,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     expect(agent.sent).toEqual([]);
   });
 
-  it("does not run on the word of a client that was not asked", async () => {
+  it("does not run on the approval of a client that was not asked", async () => {
     const { secret: _, ...unsigned } = way;
     const agent = new ApprovingAgent({ ...unsigned, said: [SEND, "Done."] });
     await agent.store.save({ name: "draft", value: "EVIL" });
@@ -211,7 +211,7 @@ describe("a decision without a person", () => {
     }
   });
 
-  it("is about the value that runs, also if so many calls follow that it is forgotten", async () => {
+  it("is about the value that runs, also if the question was forgotten after many calls", async () => {
     const send = { tool: "send", input: { text: "$draft" } };
     const more = { tool: "send", input: { text: "denied" } };
     const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
@@ -255,7 +255,7 @@ describe("a decision without a person", () => {
   });
 });
 
-it("a client of UI messages is told what would run, and its approval counts", async () => {
+it("a client of UI messages receives the input that would run, and its approval counts", async () => {
   const agent = new ApprovingAgent({ needsApproval: true, said: [SEND, "Done."] });
   await agent.store.save({ name: "draft", value: "harmless" });
   const question: UIMessage = { id: "1", role: "user", parts: [{ type: "text", text: "Go." }] };

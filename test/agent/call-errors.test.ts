@@ -8,7 +8,7 @@ const take = tool({ inputSchema: z.object({ it: z.string() }), execute: ({ it: g
 const steps = [[{ tool: "tak", input: { it: "this" } }], "Done."] as const;
 const stopWhen = isStepCount(3);
 
-/** The results of the first step, as the model reads them. */
+/** Returns the results of the first step as the model reads them. */
 const shownTo = (model: ReturnType<typeof scriptedModel>) =>
   JSON.stringify(model.calls[1]?.prompt.filter(({ role }) => role === "tool"));
 

@@ -36,7 +36,7 @@ function said(parts: readonly Part[], id: string): string {
     .join("");
 }
 
-it("lets go of what is held before any other part", async () => {
+it("emits held text before any other part", async () => {
   const [start, delta, end] = text("a", "It is $x.n");
   const other: Part = { type: "reasoning-start", id: "r" };
   if (start === undefined || delta === undefined || end === undefined) throw new Error("Three.");
@@ -62,7 +62,7 @@ it("keeps texts apart that are open at the same time", async () => {
   expect([said(parts, "a"), said(parts, "b")]).toEqual(["one 4 ", "two 4 "]);
 });
 
-it("tells at the end of a text that it changed what it was made of, beside what was told before", async () => {
+it("keeps the provider metadata at the end of a text, and adds that the text was expanded", async () => {
   const [start, ...others] = text("a", "It is $x.", "n.");
   const parts = await expanded([
     { ...start, providerMetadata: { openai: { itemId: "1" } } } as Part,
@@ -83,7 +83,7 @@ it("shows a reference in a code block and an unknown name as they are", async ()
   expect(said(parts, "a")).toBe("`$x.n` and $y.n and 4");
 });
 
-it("passes a stream that breaks on to the reader", async () => {
+it("passes a stream's error on to the reader", async () => {
   const broken = new ReadableStream<Part>({
     start: (controller) => controller.error(new Error("Broken.")),
   });

@@ -14,7 +14,7 @@ const orders = Array.from({ length: 40 }, (_, n) => ({ id: `o${n}`, status: "ope
 
 const filler = Array.from({ length: 99 }, (_, n) => `line ${n}`).join("\n");
 
-/** A conversation with variables of all kinds, and tools. */
+/** Creates a conversation with variables of all kinds, and tools. */
 async function conversation() {
   const store = new MemoryStore();
   await store.save({ name: "orders", value: [] });
@@ -60,7 +60,7 @@ async function conversation() {
   return { store, tools: { ...variableTools(options), ...wrapped } as ToolSet };
 }
 
-/** The text of the error as the model reads it; undefined if the call worked. */
+/** Returns the error, or the first note about an unresolved reference, as the model reads it; else undefined. */
 async function errorOf(tools: ToolSet, { tool: name, input }: Call): Promise<string | undefined> {
   try {
     const execute = tools[name]?.execute as (input: unknown) => Promise<unknown>;
@@ -154,7 +154,7 @@ const calls: readonly (readonly [ErrorCode, Call])[] = [
   ["tool_timeout", of("slow", { amount: 9 })],
 ];
 
-/** There is nothing that the model could do instead; the text says so. */
+/** Calls without an alternative for the model, as their error texts say. */
 const refusals: readonly (readonly [ErrorCode, Call])[] = [
   ["variable_secret", of("read_variable", { name: "hush" })],
   ["variable_secret", query("SELECT * FROM hush")],
@@ -213,7 +213,7 @@ it("each code is followed here, or is not in front of a model that uses byref/ag
   expect(left.toSorted()).toEqual([...ELSEWHERE].toSorted());
 });
 
-/** Codes of the agent that need a state of their own; their texts are tested where they are made. */
+/** Codes that need a special state. The tests of their sources check the texts in full. */
 const OTHERWISE = {
   unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
   conflict: "conflict: The tables of the query are not kept; try again.",
@@ -236,8 +236,8 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
 });
 
 /**
- * Met over HTTP, in a stream, in plans, in front of the gateway, or by who operates the runtime: no result of a
- * tool of byref/agent has them.
+ * Codes that occur over HTTP, in streams, in plans, in the gateway or in operation, but in no result of a tool
+ * of byref/agent.
  */
 const ELSEWHERE: readonly string[] = `
 approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout

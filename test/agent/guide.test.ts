@@ -3,12 +3,12 @@ import { withGuide } from "../../src/agent.ts";
 
 const guide = withGuide(undefined);
 
-it("is all there is where there are no instructions", () => {
+it("is the whole prompt if there are no instructions", () => {
   expect(guide).toMatch(/^Write results as /);
   expect(withGuide("")).toBe(guide);
 });
 
-it("stands behind a text, and is one message more behind messages", () => {
+it("follows a text, and is another message after messages", () => {
   const cached = {
     role: "system",
     content: "Be brief.",
@@ -20,7 +20,7 @@ it("stands behind a text, and is one message more behind messages", () => {
 });
 
 it.each(["auto", "full", "minimal"] as const)(
-  "is said once, however often it is added (%s)",
+  "is included once, however often it is added (%s)",
   (style) => {
     const once = withGuide("Be brief.", style);
     expect(withGuide(once, style)).toBe(once);

@@ -31,7 +31,7 @@ const look = tool({
 });
 const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
 
-/** What an agent with these options says and shows the model, when the model says this. */
+/** Runs an agent with these options and a scripted model. Returns its answer, last prompt and tool outputs. */
 async function run(
   said: readonly Step[],
   { tools = { look }, ...options }: ToolVariablesOptions & { readonly tools?: ToolSet } = {},
@@ -138,7 +138,7 @@ describe("syntaxes", () => {
     }
   });
 
-  it("without one that may stand in a text leave out the guide", async () => {
+  it("without one that is allowed inside a text leave out the guide", async () => {
     const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
     expect(prompt).not.toContain("Write results as");
     const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
@@ -175,7 +175,7 @@ it("50 parallel calls may save into one variable", async () => {
   expect(await store.read("state")).toEqual(Object.fromEntries(entries));
 });
 
-it("unknown: error tells the model of a name that nobody knows", async () => {
+it("unknown: error reports an unknown name to the model", async () => {
   const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
   expect(seen).toEqual([]);
   expect(prompt).toContain("variable_unknown");
@@ -202,7 +202,7 @@ it("owner holds what calls use", async () => {
 });
 
 describe("policies", () => {
-  it("give a listed secret to its tool alone", async () => {
+  it("pass a listed secret to its tool only", async () => {
     const store = new MemoryStore();
     await store.save({ name: "x", value: "hunter2", visibility: "secret" });
     const given = { store, policies: { look: { secrets: ["x"], declassifies: true } } };
@@ -217,13 +217,13 @@ describe("policies", () => {
     expect(outputs).toEqual([expect.objectContaining({ visibility: "sealed" })]);
   });
 
-  it("mark what somebody else writes; untrusted: hide hides it", async () => {
+  it("mark untrusted content; untrusted: hide hides it", async () => {
     const policies = { look: { trusted: false, source: "web" } };
     const shown = await run([call(1), "Done."], { policies });
     expect(shown.outputs).toEqual([{ $var: "look_1", value: { found: 1 }, untrusted: true }]);
     const hidden = await run([call("beware"), "Done."], { policies, untrusted: "hide" });
     expect(hidden.outputs).toMatchObject([{ visibility: "hidden" }]);
-    // Once the messages do not show it.
+    // A new conversation, whose messages do not show the variable.
     const later = await run(["Done."], { policies, untrusted: "hide", store: hidden.store });
     expect(later.prompt).toContain("$look_beware: object (1) hidden, untrusted");
   });

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { type InstructionStyle, withToolVariables } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../src/testing.ts";
 
-/** What stands for a value in what the model writes: a reference, or the value itself. */
+/** Returns what the model writes for a value: a reference, or the value itself. */
 type Write = (name: string) => unknown;
 
 interface Turn {
@@ -18,7 +18,7 @@ interface Turn {
 interface Conversation {
   readonly tools: ToolSet;
   readonly naming: (tool: string, input: unknown) => string;
-  /** What the variables are, by name. */
+  /** Values of the variables, by name. */
   readonly values: Readonly<Record<string, unknown>>;
   readonly turns: readonly Turn[];
 }
@@ -33,7 +33,7 @@ const nyc = { city: "New York", temperature: 72, humidity: 45, conditions: "clea
 const london = { city: "London", temperature: 58, humidity: 80, conditions: "rain" };
 const comparison = { warmer: "New York", difference: 14 };
 
-/** The conversation of the first sketch of this project: two cities, one comparison. */
+/** The conversation of the project's first sketch: two cities, one comparison. */
 const weather: Conversation = {
   tools: {
     get_weather: tool({
@@ -171,16 +171,16 @@ const analytics: Conversation = {
 };
 
 interface Count {
-  /** Instructions and messages of all calls. */
+  /** Characters of the instructions and messages of all calls. */
   readonly prompts: number;
-  /** The tools of all calls, as they were sent. */
+  /** Characters of the tool definitions of all calls. */
   readonly tools: number;
-  /** What the model wrote. */
+  /** Characters that the model wrote. */
   readonly written: number;
   readonly answers: readonly string[];
 }
 
-/** Holds the conversation, history and all, as the SDK's users do. */
+/** Runs the conversation and passes the whole history with each question, as users of the SDK do. */
 async function hold(
   conversation: Conversation,
   style?: InstructionStyle | "by value",
@@ -220,7 +220,7 @@ function isError({ type }: { readonly type: string }): boolean {
   return type === "tool-error";
 }
 
-/** Without a single value retyped: only what the tools had said, as it is carried along. */
+/** Returns the conversation with "it" in place of each value that the model writes; tool results stay. */
 function withoutRetyping(conversation: Conversation): Conversation {
   const values = Object.fromEntries(Object.keys(conversation.values).map((name) => [name, "it"]));
   const tools = Object.fromEntries(
@@ -232,7 +232,7 @@ function withoutRetyping(conversation: Conversation): Conversation {
   return { ...conversation, values, tools };
 }
 
-/** All characters of a prompt: what is sent to the model, tools not counted. */
+/** Counts the characters of a prompt, without tool definitions. */
 function charsOf({ prompt }: Pick<LanguageModelV4CallOptions, "prompt">): number {
   return prompt.reduce((sum, { content }) => {
     const parts = typeof content === "string" ? [content] : content;
@@ -280,9 +280,9 @@ it("carries at most a tenth of the characters where the data is large", async ()
   expect(large.auto.prompts + large.auto.tools).toBeLessThan(0.1 * large.untyped.prompts);
   expect(large.auto.written).toBeLessThan(0.01 * large.byValue.written);
   expect(large.auto.answers[1]).toContain("| industry |");
-  // Where all the data is a few numbers, the guide is more than what it saves; the model writes less.
+  // With only a few numbers, the guide costs more than it saves. The model still writes less.
   expect(small.auto.written).toBeLessThan(small.byValue.written);
-  // All results are small: there is nothing to explain further.
+  // All results are small, so the detailed guide is not added.
   expect(small.minimal.prompts).toBe(small.auto.prompts);
   expect(small.auto.prompts).toBeLessThan(small.full.prompts);
   expect(large.auto.prompts).toBeLessThan(large.full.prompts);

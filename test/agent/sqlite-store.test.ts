@@ -39,7 +39,7 @@ it("keeps variables from one process to the next, large ones too", async () => {
   second.close();
 });
 
-it("has one owner: another process is told that the file is in use, and may open it afterwards", async () => {
+it("has one owner: another process gets an error that the file is in use, and may open it afterwards", async () => {
   const store = sqliteStore(file);
   await store.save({ name: "a", value: 1 });
   const other = () =>

@@ -21,7 +21,7 @@ async function storeWith(): Promise<MemoryStore> {
   return store;
 }
 
-/** What a call of one of the tools answers, made as a loop without messages makes it. */
+/** Calls one of the tools without messages, and returns its output. */
 async function called(store: MemoryStore, name: string, input: object): Promise<unknown> {
   const tools: Record<string, { execute?: (...given: never[]) => unknown }> = variableTools({
     store,

@@ -43,7 +43,7 @@ function agentWith(said: readonly Step[], more: { deltaChars?: number } = {}) {
   return { model, agent: new ToolLoopAgent({ model, instructions: "Be brief.", tools }) };
 }
 
-/** All the texts that are sent to the model as the person's. */
+/** Returns all variable lists in the prompt of a call. */
 function listsIn(call: { prompt: readonly unknown[] } | undefined): readonly string[] {
   const said = JSON.stringify(call?.prompt ?? []);
   return Array.from(said.matchAll(/<variables>.*?<\/variables>/g), ([list]) => list);
@@ -235,7 +235,7 @@ describe("options", () => {
     expect(result.text).toBe("It has 5 °C.");
   });
 
-  it("let variables go when their time is over", async () => {
+  it("delete variables that have expired", async () => {
     let now = Date.UTC(2020, 0, 1);
     const store = new MemoryStore({ now: () => now });
     await store.save({ name: "old", value: "stale", ttlMs: 60_000 });
@@ -304,7 +304,7 @@ describe("an agent's own hooks", () => {
     expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
   });
 
-  it("decide of all approvals in one place by what would run", async () => {
+  it("decide on all approvals in one place by the input that would run", async () => {
     const asked: unknown[] = [];
     const agent = new ToolLoopAgent({
       model: scriptedModel(steps),
@@ -321,7 +321,7 @@ describe("an agent's own hooks", () => {
     expect(recorded).not.toContain("497,498,499");
   });
 
-  it("decide of approvals by what would run", async () => {
+  it("decide on approvals by the input that would run", async () => {
     const asked: unknown[] = [];
     const model = scriptedModel(steps);
     const agent = new ToolLoopAgent({

@@ -111,7 +111,7 @@ describe("a tool", () => {
     expect(await stopped.promise).toBe(true);
   });
 
-  it("hears of its input once, with the values in it", async () => {
+  it("is notified of its input once, with its values", async () => {
     const heard: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ n: z.number() }),

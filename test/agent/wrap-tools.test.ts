@@ -116,7 +116,7 @@ describe("the result", () => {
     expect(shown).toMatchObject({ output: { type: "text", value: "$act_1: 21 degrees" } });
   });
 
-  it("is a handle even so if it is large", async () => {
+  it("is a handle if it is large, even with toModelOutput", async () => {
     const act = tool({
       inputSchema: anything,
       execute: () => "long ".repeat(5_000),
@@ -126,7 +126,7 @@ describe("the result", () => {
     expect(shown).toMatchObject({ output: { type: "json", value: { $var: "act_1" } } });
   });
 
-  it("of an earlier time, from before the tools were wrapped, is shown as the tool says", async () => {
+  it("from before the tools were wrapped is shown as the tool says", async () => {
     const act = tool({
       inputSchema: anything,
       execute: () => "new",

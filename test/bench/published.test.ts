@@ -12,7 +12,7 @@ import { Conversation, shownText } from "../support/turn.ts";
 
 const { rows } = readResults(join(import.meta.dirname, "../../bench/results.json"));
 
-/** As the newest whole run of the benchmarks found it. */
+/** Returns the figure of the newest complete benchmark run, or undefined. */
 function published(name: string): number | undefined {
   return rows.find((row) => row.name === name)?.value;
 }
@@ -21,7 +21,7 @@ function sidesOf(name: string) {
   return rows.find((row) => row.name === name)?.sides ?? {};
 }
 
-/** A conversation with the agent that is measured, and what its model is sent. */
+/** Starts a conversation with the benchmarked agent. `sent` lists the requests to its model. */
 function startTalk(services: PlatformServices = {}) {
   const conversation = new Conversation({ agent: shop, services });
   const sent: ReturnType<typeof sentIn>[] = [];

@@ -17,7 +17,7 @@ describe("what the benches make of their samples", () => {
     expect(ratio).toMatchObject({ median: 1, low: 0.5, high: 3 });
   });
 
-  it("gives each side its turn, whoever was last comes first", async () => {
+  it("runs each side in turn, and starts with the side that was last", async () => {
     const order: string[] = [];
     const samples = await interleave(["a", "b", "c"], 3, async (side, round) => {
       order.push(side);
@@ -41,7 +41,7 @@ describe("a row of the results", () => {
     expect(plainRow({ ...row, value: 12 }).met).toBeNull();
   });
 
-  it("compares ours with each who was measured, and with nobody who was not", () => {
+  it("compares Byref with each peer that was measured, and with no other", () => {
     const samples = { ours: [1, 1], bare: [2, 2] };
     const rows = ratioRows({ name: "r", samples, unit: "ms", against: { bare: 0.4, peer: 0.1 } });
     expect(rows.map(({ name, value, met }) => ({ name, value, met }))).toEqual([
@@ -49,7 +49,7 @@ describe("a row of the results", () => {
     ]);
   });
 
-  it("shows three digits that count", () => {
+  it("shows three significant digits", () => {
     expect([0.01294, 7.456, 39_068.4, Number.NaN].map(shown)).toEqual([
       "0.0129",
       "7.46",
@@ -74,7 +74,7 @@ describe("a question of a bench", () => {
     { requiredKeys: ["deltas", "gapMs", "calls", "isSerial"] },
   );
 
-  it("says all that it asks for, in whatever JSON it stands", () => {
+  it("contains all that it asks for, inside any JSON", () => {
     fc.assert(
       fc.property(loads, (load: Load) => {
         const sent = JSON.stringify([{ type: "text", text: questionFor(load) }]);

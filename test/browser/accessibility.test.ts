@@ -17,7 +17,7 @@ describe("the keys of the page", () => {
     expect((await skip.boundingBox())?.y).toBeGreaterThanOrEqual(0);
     await page.keyboard.press("Enter");
     expect(await isAt(page, ".composer-field")).toBe(true);
-    // In the field they are characters.
+    // In the message field, the shortcuts are typed as text.
     await page.keyboard.type("/?");
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
 
@@ -101,7 +101,7 @@ describe("the policy of the page", () => {
 
 describe("at 200 % zoom", () => {
   it("everything fits the width, and the message field is in sight", async ({ open, demo }) => {
-    // 1,280 by 800 pixels, each twice as large.
+    // A window of 1,280 by 800 pixels at 200 % zoom.
     const page = await open(demo.url, { width: 640, height: 400, scale: 2 });
     const overflow = () =>
       page.evaluate<number>(
@@ -122,10 +122,7 @@ describe("at 200 % zoom", () => {
 });
 
 describe("forced colours", () => {
-  it("keep what is shown by a background alone, in a colour of the system", async ({
-    open,
-    demo,
-  }) => {
+  it("show backgrounds that carry meaning in a system colour", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.emulateMedia({ forcedColors: "active" });
     await page.locator(".first-run-sent").waitFor();
@@ -160,7 +157,7 @@ describe("less motion", () => {
 });
 
 describe("a screen reader", () => {
-  it("hears that an answer begins, ends, or needs a person", async ({ open, scripted }) => {
+  it("announces that an answer begins, ends, or needs approval", async ({ open, scripted }) => {
     scripted.answer("Say it", { kind: "text", text: "Said." });
     scripted.answer("Mail it", {
       kind: "calls",

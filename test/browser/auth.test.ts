@@ -3,7 +3,7 @@ import { createClient } from "../../src/client.ts";
 import { eventually, idIn, it, KEY } from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 
-// Nothing but the page itself is given to who has no key.
+// Console errors of a page without a key, for which the server refuses all other requests.
 const REFUSED = /401|Send a key/;
 
 describe("a server with authentication", () => {
@@ -77,7 +77,7 @@ describe("a server with authentication", () => {
     expect(await page.getByLabel("Key").count()).toBe(0);
   });
 
-  it("lets pictures, downloads and the live timeline through with what was typed", async ({
+  it("loads pictures, downloads and the live timeline with the typed key", async ({
     open,
     guarded,
   }) => {

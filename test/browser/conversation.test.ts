@@ -48,7 +48,7 @@ describe("an answer", () => {
     await ask(page, "Tap on it.");
     await page.getByText(comparisonSaid).waitFor();
     const card = page.getByRole("group", { name: "Variable" });
-    // A scroll closes it, and the end of an answer may scroll.
+    // Scrolling closes the card, and the end of an answer may scroll.
     await eventually(async () => {
       await page.getByRole("button", { name: "Paris", exact: true }).tap();
       expect(await card.getByText("$get_weather_paris.city", { exact: true }).count()).toBe(1);
@@ -114,7 +114,7 @@ describe("an answer", () => {
     await page.getByText("Thinking").waitFor({ state: "detached" });
   });
 
-  it("goes on when the page is loaded again in the middle of it", async ({ open, scripted }) => {
+  it("continues when the page is reloaded in the middle of it", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
     scripted.answer("Slowly, please.", { kind: "text", text, hold: held.promise });
@@ -142,7 +142,7 @@ describe("an answer", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("goes on by itself when the connection is lost in the middle of it", async ({
+  it("continues automatically when the connection is lost in the middle of it", async ({
     open,
     scripted,
   }) => {
@@ -150,7 +150,7 @@ describe("an answer", () => {
     const text = "The first half, the second one.";
     scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });
     const line = await startLine(scripted.url);
-    // A browser complains of what it cannot reach, as it should.
+    // The browser logs errors for requests that fail.
     const page = await open(line.url, { forgives: /ERR_|Failed to|rror/ });
     await ask(page, "Through a line.");
     const answer = page.getByRole("article", { name: "Answer" });
@@ -165,13 +165,13 @@ describe("an answer", () => {
     await answer.getByText(text).waitFor();
     await page.getByRole("button", { name: "Send" }).waitFor();
     expect(await page.getByRole("log").getByRole("alert").count()).toBe(0);
-    // What the panels could not read meanwhile they read again.
+    // The panels repeat the requests that failed meanwhile.
     await page.getByRole("alert").first().waitFor({ state: "hidden" });
     expect(scripted.asked("Through a line.")).toBe(1);
     await line.down();
   });
 
-  it("is stopped where the server writes it, after a reload too", async ({ open, scripted }) => {
+  it("is stopped on the server, after a reload too", async ({ open, scripted }) => {
     scripted.answer("Go on for ever.", { kind: "text", text: "Without an end.", hold: never });
     scripted.answer("Once more.", { kind: "text", text: "Endlessly again.", hold: never });
     const page = await open(scripted.url);
@@ -218,7 +218,7 @@ describe("an answer", () => {
     expect(await articles()).toEqual(shown);
     await ask(page, "Third");
     await page.getByText("Four.").waitFor();
-    // The server has the others.
+    // Each request contains the newest message only, because the server stores the others.
     expect(sent).toEqual([1, 1, 1, 1]);
     await page.reload();
     await page.getByText("Four.").waitFor();

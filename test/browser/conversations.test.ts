@@ -9,7 +9,7 @@ interface Opening extends OpenOptions {
   readonly demo: { readonly url: string };
 }
 
-/** A page with one answered question of the orders agent. */
+/** Opens a page with one answered question to the orders agent. */
 async function openAnswered({ open, demo, ...options }: Opening) {
   const page = await open(demo.url, options);
   await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
@@ -25,7 +25,7 @@ async function openAnswered({ open, demo, ...options }: Opening) {
 }
 
 describe("conversations as a whole", () => {
-  it("are renamed, where the title stands and in the list", async ({ open, demo }) => {
+  it("are renamed in the title and in the list", async ({ open, demo }) => {
     const { page, list, heading } = await openAnswered({ open, demo });
     const own = list.locator(`[href="#/c/${idIn(page)}"]`);
     await page.getByRole("button", { name: "What are the monthly totals" }).click();
@@ -58,7 +58,7 @@ describe("conversations as a whole", () => {
     await ask(page, "What is the weather in NYC?");
     await page.getByRole("tab", { name: "Variables 3" }).waitFor();
     await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    // What happens in the copy is none of the original's business.
+    // Changes in the copy do not affect the original.
     expect((await original.messages()).messages).toHaveLength(2);
     expect((await original.variables.list()).variables).toHaveLength(2);
 

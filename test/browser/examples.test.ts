@@ -6,7 +6,7 @@ import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
 const namesIn = async (page: Page) =>
   (await page.locator(".variables-open .variables-name").allInnerTexts()).toSorted();
 
-/** Each row of the first table as the texts of its cells. */
+/** Returns the texts of the cells of each row. */
 async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
   const rows = await table.getByRole("row").all();
   return Promise.all(

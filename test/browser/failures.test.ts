@@ -3,7 +3,7 @@ import { describe, expect } from "vitest";
 import { ask, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 
-/** React reports what a view throws; the test is about what a person sees. */
+/** Console errors that React logs when a view throws; the tests check the visible page. */
 const forgives = /TypeError|Failed to (?:load|fetch)|Unable to preload/;
 
 const failure = (page: Page) => page.getByRole("alert").filter({ hasText: "This view failed." });
@@ -69,7 +69,7 @@ describe("a view that throws", () => {
     await page.getByLabel("Message", { exact: true }).waitFor();
   });
 
-  it("does not come of what the browser has kept, whatever that is", async ({ open, demo }) => {
+  it("is not caused by data stored in the browser, whatever it is", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], ["c", "demo"]]'));
     await page.reload();

@@ -4,7 +4,7 @@ import { createClient } from "../../src/client.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { ask, idIn, it } from "../support/page-test.ts";
 
-/** Another host. Whatever is loaded from it, it tells. */
+/** Starts another host that records every request to it. */
 async function startStranger() {
   const asked: string[] = [];
   const { url, down: stop } = await startLoopback((request, response) => {
@@ -14,7 +14,7 @@ async function startStranger() {
   return { url, asked, stop };
 }
 
-/** Everything by which a text might load or run something. */
+/** Markup with everything by which a text could load or run something. */
 const hostile = (url: string) => `# Watch out <img src=${url}/heading onerror="window.pwned=1">
 
 <script>window.pwned = 1</script><script src="${url}/script.js"></script>
@@ -38,7 +38,7 @@ script:alert(1)>) [page](data:text/html,<script>window.pwned=1</script>) [file](
 [pic]: ${url}/reference.png
 The end of it.`;
 
-/** What of it has become part of the page. */
+/** Returns the parts of the hostile text that have become elements, handlers or links of the page. */
 const found = (page: Page) =>
   page.evaluate<Found>(`({
     pwned: window.pwned,
@@ -60,7 +60,7 @@ interface Found {
 
 const nothing: Found = { pwned: undefined, elements: [], handlers: [], links: [] };
 
-describe("a text that means harm", () => {
+describe("a hostile text", () => {
   it("loads and runs nothing in an answer", async ({ open, scripted, onTestFinished }) => {
     const stranger = await startStranger();
     onTestFinished(stranger.stop);
@@ -71,7 +71,7 @@ describe("a text that means harm", () => {
     await page.getByText("The end of it.").waitFor();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
     expect(await found(page)).toEqual(nothing);
-    // It is shown, as text.
+    // The markup is shown as text.
     await page.getByText("<script>window.pwned = 1</script>").waitFor();
     const links = page.getByRole("article", { name: "Answer" }).getByRole("link");
     expect(await links.allInnerTexts()).toEqual(["remote", "again", "cell"]);
@@ -135,7 +135,7 @@ describe("a text that means harm", () => {
         .waitFor();
       const { elements, ...others } = await found(page);
       expect(others).toEqual({ ...nothing, elements: undefined });
-      // A drawing is an image of the server's own, and images run nothing.
+      // A drawing is an image from the page's own server, and images run no scripts.
       const own = '<img class="variables-image" src="/conversations/';
       expect(elements.filter((one) => !one.startsWith(own))).toEqual([]);
       if (name === "rows") {
@@ -150,7 +150,7 @@ describe("a text that means harm", () => {
     expect(stranger.asked).toEqual([]);
   });
 
-  it("cannot pass words off as a value", async ({ open, scripted }) => {
+  it("cannot present its own words as a value", async ({ open, scripted }) => {
     const mine = (text: string) => `\uE000\uE100${text}\uE001\uE100`;
     scripted.answer("Come in, forger.", { kind: "text", text: "Come in." });
     scripted.answer("Who says so?", {

@@ -4,7 +4,7 @@ import { createClient } from "../../src/client.ts";
 import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 
-/** In order, what the Tab key stops at, from the top of the page until it leaves it. */
+/** Returns the elements that the Tab key focuses, in order, from the top of the page until focus leaves it. */
 async function stops(page: Page): Promise<readonly string[]> {
   await page.evaluate("document.activeElement?.blur()");
   const found: string[] = [];
@@ -17,14 +17,14 @@ async function stops(page: Page): Promise<readonly string[]> {
   throw new Error("The Tab key goes on for ever.");
 }
 
-/** Everything that can be pressed or written in, as the page has it. */
+/** Returns all enabled, visible controls of the page in document order. */
 const controls = (page: Page) =>
   page.evaluate<readonly string[]>(`
     [...document.querySelectorAll("a[href], button, input, textarea, select, summary, [tabindex]")]
       .filter((one) => !one.disabled && one.tabIndex >= 0 && one.checkVisibility())
       .map(${nameOf})`);
 
-/** Tells elements apart, and can be read where a test fails. */
+/** Returns a unique, readable name of an element, for failure messages. */
 const nameOf = `((one) => {
   if (one === document.body || one === null) return "BODY";
   const all = [...document.querySelectorAll("*")];
@@ -41,7 +41,7 @@ describe("the keyboard alone", () => {
   it("reaches everything, in every view", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
-    // Other tests make conversations meanwhile, which are listed here too.
+    // Other tests create conversations at the same time, and the page lists them too.
     await eventually(async () => expect(await stops(page)).toEqual(await controls(page)));
     await page.getByRole("button", { name: /Make a plan/ }).focus();
     await page.keyboard.press("Enter");
@@ -64,7 +64,7 @@ describe("the keyboard alone", () => {
     }
     await page.keyboard.press("Enter");
     await page.getByRole("button", { name: "Answer again" }).waitFor();
-    // What one would do next is to write.
+    // The message field has the focus after an answer.
     await eventually(async () => expect(await focused(page)).toBe("Message"));
     await page.keyboard.type("What is the weather");
     await page.keyboard.press("Shift+Enter");
@@ -116,7 +116,7 @@ describe("the keyboard alone", () => {
     await page.keyboard.press("Escape");
     await card.waitFor({ state: "hidden" });
     await eventually(async () => expect(await focused(page)).toBe("Oslo"));
-    // A scroll may close it before the key is pressed.
+    // Scrolling may close the card before the key is pressed.
     await eventually(async () => {
       await cardOf(page, mark);
       await page.keyboard.press("Tab");
@@ -124,7 +124,7 @@ describe("the keyboard alone", () => {
     });
 
     const more = page.getByRole("button", { name: "More" });
-    // On a busy machine the page may still be moving what has the focus.
+    // On a busy machine, the page may still be moving the focus.
     const openMenu = () =>
       eventually(async () => {
         await more.focus();

@@ -13,7 +13,7 @@ const sizes = [
   { name: "on a phone", size: PHONE },
 ] as const;
 
-/** Notes what is wrong with a state of the page: barriers, in the other theme too, and what does not fit. */
+/** Records the accessibility barriers (on a desktop in both themes) and the overflow of each state of the page. */
 function watching(page: Page, size: (typeof sizes)[number]["size"]) {
   const barriersOf = size === DESK ? barriersInBoth : barriersOn;
   const faults: string[] = [];
@@ -27,7 +27,7 @@ function watching(page: Page, size: (typeof sizes)[number]["size"]) {
   return { faults, look };
 }
 
-/** Shows one of the four things beside the messages, or the messages. */
+/** Opens a view beside the messages, or the messages. */
 async function show(page: Page, view: string): Promise<void> {
   const { width = 0 } = page.viewportSize() ?? {};
   if (width < 800) {

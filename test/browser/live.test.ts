@@ -8,12 +8,12 @@ import { listed, variablesPage } from "../support/variables-page.ts";
 
 type Open = (url: string, options?: OpenOptions) => Promise<Page>;
 
-/** A page that is offline says so to its console. */
+/** Console errors of a page that is offline. */
 const forgives = /ERR_|Failed to|rror/;
 
 const london = { name: "get_weather", input: { location: "London" } };
 
-/** Two devices on one conversation, which has one answer: "Here." */
+/** Opens a conversation on two devices, with the answer "Here." */
 async function twoDevices(open: Open, urls: readonly [string, string], question: string) {
   const first = await open(urls[0], { forgives });
   await ask(first, question);
@@ -133,7 +133,7 @@ describe("a page without a connection", () => {
       const items = page.getByRole("region", { name: "Events" }).getByRole("listitem");
       return (await items.allInnerTexts()).map((text) => text.replaceAll(/\s+/g, " "));
     };
-    // Each event once, in their order.
+    // Each event appears once, in order.
     await eventually(async () => expect(await events(second)).toEqual(await events(first)));
     expect((await events(second)).filter((text) => text.includes("$written"))).toHaveLength(3);
     await line.down();

@@ -20,7 +20,7 @@ interface Costs {
 }
 
 describe("the timeline", () => {
-  it("tells what happens while it happens, newest first", async ({ open, demo }) => {
+  it("shows events as they happen, newest first", async ({ open, demo }) => {
     const { page, variables, id } = await variablesPage({ open, demo });
     await page.getByRole("tab", { name: "Events" }).click();
     const events = page.getByRole("region", { name: "Events" });
@@ -171,7 +171,7 @@ describe("the meter", () => {
     const chip = page.getByRole("button", {
       name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
     });
-    // A new plan opens its view by itself, which may come after the answer.
+    // A new plan opens its view automatically, possibly after the answer.
     await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
     await chip.click();
     const meter = page.getByRole("region", { name: "Meter" });
@@ -186,7 +186,7 @@ describe("the meter", () => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
-    // A second list of 780 KB: both are more than the window.
+    // A second list of 780 KB, which exceeds the context window together with the first.
     await ask(page, "Show my orders.");
     const chip = page.getByRole("button", {
       name: /^[\d,]+ tokens sent \(without references it would not have fitted into the context window\)$/,

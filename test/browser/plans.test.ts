@@ -4,7 +4,7 @@ import { it } from "../support/page-test.ts";
 import { signedReport } from "../support/page-answers.ts";
 
 describe("a plan", () => {
-  it("is approved, run with an input, asks at its gate, and shows what it came to", async ({
+  it("is approved, run with an input, asks at its gate, and shows its result", async ({
     open,
     demo,
   }) => {
@@ -35,7 +35,7 @@ describe("a plan", () => {
     await page.getByRole("tab", { name: "Events" }).click();
     await banner.getByRole("button", { name: "Show it" }).click();
     await gate.waitFor();
-    // The approval comes first: it is what the plan waits for.
+    // The approval comes first, because the plan waits for it.
     const buttons = await page.locator(".plans-one button").allInnerTexts();
     expect(buttons.indexOf("Approve")).toBeLessThan(buttons.indexOf("Run again"));
     expect(buttons).toContain("Approve");
@@ -79,7 +79,7 @@ describe("a plan", () => {
     for (const gate of gates) await gate.waitFor({ state: "detached" });
   });
 
-  it("is cancelled once somebody has said yes", async ({ open, demo }) => {
+  it("is cancelled after a confirmation", async ({ open, demo }) => {
     const id = crypto.randomUUID();
     const { plans } = createClient(demo.url).conversation(id);
     const { id: plan } = await plans.propose(signedReport, { agent: "orders" });

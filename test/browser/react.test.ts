@@ -6,10 +6,10 @@ import { eventually, it as base } from "../support/page-test.ts";
 
 const APP = "page/test/react-app.tsx";
 
-/** Where an older React is (`scripts/peer-ranges.ts`); else the page's is used. */
+/** The `node_modules` folder of an older React (`scripts/peer-ranges.ts`). Default: the React of the page. */
 const { REACT_MODULES } = process.env;
 
-/** An application with React and `byref/react`, in a file. */
+/** Bundles an application with React and `byref/react` into one script. */
 function built(): string {
   const options = ["--bundle", "--format=iife", "--jsx=automatic", "--log-level=error"];
   const older = ["react", "react-dom"].map((name) => `--alias:${name}=${REACT_MODULES}/${name}`);
@@ -22,7 +22,7 @@ function built(): string {
 
 let script: string | undefined;
 
-/** Serves the application from the server's own address, and counts what it asks for. */
+/** Serves the application from the server's own origin and records its requests. */
 const it = base.extend("app", async ({ open }) => {
   script ??= built();
   const document = `<!doctype html><title>App</title><body><script>${script.replaceAll("</script", "<\\/script")}</script>`;
@@ -77,7 +77,7 @@ describe("byref/react", () => {
     await shows(page, "First", '"London" v1 ready');
     await shows(page, "Variables", "get_weather_london v1");
     await shows(page, "Status", "streaming");
-    // A page without this chat reads the turn's stream for itself.
+    // The other page did not send the message, so it reads the turn's stream itself.
     await shows(beside, "First", '"London" v1 ready');
     goOn();
     await shows(page, "Answers", "assistant: It is fine there.");
@@ -100,7 +100,7 @@ describe("byref/react", () => {
     const holdStreams = async (page: Page) =>
       page.route("**/stream", async (route) => {
         if (!isHeld) return route.continue();
-        // What the server says while nothing runs; the page hears of it late.
+        // The server's response while no turn runs. It reaches the page late.
         await begun.promise;
         return route.fulfill({ status: 204 });
       });
@@ -113,7 +113,7 @@ describe("byref/react", () => {
     const conversation = createClient(scripted.url).conversation(id);
     const sent = conversation.send("Just before.", { agent: "weather" }).json();
     await eventually(async () => expect((await conversation.about()).status).toBe("running"));
-    // By now the page knows of the turn, or hears of it while nothing is held any more: both must do.
+    // The page may learn of the turn before or after its stream is released. Both orders must work.
     await page.waitForTimeout(300);
     isHeld = false;
     begun.resolve();
@@ -178,7 +178,7 @@ describe("byref/react", () => {
     await shows(page, "First", "[7,8] v2 ready");
     await shows(page, "Second", "[7,8] v2 ready");
     expect(asked(path)).toHaveLength(2);
-    // Another component for the same part needs nothing.
+    // Another component for the same part makes no request.
     await page.getByRole("button", { name: "Toggle" }).click();
     await page.getByRole("button", { name: "Toggle" }).click();
     await shows(page, "First", "[7,8] v2 ready");
@@ -200,7 +200,7 @@ describe("byref/react", () => {
     await variables.put("rows", [1]);
     const { page } = await app(demo.url, { id, path: "[0]" });
     await shows(page, "First", "1 v1 ready");
-    // Values come late, and while others are written.
+    // Responses with values are delayed while newer values are written.
     await page.route(`**/variables/rows?*`, async (route) => {
       await new Promise((done) => setTimeout(done, 30));
       await route.continue();

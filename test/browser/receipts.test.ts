@@ -10,7 +10,7 @@ describe("a value in an answer", () => {
     scripted.answer(
       "Receipt, please.",
       { kind: "calls", calls: [london] },
-      // An aligned text could not tell which of the two values stands where.
+      // The same value twice: only the receipt shows which reference each one comes from.
       { kind: "text", text: "$get_weather_london.city, $get_weather_london.city" },
     );
     const page = await open(scripted.url);

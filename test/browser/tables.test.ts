@@ -46,7 +46,7 @@ describe("a wide table", () => {
     await page.mouse.move(from.x + 80, from.y, { steps: 4 });
     await page.mouse.up();
     await eventually(async () => expect(Math.round((await width()) - before)).toBe(80));
-    // The pointer goes on; the column does not.
+    // The column keeps its width when the pointer moves on.
     await page.mouse.move(from.x + 200, from.y);
     expect(Math.round((await width()) - before)).toBe(80);
     const cell = page.getByRole("row").nth(1).getByRole("cell").nth(2);
@@ -58,7 +58,7 @@ describe("a wide table", () => {
     await eventually(async () => expect(Math.round(await width())).toBe(Math.round(before)));
   });
 
-  it("groups amounts, not ids and years, and its chart writes them the same", async ({
+  it("groups the digits of amounts, not of ids and years, and so does its chart", async ({
     open,
     demo,
   }) => {

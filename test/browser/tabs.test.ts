@@ -9,11 +9,11 @@ type Open = (url: string, options?: OpenOptions) => Promise<Page>;
 interface Twice {
   readonly url: string;
   readonly question: string;
-  /** The second page is a tab beside the first, and not another device. */
+  /** True if the second page is another tab of the same browser, false if it is another device. */
   readonly isTab: boolean;
 }
 
-/** Two pages on one conversation, which show the answer to this question: "Here." */
+/** Opens a conversation in two pages that show the answer "Here." to this question. */
 async function openTwice(open: Open, { url, question, isTab }: Twice) {
   const first = await open(url);
   await ask(first, question);
@@ -83,7 +83,7 @@ describe("two tabs on one conversation", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("share the variables, whoever writes them", async ({ open, scripted }) => {
+  it("share the variables, whichever tab writes them", async ({ open, scripted }) => {
     scripted.answer("Share this.", ...comparison);
     const first = await open(scripted.url);
     await ask(first, "Share this.");

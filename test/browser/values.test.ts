@@ -54,10 +54,7 @@ describe("a value", () => {
     await page.getByRole("table", { name: "$orders" }).waitFor();
   });
 
-  it("with numbers is drawn, and tells who does not see it what is shown", async ({
-    open,
-    demo,
-  }) => {
+  it("with numbers is drawn as a chart, with a text alternative", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("months", [
       { month: "2025-01", total: 10 },

@@ -23,7 +23,7 @@ function built(): string {
   return execFileSync("esbuild", [HOST, ...options], { encoding: "utf8", maxBuffer: 64_000_000 });
 }
 
-/** Asks the gateway to show a value, in a client that does. */
+/** Calls show_variable in a client that supports views. */
 const it = base.extend("shown", async ({ open, demo }) => {
   script ??= built();
   const document = `<!doctype html><title>Client</title><body><script>${script.replaceAll("</script", "<\\/script")}</script>`;
@@ -64,7 +64,7 @@ const records = Array.from({ length: 1_000 }, (_, at) => ({
 }));
 
 describe("show_variable in a client that shows views", () => {
-  it("draws records as a table and a chart, and tells the model nothing of them", async ({
+  it("draws records as a table and a chart, and shows none of them to the model", async ({
     shown,
   }) => {
     const { frame, answer } = await shown(records);

@@ -11,7 +11,7 @@ interface Dropped {
   readonly type?: string;
 }
 
-/** As if somebody had dragged the files there and let go. */
+/** Simulates dropping the files on the page. */
 async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
   const dataTransfer = await page.evaluateHandle<unknown>(
     `(() => {
@@ -37,7 +37,7 @@ describe("a file of the conversation", () => {
     };
     await put("reports/%23%20umsätze.csv");
     await put("key.txt", "?visibility=secret");
-    // What changes in the conversation renews the list.
+    // A change in the conversation refreshes the list.
     await variables.put("second", 2);
     const files = page.getByRole("region", { name: "Files" });
     await files.getByText("2 files").waitFor();
@@ -209,7 +209,7 @@ describe("a variable", () => {
     await row.locator(".variables-life").waitFor();
     await row.getByRole("button", { name: "Pin $price" }).click();
     await row.getByRole("button", { name: "Pin $price", pressed: true }).waitFor();
-    // What is pinned stays: there is nothing to shrink.
+    // A pinned variable does not expire, so the expiry bar is removed.
     await row.locator(".variables-life").waitFor({ state: "detached" });
     expect(await variables.info("price")).toMatchObject({ pinned: true });
     await listed(page, "price").click();
@@ -218,7 +218,7 @@ describe("a variable", () => {
     expect(await variables.info("price")).toMatchObject({ pinned: false });
   });
 
-  it("is deleted once somebody has said yes", async ({ open, demo }) => {
+  it("is deleted after a confirmation", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /404|410/ });
     await variables.put("old", 1);
     await listed(page, "old").click();
@@ -234,7 +234,7 @@ describe("a variable", () => {
     expect((await variables.list()).variables.map((info) => info.name)).toEqual(["first"]);
   });
 
-  it("goes while one looks when its time is over, and its bar shrinks", async ({ open, demo }) => {
+  it("disappears when it expires, and its bar shrinks until then", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("goes", 1, { ttl: 60 });
     const row = page.getByRole("listitem").filter({ hasText: "$goes" });
@@ -280,7 +280,7 @@ describe("an edited variable", () => {
     expect(await answer.innerText()).toMatch(new RegExp(`Oslo.*${difference}.*warmer`));
   });
 
-  it("loses nothing that somebody else has written meanwhile", async ({ open, demo }) => {
+  it("does not overwrite a version that was written meanwhile", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
     await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });
     await listed(page, "quote").click();

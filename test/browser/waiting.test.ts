@@ -5,7 +5,7 @@ import { ask, idIn, it } from "../support/page-test.ts";
 const london = { name: "get_weather", input: { location: "London" } };
 const mail = { name: "send_mail", input: { text: "In $get_weather_london.city" } };
 
-/** Runs as soon as the answer is in the document, before anything else of the page does. */
+/** Stores the page's address as soon as the answer is in the document, before other code of the page runs. */
 const KEEPS_ADDRESS_OF_ANSWER = `new MutationObserver((_, observer) => {
   if (document.querySelector("article.message-answer") === null) return;
   observer.disconnect();
@@ -35,7 +35,7 @@ describe("a call that waits", () => {
     const card = page.getByRole("region", { name: "Call of send_mail" });
     const input = card.getByLabel("Input with its values");
     expect(JSON.parse(await input.innerText())).toEqual({ text: "In London" });
-    // A reload finds it from the moment at which the first part of the answer is shown.
+    // The address contains the conversation as soon as the answer appears, so a reload finds the approval.
     const address = await page.evaluate(`sessionStorage.getItem("address")`);
     expect(address).toBe(page.url());
     expect(idIn(page)).not.toBe("");
@@ -68,7 +68,7 @@ describe("a call that waits", () => {
     const list = page.getByRole("navigation", { name: "Conversations" });
     const current = list.locator("[aria-current=page]");
     await current.getByText("Needs your approval").waitFor();
-    // Other tests have conversations on this server.
+    // Other tests have approvals on this server too, so the number is not fixed.
     await list.getByText(/^\d+ approvals? needed$/).waitFor();
 
     const card = page.getByRole("region", { name: "Call of refund_order" });
@@ -144,7 +144,7 @@ describe("a call that waits", () => {
     expect(await card.innerText()).toMatch(/^propose_plan\s*Both\s*3 calls\s/);
     const plans = page.getByRole("tabpanel", { name: "Plans" });
     await plans.getByRole("heading", { name: "Both" }).waitFor();
-    // Who writes goes on writing.
+    // The message field keeps the focus.
     expect(await page.evaluate("document.activeElement.tagName")).toBe("TEXTAREA");
     await plans.getByRole("button", { name: "All plans" }).click();
     await plans.getByRole("heading", { name: "Both" }).waitFor({ state: "hidden" });

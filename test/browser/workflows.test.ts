@@ -42,7 +42,7 @@ describe("the graph of each workflow of the specification", () => {
   });
 });
 
-/** What the nodes of the graph say of the calls' outputs, in the order of the calls. */
+/** Returns the outputs that the nodes of the graph show, in the order of the calls. */
 async function shown(page: Page): Promise<readonly unknown[]> {
   const nodes = await page.locator(".plans-node").all();
   const titles = nodes.map(async (node) => {
@@ -52,7 +52,7 @@ async function shown(page: Page): Promise<readonly unknown[]> {
   return (await Promise.all(titles)).map(parsed);
 }
 
-/** A text is shown as it is. */
+/** Parses a title as JSON. Text outputs are not quoted and are returned unchanged. */
 function parsed(title: string | null | undefined): unknown {
   if (title == null) return undefined;
   try {

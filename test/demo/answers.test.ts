@@ -11,7 +11,7 @@ const asked = (question: string, more: Asked) =>
   firstStep(question, { tools: [query], listed: [sales], ...more });
 const sqlIn = (step: string) =>
   (JSON.parse(step.replace("query_variables ", "")) as { sql: string }).sql;
-/** Answers each query of the model by its turn, and returns what it says in the end. */
+/** Answers the model's queries with these values in order, and returns its last step. */
 async function after(question: string, values: readonly (readonly object[])[]): Promise<string> {
   const called: (readonly [string, { sql: string }, never])[] = [];
   for (const [at, value] of values.entries()) {
@@ -80,7 +80,7 @@ describe("an answer about a table", () => {
     const of = (input: JSONObject): Asked => ({ tools, earlier: [["list_sales", input, handle]] });
     expect(await firstStep(question, of({}))).toContain('FROM \\"list_sales_1\\"');
     expect(await firstStep(question, of({ city: "Oslo" }))).toBe("list_sales {}");
-    // Of an earlier turn, whose call is not in the prompt any more.
+    // A variable of an earlier turn whose call is no longer in the prompt.
     const listed = ["$list_sales_1: array (9) {total: number}[]"];
     expect(await firstStep(question, { tools, listed })).toBe("list_sales {}");
   });

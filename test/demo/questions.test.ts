@@ -93,7 +93,7 @@ const answered: readonly (readonly [from: string, question: string, step: string
   ["bank", "Can you cancel order 17, please?", 'cancel_order {"order_id":"17"}'],
   ["bank", "Get user ada@example.com", 'get_user {"email":"ada@example.com"}'],
   ["shop", "What is the monthly report?", 'monthlyReport {"sales":"$sales_csv"}'],
-  // Lists that a question can be asked of, once they are there.
+  // Lists that a tool must load before a question about them can be answered.
   ["mixed", "How many open tickets are there from Ada?", 'list_tickets {"status":"open"}'],
   ["mixed", "tickets with owner Ada", "list_tickets {}"],
   // Tables.

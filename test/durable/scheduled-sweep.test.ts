@@ -32,7 +32,7 @@ class Agent implements SchedulingAgent {
     return this.schedules.length < before;
   }
 
-  /** Calls what the first schedule names, and removes it afterwards. */
+  /** Calls the method of the first schedule, then removes the schedule. */
   async ring(): Promise<void> {
     const [first] = this.schedules;
     const method: unknown = Reflect.get(this, first?.callback ?? "");

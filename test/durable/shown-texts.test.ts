@@ -8,7 +8,7 @@ import { NodeSql } from "../support/node-sql.ts";
 const said = (...texts: readonly string[]): ModelMessage[] =>
   texts.map((text) => ({ role: "assistant", content: [{ type: "text", text }] }));
 
-/** An answer with values in place of its references. */
+/** Returns an answer with values in place of its references. */
 function sealedText(written: string, values: Readonly<Record<string, string>>): ShownText {
   const sealed: SealedText[] = [];
   let shown = "";
@@ -22,11 +22,11 @@ function sealedText(written: string, values: Readonly<Record<string, string>>): 
 
 describe("texts that a framework stored with values", () => {
   let sql = new NodeSql();
-  /** As the next life of the object finds them. */
+  /** Opens the stored texts anew, like the object after a restart. */
   const texts = () => new ShownTexts(sql, "byref_");
   const kept = (written: string, shown: string) =>
     texts().keep({ written, shown, sealed: [], isComplete: true });
-  /** Shows an answer, in which `$name` is a sealed value. */
+  /** Stores an answer whose references are sealed values, and returns the shown text. */
   const keptSealed = (written: string, values: Readonly<Record<string, string>>) => {
     const text = sealedText(written, values);
     texts().keep(text);
@@ -191,14 +191,14 @@ describe("texts that a framework stored with values", () => {
       }),
     );
     await stream.pipeTo(new WritableStream());
-    // Before the value is shown, and at the end.
+    // The text is stored before the value is shown, and at the end.
     expect(seen).toEqual(["ninechar ", "ninechar "]);
-    // Two of them create the tables.
+    // Two of the statements create the tables.
     expect(statements).toBe(4);
     expect(restored("… 1815-12. nine")).toEqual(["… $code. nine"]);
   });
 
-  it("are found in time in texts that are made to cost much", () => {
+  it("are found in bounded time in texts that are built to be expensive", () => {
     const value = "a".repeat(65_536);
     keptSealed("It is $a", { a: value });
     const text = `b${"a".repeat(32_000)}b`;

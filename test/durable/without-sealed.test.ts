@@ -13,7 +13,7 @@ it.for<[string, string]>([
   ["It begins with Ada Love and so on", "It begins with $note and so on"],
   ["She lived in n London.", "She lived in $note."],
   ["born in 1815", "$note"],
-  // As the guide says, this is a gap.
+  // A known gap, which the guide documents.
   ["She was born in 1815, they say", "She was born in 1815, they say"],
 ])("recognizes a sealed value whole, by its ends and alone: %s", ([text, without]) => {
   expect(withoutSealed(text, note)).toBe(without);

@@ -28,7 +28,7 @@ describe("the tasks", () => {
     );
   });
 
-  it("are not right if nothing is done", () => {
+  it("fail if nothing is done", () => {
     const judged = tasks.map((task) => task.open().check("done").isRight);
     expect(judged.filter(Boolean)).toEqual([]);
   });
@@ -81,7 +81,7 @@ describe("a model that makes no mistakes", () => {
     expect(found).toEqual([
       ["by value", 1, true],
       ["cap", 1, true],
-      // It reads the file first.
+      // This arm reads the file first.
       ["offload", 2, true],
       ["reference", 1, true],
       ["reference, code, SQL", 1, true],

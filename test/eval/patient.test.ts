@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { Pace } from "../../src/eval/models/patient.ts";
 
-/** A clock that moves when somebody waits. */
+/** Creates a clock that advances only by waiting. */
 function clock() {
   let time = 0;
   const waits: number[] = [];
@@ -62,7 +62,7 @@ describe("a pace", () => {
     await expect(new Pace(waiting).run(failing(1, hours))).rejects.toThrow("120 minutes");
   });
 
-  it("does not repeat what cannot pass", async () => {
+  it("does not repeat calls that cannot succeed", async () => {
     const { waits, waiting } = clock();
     await expect(new Pace(waiting).run(failing(1, refusal({}, 401)))).rejects.toThrow("Too many.");
     expect(waits).toEqual([]);

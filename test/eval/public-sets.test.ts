@@ -21,7 +21,7 @@ function tasksOf(name: string, records: readonly object[]): readonly Task[] {
   return setTasks({ name, folder, most: 10 });
 }
 
-/** Plays a task with a model that makes these calls. */
+/** Runs a task with a model that makes these calls. */
 async function played(task: Task | undefined, calls: readonly ScriptedCall[]) {
   if (task === undefined) throw new Error("There is no task.");
   const model = scriptedLead({ script: [...calls, "done"], turn: 9 }, scriptedModel([]));

@@ -42,7 +42,7 @@ interface Ran {
   readonly logged: string;
 }
 
-/** Runs it on a server, as a user's own endpoint. */
+/** Runs the evaluation against this server as a user's own endpoint. */
 async function run(server: SkillServer, ...more: readonly string[]): Promise<Ran> {
   const written: string[] = [];
   const logged: string[] = [];
@@ -69,7 +69,7 @@ function resultsIn(out = "out"): Results {
 }
 
 describe("a run", () => {
-  it("says first what it costs, then writes a table, charts and a page", async () => {
+  it("first prints its cost, then writes a table, charts and a page", async () => {
     const { code, written, logged } = await run(await serve());
     expect(code).toBe(0);
     expect(logged).toMatch(/^Estimate: 70 cells, \d+ model calls, .+; about \$\d/);
@@ -106,7 +106,7 @@ describe("a run", () => {
     expect(resultsIn("again").arms).toEqual(first.arms);
   });
 
-  it("goes on where it was, also behind a line that was cut off", async () => {
+  it("continues where it stopped, also after an incomplete line", async () => {
     const server = await serve();
     await run(server, "--arms", "value,reference");
     const path = join(folder, "out", "cells.ndjson");
@@ -116,7 +116,7 @@ describe("a run", () => {
     rmSync(join(folder, "cache"), { recursive: true });
     const { logged } = await run(server, "--arms", "value,reference");
     expect(logged).toContain("23/23 ");
-    // The cut line is gone from the file, too.
+    // The incomplete line is removed from the file, too.
     await run(server, "--arms", "value,reference");
     const keys = resultsIn().cells.map(({ task, arm }) => `${task} ${arm}`);
     expect(new Set(keys).size).toBe(28);
@@ -133,7 +133,7 @@ describe("a run", () => {
 });
 
 describe("a provider", () => {
-  it("is given the time that it asks for", async () => {
+  it("gets the pause that it asks for", async () => {
     const server = await serve("exact", {
       refuse: (request) =>
         request % 10 === 3 ? { status: 429, headers: { "retry-after-ms": "5" } } : undefined,
@@ -195,12 +195,12 @@ describe("a budget", () => {
     expect(logged).toContain("Stopped: The budget of 0.2 USD is spent.");
     const spent = resultsIn().cells.reduce((sum, { cost = 0 }) => sum + cost, 0);
     expect(spent).toBeGreaterThan(0.1);
-    // What the last call wrote may exceed it.
+    // The output of the last call may exceed the budget.
     expect(spent).toBeLessThan(0.3);
     expect((await run(server, "--budget", "100")).code).toBe(0);
   });
 
-  it("is needed for a run that is dear", async () => {
+  it("is required for an expensive run", async () => {
     const server = await serve();
     const { code, logged } = await run(server, "--price", "100,100,100");
     expect([code, server.requests]).toEqual([2, 0]);
@@ -281,7 +281,7 @@ describe("the command line", () => {
   });
 });
 
-/** Nodes of parse5 know their parents. */
+/** Leaves out the parents of parse5 nodes, which would be circular in JSON. */
 function withoutParents(key: string, value: unknown): unknown {
   return key === "parentNode" ? undefined : value;
 }

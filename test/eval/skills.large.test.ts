@@ -14,7 +14,7 @@ import type { Task } from "../../src/eval/tasks/task.ts";
 
 const about = { byref: "", date: "", seed: 1, count: 1, isQuick: true, sets: [] };
 
-/** Plays tasks with a model of a known skill, over HTTP, and measures it. */
+/** Runs tasks with a model of a known skill over HTTP, and returns the results. */
 async function measured(skill: string, tasks: readonly Task[], words: string): Promise<Results> {
   const name = `scripted:${skill}`;
   const { model, close } = await modelNamed(name, {});
@@ -43,7 +43,7 @@ function seeds(count: number): readonly number[] {
 function expectInside(interval: Measures["right"], value: number): void {
   expect(interval?.low).toBeLessThanOrEqual(value);
   expect(interval?.high).toBeGreaterThanOrEqual(value);
-  // Narrow enough to say something.
+  // The interval is narrow enough to be meaningful.
   expect((interval?.high ?? 1) - (interval?.low ?? 0)).toBeLessThan(Math.max(value, 0.2));
 }
 
@@ -75,7 +75,7 @@ describe("the evaluation recovers", () => {
     const tasks = seeds(150).map((seed) => bytesTask({ kind: "csv", size: 2_000, seed }));
     const row = rowOf(await measured("ignores-guide", tasks, "reference"), "reference");
     expectInside(row.usedReferences, 0.9);
-    // They read the value, and copy it without an error.
+    // Without references, the model reads the value and copies it without errors.
     expect(row.right?.value).toBe(1);
   });
 

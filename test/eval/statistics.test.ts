@@ -4,7 +4,7 @@ import { Random } from "../../src/eval/random.ts";
 import { copyErrors } from "../../src/eval/runner/copy-errors.ts";
 import { meanOf, ratioOf, shareOf } from "../../src/eval/statistics/bootstrap.ts";
 
-/** How many of so many experiments have the true value in their interval. */
+/** Counts the experiments whose interval contains the true value. */
 function covered(experiments: number, experiment: (random: Random) => boolean): number {
   const random = new Random(5);
   return Array.from({ length: experiments }, () => experiment(random.fork())).filter(Boolean)
@@ -57,7 +57,7 @@ describe("copy errors", () => {
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 40 });
     fc.assert(
       fc.property(letters, letters, (noise, tail) => {
-        // Long enough that a few errors are still a copy.
+        // Long enough that a text with a few errors still counts as a copy.
         const expected = "abcabcab".repeat(60) + noise;
         const received = "abcabcab".repeat(60) + tail;
         const distance = levenshtein(noise, tail);
@@ -86,7 +86,7 @@ describe("copy errors", () => {
   });
 });
 
-/** The textbook's. */
+/** The textbook implementation, as a reference. */
 function levenshtein(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

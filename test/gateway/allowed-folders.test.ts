@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AllowedFolders } from "../../src/cli/allowed-folders.ts";
 
-/** An allowed folder beside one that is not. */
+/** Creates an allowed folder beside a folder that is not allowed. */
 function folders() {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "allowed-")));
   const [inside, outside] = [join(root, "inside"), join(root, "outside")];

@@ -6,7 +6,7 @@ import { figure } from "../support/scorecard.ts";
 
 const TOOLS = ["show_order", "delete_order"];
 
-/** A shop whose tools take the same input, and a client that answers for the person. */
+/** Starts a shop whose tools take the same input, and a client that answers in place of a person. */
 async function openShop() {
   const ran: string[] = [];
   const make = () => {
@@ -46,7 +46,7 @@ type Shop = Awaited<ReturnType<typeof openShop>>;
 
 const accept = { approve: { action: "accept", content: {} } };
 
-/** What changes between the question and the answer; the call that brings the answer has this input. */
+/** Changes between the question and the answer, each with the call that sends the answer. */
 const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promise<unknown>])[] = [
   [
     "its variable was saved with another value",

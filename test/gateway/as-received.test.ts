@@ -6,7 +6,7 @@ import { RawServer } from "../support/raw-server.ts";
 
 const SCHEMA = { type: "object" };
 
-/** A server whose only tool gives these results, one after the other. */
+/** Starts a gateway before a server whose only tool returns these results in order. */
 async function behindGateway(...results: readonly object[]) {
   const left = [...results];
   const raw = new RawServer({

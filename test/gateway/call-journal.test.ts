@@ -8,7 +8,7 @@ import { journaled, runsOnce } from "../../src/gateway/call-journal.ts";
 
 const MODULE = new URL("../../src/cli/journal-file.ts", import.meta.url).href;
 
-/** A journal in which another process, which has ended, began the call `key`. */
+/** Opens a journal in which another process began the call `key` and was killed. */
 function journalAfterCrash(key: string): JournalFile {
   const file = join(mkdtempSync(join(tmpdir(), "journal-")), "calls.sqlite");
   const program = `
@@ -18,13 +18,13 @@ function journalAfterCrash(key: string): JournalFile {
   try {
     execFileSync(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" });
   } catch {
-    // It was killed.
+    // The process was killed.
   }
   return new JournalFile(file);
 }
 
 describe("a journal of running calls", () => {
-  it("says once that nobody knows whether a call has run, then runs it", async () => {
+  it("reports once that a call may have run, then runs it", async () => {
     const journal = journalAfterCrash("pay 5");
     let runs = 0;
     const run = (key: string) =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { clientVariablesIn } from "../../src/gateway/client-variables.ts";
 import { readConfiguration } from "../../src/gateway/configuration.ts";
 
-/** What the client starts the gateway with, if these are its values. */
+/** Returns the environment that a client with these values starts the gateway with. */
 function passedOn(texts: readonly string[], values: Readonly<Record<string, string>>) {
   return Object.fromEntries(
     Object.entries(clientVariablesIn(texts)).map(([name, written]) => [name, values[written]]),

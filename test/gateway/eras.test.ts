@@ -9,7 +9,7 @@ const EMPTY = z.object({});
 const KINDS = ["tools", "prompts", "resources"] as const;
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 
-/** A server of either era that works for long, and changes its lists. */
+/** Creates a server of either era with a tool that runs until it is aborted, and with lists that change. */
 function working(era: "modern" | "legacy") {
   const stopped: string[] = [];
   const tools = ["work", "echo"];
@@ -50,7 +50,7 @@ function working(era: "modern" | "legacy") {
     if (kind === "tools") return server?.sendToolListChanged();
     return kind === "prompts" ? server?.sendPromptListChanged() : server?.sendResourceListChanged();
   };
-  /** Adds a tool to what runs, and to what is made for later requests. */
+  /** Adds a tool to servers that are created later and, in the legacy era, to the running one. */
   const add = (name: string) => {
     tools.push(name);
     if (era === "legacy") adding(name);

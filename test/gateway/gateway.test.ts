@@ -8,7 +8,7 @@ import { nameIn, textIn } from "../support/gateway-process.ts";
 
 const ORDERS = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
-/** A shop whose calls are written down. */
+/** Creates a shop that records its calls. */
 function shop(calls: { name: string; input: unknown }[] = []) {
   return () => {
     const server = new McpServer({ name: "shop", version: "1" });
@@ -42,7 +42,7 @@ function shop(calls: { name: string; input: unknown }[] = []) {
   };
 }
 
-/** A server that answers with a text, in several forms, and notes the texts that it is given. */
+/** Creates a server that returns a text in several forms, and records the texts that it receives. */
 function texts(json: string, written: string[]) {
   return () => {
     const server = new McpServer({ name: "files", version: "1" });
@@ -124,7 +124,7 @@ describe("a gateway", () => {
     expect(written).toEqual([json, json]);
     const refused = await call("write", { text: `$${nameIn(other)}` });
     expect(textIn(refused)).toContain("expected string, received object");
-    // In a parameter for objects it stays one.
+    // A parameter for objects receives the object.
     expect(textIn(await call("count", { value: `$${nameIn(same)}` }))).toBe("2");
   });
 
@@ -276,7 +276,7 @@ describe("a gateway", () => {
     isDown = false;
     expect((await call("list_orders")).isError).not.toBe(true);
     await vi.waitFor(async () => expect(await names()).toContain("bad__list_orders"), 5_000);
-    // The name that the client knows is still the same server's.
+    // The name that the client knows still belongs to the same server.
     expect(await names()).toContain("list_orders");
   });
 

@@ -7,7 +7,7 @@ import { startGateway } from "../support/gateway.ts";
 const SECRET = "4111-1111-1111-1111";
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 
-/** A server with a secret, and a tool that repeats what it is given on every way to the client. */
+/** Creates a server with a secret, and a tool that repeats its input over every channel to the client. */
 function leaky(): McpServer {
   const server = new McpServer({ name: "leaky", version: "1" }, { capabilities: { logging: {} } });
   server.registerTool("get_card", { inputSchema: z.object({}) }, () => said(SECRET));
@@ -30,7 +30,7 @@ function leaky(): McpServer {
   return server;
 }
 
-/** A client that notes all that it is sent outside of results. */
+/** Starts a client that records everything that it receives outside of results. */
 async function open(rules: object) {
   const started = await startGateway([{ name: "leaky", make: leaky, rules }], {
     capabilities: { sampling: {} },

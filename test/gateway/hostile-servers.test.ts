@@ -8,7 +8,7 @@ describe.each([...OFFERED_SHAPES, ...SAID_SHAPES])("$title", (shape) => {
   it("reaches nobody else, and takes nobody down", async () => {
     const world = await openWorld(shape);
     const { attack = ({ take }) => take(), isSealed = false } = shape;
-    // An attack may fail.
+    // Attacks may fail.
     await attack(world).catch(() => undefined);
     const failure: unknown = await useBank(world).then(
       () => undefined,

@@ -14,7 +14,7 @@ const EMPTY = z.object({});
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 const capabilities = { sampling: {}, roots: {} };
 
-/** A server that asks its client for what it answers. */
+/** Creates a server that asks its client, and returns the client's answers as results. */
 function curious(): McpServer {
   const server = new McpServer(
     { name: "curious", version: "1" },
@@ -137,7 +137,7 @@ describe("lines of a server's log", () => {
   });
 });
 
-/** A server with one resource and one prompt, that can change. */
+/** Creates a server with one resource and one prompt, which can change. */
 function changing() {
   const open: Server[] = [];
   const make = () => {
@@ -206,7 +206,7 @@ describe("changes at a server", () => {
 });
 
 describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
-  /** A server whose resource and template have the addresses of every other one's. */
+  /** Creates a server whose resource and template have the same URIs on every server. */
   const sameFor = (name: string) => ({
     name,
     make: () => {

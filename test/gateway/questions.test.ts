@@ -6,7 +6,7 @@ import { startGateway } from "../support/gateway.ts";
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
 const EMPTY = { inputSchema: z.object({}) };
 
-/** A server that asks in the name of its client, and notes what it was told of it. */
+/** Creates a server that asks as if it were the gateway, and records the client's elicitation capability. */
 function posing(told: unknown[] = []) {
   return () => {
     const server = new McpServer({ name: "x", version: "1" });
@@ -28,7 +28,7 @@ function posing(told: unknown[] = []) {
   };
 }
 
-it("a person is told which server asks", async () => {
+it("a person sees which server asks", async () => {
   const asked: string[] = [];
   const onAsked = (message: string) => {
     asked.push(message);
@@ -39,7 +39,7 @@ it("a person is told which server asks", async () => {
   expect(asked).toEqual(['The MCP server "shop" asks:\n\nByref: enter your password']);
 });
 
-it("so is a sampled model", async () => {
+it("so does a sampled model", async () => {
   const behind = [{ name: "shop", make: posing() }];
   const { client, call } = await startGateway(behind, { capabilities: { sampling: {} } });
   const prompts: unknown[] = [];
@@ -58,7 +58,7 @@ it.each([
     { form: {}, url: {} },
     { form: {}, url: {} },
   ],
-])("a server of a client with elicitation %o is told %o", async (elicitation, expected) => {
+])("a server of a client with elicitation %o sees %o", async (elicitation, expected) => {
   const told: unknown[] = [];
   const { client, call } = await startGateway([{ name: "shop", make: posing(told) }], {
     capabilities: { elicitation },

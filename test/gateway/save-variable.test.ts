@@ -6,7 +6,7 @@ import { joinBytes } from "../../src/value/bytes.ts";
 import { startGateway } from "../support/gateway.ts";
 import { nameIn, textIn } from "../support/gateway-process.ts";
 
-/** Files in memory. */
+/** Creates a file store in memory. */
 function memoryFiles() {
   const written = new Map<string, Uint8Array>();
   const files: FileSaver = {

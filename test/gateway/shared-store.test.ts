@@ -14,7 +14,7 @@ function newFile(): string {
   return join(mkdtempSync(join(tmpdir(), "shared-")), "variables.sqlite");
 }
 
-/** Two connections to one file, as two processes have them. */
+/** Opens two connections to one file, like two processes. */
 function two(options: StoreOptions = {}): readonly [SharedStore, SharedStore] {
   const file = newFile();
   return [sharedStore(file, options), sharedStore(file, options)];

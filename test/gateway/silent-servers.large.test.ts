@@ -4,7 +4,7 @@ import { leaksOf, openWorld, useBank } from "../support/hostile-world.ts";
 import { figure } from "../support/scorecard.ts";
 import { SILENT_SHAPES } from "../support/silent-shapes.ts";
 
-/** Less than a server has for a call; more than four lists wait for one. */
+/** Less than the timeout of a call, and more than four lists wait for a server. */
 const MAX_MS = 100_000;
 
 it("a server that leaves requests open takes no other down", { timeout: 2 * MAX_MS }, async () => {

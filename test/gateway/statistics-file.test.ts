@@ -21,7 +21,7 @@ beforeEach(() => {
 
 const open = () => new StatisticsFile(file, (line) => log.push(line));
 
-/** Counts 200 calls in a process of its own. */
+/** Counts 200 calls in a separate process. */
 async function counting(): Promise<void> {
   const source = new URL("../../src/cli/statistics-file.ts", import.meta.url).href;
   const program = `

@@ -7,7 +7,7 @@ import * as z from "zod";
 import { TaintFile } from "../../src/cli/taint-file.ts";
 import { startGateway } from "../support/gateway.ts";
 
-/** A server with something to read, in each form, and something to send. */
+/** Creates a server with content to read, in each form, and a tool that sends. */
 function mail(): McpServer {
   const server = new McpServer({ name: "mail", version: "1" });
   const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
@@ -33,7 +33,7 @@ async function open(rules: object = RULES, file = fileForTaint()) {
 
 const fileForTaint = () => join(mkdtempSync(join(tmpdir(), "taint-")), "tainted");
 
-it("what a model has read counts after a restart, too", async () => {
+it("untrusted content that a model has read counts after a restart, too", async () => {
   const file = fileForTaint();
   const first = await open(RULES, file);
   await first.call("read");
@@ -61,7 +61,7 @@ it("so does a prompt", async () => {
   expect(await send()).toContain("approval_required");
 });
 
-it("what a trusted server gives does not count, and lists do not", async () => {
+it("results of a trusted server do not count, and lists do not", async () => {
   const { client, send } = await open({ ...RULES, trusted: true });
   await client.getPrompt({ name: "answer" });
   await client.readResource({ uri: "mail://inbox" });

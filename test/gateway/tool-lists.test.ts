@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A server whose tools have these names, and answer with their name. */
+/** Creates a server whose tools have these names and return their name. */
 function serverOf(names: readonly string[], more: object = {}) {
   return new RawServer({
     "tools/list": () => ({
@@ -98,7 +98,7 @@ describe("the time for which a server's list holds", () => {
     isSilent = true;
     const listing = client.listTools();
     await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
-    // It is answered while the list is still waited for.
+    // The call is answered before the list.
     const first = await Promise.race([call("one"), listing]);
     expect(textIn(first as object)).toBe("one");
     const { tools } = await listing;

@@ -23,7 +23,7 @@ beforeEach(() => {
   file = join(folder, "mcp.json");
 });
 
-/** The places of a configuration that have servers, by project. */
+/** Returns the places of a configuration that have servers, by project. */
 function placesIn(text: string) {
   const { projects } = JSON.parse(text.replaceAll(/^\s*\/\/.*$|,(?=\s*[\]}])/gmu, "")) as Readonly<
     Record<string, unknown>
@@ -106,7 +106,7 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("wrapping %s", (_client, or
   });
 });
 
-/** Changes a part of a file, which has to be there. */
+/** Replaces a part of a file. The part must exist. */
 function change(name: string, from: string, to: string): void {
   const text = read(name);
   expect(text).toContain(from);

@@ -7,7 +7,7 @@ import { figure } from "../support/scorecard.ts";
 import { watch } from "../support/count-work.ts";
 import { step } from "./template-asked.ts";
 
-/** As many as one listing finds, with paths as long as they may be. */
+/** As many files as one listing returns, with the longest possible paths. */
 const folder = listOf(
   limits.maxListedFiles,
   (n) => `${"a".repeat(limits.maxFilePathChars - 6)}${String(n).padStart(6, "0")}`,
@@ -16,11 +16,11 @@ const folder = listOf(
 interface Counted {
   listed: number;
   read: number;
-  /** Characters of paths and patterns that were taken apart. */
+  /** Number of paths and patterns that were split. */
   matched: number;
 }
 
-/** What a step asks of the folder, and the error that ends it. */
+/** Renders a step. Returns its requests to the folder, and the code of the error that ends it. */
 async function asked(text: string, paths: readonly string[] = folder) {
   const done: Counted = { listed: 0, read: 0, matched: 0 };
   const sources: StepSources = {
@@ -52,7 +52,7 @@ async function asked(text: string, paths: readonly string[] = folder) {
 }
 
 const stars = "*a".repeat(limits.maxFilePathChars / 2 - 10);
-/** As many directives as a template may have. */
+/** Returns a template with the maximum number of directives. */
 const directives = (write: (n: number) => string) =>
   `${listOf(limits.maxTemplateDirectives, write).join("\n")}\nprompt`;
 
@@ -69,7 +69,7 @@ describe("a template of 64 KiB over a full folder does a stated amount of work",
 
   it.each(templates)("%s", async (_what, text) => {
     const { listed, read, matched, code } = await asked(text);
-    // A listing counts 100,000 units, and each path its characters.
+    // A listing costs 100,000 units, and each path its length in characters.
     const isWithin =
       listed <= limits.maxTemplateDirectives &&
       read <= limits.maxTemplateFiles + limits.maxTemplateDirectives &&

@@ -17,7 +17,7 @@ const planned = (id: string, n: number): PlanRecord => ({
   createdAt: new Date(n).toISOString(),
 });
 
-/** As long as the state of 200 calls is. */
+/** Returns a waiting run whose state is as long as that of 200 calls. */
 const waiting = (id: string, plan: string): RunRecord => {
   const states = Array.from({ length: limits.maxPlanCalls }, (_, n) => [
     `call_${n}`,
@@ -29,7 +29,7 @@ const waiting = (id: string, plan: string): RunRecord => {
 let sql: WatchedSql;
 let store: PlanStore;
 
-/** Of each plan one run waits. */
+/** Adds the maximum number of plans, each with a waiting run, and one plan with many waiting runs. */
 beforeAll(() => {
   sql = migratedSql();
   store = new PlanStore(sql);
@@ -43,7 +43,7 @@ beforeAll(() => {
 afterAll(closeAll);
 
 const SMALL = 100_000;
-/** One more than there are. */
+/** The number of open runs after one more. */
 const OPEN_RUNS = limits.maxPlans + limits.maxPlanRuns + 1;
 const FULL = `maxOpenRuns is at most ${limits.maxOpenRuns}, this is ${OPEN_RUNS}.`;
 

@@ -22,7 +22,7 @@ type Faults = readonly [text: string, ...faults: string[]];
 const faults: readonly Faults[] = [
   ["", "1:1 There is no capability tag in the text."],
   [" \n<!-- a -->", "1:1 There is no capability tag in the text."],
-  // Tags that do not end.
+  // Tags without an end.
   ['<capability name="a"', UNCLOSED],
   ['<capability name="a">text', UNCLOSED],
   ['<capability name="a">text</capability', UNCLOSED],
@@ -79,7 +79,7 @@ const faults: readonly Faults[] = [
   ["<![CDATA[x]]>", "1:1 Declarations and CDATA have no place between the tags."],
   ['<capability name="a"/><?php x ?>', "1:23 Processing instructions are not read."],
   ['\n<?xml version="1.0"?>', "2:1 Processing instructions are not read."],
-  // What the tags say.
+  // Names and values of the attributes.
   ["<capability/>", "1:1 A capability needs a name."],
   ['<capability name=""/>', "1:1 A capability needs a name."],
   [
@@ -136,7 +136,7 @@ describe("a broken workflow", () => {
     expect(readCapabilities(text).findings[0]?.code).toBe("bad_xml");
   });
 
-  it("tells the fault of every tag at once", () => {
+  it("reports the faults of all tags at once", () => {
     const text = [
       '<capability name="a">R&D</capability>',
       '<capability name="b" output_var="ok" />',
@@ -160,7 +160,7 @@ describe("a broken workflow", () => {
     ]);
   });
 
-  it("tells so many faults and no more", () => {
+  it("reports a limited number of faults", () => {
     const { findings } = readCapabilities("<capability/>\n".repeat(1_000));
     expect(findings).toHaveLength(limits.maxWorkflowFindings);
     expect(findings.at(-1)?.line).toBe(limits.maxWorkflowFindings);

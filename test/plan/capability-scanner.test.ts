@@ -14,7 +14,7 @@ type Piece = string | WrittenCall;
 
 const summary = readFileSync(join(import.meta.dirname, "../cases/workflows/summary.xml"), "utf8");
 
-/** All pieces, neighbouring texts joined, and the most that was held between two chunks. */
+/** Returns all pieces (adjacent texts joined), and the most characters that were held between two chunks. */
 function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } {
   const scanner = new CapabilityScanner();
   const pieces: Piece[] = [];
@@ -35,7 +35,7 @@ function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } 
   return { pieces, mostHeld };
 }
 
-/** The text to show with the tools called in braces, where the tags stood. */
+/** Returns the shown text, with the called tools in braces in place of the tags. */
 function shown(text: string): string {
   return scan([text])
     .pieces.map((piece) => (typeof piece === "string" ? piece : `{${piece.call.tool}}`))
@@ -284,7 +284,7 @@ describe("the pieces are the same however the text is cut", () => {
 
 const charCodeAt = String.prototype.charCodeAt;
 
-/** How often a character's code is read while a text is scanned: steps that no machine changes. */
+/** Counts the `charCodeAt` calls during a scan, a measure that does not depend on the machine. */
 function readsOf(text: string, chunkChars: number): number {
   let reads = 0;
   // oxlint-disable-next-line no-extend-native
@@ -335,7 +335,7 @@ describe("the steps of a scan are linear in the text", () => {
       const twice = readsOf(unit.repeat(times * 2), chunkChars);
       expect(once).toBeGreaterThanOrEqual(unit.length * times);
       expect(twice).toBeLessThanOrEqual(once * 2.02);
-      // Once for its place, once more if it was held and is text.
+      // At most four reads of each character: for its place, against an opening, and as text.
       expect(once).toBeLessThanOrEqual(unit.length * times * 4);
     }
   });

@@ -98,7 +98,7 @@ describe("a capability workflow", () => {
     expect(planOf(text).calls).toEqual([{ id: "call_1", tool: "a", parameters: {} }]);
   });
 
-  it("makes parameters of attributes that nobody knows, whatever their names", () => {
+  it("turns unknown attributes into parameters, whatever their names", () => {
     const text = `<capability name="a" query='say "hi"' constructor="x" Größe="12" id="7" xml:lang="de"/>`;
     expect(Object.entries(parametersOf(text) ?? {})).toEqual([
       ["query", 'say "hi"'],
@@ -157,7 +157,7 @@ describe("a body", () => {
     );
   });
 
-  it("loses its comments, whatever they hold", () => {
+  it("loses its comments, whatever they contain", () => {
     expect(contentOf('a<!-- <capability name="b"/> - - > </capability> -->b')).toBe("ab");
   });
 

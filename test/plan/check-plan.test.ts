@@ -163,7 +163,7 @@ describe("a plan is refused", () => {
 describe("a plan in the written order", () => {
   const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
 
-  it("may name what nobody writes, write a place twice, and read what comes later", async () => {
+  it("may read places that no call writes, write a place twice, and read later results", async () => {
     const calls = [
       reads("{{x}} {{nobody}}", "variable:x"),
       reads("{{x}}", "variable:x"),
@@ -181,7 +181,7 @@ describe("what ties calls together", () => {
     return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
   };
 
-  it("is who writes a place, what it is a part of, or parts of it", async () => {
+  it("is a write of the place, of a place that contains it, or of a part of it", async () => {
     const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
     expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
     expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
@@ -273,7 +273,7 @@ describe("what is said of a plan", () => {
     expect(JSON.stringify(findings).length).toBeLessThan(20_000);
   });
 
-  it("names few of those who write the same place", async () => {
+  it("names only a few of the calls that write the same place", async () => {
     const calls = Array.from({ length: 10 }, () => reads("x", "†state.x"));
     const findings = await findingsOf(plan(calls));
     expect(findings).toHaveLength(9);

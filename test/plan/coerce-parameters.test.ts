@@ -127,7 +127,7 @@ describe("a parameter that was written as text", () => {
         fc.array(tie("one"), { minLength: 1, maxLength: 3 }).map((anyOf) => ({ anyOf })),
       ),
     })).one;
-    // ajv follows no circle to an end.
+    // No circular references, because ajv would not terminate.
     const without = (...names: readonly string[]) =>
       definition.filter((one) => !names.some((name) => JSON.stringify(one).includes(`/${name}"`)));
     const inner = fc.record({ a: without("a"), b: without("a", "b"), c: without("a", "b", "c") });
@@ -139,7 +139,7 @@ describe("a parameter that was written as text", () => {
         const takesText = ["a", "5", "zz"].some((text) => fits({ n: text }));
         for (const text of texts) {
           const coerced = coerceParameters({ n: text }, schema);
-          // What fits as a text stays one; what fits only as what it says becomes that.
+          // A text that fits stays a text. A text that fits only as the JSON in it becomes that value.
           if (fits({ n: text })) expect(coerced).toEqual({ n: text });
           const value = jsonIn(text);
           if (!takesText && value !== undefined && fits({ n: value })) {

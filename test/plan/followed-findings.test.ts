@@ -63,7 +63,7 @@ describe("a model that takes the text of a finding word for word", () => {
     expect(await findingsOf(next), `${finding?.message} -> ${JSON.stringify(next)}`).toEqual([]);
   });
 
-  it("is told to split a plan that is too long", async () => {
+  it("reads that it should split a plan that is too long", async () => {
     const [finding] = await findingsOf(Array.from({ length: 1_001 }, () => echo(1)));
     expect(finding?.message).toMatch(
       /at most \d+ calls, this one 1001: split it into several plans\./u,
@@ -73,17 +73,17 @@ describe("a model that takes the text of a finding word for word", () => {
 
 interface Rule {
   readonly says: RegExp;
-  /** Changes the call that the finding names. */
+  /** Returns the corrected call. */
   next(call: Call, found: readonly string[], finding: Finding): Call;
 }
 
-/** Changes the one call that a finding names, by what its text says and nothing else. */
+/** Corrects one call, using only the text of the finding. */
 function followed(calls: readonly Call[], finding: Finding): readonly Call[] {
   const { message, call: id } = finding;
   for (const { says, next } of rules) {
     const found = says.exec(message)?.slice(1).map(String);
     if (found === undefined) continue;
-    // The text says that another call has to write it.
+    // The text says that another call must write the place: the last one.
     if (message.includes("Give the call that makes it")) {
       return calls.map((call, index) =>
         index === calls.length - 1 ? next(call, found, finding) : call,

@@ -84,7 +84,7 @@ describe("a pattern of files", () => {
   });
 });
 
-/** The same law, written down in another way. */
+/** Returns a regular expression with the same meaning, as an independent implementation. */
 function expressionOf(pattern: string): RegExp {
   const names = pattern.split("/");
   const written = names.map((name, index) => {

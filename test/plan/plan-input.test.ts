@@ -161,7 +161,7 @@ describe("the schema of a plan's input", () => {
   });
 
   it("takes no longer than it may", () => {
-    // Each level asks for all of the next twice.
+    // Each level contains the next one twice.
     let schema: Json = { type: "string" };
     for (let depth = 0; depth < 25; depth++) schema = { anyOf: [schema, schema] };
     const code = codeOf(caught(() => issuesIn(schema, 1)));

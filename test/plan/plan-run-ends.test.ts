@@ -24,7 +24,7 @@ async function runFor(
     ...about
   }: {
     readonly commit?: PlanRunOptions["commit"];
-    /** Those that are still there when it runs. */
+    /** The tools that still exist when the plan runs. */
     readonly left?: ToolSet;
     readonly store?: MemoryStore;
   } = {},
@@ -85,7 +85,7 @@ describe("a call fails, and what needs it is skipped,", () => {
     { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
   ];
 
-  it("where its tool has gone since the plan was checked", async () => {
+  it("where its tool was removed after the plan was checked", async () => {
     const { echo } = planTools();
     const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
     await run.run();

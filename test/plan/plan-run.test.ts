@@ -44,7 +44,7 @@ describe("a run", () => {
         most = Math.max(most, ++running);
         await new Promise<void>((resolve) => {
           gates.push(resolve);
-          // They wait for one another: four have to be there before one may go.
+          // The calls wait until four of them run at the same time.
           if (gates.length % 4 === 0) for (const open of gates.splice(0)) open();
         });
         running--;
@@ -97,7 +97,7 @@ describe("a run", () => {
     expect(JSON.stringify(record.calls).length).toBeLessThan(100_000);
   });
 
-  it("comes to the same in whatever order its calls are written", async () => {
+  it("has the same result in any order of its calls", async () => {
     const ids = ["a", "b", "c", "d", "e", "f"];
     const calls = ids.map((id, index) => ({
       id,
@@ -115,7 +115,7 @@ describe("a run", () => {
     expect(states[0]).toMatchObject({ a: 1, f: 16 });
   });
 
-  it("tells why a call was skipped, also behind another one that was", async () => {
+  it("reports why a call was skipped, also after another skipped call", async () => {
     const runs = new Runs();
     const plan = planOf([
       { _tool: "fail", _id: "first", _outputPath: "†state.a" },
@@ -169,7 +169,7 @@ describe("a run", () => {
     expect(runs.store.info("report")?.scope).toBe("conversation");
   });
 
-  it("is cancelled: nothing further starts, what runs is told", async () => {
+  it("is cancelled: no further call starts, and running calls are aborted", async () => {
     const controller = new AbortController();
     let told = false;
     const act = tool({
@@ -224,7 +224,7 @@ describe("a run that a crash cuts off", () => {
     },
   );
 
-  it("does not repeat what is called once: nobody knows, and what needs it is skipped", async () => {
+  it("does not repeat a call that may run once only: its outcome is unknown, and dependent calls are skipped", async () => {
     const { keys, record } = await cutOff("once");
     expect(keys).toHaveLength(2);
     expect(record).toMatchObject({
@@ -251,7 +251,7 @@ describe("a run that a crash cuts off", () => {
   });
 });
 
-/** Keys in order, at the top. */
+/** Sorts the top-level keys. */
 function sorted(state: Json): Json {
   return Object.fromEntries(
     Object.entries(state as object).sort(([a], [b]) => (a < b ? -1 : 1)),

@@ -50,7 +50,7 @@ describe("the directives of the proposal", () => {
     ]);
   });
 
-  it("@tools name(variable=x): the tool's result is saved there, by whoever asks", async () => {
+  it("@tools name(variable=x): the tool's result is saved there", async () => {
     const runs = new TemplateRuns();
     await runs.run("@tools url_import(variable=source_dump), search\nFetch it.");
     expect([...(runs.questions[0]?.tools ?? [])]).toEqual([
@@ -120,7 +120,7 @@ describe("the directives of the proposal", () => {
     expect(runs.store.info("evil")).toBeUndefined();
   });
 
-  it("an answer that nobody says where to write is what the run comes to", async () => {
+  it("an answer without a place to write it is the result of the run", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "state", value: { greet: "Before." } });
     const { calls } = await runs.run("## Greet\nSay hello.\n## Leave\nSay bye.");
@@ -130,7 +130,7 @@ describe("the directives of the proposal", () => {
 });
 
 describe("an input that is missing", () => {
-  it("and required: the step is skipped and says why, nobody is asked, and the next one runs", async () => {
+  it("and required: the step is skipped with a reason and without a model call, and the next one runs", async () => {
     const runs = new TemplateRuns();
     const { status, calls } = await runs.run(
       "@input variable:gone (required)\n@output variable:a\nFirst.\n## Two\n@output variable:b\nSecond.",
@@ -148,7 +148,7 @@ describe("an input that is missing", () => {
     expect(runs.prompts).toEqual(["[missing: variable:gone]\n\n[missing: file:gone.md]\n\nWrite."]);
   });
 
-  it("what a step does not write because it was skipped is missing, too", async () => {
+  it("the output of a skipped step is missing, too", async () => {
     const runs = new TemplateRuns();
     const { calls } = await runs.run(
       "@input variable:gone (required)\n@output variable:a\nP.\n## Two\n@input variable:a (required)\nP.",
@@ -228,7 +228,7 @@ Check it.`;
 });
 
 describe("a step that lacks a required input", () => {
-  it("asks nobody, and ends as input_missing with what is missing", async () => {
+  it("calls no model, and ends as input_missing with the missing inputs", async () => {
     const store = new MemoryStore();
     const asked: unknown[] = [];
     const prompt = promptTool({
@@ -276,7 +276,7 @@ describe("bounds", () => {
     expect(runs.prompts).toHaveLength(limits.maxPlanCalls);
   });
 
-  it("a file where no bucket is bound: nobody is asked", async () => {
+  it("a file where no bucket is bound: no model is called", async () => {
     const runs = new TemplateRuns();
     for (const directive of ["@input file:a.md", "@output file:a.md"]) {
       const { calls } = await runs.run(`${directive}\nPrompt.`);

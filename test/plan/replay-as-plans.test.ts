@@ -3,7 +3,7 @@ import { replayAsPlans } from "../support/replay-as-plans.ts";
 import { planned } from "../support/replay-plan.ts";
 import type { Step, Trace } from "../support/replay.ts";
 
-/** Conversations of the shapes that recorded ones have; written for this test. */
+/** Conversations with the shapes of recorded ones, written for this test. */
 const chain: Trace = {
   id: "a chain, with text around references",
   steps: [

@@ -7,7 +7,7 @@ const long = "n".repeat(limits.maxNameChars);
 const longest = "n".repeat(limits.maxNameChars - run.length - 1);
 
 describe("the names of a run's own", () => {
-  it("have its id behind them", () => {
+  it("end with its id", () => {
     expect(namesOfRun(run, ["x", longest])).toEqual(
       ["input", "state", "approvals", "x", longest].map((name) => `${name}_${run}`),
     );

@@ -40,7 +40,7 @@ describe("a variable is written", () => {
     expect(await runs.store.read("x")).toBe("old");
     expect(await runs.store.read("x_000")).toBe("A");
     expect(await runs.store.read("x_001")).toBe("C");
-    // The run has it under the name that it is called by.
+    // The run reads the new variable under the name in the template.
     expect(runs.prompts[1]).toContain("A");
   });
 
@@ -184,7 +184,7 @@ describe("a file is written", () => {
     files.put("a.md", "old");
     const runs = new TemplateRuns({ files });
     const first = await runs.runOnly(writing(mode, "file:a.md"));
-    // As it was written down before the file was written.
+    // The state as stored before the file was written.
     const calls = { step_1: { status: "running" as const, pin: "?" } };
     const again = await runs.goOn(writing(mode, "file:a.md"), { ...first, calls });
     expect(again.calls["step_1"]?.places).toEqual(first.calls["step_1"]?.places);

@@ -12,7 +12,7 @@ export function step(text: string): TemplateStep {
   return first;
 }
 
-/** Variables and files that are plain objects; without files there is no bucket. */
+/** Creates sources from plain objects. Without `files`, there is no bucket. */
 export function sourcesIn(
   variables: Readonly<Record<string, Json>>,
   files?: Readonly<Record<string, string>>,

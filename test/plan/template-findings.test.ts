@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
 
-/** What is wrong with a directive that stands in the third line. */
+/** Returns the findings of a directive in line 3. */
 function wrongWith(directive: string) {
   const { template, findings } = readTemplate(`Write.\n\n${directive}\n`);
   expect(template).toBeUndefined();
@@ -81,7 +81,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     expect(finding?.message).toContain(said);
   });
 
-  it("what a step may say once stays with the first", () => {
+  it("a directive that a step may have once keeps its first value", () => {
     const { findings } = readTemplate(
       [
         "@write-mode new",
@@ -108,7 +108,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     expect(readTemplate(`${step}## Two\n${step}`).findings).toEqual([]);
   });
 
-  it("all of them are told, by their lines", () => {
+  it("all findings are reported with their lines", () => {
     const { findings } = readTemplate("@a\nWrite.\n\n@input b\n## Empty\n## Two\n@output\nWrite.");
     expect(findings.map(({ code, at, line }) => [code, at, line])).toEqual([
       ["bad_directive", "@a", 1],
@@ -217,7 +217,7 @@ describe("a megabyte of it", () => {
     expect(template === undefined).toBe(findings.length > 0);
   });
 
-  /** As long as a directive may be, as often as it may stand there. */
+  /** Returns the maximum number of directives, each of the maximum length. */
   const most = (start: string, unit: string) => {
     const line = (start + unit.repeat(4_096)).slice(0, 4_096);
     return `${line}\n`.repeat(1_000);

@@ -23,12 +23,12 @@ describe("a sealed input", () => {
     "variable:patients",
     "variable:patients[0].ssn",
     "variable:patients (select=[0:9][*].ssn)",
-  ])("%s: the model is told what it is, and not what is in it", async (input) => {
+  ])("%s: the model sees its type, and not its content", async (input) => {
     const runs = await runsWith();
     const { status } = await runs.run(reading(`${input} (required)`));
     expect(status).toBe("done");
     expect(runs.prompts).toEqual(["[sealed: variable:patients (array, 1)]\n\nWrite."]);
-    // Nothing of it went in.
+    // The output is not sealed, because the prompt contains nothing of the value.
     expect(runs.store.info("out")).toMatchObject({ visibility: "model", trusted: true });
   });
 
@@ -47,7 +47,7 @@ describe("a sealed input", () => {
 
 describe("a secret input", () => {
   it.each(["variable:token", "variable:token.key", "variable:token (select=.key)"])(
-    "%s: the model is told its name",
+    "%s: the model sees its name",
     async (input) => {
       const runs = await runsWith();
       await runs.run(reading(input));
@@ -133,7 +133,7 @@ describe("what is in the place of the answer", () => {
     expect(await runs.store.read("patients")).toEqual([{ ssn: SECRET, note: "A" }]);
   });
 
-  it("stays secret, once something secret went in", async () => {
+  it("stays secret once it contains something secret", async () => {
     const runs = await runsWith({ labels: { visibility: "secret" } });
     const text = "@output variable:out\nWrite.\n## Two\n@output variable:out\nWrite.";
     const { calls } = await runs.run(text);

@@ -44,7 +44,7 @@ Write.`,
 Fetch it.`;
     await runs.store.save({ name: "page", value: { old: true } });
     await runs.runOnly(text);
-    // The model knows it by the name that the template calls it by.
+    // The model uses the name in the template, which refers to the run's own variable.
     expect(await runs.store.read("page")).toEqual({ old: true });
     expect(await runs.store.read("page_run1")).toEqual({
       old: true,
@@ -90,7 +90,7 @@ Write.`;
     });
     const page = "$page: object (2) {title: string, pages: number[]}";
     const topic = "$topic: array (1) string[]";
-    // In the second call a message shows the page.
+    // In the second call, a message shows the page, so the list leaves it out.
     expect(listed).toEqual([topic, topic, page]);
     expect(textsOf(model.calls[1]).join("\n")).toContain('{"$var":"page","value":');
     expect(store.info("report")?.trusted).toBe(true);

@@ -25,20 +25,20 @@ export interface TemplateSetting extends Pick<WrapOptions, "untrusted" | "taint"
   readonly store?: VariableStore;
   readonly files?: MemoryFiles;
   readonly answer?: Answering;
-  /** In place of `answer`: a model. */
+  /** A model that answers in place of `answer`. */
   readonly ask?: AskModel;
-  /** What the model adds to the labels. */
+  /** Labels that the model's answers add. */
   readonly labels?: Partial<ModelAnswer["labels"]>;
 }
 
 export function planOf(text: string): Plan {
   const { plan, findings } = planFromTemplate(text);
   if (plan === undefined) throw new Error(JSON.stringify(findings));
-  // As it comes back from the storage.
+  // The plan as read back from storage.
   return JSON.parse(JSON.stringify(plan)) as Plan;
 }
 
-/** A conversation in which templates run, with a model that answers A, B, C … */
+/** Runs templates in a conversation, with a model that answers A, B, C … */
 export class TemplateRuns {
   readonly store: VariableStore;
   readonly questions: ModelQuestion[] = [];
@@ -54,7 +54,7 @@ export class TemplateRuns {
     return this.questions.map(({ prompt }) => prompt);
   }
 
-  /** Up to the end, with what is handed on; `input` is the run's. */
+  /** Runs a template with this input and commits its outcome to the conversation. */
   async run(text: string, input: Json = {}): Promise<RunRecord> {
     const record = await this.runOnly(text, input);
     const outcome = await RunOutcome.prepare({ store: this.store, plan: planOf(text), record });
@@ -62,7 +62,7 @@ export class TemplateRuns {
     return outcome.record;
   }
 
-  /** Without anything being handed on. */
+  /** Runs a template without committing its outcome. */
   async runOnly(text: string, input: Json = {}): Promise<RunRecord> {
     const id = `run${++this.#runs}`;
     await this.store.save({ name: nameInRun(id, "input", []), value: input, run: id });

@@ -24,7 +24,7 @@ function onlyInput(line: string) {
 
 const each = { each: true };
 
-describe("the template of the law", () => {
+describe("the template of the specification", () => {
   const text = [
     "@input variable:summary (required)",
     "@input file:notes/*.md (paths-only)",
@@ -322,7 +322,7 @@ describe("the prompt", () => {
         let written = " Start.\n";
         let expected = written;
         for (const [{ kind, text }, lineBreak] of lines) {
-          // A step has one use of a tool, and a prompt.
+          // A step may name each tool once, and needs a prompt.
           written += text === "@tools " ? `@tools tool_${tools++}` : text;
           written += lineBreak;
           if (kind === "text") expected += text + lineBreak;

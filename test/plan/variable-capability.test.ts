@@ -24,13 +24,13 @@ const { cases } = JSON.parse(readFileSync(file, "utf8")) as {
   readonly cases: readonly { readonly name: string; readonly calls: readonly CapabilityCall[] }[];
 };
 
-/** A run whose plan writes all keys but those that begin with `kept`. */
+/** Scope of a run whose plan writes all keys except those that begin with `kept`. */
 const scope: RunScope = {
   run: "run_1",
   nameOf: (name) => (name.startsWith("kept") ? name : `${name}_run_1`),
 };
 
-/** A conversation, or a run in one. */
+/** Calls the capability in a conversation, or in a run of one. */
 class Session {
   readonly store: VariableStore;
   readonly #scope: RunScope | undefined;
@@ -59,7 +59,7 @@ class Session {
     return ran.save();
   }
 
-  /** What the call answers. */
+  /** Returns the output of a call. */
   async call(action: string, input: Json): Promise<unknown> {
     return (await this.save(action, input)).output;
   }
@@ -78,7 +78,7 @@ const everywhere = stores.flatMap(({ title, open }) =>
   places.map(([place, scope]) => ({ place, scope, title, open })),
 );
 
-describe.each(everywhere)("the law's capability in $place on $title", ({ scope, open }) => {
+describe.each(everywhere)("the spec's capability in $place on $title", ({ scope, open }) => {
   it.each(cases.map((one) => [one.name, one.calls] as const))("%s", async (_, calls) => {
     const sessions = new Map<string, Session>();
     for (const { session: id, action, reply, names, ...input } of calls) {
@@ -119,7 +119,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("get", { key: "none" })).toBe("{{nobody}} and {{ nobody.else }}");
   });
 
-  it("reads a part of a value too, and finds none where there is none", async () => {
+  it("reads a part of a value too, and reports a missing part", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "list", value: [1, { a: null }] });
     expect(await session.call("get", { key: "list[1].a" })).toBe(null);
@@ -151,7 +151,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(session.store.count()).toBe(3);
   });
 
-  it("does not take for missing what it cannot read", async () => {
+  it("does not treat an unreadable variable as missing", async () => {
     const session = new Session(scope);
     const value = bytesContent(new Uint8Array([1]), "image/png");
     await session.store.save({ name: scope?.nameOf("image") ?? "image", value });
@@ -206,7 +206,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.store.read("kept")).toBe("Variable not found: nobody");
   });
 
-  it("shows of what is large what stands for it", async () => {
+  it("shows handles of large values", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "list", value: Array.from({ length: 5_000 }, (_, n) => n) });
     await session.call("set", { key: "text", content: "x".repeat(50_000) });

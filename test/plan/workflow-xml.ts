@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** A call as somebody wants it, before it is written as XML. */
+/** A call before it is written as XML. */
 interface WantedCall {
   readonly name: string;
   readonly action?: string;
@@ -9,7 +9,7 @@ interface WantedCall {
   readonly output?: string;
 }
 
-/** How it is written, where XML leaves a choice. */
+/** The choices that XML leaves to the writer. */
 interface Manner {
   readonly quote: '"' | "'";
   readonly cdata: boolean;
@@ -17,7 +17,7 @@ interface Manner {
 
 const identifier = fc.stringMatching(/^[a-z][a-z0-9_]{0,11}$/);
 
-/** Text that XML 1.0 can hold: no control characters but tab and line break, no lone surrogates. */
+/** Text that XML 1.0 allows: no control characters except tabs and line breaks, no lone surrogates. */
 const xmlText = fc
   .array(
     fc.oneof(
@@ -46,7 +46,7 @@ const xmlText = fc
 
 const OURS = new Set(["name", "action", "output_var", "scope", "content", "input", "state"]);
 
-/** Keys that objects inherit are keys like any other; those that begin with `_` are refused. */
+/** Attribute names, including inherited keys of objects. Names that begin with `_` would be refused. */
 const attributeName = fc
   .oneof(
     fc.stringMatching(/^[A-Za-zé][A-Za-z0-9_.-]{0,9}$/),
@@ -70,13 +70,13 @@ export const manner: fc.Arbitrary<Manner> = fc.record({
   cdata: fc.boolean(),
 });
 
-/** What the body becomes: as CDATA it stays as it is, as text its layout goes. */
+/** Returns the content as it is read: unchanged from CDATA, without layout from text. */
 export function expectedContent(
   content: string | undefined,
   { cdata }: Manner,
 ): string | undefined {
   if (cdata || content === undefined) return content;
-  // One line has no indentation; of several this test says nothing but by CDATA.
+  // `written` puts text bodies on one line. Only CDATA bodies have several lines here.
   return content.replaceAll("\n", " ").trim();
 }
 
@@ -117,5 +117,5 @@ const FRAGMENTS = [
   '<capability name="d">x</capability>',
 ];
 
-/** Of what tags are made, in an order that makes none or some. */
+/** Fragments of tags, which in random order form tags or not. */
 export const xmlFragment = fc.constantFrom(...FRAGMENTS);

@@ -116,7 +116,7 @@ describe("bounds of a prompt", () => {
   });
 
   it("all inputs have sixteen, names and fences counted", async () => {
-    // What stands around a value: its name, two fences and three line breaks.
+    // Characters around a value: its name, two fences and three line breaks.
     const frame = "variable:a".length + 2 * 3 + 3;
     const value = "a".repeat(limits.maxResolvedInputChars / 16 - frame);
     const inputs = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;

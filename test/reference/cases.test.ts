@@ -35,7 +35,7 @@ describe("streamed answers, cut everywhere", () => {
     void expander.flush(emit);
     return expanded;
   };
-  // The file is data of this shape; each case is checked by running it.
+  // The file contains data of this shape. Running a case checks it.
   for (const { name, text, expect: expected, options } of answers.cases as AnswerCase[]) {
     it(name, async () => {
       for (const chunks of cutsOf(text)) {

@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 
-/** The text, expanded, and the codes of what stays as written. */
+/** Returns the expanded text, and the error codes of the references that stay as written. */
 function expand(text: string, lookup: Lookup) {
   const codes: string[] = [];
   const onUnresolved = ({ code }: Unresolved) => void codes.push(code);

@@ -11,7 +11,7 @@ const variables = { temp: 72, temperature: 20.5, weather: { city: "New York" }, 
 const names = Object.keys(variables);
 const couldBegin = (prefix: string) => names.some((name) => name.startsWith(prefix));
 
-/** An expander with everything that it has put out so far. */
+/** Creates an expander that collects its output. */
 function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)) {
   let out = "";
   const emit = (text: string) => {
@@ -30,7 +30,7 @@ function start(options: ExpandOptions = {}, lookup: Lookup = lookupIn(variables)
   };
 }
 
-/** All of a text at once. */
+/** Expands a text in one chunk. */
 function expand(text: string, options: ExpandOptions = {}, lookup?: Lookup): string {
   const answer = start(options, lookup);
   void answer.write(text);
@@ -200,7 +200,7 @@ describe("lookups that take time", () => {
     const writing = answer.write("1 $a 2 $b 3 $c 4");
     expect(answer.out).toBe("1 ");
     for (const name of ["a", "b", "c"]) {
-      // One at a time: what a value opens decides whether the next reference is asked for at all.
+      // One at a time: a value may open a URL or tag, in which the next reference is not looked up.
       await expect.poll(() => asked.at(-1)).toBe(name);
       answers.get(name)?.({ found: true, value: `[${name}]` });
     }
@@ -282,7 +282,7 @@ describe("what cannot be printed", () => {
     }
   });
 
-  it("is not looked up in a URL or tag if nobody asks why it stays", () => {
+  it("is not looked up in a URL or tag if no reason is requested", () => {
     let lookups = 0;
     const counting: Lookup = (reference) => {
       lookups++;

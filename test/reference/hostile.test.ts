@@ -117,7 +117,7 @@ describe("a value of one's own that is nested 100,000 deep", () => {
     expect(await expanded("a $deep, $x", { deep, x: 1 })).toBe("a $deep, 1");
   });
 
-  it("is handed over whole, and is an error inside a text", async () => {
+  it("is passed whole, and is an error inside a text", async () => {
     const lookup = lookupIn({ deep });
     const { value } = await resolveReferences({ a: "$deep" }, lookup);
     expect((value as { a: Json }).a).toBe(deep);

@@ -11,7 +11,7 @@ import { renderers, urlsOf } from "../support/markdown-renderers.ts";
 const render = renderers.marked ?? String;
 const CANARY = "4711CANARY";
 
-/** URLs with the canary, of any renderer. The local part of an e-mail address is none. */
+/** Returns the URLs of all renderers that contain the canary, except in the local part of an e-mail address. */
 function leaksIn(markdown: string): readonly string[] {
   return Object.entries(renderers).flatMap(([name, render]) =>
     urlsOf(render(markdown))
@@ -20,7 +20,7 @@ function leaksIn(markdown: string): readonly string[] {
   );
 }
 
-/** As `lookupIn`, every value of which prints inert. */
+/** Like `lookupIn`, but all values print as inert text. */
 function inert(variables: Readonly<Record<string, Json>>): Lookup {
   const lookup = lookupIn(variables);
   return async (reference) => {
@@ -90,7 +90,7 @@ const piece = fc.constantFrom(
 const hostile = fc
   .array(piece, { minLength: 1, maxLength: 8 })
   .map((pieces) => pieces.join("") + CANARY);
-/** What a model may write before and behind it. */
+/** Text that a model may write before and after a value. */
 const around = fc
   .array(
     fc.constantFrom(

@@ -11,7 +11,7 @@ import * as z from "zod";
 const SECRET = "EXPANDED";
 const syntaxes = ["dollar", "mustache", "dagger"] as const;
 
-/** Everything that would be replaced if somebody read a value for references. */
+/** Values that would change if they were read for references. */
 const values: readonly string[] = [
   "$x",
   "${x}",
@@ -45,7 +45,7 @@ const values: readonly string[] = [
   "$x".repeat(1_000),
 ];
 
-/** What begins in the answer, and would go on in the value, or the other way round. */
+/** References that would begin in the answer and end in the value, or the other way round. */
 const seams: readonly (readonly [answer: string, value: string])[] = [
   ["$${v}", "x"],
   ["{{v}}x}}", "{{"],
@@ -111,7 +111,7 @@ describe("what a value contains is never read for references", () => {
     count(said);
   });
 
-  it.each(values)("in a turn, be it a result, an input, or what is set: %j", async (value) => {
+  it.each(values)("in a turn, as a result, an input or a set value: %j", async (value) => {
     const received: unknown[] = [];
     const any = z.object({}).loose();
     const chat = new Conversation({

@@ -3,16 +3,16 @@ import { figure } from "../support/scorecard.ts";
 import { openings, stepsOf } from "../support/reading-steps.ts";
 
 const CHARS = 500_000;
-/** As a model streams, and all at once. */
+/** Characters per chunk: the whole text at once, and chunks as small as a model's. */
 const CHUNKS = [Infinity, 7];
 
-/** By how much the steps of each kind grow when the text doubles; the greatest. */
+/** Returns the greatest factor by which the steps of any kind grow when the text doubles. */
 function growthOf(unit: string, chunkChars: number): number {
   const times = Math.ceil(CHARS / unit.length);
   const once = stepsOf(unit.repeat(times), chunkChars);
   const twice = stepsOf(unit.repeat(times * 2), chunkChars);
   const kinds = ["matches", "viewed", "read", "lookups"] as const;
-  // What is done a few times, whatever the length, doubles nothing.
+  // Ignores steps that are few at any length.
   return Math.max(...kinds.map((kind) => twice[kind] / Math.max(once[kind], 100)));
 }
 

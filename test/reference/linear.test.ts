@@ -15,7 +15,7 @@ import {
   stepsOf,
 } from "../support/reading-steps.ts";
 
-/** What more than doubled with the text, give or take what the text's end saves (1 %). */
+/** Returns the kinds of steps that more than doubled with the text, with 1 % tolerance for the text's end. */
 function grownFaster(once: Steps, twice: Steps): readonly string[] {
   return (["matches", "viewed", "read", "lookups"] as const)
     .filter((kind) => twice[kind] > once[kind] * 2.02 + 2)
@@ -93,7 +93,7 @@ describe("the matches of a tool's input are linear in its text", () => {
   }
 
   it.each(openings)("%s", async (_name, unit) => {
-    // So few that the bound on references does not end the reading.
+    // Few enough that the bound on references is not reached.
     const once = await inputSteps(unit.repeat(150));
     const twice = await inputSteps(unit.repeat(300));
     expect(twice.lookups).toBeLessThanOrEqual(once.lookups * 2 + 2);

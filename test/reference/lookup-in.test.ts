@@ -37,12 +37,12 @@ describe("a lookup in an object", () => {
     const missing = { found: false, reason: "path" };
     expect(look("list", { index: 1 })).toEqual({ ...missing, nearest: "list", length: 1 });
     expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp" });
-    // An index has no key that is nearly it.
+    // There are no near keys for an index.
     expect(look("weather", { index: 0 })).not.toHaveProperty("near");
   });
 
   it("of nothing knows nothing", () => {
-    // What is no object, from those who have no types.
+    // Not an object, as untyped callers may pass it.
     const lookup = lookupIn("text" as unknown as Record<string, never>);
     expect(lookup({ name: "length", path: [] })).toMatchObject({ reason: "unknown" });
   });

@@ -26,7 +26,7 @@ async function expanded(text: string, lookup: Lookup) {
   return { shown, unresolved };
 }
 
-/** A store that counts how often a value is read with a path. */
+/** Counts the reads of a value with a path. */
 class Counting extends MemoryStore {
   reads = 0;
 

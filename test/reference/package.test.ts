@@ -5,7 +5,7 @@ import * as references from "../../src/references.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Every module that the file imports, and what these import. */
+/** Returns all modules that the file imports, directly or indirectly. */
 function modulesFrom(file: string, seen = new Set<string>()): Set<string> {
   if (seen.has(file)) return seen;
   seen.add(file);

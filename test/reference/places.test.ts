@@ -4,7 +4,7 @@ import { lookupIn } from "../../src/reference/lookup-in.ts";
 
 const lookup = lookupIn({ v: "VALUE" });
 
-/** What comes out of a text that is written in these pieces. */
+/** Expands a text that is written in these pieces. */
 function expanded(pieces: readonly string[], options: ExpandOptions = {}): string {
   const expander = new Expander(lookup, options);
   let text = "";
@@ -16,13 +16,13 @@ function expanded(pieces: readonly string[], options: ExpandOptions = {}): strin
   return text;
 }
 
-/** Whole, and character by character. */
+/** Cuts of a text: whole, and character by character. */
 const cuts = (text: string) => [[text], text.split("")];
 const replaced = (text: string) => text.replaceAll("$v", "VALUE").replaceAll("${v}", "VALUE");
 
 describe("Markdown code", () => {
   it.each([
-    // A fence begins, and its own line is in it.
+    // The opening line of a fence belongs to the code.
     "```$v",
     "```js $v",
     "~~~$v",
@@ -33,7 +33,7 @@ describe("Markdown code", () => {
     "\t```\n$v",
     "> ```\n$v",
     "a\n```\n$v",
-    // Other marks, fewer of them, others on their line, or in the middle of one do not end it.
+    // Different marks, too few marks, and marks beside other text do not end a fence.
     "~~~\n```\n$v",
     "```\n~~~\n$v",
     "````\n```\n$v",
@@ -45,7 +45,7 @@ describe("Markdown code", () => {
     "```\na ```\n$v",
     "```\n`\n$v",
     "```\n\n$v",
-    // Code in a line, until as many backticks as it began with.
+    // Inline code ends with as many backticks as it began with.
     "`$v`",
     "a `b $v`",
     "a `b~$v`",
@@ -70,20 +70,20 @@ describe("Markdown code", () => {
     "a ```b```$v",
     "a ```b``` $v",
     "`a` b `c`$v",
-    // At the end of its line it ends.
+    // Inline code ends at the end of its line.
     "`a\n$v",
     "`a\r$v",
     "x`\n$v",
     "``\n$v",
     "a ``` b\n$v",
-    // One tilde, two, or three in the middle of a line are none.
+    // One or two tildes, or three in the middle of a line, are not code.
     "~$v",
     "~~$v",
     "~~ $v",
     "a ~~~$v",
     "a ~~~\n$v",
     "~ ~~~\n$v",
-    // A fence ends with as many marks, or more.
+    // A fence ends with at least as many marks.
     "```\n```\n$v",
     "```\n````\n$v",
     "~~~\n~~~\n$v",
@@ -103,13 +103,13 @@ describe("Markdown code", () => {
 
 describe("what a browser may fetch", () => {
   it.each([
-    // A destination, with parentheses in it, escaped ones, over one line break.
+    // A destination: with parentheses, with escaped ones, or after a line break.
     "![x](a(b)$v)",
     "[x](a(b(c)d)$v)",
     "[x](a\\)$v)",
     "[x](a\n$v)",
     "[x](a\r\n$v)",
-    // In angle brackets it may hold anything.
+    // A destination in angle brackets may contain anything.
     "[x](<a)$v>)",
     "[x]( <a)$v>)",
     "[x](\t<a)$v>)",
@@ -117,7 +117,7 @@ describe("what a browser may fetch", () => {
     "[x](<a>b)$v>)",
     "[x](\n> <a)$v>)",
     "[x](<a ](\n<b)$v>)",
-    // A definition: behind marks of blocks, its label with anything that is escaped.
+    // A definition: after block marks, with any escaped characters in its label.
     "[a]: $v",
     "    [a]: $v",
     "> - 1) [a]: $v",
@@ -132,7 +132,7 @@ describe("what a browser may fetch", () => {
     "x\r[a]: $v",
     "[a\\]b]: $v",
     "[\\]]: $v",
-    // A tag, of any letter.
+    // A tag with any first letter.
     "<a $v",
     "<z $v",
     "<Z $v",
@@ -149,7 +149,7 @@ describe("what a browser may fetch", () => {
     "<pre><a\n\n$v",
     "<style></style> $v",
     "<div>\n<a b='\n\n' $v> $v",
-    // A URL, by its scheme, `www.`, or two slashes.
+    // A URL that is recognized by its scheme, `www.` or two slashes.
     "x (www.$v",
     "a ///$v",
     "a\n//$v",
@@ -165,20 +165,20 @@ describe("what a browser may fetch", () => {
     "http://a>$v",
     "\\<a b='http://c'>$v",
     "<a b=[ c='http://c'>$v",
-    // By a name with a dot in it, and what follows a host.
+    // A URL that is recognized by a name with a dot and the character after a host.
     "a.bc/$v",
     "a.bc?$v",
     "a.bc#$v",
     "a.bc:$v",
     "a.рф/$v",
     "a.xn--p1ai/$v",
-    // By entities, as the renderers decode them.
+    // A URL with entities, as renderers decode them.
     "&sol;$v",
     "http&COLON;$v",
     "&#47;$v",
     "&#x2F;$v",
     "&#x0002F;$v",
-    // An address, and a footnote's name.
+    // An e-mail address, and the name of a footnote.
     "a@$v",
     "a+@$v",
     "<!@$v",
@@ -194,7 +194,7 @@ describe("what a browser may fetch", () => {
   });
 
   it.each([
-    // Words and marks that are no URL.
+    // Words and marks that are not URLs.
     "http $v",
     "www $v",
     "tel $v",
@@ -223,7 +223,7 @@ describe("what a browser may fetch", () => {
     "see /$v",
     "and/or/$v",
     "a\n/$v",
-    // Behind its end.
+    // After the end of a URL or tag.
     "http://a\t$v",
     "http://a\n$v",
     "<a b='http://c'>$v",
@@ -234,7 +234,7 @@ describe("what a browser may fetch", () => {
     "<b c=d e='>'>$v",
     "<b c ='>'/>$v",
     "<b\n>$v",
-    // Brackets without what makes them a definition.
+    // Brackets that are not a definition.
     "x: $v",
     "x [a]: $v",
     "xa]: $v",
@@ -245,7 +245,7 @@ describe("what a browser may fetch", () => {
     "[a\n\nb]: $v",
     "[a]: x\n$v",
     "[a]: x\r$v",
-    // Behind a destination, or a paragraph that it began in.
+    // After a destination, or after the paragraph in which it began.
     "[x](a\\\\)$v",
     "[x](a)$v",
     "[x](<a>)$v",

@@ -17,7 +17,7 @@ import type { Json } from "../../src/value/json.ts";
 const variables = { temp: 72, city: "New York", list: ["a"], empty: {} };
 const missing = (about: Partial<Missing>): Missing => ({ found: false, reason: "path", ...about });
 
-/** Some names have this answer, the others what they have as variables. */
+/** Creates a lookup with these answers, and with the variables for all other names. */
 function answering(answers: Readonly<Record<string, Found | Missing>>): Lookup {
   const known = lookupIn(variables);
   return (reference) => answers[reference.name] ?? known(reference);
@@ -96,7 +96,7 @@ describe("a model that wrote a reference is told", () => {
     expect(await problemOf("†nope || †temp.x", lookup, dagger)).toMatchObject({
       message: "†nope || †temp.x: †nope is not a variable. †temp.x leads nowhere. temp exists.",
     });
-    // What exists and is not given is no reason to take the next.
+    // A variable that exists but must not be read does not lead to the next alternative.
     expect(await problemOf("†key || †temp", lookup, dagger)).toMatchObject({
       code: "variable_secret",
       details: { reference: "†key" },
@@ -110,7 +110,7 @@ describe("a model that wrote a reference is told", () => {
   });
 
   it("that bytes stand alone", async () => {
-    // Bytes come from a store that has them; a plain lookup has none.
+    // Only stores return bytes, so the lookup here stands in for one.
     const bytes = new Uint8Array([1]) as unknown as Json;
     const lookup = answering({ image: { found: true, value: bytes } });
     expect((await resolveReferences("$image", lookup)).value).toBe(bytes);
@@ -169,7 +169,7 @@ function nested(levels: number): Json {
 }
 
 describe("what was resolved", () => {
-  it("is told, whole and embedded, with what was found", async () => {
+  it("is reported with the found values, whole and embedded", async () => {
     const told: unknown[] = [];
     const onResolved = (source: string, { value }: Found) => void told.push([source, value]);
     const input = ["$temp", "in $city, \\$temp", "$nope", 1];
@@ -188,7 +188,7 @@ describe("what was resolved", () => {
     expect(value).toEqual({ a: [72], b: { c: "New York" } });
   });
 
-  it("may be in a name that nobody knows: then that stays, and is listed once", async () => {
+  it("may be in an unknown name: then the text stays, and is listed once", async () => {
     const { value, unresolved } = await resolveReferences(
       ["$nope['$city']", "$nope"],
       lookupIn(variables),

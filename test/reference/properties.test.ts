@@ -24,7 +24,7 @@ const answerOptions = fc.record(
   { requiredKeys: ["syntaxes"] },
 );
 
-/** The chunks, expanded one after the other, and what was held: the most between two of them, and at the end. */
+/** Expands the chunks in order. Returns the held characters too: the most between chunks, and those at the end. */
 function expandChunks(chunks: readonly string[], lookup: Lookup, options: ExpandOptions = {}) {
   const expander = new Expander(lookup, options);
   let text = "";
@@ -155,7 +155,7 @@ describe("an answer", () => {
 });
 
 describe("a value", () => {
-  /** Every place in a value, by path. */
+  /** Yields every part of a value with its path. */
   function* placesOf(value: Json, path: Path = []): Generator<{ path: Path; value: Json }> {
     yield { path, value };
     if (typeof value !== "object" || value === null) return;
@@ -223,7 +223,7 @@ describe("a tool's input", () => {
   }
 
   it("is what the oracle says", async () => {
-    // With something beside it, so that no text is whole: whole references have their own tests.
+    // Text beside the references makes them embedded. Whole references have their own tests.
     const input = answerText.map((text) => [` ${text}`, { deep: `${text}.` }]);
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
       const options = { syntaxes: [...chosen] };
@@ -233,7 +233,7 @@ describe("a tool's input", () => {
     await fc.assert(property, { numRuns: 1_000 });
   });
 
-  it("is handed back as it is if none of its names exists", async () => {
+  it("is returned unchanged if none of its names exists", async () => {
     const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
       const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };

@@ -23,14 +23,14 @@ const inherited = [
 ];
 const keys = [...inherited, "a", "b", "0", "", "a b", "'", "\u0000"];
 
-/** Of everything that all objects share. */
+/** Returns the property names of all shared prototypes as JSON. */
 function prototypes(): string {
   const shared = [Object, Array, Function, String, Number, Boolean, Promise, Map, Set, Error];
   const names = shared.map(({ prototype }) => Reflect.ownKeys(prototype).map(String));
   return JSON.stringify(names);
 }
 
-/** JSON text whose keys are what they should not be: `JSON.parse` makes them own keys. */
+/** Returns JSON text with hostile keys, which `JSON.parse` turns into own properties. */
 function randomJson(random: Random, depth = 3): string {
   if (depth === 0 || random.chance(0.3)) return random.one(["1", "true", "null", '"polluted"']);
   const count = random.between(0, 3);
@@ -52,7 +52,7 @@ function randomPath(random: Random): string {
   return Array.from({ length: random.between(1, 4) }, segment).join("");
 }
 
-/** Only what is refused as such may fail. */
+/** Runs `work`. Rethrows internal errors, and returns undefined for refusals. */
 async function attempt<Result>(work: () => Result | Promise<Result>): Promise<Result | undefined> {
   try {
     return await work();
@@ -62,7 +62,7 @@ async function attempt<Result>(work: () => Result | Promise<Result>): Promise<Re
   }
 }
 
-/** A function has come out of a value, or nothing that a value can be. */
+/** True if the value contains a native function, or is not JSON. */
 function isInherited(value: unknown): boolean {
   const text = JSON.stringify(value, (_, part: unknown) =>
     typeof part === "function" ? String(part) : part,

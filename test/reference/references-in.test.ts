@@ -3,7 +3,7 @@ import { type Lookup, lookupIn, type Missing, referencesIn } from "../../src/ref
 
 const values = { x: { a: [1, 2] }, name: "n", s: "secret", gone: 0 };
 
-/** A lookup that knows some names, and notes which it was asked for. */
+/** Creates a lookup that knows some names and records the requested ones. */
 function noting(asked: string[] = []): Lookup {
   const open = lookupIn(values);
   const missing = new Map<string, Missing["reason"]>([

@@ -15,7 +15,7 @@ const TEXTS = 1_200;
 describe("what renderers make of an answer", () => {
   it.each(urlShapes)("has no value in a URL, however the answer is cut: %j", (shape) => {
     const exposed = answerWith(shape, urlVariables, { inUrls: true, inCode: true });
-    // Otherwise the shape would test nothing.
+    // Makes sure that the shape leaks without protection.
     expect(urlLeaks(exposed)).not.toEqual([]);
     const leaks = [1, 2, 3, 4, 5].flatMap((seed) => urlLeaks(expandedInPieces(shape, seed)));
     figure("S17", { shapes: 1, "values in URLs": leaks.length });

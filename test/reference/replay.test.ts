@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { replay, type Spelling, type Trace } from "../support/replay.ts";
 
-/** Conversations of the shapes that recorded ones have; written for this test. */
+/** Conversations with the shapes of recorded ones, written for this test. */
 const traces: readonly Trace[] = [
   {
     id: "a chain of numbers",
@@ -95,14 +95,14 @@ const traces: readonly Trace[] = [
 ];
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 
-describe("a conversation by reference gives every tool what it gave by value", () => {
+describe("a conversation by reference passes the same inputs to every tool as one by value", () => {
   for (const trace of traces) {
     it.each(spellings)(`${trace.id}, %s`, async (spelling) => {
       expect(await replay(trace, spelling)).toEqual([]);
     });
   }
 
-  it("and what a tool got otherwise is told", async () => {
+  it("different inputs of a tool are reported", async () => {
     const [first] = traces;
     const steps = first?.steps.map((step) => ({ ...step, expect: { other: true } })) ?? [];
     const failures = await replay({ id: "wrong", steps }, "dollar");

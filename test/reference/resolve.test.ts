@@ -12,7 +12,7 @@ const orders = deepFreeze([
 ]);
 const variables = { orders, temp: 72, city: "New York", nothing: null, text: "a😀" };
 
-/** The lookup of the variables above, with a list of what it was asked. */
+/** Creates a lookup of the variables above that records the requested references. */
 function counting(known: Lookup = lookupIn(variables)) {
   const asked: Reference[] = [];
   const lookup: Lookup = (reference) => {
@@ -30,7 +30,7 @@ async function valueOf(input: Json, options?: ResolveOptions, lookup?: Lookup): 
   return (await resolve(input, options, lookup)).value;
 }
 
-/** What the resolution is rejected with. */
+/** Returns the error of a resolution. */
 async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup): Promise<unknown> {
   try {
     await resolve(input, options, lookup);
@@ -43,7 +43,7 @@ async function problemOf(input: Json, options?: ResolveOptions, lookup?: Lookup)
 const dagger: ResolveOptions = { syntaxes: ["dagger"] };
 
 describe("a whole reference", () => {
-  it("hands over the very object that the lookup found, frozen as it is", async () => {
+  it("is the same frozen object that the lookup returned", async () => {
     const { value } = await resolve({ all: "$orders", one: "${orders[1].customer}", n: 1 });
     const { all, one } = value as { all: Json; one: Json };
     expect(all).toBe(orders);
@@ -118,7 +118,7 @@ describe("values", () => {
       ["$temp", "\\$temp"],
       '<["$temp","\\\\$temp"]>',
     ]);
-    // The same reference again is not read again.
+    // A repeated reference is looked up once.
     expect(asked).toHaveLength(1);
   });
 });
@@ -233,7 +233,7 @@ describe("what may not be read", () => {
 });
 
 describe("alternatives", () => {
-  it("ask no further than the first that exists, and hand it over", async () => {
+  it("stop at the first that exists, and return it", async () => {
     const { asked, lookup } = counting();
     expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
     expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);

@@ -8,13 +8,13 @@ import { streamed } from "../support/streamed.ts";
 const size = limits.maxSliceChars;
 const lookup = lookupIn({ temp: 72, most: "x".repeat(size - 1), two: "x".repeat(2 * size) });
 
-/** A stream, with a writer and a reader. */
+/** Opens an expanding stream with a writer and a reader. */
 function opened(known: Lookup = lookup) {
   const { readable, writable } = expandText(known, { inUrls: true });
   return { reader: readable.getReader(), writer: writable.getWriter() };
 }
 
-/** Whether it has come to something when everything that can happen has happened. */
+/** True if the promise is settled once all pending work has run. */
 async function isSettled(promise: Promise<unknown>): Promise<boolean> {
   let settled = false;
   const settle = () => {
@@ -83,7 +83,7 @@ describe("a stream of text", () => {
       const writes = opened(known);
       const writing = writes.writer.write("a $temp b");
       await expect(writing).rejects.toBe(gone);
-      // What stood before it may have left, if somebody waited for it.
+      // The text before the reference may have been emitted if a read was pending.
       await expect(writes.reader.read()).rejects.toBe(gone);
       const closes = opened(known);
       await closes.writer.write("$temp");
@@ -124,7 +124,7 @@ describe("a stream of text", () => {
     const idle = opened();
     await idle.writer.write("a");
     await idle.reader.cancel(reason);
-    // Nothing is left to be said: it ends as if all had been read.
+    // Nothing is left to emit, so the stream closes without an error.
     expect(await isSettled(idle.writer.close())).toBe(true);
   });
 });

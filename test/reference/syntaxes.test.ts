@@ -19,7 +19,7 @@ interface Known {
   readonly names?: readonly string[];
 }
 
-/** What a syntax says of a text that may go on, where these names are known. */
+/** Matches a text that may continue (unless `ended`) against a syntax, with these known names. */
 function match(syntax: SyntaxName, text: string, { ended = false, names }: Known = {}): Match {
   const [found] = pickSyntaxes([syntax]);
   const view = {
@@ -45,7 +45,7 @@ describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
     const names = ["temp"];
     expect(kindOf("te", { names })).toBe("partial");
     expect(kindOf("ti", { names })).toBe("none");
-    // Could be "temperature", but that is not known.
+    // The name could continue as "temperature", which is not known.
     expect(kindOf("temp", { names })).toBe("partial");
     expect(kindOf("te ", { names })).toBe("none");
     expect(kindOf("9", { names })).toBe("none");
@@ -181,7 +181,7 @@ describe("a path", () => {
     for (let chars = 0; chars <= text.length; chars++) {
       const end = chars === text.length && text.startsWith("[") ? chars : 0;
       expect(path(text.slice(0, chars))).toEqual([end, true]);
-      // What stands behind the limit is not looked at.
+      // Characters after the limit are not read.
       expect(path(`${text}x`, false, chars)).toEqual([end, true]);
     }
   });

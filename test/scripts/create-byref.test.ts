@@ -136,7 +136,7 @@ describe("the button that deploys chat", () => {
     expect(known).toEqual(Object.keys(cloudflare.bindings));
   });
 
-  it("lets nobody in with the example's key", () => {
+  it("refuses the example's key", () => {
     expect(Object.keys(example)).toEqual(["API_KEYS", "MODEL"]);
     expect(() => readSettings({ ...example, AUTH: "bearer" })).toThrow("API_KEYS must be JSON");
     expect(modelNamed(readSettings({ MODEL: example["MODEL"] }), [demoModels]).kind.name).toBe(

@@ -18,7 +18,7 @@ async function listen<Listener extends Server | HttpServer>(server: Listener): P
   return (server.address() as AddressInfo).port;
 }
 
-/** A port that nobody listens on. */
+/** Returns a port on which no server listens. */
 async function closedPort(): Promise<number> {
   const server = createTcpServer();
   const port = await listen(server);
@@ -35,7 +35,7 @@ async function front(innerPort: number, isUp = () => true): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** A Worker that says what it was asked. */
+/** Starts a front before a Worker that answers "echo". `asked` lists the requests to the Worker. */
 async function frontOfEcho(): Promise<{ port: number; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   const inner = createServer((request, response) => {
@@ -51,7 +51,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Sends the text as it is, which no client library would. */
+/** Sends the text unchanged, unlike any client library. */
 function send(port: number, text: string | Buffer): Promise<Answer> {
   return new Promise((done) => {
     const socket = connect(port, "127.0.0.1");
@@ -184,7 +184,7 @@ describe("the local listener", () => {
 describe("a Worker that refuses an upload before it has read it", () => {
   const refusal = "HTTP/1.1 413 Payload Too Large\r\ncontent-length: 9\r\n\r\ntoo large";
 
-  /** Answers and hangs up in the middle, as workerd does: what is sent after that fails. */
+  /** Answers and closes the connection in the middle of the upload, like workerd. Later writes fail. */
   const refuseEarly = () =>
     listen(
       createTcpServer((socket) => {
@@ -196,7 +196,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
       }),
     );
 
-  it.each(["content-length", "chunked"])("is heard: %s", async (framing) => {
+  it.each(["content-length", "chunked"])("reaches the client: %s", async (framing) => {
     const port = await front(await refuseEarly());
     const body = Buffer.alloc(4 * MIB, "x");
     const length =
@@ -214,7 +214,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
     }
   });
 
-  // Wrangler loses it between its own two processes.
+  // Wrangler loses the answer between its own two processes.
   it("is asked again without the body if wrangler has lost its answer", async () => {
     const lengths: number[] = [];
     const inner = createServer((request, response) => {

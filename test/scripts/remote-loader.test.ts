@@ -9,7 +9,7 @@ interface Entrypoint {
   run(host: object, job: object): Running;
 }
 
-/** As workerd's: what is sent after it was closed throws. */
+/** Like workerd's WebSocket, throws if `send` is called after `close`. */
 class FakeSocket extends EventTarget {
   readonly sent: string[] = [];
   isClosed = false;

@@ -16,7 +16,7 @@ import { lockState } from "../../scripts/state-lock.ts";
 
 const scripts = join(import.meta.dirname, "../../scripts");
 
-/** Locks the folder, starts a program that starts another one, and prints the ids of all that it started. */
+/** Locks the folder, starts a program that starts another one, and prints the ids of all started processes. */
 const OWNER = `
 import { processesMarked } from "${scripts}/processes.ts";
 import { lockState } from "${scripts}/state-lock.ts";
@@ -40,7 +40,7 @@ const KILLS = 5;
 
 interface Owner {
   readonly child: ChildProcess;
-  /** What it started; undefined if it did not get the lock. */
+  /** Ids of the started processes; undefined if it did not get the lock. */
   readonly family: readonly number[] | undefined;
 }
 
@@ -57,7 +57,7 @@ describe("a state folder", () => {
 
   afterEach(async () => {
     for (const child of started) child.kill("SIGKILL");
-    // Ends what they have left.
+    // Ends the processes that they have left.
     (await lockState(folder, 1)).release();
     rmSync(folder, { recursive: true, force: true });
   });
@@ -101,7 +101,7 @@ describe("a state folder", () => {
       rmSync(settings(), { force: true });
       const child = spawnOwner();
       const end = performance.now() + EVENTUALLY.timeout;
-      // Without a pause, which would give it time to get further.
+      // A busy loop: a pause would give the process time to continue.
       while (!existsSync(settings()) && performance.now() < end);
       child.kill("SIGKILL");
       await new Promise((done) => child.once("exit", done));
@@ -127,7 +127,7 @@ describe("a state folder", () => {
     },
   );
 
-  // As a read-only one, which root may write to.
+  // Stands in for a read-only folder, which root could write to.
   it.each(["file", "file/below", "taken"])(
     "that cannot be used is named, with what to do: %s",
     async (name) => {

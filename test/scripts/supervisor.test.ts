@@ -4,7 +4,7 @@ import { type FailureLimits, type Supervised, Supervisor } from "../../scripts/s
 const MIB = 1_048_576;
 const limits: FailureLimits = { lost: 1, busy: 2, busyCpuMs: 1_000, crowded: 4, unknown: 3 };
 
-/** How often a process that never answers is asked before it is given up, after it has once answered. */
+/** Counts the checks of a process that never answers until it is given up. */
 async function questionsUntilGivenUp(
   given: Partial<Pick<Supervised, "cpuMs" | "hasAllProcesses">>,
   bytesAt: (question: number) => number = () => 0,
@@ -25,7 +25,7 @@ async function questionsUntilGivenUp(
     name: "Worker",
     restart: "it is restarted",
     start: () => process,
-    // Nobody can listen on this port.
+    // No server can listen on this port.
     url: "http://127.0.0.1:0/health",
     limits,
     bytes: () => bytesAt(++questions),

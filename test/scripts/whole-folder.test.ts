@@ -97,7 +97,7 @@ describe("a folder that is made once", () => {
 });
 
 describe("the Chromium of the browser tests", () => {
-  it("is the installed package's, whatever lies in the temporary folder", async () => {
+  it("is the installed package's, whatever is in the temporary folder", async () => {
     const before = process.env.TMPDIR;
     const folder = mkdtempSync(join(tmpdir(), "byref-chromium-"));
     writeFileSync(join(folder, "chromium"), "of another version", { mode: 0o700 });

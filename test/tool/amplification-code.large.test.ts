@@ -26,7 +26,7 @@ beforeAll(async () => {
 
 afterAll(closeAll);
 
-/** The widest code there may be: it stands beside each variable that it makes. */
+/** The longest possible code, which is stored with each variable that it creates. */
 const code = "x".repeat(limits.maxCodeChars);
 
 const inCode = (script: (job: SandboxJob) => Promise<object>, tools = [] as const) =>

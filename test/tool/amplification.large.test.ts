@@ -19,12 +19,12 @@ import { type DoneWork, workOf } from "../support/count-work.ts";
 import { figure } from "../support/scorecard.ts";
 import { call } from "../support/wrapped.ts";
 
-/** No input is longer. */
+/** Maximum length of an input. */
 const MAX_INPUT_CHARS = 65_536;
 
 /**
- * What any input may do. A value that is being read when the budget ends is read to its end; what is read is
- * parsed once; what an input brings in is written out in parts for its digest, and a message of its own.
+ * Bounds of the work for any input. A value that is being read when the budget ends is read to its end. Read
+ * values are parsed once. Values in an input are serialized in parts, for its digest and for a message.
  */
 const bounds: DoneWork = {
   read: limits.maxReadWork + limits.maxJsonBytes,
@@ -37,7 +37,7 @@ const bounds: DoneWork = {
 let sql: WatchedSql;
 let store: SqlStore;
 
-/** Values of the largest size, of every shape that costs something. */
+/** Saves values of the maximum size, in every expensive shape. */
 beforeAll(async () => {
   sql = migratedSql();
   store = new SqlStore(sql);
@@ -73,7 +73,7 @@ afterAll(closeAll);
 
 const list = (count: number, write: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => write(n));
-/** As many as fit. */
+/** Joins as many texts as fit into an input. */
 const filled = (write: (n: number) => string, between = " ") => {
   const texts: string[] = [];
   for (let chars = 0, n = 0; ; n++) {
@@ -97,7 +97,7 @@ const echo = tool({
   inputSchema: jsonSchema<Json>({ type: "object" }),
   execute: async () => "ok",
 });
-/** The calls of one step, as `ToolCalls` prepares them; for some a person is asked. */
+/** Prepares the calls of one step like `ToolCalls`. With the policy "ask", they need approval. */
 const calledWith = async (inputs: readonly Json[], policy: "allow" | "ask" = "allow") => {
   const policies = { policy: () => (policy === "allow" ? policy : { ask: "sure?" }) } as const;
   const wrapped = await wrapTool("echo", echo, { store, readonlyTools: ["echo"], ...policies });
@@ -113,7 +113,7 @@ const runtime = async (own: RuntimeTool, input: Json) => {
   if (ran.kind === "done") await ran.save();
 };
 const read = async (name: string, path: string) => store.readPath(name, parsePath(path) ?? []);
-/** Above a bound nothing more is done. */
+/** Runs `act`, and allows only the error `limit_exceeded`. */
 const refusable = async (act: () => unknown) => {
   try {
     await act();

@@ -21,7 +21,7 @@ async function codeFor(
   } catch (error) {
     return (error as { code: string }).code;
   } finally {
-    // All or nothing.
+    // Refused edits change nothing.
     expect(JSON.stringify(await store.read("a"))).toBe(before);
   }
 }

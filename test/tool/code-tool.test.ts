@@ -14,7 +14,7 @@ import { storeWith } from "../support/wrapped.ts";
 
 const echo = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
 
-/** What the code got, as text. */
+/** Returns the answer of the sandbox as text. */
 async function textOf(answer: Promise<SandboxAnswer>): Promise<string> {
   return JSON.stringify(JSON.stringify(await answer));
 }
@@ -125,7 +125,7 @@ describe("what is kept", () => {
     expect(store.count()).toBe(0);
     const save = typeof output === "function" ? await output() : undefined;
     expect(store.count()).toBe(0);
-    // Synchronously: the caller may have to commit it with something else.
+    // `commit` is synchronous, so that the caller can commit other changes with it.
     expect(save?.commit()).toEqual({
       returned: { $var: "run_code_1", value: [1] },
       vars: [{ $var: "total", value: 2 }],
@@ -142,7 +142,7 @@ describe("what is kept", () => {
     ]);
   });
 
-  it("is told as not kept where there is no room", async () => {
+  it("is reported as not kept if there is no room", async () => {
     const store = new MemoryStore({ quotaBytes: 1_000 });
     const outcome = await runCode(giving("x".repeat(2_000), { a: 1 }), "1", { store });
     expect(outcome).toMatchObject({
@@ -256,7 +256,7 @@ describe("where a guarded value went in", () => {
       () => ({ error: { kind: "timeout" as const, message: "late" } }),
       "failed",
     ],
-  ])("nothing is told by %s", async (_, script, flag) => {
+  ])("%s reveals nothing", async (_, script, flag) => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
     const sandbox = scriptedSandbox(script);

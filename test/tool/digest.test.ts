@@ -32,7 +32,7 @@ describe("the digest of an input", () => {
     expect(new Set(await Promise.all(digests)).size).toBe(5);
   });
 
-  it("tells bytes apart", async () => {
+  it("distinguishes bytes", async () => {
     const bytes = (length: number) => new Uint8Array(length).fill(7) as unknown as Json;
     const inputs = [[bytes(10)], [bytes(11)], [bytes(100_000)], [bytes(100_001)], bytes(10)];
     const digests = await Promise.all(inputs.map((one) => digestOf(one)));

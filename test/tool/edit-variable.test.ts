@@ -246,7 +246,7 @@ describe("edit_variable", () => {
           }
         }
       }
-      // One result for each of the two finds that can succeed, one for the others; one for each path.
+      // Two results of the finds (found and missing), and one of each path.
       expect([...seen].toSorted()).toHaveLength(2 + 3);
     });
 
@@ -324,7 +324,7 @@ describe("edit_variable", () => {
   });
 });
 
-/** A call whose result is saved later. */
+/** Runs a call without saving its result. */
 async function callPrepared(store: MemoryStore, input: object) {
   const { run, call } = await import("../support/wrapped.ts");
   const { wrapRuntimeTool } = await import("../../src/tool/wrap-runtime-tool.ts");

@@ -34,7 +34,7 @@ const named = (one: fc.Arbitrary<unknown>) =>
 const some = (one: fc.Arbitrary<unknown>) => fc.array(one, { minLength: 1, maxLength: 2 });
 const DEFINITIONS = ["one", "two"];
 
-/** Keywords whose rules about references are plain: what they say of a value they say of its inside, too. */
+/** Keywords whose verdict on a value does not depend on which of its parts are references. */
 function plainKeywords(schema: fc.Arbitrary<unknown>) {
   return {
     type: fc.oneof(type, fc.uniqueArray(type, { minLength: 1, maxLength: 4 })),
@@ -53,7 +53,7 @@ function plainKeywords(schema: fc.Arbitrary<unknown>) {
   };
 }
 
-/** Those whose verdict on a value may change with a reference in it. */
+/** Keywords whose verdict on a value may change with a reference in it. */
 function otherKeywords(schema: fc.Arbitrary<unknown>) {
   return {
     enum: fc.uniqueArray(scalar, { minLength: 1, maxLength: 3 }),
@@ -68,7 +68,7 @@ function otherKeywords(schema: fc.Arbitrary<unknown>) {
   };
 }
 
-/** A few keywords at a time: schemas stay small, and are met by some values. */
+/** Picks a few keywords at a time, so that schemas stay small and some values fit them. */
 function someOf(keywords: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<unknown> {
   const names = fc.uniqueArray(fc.constantFrom(...Object.keys(keywords)), { maxLength: 3 });
   return names.chain((chosen) =>
@@ -88,7 +88,7 @@ function schemas(
       someOf(keywords(tie("schema"))),
     ),
   }));
-  // A definition refers to others below a property only: otherwise one of them could refer to itself, for ever.
+  // Definitions refer to others only below a property. Otherwise, a definition could refer to itself forever.
   const definition = fc
     .tuple(type, named(schema))
     .map(([type, properties]) => ({ type: [...new Set(["object", type])], properties }));
@@ -119,14 +119,14 @@ function validatorOf(schema: Definition): (value: Json) => boolean {
     try {
       return validate(one) === true;
     } catch (error) {
-      // Code that ajv compiles for some `unevaluatedProperties` fails; such a schema says nothing.
+      // Skips schemas for which ajv compiles failing code (some with `unevaluatedProperties`).
       fc.pre(!(error instanceof TypeError));
       throw error;
     }
   };
 }
 
-/** The value with "$x" in place of each property and element, one at a time. */
+/** Yields the value with "$x" in place of each property and element, one at a time. */
 function* withOneReference(inside: Json): Generator<Json> {
   const put = (key: string | number, one: Json): Json =>
     isJsonArray(inside)

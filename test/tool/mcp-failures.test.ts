@@ -10,7 +10,7 @@ const quiet = { warn: () => undefined };
 const never = () => new Promise<never>(() => undefined);
 
 describe("a server that is down", () => {
-  it("costs its tools only, and is said once, without its address and headers", async () => {
+  it("costs only its tools, and is logged once, without its address and headers", async () => {
     let now = 0;
     const warn = vi.fn<(message: string) => void>();
     const up = await start([offering("here")]);
@@ -186,7 +186,7 @@ describe("a session", () => {
   });
 });
 
-describe("a tool that is none", () => {
+describe("an invalid tool", () => {
   const nested = (depth: number): Record<string, unknown> =>
     depth === 0 ? {} : { type: "object", properties: { a: nested(depth - 1) } };
 

@@ -12,7 +12,7 @@ import { endServersAfterEach, offering, open, run, start } from "../support/mcp-
 
 endServersAfterEach();
 
-/** One server with one tool that gives the result; what the call becomes. */
+/** Calls the tool of a server that returns this result, and returns the value for the agent. */
 async function valueOf(result: Result): Promise<unknown> {
   const { url } = await start([offering("act", result)]);
   const tools = await open(new McpDirectory(), [{ name: "one", url }]);
@@ -33,7 +33,7 @@ describe("what an agent gets", () => {
   });
 
   it.each([{}, { sessions: true }, { json: true }, { sessions: true, json: true }])(
-    "hands the input over as it is and gives the value back (%o)",
+    "passes the input unchanged and returns the value (%o)",
     async (options) => {
       const server = await start([offering("act", structured({ total: 3 }))], options);
       const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);

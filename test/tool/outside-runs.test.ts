@@ -8,7 +8,7 @@ import { callTool, conversation, outputOf } from "../support/runtime-tool-calls.
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
 
-/** As of another run, or of none. */
+/** Calls from another run, or from no run. */
 const outside = { inRun: false } as const;
 
 const called: unknown[] = [];

@@ -65,7 +65,7 @@ describe("a policy", () => {
     expect(await reasonOf({ text: "$mail" }, { policy: () => ({ deny: "" }) })).toBe("tool_denied");
   });
 
-  it("may deny a call, and the model is told why", async () => {
+  it("may deny a call, and the model sees the reason", async () => {
     const { ready } = await prepare({}, { policy: () => ({ deny: "it is Sunday." }) });
     expect(ready).toEqual({
       kind: "failed",
@@ -153,7 +153,7 @@ describe("requireTrusted", () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
   });
 
-  it("is about no other tool", async () => {
+  it("does not apply to other tools", async () => {
     for (const name of ["resend_email", "pay_all", "sen", "xpay", "Send_x"]) {
       expect(await decide(name, { trusted: false, tainted: true })).toBe("allow");
     }

@@ -10,7 +10,7 @@ import { figure } from "../support/scorecard.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** The URL of a server on this machine, as no public server may be. */
+/** Starts a server on this machine and returns its URL, which is not public. */
 async function serve(listener: RequestListener): Promise<string> {
   const { url, down } = await startLoopback(listener);
   onTestFinished(down);
@@ -22,7 +22,7 @@ interface Asked {
   readonly init: RequestInit;
 }
 
-/** A network in which public names lead to the server, and that writes down what was asked of it. */
+/** Creates a network in which all names lead to the server, and which records the requests. */
 function networkTo(server: string) {
   const asked: Asked[] = [];
   const send: PublicFetchOptions["fetch"] = (url, init) => {
@@ -33,13 +33,13 @@ function networkTo(server: string) {
   return { asked, options: { fetch: send } };
 }
 
-/** A server that sends everybody to where the query says, with this status. */
+/** Redirects to the URL in the query with the status in the query. */
 const sendAway: RequestListener = (request, response) => {
   const { searchParams } = new URL(request.url ?? "", "http://x");
   const to = searchParams.get("to") ?? "";
   if (to === "") return response.end("here");
   response.statusCode = Number(searchParams.get("status") ?? 302);
-  // A header holds no line break, and of what is not ASCII only bytes.
+  // A header cannot contain line breaks or characters other than ASCII.
   const location = to.replaceAll("\n", "").replaceAll(/[^ -~]/gu, encodeURIComponent);
   response.setHeader("location", location);
   return response.end();
@@ -76,7 +76,7 @@ describe("what no tool may fetch", () => {
     for (const url of privateUrls) {
       for (const status of [302, 307]) {
         const target = `${server}/?status=${status}&to=${encodeURIComponent(url)}`;
-        // One of them is a path of the server itself, where it is relative.
+        // A relative URL is a path on the server itself.
         await mcpFetch(target, { method: "POST", body: "{}" }).catch(() => undefined);
       }
     }
@@ -203,7 +203,7 @@ describe("a redirect", () => {
     );
   });
 
-  it("is followed five times, and not once more", async () => {
+  it("is followed at most five times", async () => {
     const { asked, options } = networkTo(await serve(sendAway));
     let url = "https://public.example/";
     for (let hop = 0; hop < 5; hop++) url = away(url);
@@ -269,7 +269,7 @@ describe("an answer", () => {
     await vi.waitFor(() => expect(isClosed).toBe(true));
   });
 
-  it("is given up when it does not come, or does not end", async () => {
+  it("times out if it does not begin or does not end", async () => {
     const timeMs = 50;
     await expect(get(() => undefined, { timeMs })).rejects.toMatchObject({ code: "tool_timeout" });
     const slow = get(
@@ -284,7 +284,7 @@ describe("an answer", () => {
     });
   });
 
-  it("ends with the signal of whoever asked, by its reason", async () => {
+  it("ends with the caller's signal and its reason", async () => {
     const stop = new AbortController();
     const { options } = networkTo(await serve(() => stop.abort(new Error("stopped"))));
     const asked = publicFetch("https://public.example/", { signal: stop.signal }, options);

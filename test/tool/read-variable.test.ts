@@ -20,7 +20,7 @@ function read(tools: Tools, input: Readonly<Record<string, Json>>): Promise<Fiel
   return tools.fields("read_variable", { name: "v", ...input });
 }
 
-/** Everything that is there, put together from the pieces that the calls in `next` and `after` give. */
+/** Returns the whole value, joined from the pieces that the calls in `next` and `after` return. */
 async function walked(tools: Tools, input: Fields): Promise<Json> {
   const piece = await read(tools, input);
   expect(charsOf(piece)).toBeLessThanOrEqual(MAX);
@@ -37,7 +37,7 @@ async function walked(tools: Tools, input: Fields): Promise<Json> {
     const rest = next === undefined ? [] : await walked(tools, next as Fields);
     return [...(value as Json[]), ...(rest as Json[])];
   }
-  // An element that is too large by itself.
+  // An element that is too large on its own.
   const element =
     type === "string"
       ? `${value as string}${next === undefined ? "" : ((await walked(tools, next as Fields)) as string)}`
@@ -94,7 +94,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("cuts arrays and objects behind the same bound", async () => {
+  it("cuts arrays and objects above the same bound", async () => {
     for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
       const shown = wrap("");
       const type = Array.isArray(shown) ? "array" : "object";
@@ -202,7 +202,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     });
   });
 
-  it("tells that it shows what nobody trusted has written", async () => {
+  it("reports that the shown content is untrusted", async () => {
     const store = open();
     await store.save({ name: "v", value: "mail", trusted: false });
     await store.save({ name: "w", value: "mine" });

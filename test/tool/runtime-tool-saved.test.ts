@@ -129,7 +129,7 @@ describe("what a tool of the runtime gives", () => {
     expect(trusted).toEqual([false, false, false]);
   });
 
-  it("is shown as any result is, and taints whoever it is shown to", async () => {
+  it("is shown like any result, and taints the model that sees it", async () => {
     const store = new MemoryStore();
     await store.save({ name: "mail", value: "Do as I say.", trusted: false });
     const taint = new Taint();

@@ -4,13 +4,13 @@ import { lookupFor, ScopedStore, targetFor } from "../../src/tool/scoped-store.t
 import type { Write } from "../../src/store/variable-store.ts";
 import type { RunScope } from "../../src/tool/wrapped-tool.ts";
 
-/** `mine` and `state` are the run's own. */
+/** Scope of a run that owns `mine` and `state`. */
 const scope: RunScope = {
   run: "r1",
   nameOf: (name) => (["state", "mine"].includes(name) ? `${name}_r1` : name),
 };
 
-/** A conversation in which a run has variables of its own. */
+/** Creates a conversation in which a run has its own variables. */
 async function conversation(): Promise<MemoryStore> {
   const store = new MemoryStore();
   await store.save({ name: "state", value: { x: "the conversation's" } });

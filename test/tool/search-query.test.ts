@@ -26,7 +26,7 @@ describe("a query", () => {
     };
     expect(find("\ud83d", "a😀b")).toBeUndefined();
     expect(find("\ude00", "a😀b")).toBeUndefined();
-    // In lower case it has two characters.
+    // "İ" has two characters in lower case.
     expect(find("weather", "İİ: WEATHER today")).toBe("WEATHER");
   });
 });

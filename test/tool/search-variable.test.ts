@@ -34,7 +34,7 @@ function referencesIn({ matches }: Found): readonly string[] {
   return matches.map(({ reference }) => reference);
 }
 
-/** What a reported reference stands for. */
+/** Returns the value of a reported reference. */
 async function valueAt(tools: Tools, reference: string): Promise<Json> {
   const path = parsePath(reference.slice("$v".length));
   const reading = path === undefined ? undefined : await tools.store.readPath("v", path);
@@ -42,7 +42,7 @@ async function valueAt(tools: Tools, reference: string): Promise<Json> {
   return reading.value;
 }
 
-/** All references, call by call. */
+/** Returns the references of all calls, following `next`. */
 async function allOf(tools: Tools, input: Readonly<Record<string, Json>>) {
   const references: string[] = [];
   for (let next: typeof input | undefined = input; next !== undefined;) {
@@ -54,7 +54,7 @@ async function allOf(tools: Tools, input: Readonly<Record<string, Json>>) {
 }
 
 describe.each(stores)("search_variable on $title", ({ open }) => {
-  it("finds strings, keys and numbers, in any case, with what stands around them", async () => {
+  it("finds strings, keys and numbers, in any case, with their surroundings", async () => {
     const tools = new Tools(open());
     const value = [
       { name: "Ada", born: 1815 },
@@ -139,7 +139,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
 });
 
 describe("what is found", () => {
-  it("lies where the reference leads, whatever the keys are", async () => {
+  it("is at the place of the reference, whatever the keys are", async () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
     });
@@ -200,7 +200,7 @@ describe("the cost", () => {
     );
     const stream = new Blob(lines).stream();
     await store.save({ name: "v", value: await store.receive(stream, "application/x-ndjson") });
-    // More than can be read as a whole.
+    // The variable is too large to read whole.
     await expect(async () => store.read("v")).rejects.toMatchObject({ code: "limit_exceeded" });
     const tools = new Tools(store);
     expect(await allOf(tools, { query: "19998" })).toEqual(["$v[19998].id"]);

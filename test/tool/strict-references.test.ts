@@ -38,7 +38,7 @@ function object(properties: Record<string, JSONSchema7>): JSONSchema7 {
   return { type: "object", properties };
 }
 
-/** The references that a parameter with this schema accepts. */
+/** Returns the references that a parameter with this schema accepts. */
 async function acceptedBy(
   it: JSONSchema7,
   store: MemoryStore,
@@ -217,7 +217,7 @@ describe("of guarded variables", () => {
   });
 });
 
-/** Schemas of types only, which values fit or not. */
+/** Schemas that consist of types only. */
 const schemas: fc.Arbitrary<JSONSchema7> = fc.letrec((tie) => ({
   one: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -286,7 +286,7 @@ describe("any schema with any variables", () => {
   });
 });
 
-/** The value of a reference as a tool gets it. */
+/** Returns the value of a reference as a tool receives it. */
 async function valueOf(text: string, store: MemoryStore): Promise<Json> {
   const { value, unresolved } = await resolveReferences(text, lookupInStore(store), {
     work: new LookupWork(),

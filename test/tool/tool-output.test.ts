@@ -24,7 +24,7 @@ function isHandle(output: ToolOutput): output is Handle {
   return "try" in output;
 }
 
-/** A list whose JSON has exactly so many characters. */
+/** Returns a list whose JSON has exactly `chars` characters. */
 function listOf(chars: number): Json {
   return ["x".repeat(chars - 4)];
 }
@@ -106,7 +106,7 @@ describe("the handle of a large result", () => {
     expect(new Set(output.try).size).toBe(output.try.length);
     for (const suggestion of output.try) {
       const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
-      // As a whole reference: not the variable's text with something behind it.
+      // Resolved as a whole reference, not as the variable followed by text.
       const sources: string[] = [];
       const onResolved = (source: string) => void sources.push(source);
       await resolveReferences(reference, lookupInStore(store), { onResolved });

@@ -48,7 +48,7 @@ describe("bytes that a tool returns", () => {
     expect([...(await bytesOf(store, "act_1"))]).toEqual([...bytes]);
   });
 
-  // A Buffer is often a view of a larger one, and its `slice` another.
+  // A Buffer is often a view of a larger one, and `slice` returns another view.
   it.each([
     ["bytes", (own: Uint8Array) => own],
     ["bytes with their media type", (own: Uint8Array) => ({ bytes: own, mediaType: OCTETS })],
@@ -142,7 +142,7 @@ describe("bytes that a tool is given", () => {
         return image.length;
       },
     });
-    // zod has no JSON Schema for bytes: the model is shown another.
+    // zod has no JSON Schema for bytes, so the model sees a schema for text.
     const shown = jsonSchema<{ image: Uint8Array }>(
       { type: "object", properties: { image: { type: "string" } } },
       {
@@ -162,7 +162,7 @@ describe("bytes that a tool is given", () => {
     expect([...(await bytesOf(store, "photo"))]).toEqual([...bytes]);
   });
 
-  it("cannot stand inside of a text, nor be cut", async () => {
+  it("cannot be inside a text, nor be sliced", async () => {
     const store = await withBytes();
     const embedded = await runOnce(echo, { text: "See $photo!" }, { store });
     expect(failureOf(embedded.run)).toMatchObject({ code: "bad_value" });
@@ -188,7 +188,7 @@ describe("bytes that a tool is given", () => {
 });
 
 describe("what the SDK lets a tool do", () => {
-  it("onInputAvailable is told the resolved input before the tool runs", async () => {
+  it("onInputAvailable receives the resolved input before the tool runs", async () => {
     const order: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ ids: z.array(z.number()), all: z.boolean().default(true) }),

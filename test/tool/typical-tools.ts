@@ -20,12 +20,12 @@ function shown(description: string, inputSchema: z.ZodType): ToolSet[string] {
   return { description, inputSchema } as ToolSet[string];
 }
 
-/** As an MCP server sends them: draft 2020-12, with what servers' generators like to write. */
+/** Creates a tool like those of MCP servers: draft 2020-12, with the typical output of schema generators. */
 function fromServer(description: string, schema: object): ToolSet[string] {
   return { description, inputSchema: jsonSchema(schema) } as ToolSet[string];
 }
 
-/** Twenty tools such as agents have, from one text parameter to what generators of schemas write. */
+/** Twenty tools that are typical of agents, from one text parameter to generated schemas. */
 export const typicalTools: ToolSet = {
   get_weather: shown(
     "The weather at a place.",

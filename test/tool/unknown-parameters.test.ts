@@ -5,7 +5,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 
-/** What becomes of a call with this input, of a tool with this schema. */
+/** Prepares a call of a tool with this schema. Returns "ready" or the error. */
 async function outcomeOf(
   inputSchema: ToolSet[string]["inputSchema"],
   input: Json,

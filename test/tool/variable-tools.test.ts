@@ -8,7 +8,7 @@ import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 
 type Labelled = Parameters<Files["write"]>[2];
 
-/** A sink that keeps what it is given. */
+/** Creates a file store that records what is written. */
 function sink() {
   const written: { path: string; content: FileContent; labels: Labelled }[] = [];
   const files: Files = {
@@ -42,7 +42,7 @@ it("export nothing where there is no place for files", () => {
 });
 
 describe.each(stores)("list_variables on $title", ({ open }) => {
-  it("tells what may be told of each, newest last", async () => {
+  it("describes each variable as far as allowed, newest last", async () => {
     const store = open();
     await store.save({ name: "orders", value: [{ id: 1 }], description: "All of them" });
     await store.save({ name: "seal", value: { s3cr3t: 1 }, visibility: "sealed", trusted: false });
@@ -189,7 +189,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
       expect(JSON.stringify(error) + String(error)).not.toMatch(/s3cr3t|object|string is/);
     }
     expect(await store.read("seal")).toEqual({ hidden: "s3cr3t" });
-    // Whether a sealed value exists, and fits, shows in the variable alone.
+    // The output does not show whether a sealed value exists and fits. Only the saved variable does.
     for (const [input, error] of [
       [{ name: "x", value: "$seal.nothing" }, "path_not_found"],
       [{ name: "text", value: "$seal", mode: "append" }, "bad_value"],
@@ -265,7 +265,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     await expect(exported(text)).rejects.toMatchObject({ code: "bad_value" });
   });
 
-  it("keeps to where it is put", async () => {
+  it("refuses paths outside its folder", async () => {
     const store = open();
     await store.save({ name: "v", value: 1 });
     const tools = new Tools(store, { files: none });
@@ -289,7 +289,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     }
   });
 
-  it("hands the guards on, and refuses secrets", async () => {
+  it("passes guards on, and refuses secrets", async () => {
     const store = open();
     await store.save({ name: "seal", value: { hidden: 1 }, visibility: "sealed", trusted: false });
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });

@@ -5,7 +5,7 @@ import { validator } from "../support/json-schema.ts";
 
 const REFERENCE = { type: "string", description: "or a $reference" };
 
-/** What a parameter's schema becomes. */
+/** Returns the widened schema of a parameter. */
 function widened(schema: JSONSchema7): unknown {
   const root = widenSchema({ type: "object", properties: { it: schema } });
   return root.properties?.["it"];

@@ -7,10 +7,10 @@ import { isJsonArray, isJsonObject, type Json } from "../../src/value/json.ts";
 import { validator, valuesOf } from "../support/json-schema.ts";
 import { typicalTools } from "./typical-tools.ts";
 
-/** What a widened schema may be longer than the original, all typical tools together. */
+/** Maximum growth of the schemas of all typical tools together, as a share of the original length. */
 const MAX_GROWTH = 0.3;
 const RUNS = { numRuns: 40 };
-/** What replaces a part; undefined removes it. */
+/** Values that replace a part; undefined removes it. */
 const FOREIGN = [undefined, true, 0, -1.5, 1e9, null, [], {}, [[]], [{}], { z: {} }];
 
 interface Tree {
@@ -27,7 +27,7 @@ const tree: z.ZodType<Tree> = z.object({
   },
 });
 
-/** What zod can write and the typical tools do not. */
+/** Schemas that zod can write and the typical tools do not use. */
 const rare = {
   form: z.object({
     person: z.strictObject({ name: z.string(), age: z.number().nullable() }),
@@ -61,7 +61,7 @@ it("are twenty", () => {
 });
 
 type Key = string | number;
-/** Where a value has parts: its own place is the empty path. */
+/** Path of a part of a value. The path of the value itself is empty. */
 type Path = readonly Key[];
 
 function* pathsIn(value: Json, path: Path = []): Generator<Path> {
@@ -85,12 +85,12 @@ function withAt(value: Json, [key, ...path]: Path, part: Json | undefined): Json
   return { ...others, [key]: withAt(inner, path, part) };
 }
 
-/** The elements of `prefixItems`, which only `maps_route` has, take no references. */
+/** False for elements of `prefixItems`, which only `maps_route` has and which take no references. */
 function isWidened([first, second]: Path): boolean {
   return first !== "from" || second === undefined;
 }
 
-/** An input, and some of its parts: all but the input itself. */
+/** Generates an input and the paths of some of its parts, without the input itself. */
 function inputWithPaths(schema: JSONSchema7) {
   return valuesOf(schema).chain((input) =>
     fc.record({
@@ -100,7 +100,7 @@ function inputWithPaths(schema: JSONSchema7) {
   );
 }
 
-/** What it says to a reader. */
+/** Returns the annotations of a schema, which are for readers. */
 function annotationsOf(schema: unknown): readonly unknown[] {
   if (typeof schema !== "object" || schema === null) return [];
   return Object.entries(schema).flatMap(([key, inner]) =>

@@ -7,7 +7,7 @@ import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
 
-/** A tool that keeps what it is given, whatever it is. */
+/** Creates a tool that records its inputs. */
 function taking<Input>(inputSchema: z.ZodType<Input>) {
   const taken: Input[] = [];
   const act = tool({ inputSchema, execute: (input) => void taken.push(input as Input) });
@@ -167,7 +167,7 @@ describe("a tool as the model is shown it", () => {
 });
 
 describe("a call", () => {
-  it("that takes too long is given up, and the tool is told", async () => {
+  it("that takes too long times out, and the tool is aborted", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let seen: AbortSignal | undefined;
     const act = tool({
@@ -188,7 +188,7 @@ describe("a call", () => {
     expect([seen?.aborted, store.count()]).toEqual([true, 0]);
   });
 
-  it("has 60 seconds if nobody says otherwise, its yields included", async () => {
+  it("has 60 seconds by default, its yields included", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let hasBegun = false;
     async function* execute() {
@@ -246,7 +246,7 @@ describe("a call", () => {
   });
 });
 
-/** With the timeouts alone faked: the digest of an input is made elsewhere, and takes real time. */
+/** Waits in real time (only timeouts are faked), because the digest of an input is computed asynchronously. */
 async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -119,7 +119,7 @@ describe("a tag in a model's text", () => {
     expect(given).toEqual([]);
   });
 
-  it("of an unknown tool fails as a call does, and the model is told", async () => {
+  it("of an unknown tool fails like a call, and the model sees the error", async () => {
     const turn = await answerWith('<capability name="get" action="wether" to="Rome" />');
     expect(chunksOf(turn.chunks, "tool-input-error")).toMatchObject([{ toolName: "get_wether" }]);
     const error = "unknown_tool: There is no tool get_wether. Did you mean: get_weather.";
@@ -234,7 +234,7 @@ describe("what is no text", () => {
     ]);
   });
 
-  it("passes: two texts, one of which nobody ends, and what is between them", async () => {
+  it("passes: two texts, one of which does not end, and the parts between them", async () => {
     const [start, delta] = text(`One ${NYC} more`, { id: "b" });
     const steps: Step[] = [
       [text("First.", { id: "a" }), ...(start && delta ? [start, delta] : []), finish()],
@@ -269,7 +269,7 @@ describe("a model that fails", () => {
     expect(types).toEqual(["step-start", "tool-get_weather", "step-start", "text"]);
   });
 
-  it("is let go when the turn is stopped", async () => {
+  it("is cancelled when the turn is stopped", async () => {
     const stop = new AbortController();
     let isOver = false;
     const endless: Step = async function* () {

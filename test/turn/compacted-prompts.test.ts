@@ -11,7 +11,7 @@ import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.
 
 const BUDGET = 4_000;
 
-/** A conversation with a tool whose results are numbers, and the budget of these tests. */
+/** Creates a conversation with a tool whose results are numbers, and with the budget of these tests. */
 function talking(more: object = {}, services: PlatformServices = {}) {
   const data = dataIn();
   const execute = ({ at }: { at: number }) => ({ total: at * 1_001 });
@@ -43,7 +43,7 @@ function contentOf(turn: Turn, call: number, role: string): readonly string[] {
   );
 }
 
-/** The lines of the outline. Empty if there is none. */
+/** Returns the lines of the outline, or an empty list. */
 function outlineOf(turn: Turn): readonly string[] {
   const [first = ""] = contentOf(turn, 0, "user");
   return first.startsWith("<history>") ? first.split("\n").slice(1, -1) : [];
@@ -165,7 +165,7 @@ describe("a conversation that was compacted", () => {
     const { lines = [], turns } = data.history.compaction.compacted ?? {};
     expect(turns).toBeGreaterThan(50);
     expect(taints[0]).toBe(true);
-    // What was written while tainted is in the outline, so that it lasts: each turn taints the next.
+    // The outline repeats answers that were written under taint, so each turn taints the next.
     expect(taints.every((isTainted) => isTainted)).toBe(true);
     expect(lines.every(({ isTainted }) => isTainted === true)).toBe(true);
     expect(data.store.info("history")?.trusted).toBe(false);
@@ -211,7 +211,7 @@ describe("a conversation that was compacted", () => {
     expect(resultShown(asked, 2, "copied")).toBeDefined();
     expect(JSON.stringify(asked.calls)).not.toContain(SECRET);
     expect(JSON.stringify(await data.store.read("history"))).not.toContain(SECRET);
-    // A reference in a value is not resolved again.
+    // References in a value are not resolved.
     expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The key is $vault_1.key." });
   });
 });

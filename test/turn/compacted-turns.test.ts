@@ -11,7 +11,7 @@ const asked = finish("tool-calls");
 const long: Step = [text("x".repeat(500)), finish("stop")];
 const agent = { name: "t", description: "", instructions: "Help.", historyChars: BUDGET };
 
-/** The lines after the messages of a call, without the guide and `$history`. */
+/** Returns the lines after the messages of a call, without the guide and `$history`. */
 function listedIn(turn: Turn, call = 0): readonly string[] {
   const last = promptOf(turn, call).at(-1);
   const [part] = last?.role === "user" ? last.content : [];
@@ -65,7 +65,7 @@ describe("a turn that waits for a person in a compacted conversation", () => {
     }
     const compacted = history.compaction.compacted;
     expect(compacted?.turns).toBeGreaterThan(3);
-    // The call alone is over the budget.
+    // The call alone exceeds the budget.
     const note = `To send: ${"n".repeat(2 * BUDGET)}`;
     const waiting = await chat.say({
       question: "Send it.",
@@ -95,7 +95,7 @@ describe("a turn that waits for a person in a compacted conversation", () => {
 });
 
 describe("a summary of turns", () => {
-  /** A conversation of which compacted answers were written under taint, or not. None in the window was. */
+  /** Creates a conversation. If `isTainted`, some compacted answers are tainted, but none in the window. */
   function talked(isTainted: boolean) {
     const data = dataIn();
     const { history } = data;

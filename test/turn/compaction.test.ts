@@ -180,7 +180,7 @@ describe("the messages of a prompt", () => {
   });
 });
 
-/** The value of `$history`, computed in another way. */
+/** Computes the value of `$history` independently. */
 function recordsOf({ history }: ConversationData): readonly Json[] {
   const count = history.compaction.compacted?.seq ?? 0;
   return history

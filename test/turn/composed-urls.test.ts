@@ -34,11 +34,11 @@ const agent: Agent = {
 interface Said {
   readonly calls: readonly (readonly Part[])[];
   readonly answer: string;
-  /** What the other agent says, if it is asked. */
+  /** The answer of the other agent, if it is asked. */
   readonly other?: string;
 }
 
-/** The answer as a page shows it. */
+/** Returns the answer as HTML, as a page shows it. */
 async function htmlOf(
   { calls, answer, other = "" }: Said,
   chat = conversation(other),
@@ -155,7 +155,7 @@ describe("a URL that a model composes of values is inert", () => {
     expect(links(html)).not.toContain(PRIVATE);
   });
 
-  it("in a sealed value, whoever made it", async () => {
+  it("in a sealed value of any source", async () => {
     const chat = conversation("");
     await chat.store.save({ name: "s", value: `[a](${EVIL}${PRIVATE})`, visibility: "sealed" });
     const html = await htmlOf({ calls: [], answer: "$s" }, chat);

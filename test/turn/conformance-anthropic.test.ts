@@ -46,7 +46,7 @@ describe("over Anthropic's messages a stock client sees of ours what it would se
       () => provider(wire.play(answers, typedEvent))("claude-test"),
       asked,
     );
-    // Ours tells of a step before the model answers, the SDK when it does.
+    // Byref starts a step before the model answers, the SDK when it answers.
     expect(ours.parts.slice(1)).toEqual(sdk.parts.slice(1));
     expect([ours.errors, sdk.errors]).toEqual([1, 1]);
   });
@@ -79,7 +79,7 @@ describe("over Anthropic's messages a call is tried again after", () => {
   });
 });
 
-/** The content blocks of a type in a request. */
+/** Returns the content blocks of a type in a request. */
 function blocksIn(request: string, type: string): readonly unknown[] {
   const { messages } = JSON.parse(request) as { messages: { content: { type: string }[] }[] };
   return messages.flatMap(({ content }) => content.filter((block) => block.type === type));

@@ -33,7 +33,7 @@ describe("over chat completions a stock client sees of ours what it would see of
 
   it.each(chatFailures)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(() => model(wire.play(answers, dataEvent)));
-    // A text that breaks off is left as it is; their provider ends it behind the error.
+    // Byref leaves a text that breaks off open; the SDK's provider ends it after the error.
     expect(withoutState(ours.parts)).toEqual(withoutState(sdk.parts));
     expect([ours.errors, sdk.errors]).toEqual([1, 1]);
   });

@@ -81,12 +81,12 @@ describe("a model that fails for a moment", () => {
   });
 });
 
-/** A try that is not the first has ids of its own. */
+/** Removes the ids, because later attempts have different ones. */
 function withoutIds(parts: readonly unknown[]): readonly unknown[] {
   return parts.map((part) => ({ ...(part as object), id: undefined }));
 }
 
-/** What is ready together would be read together. */
+/** Waits a moment, because chunks that are ready at the same time are read together. */
 function later(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, 5));
 }

@@ -6,7 +6,7 @@ import { type Answer, askBothOver, dataEvent } from "../support/model-wire.ts";
 import { workersAiExchanges, workersAiMishaps } from "../support/model-wire-workers-ai.ts";
 import { shownText } from "../support/turn.ts";
 
-/** A model whose binding answers in bytes, one call after the other. */
+/** Creates a model whose binding returns these answers as bytes, in order. */
 function model(answers: readonly (Answer | Error)[]) {
   let calls = 0;
   const run = () => {
@@ -14,7 +14,7 @@ function model(answers: readonly (Answer | Error)[]) {
     if (answer instanceof Error) return Promise.reject(answer);
     return Promise.resolve(answer === undefined ? undefined : bytesOf(answer));
   };
-  // All of the binding that the provider calls.
+  // The provider calls no other method of the binding.
   const binding = { run } as unknown as NonNullable<WorkersAISettings["binding"]>;
   return { model: createWorkersAI({ binding })("@cf/test"), calls: () => calls };
 }

@@ -5,7 +5,7 @@ import { askBoth, askUs } from "../support/model-conformance.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 import { readMessage, turnWith } from "../support/turn.ts";
 
-/** Ours tells of a step before the model answers, the SDK when it does. */
+/** Removes a last empty step: Byref starts a step before the model answers, the SDK when it answers. */
 function withoutEmptyStep(parts: readonly unknown[]): readonly unknown[] {
   const last = parts.at(-1) as Fields | undefined;
   return last?.type === "step-start" ? parts.slice(0, -1) : parts;
@@ -13,12 +13,12 @@ function withoutEmptyStep(parts: readonly unknown[]): readonly unknown[] {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The half of an input that a client shows while it is streamed is not kept. */
+/** True for an input that is still streamed. Clients show it, but it is not kept. */
 function isHalfACall(part: unknown): boolean {
   return (part as Fields).state === "input-streaming";
 }
 
-/** A turn that broke off is over: nothing in its message is kept as still being written. */
+/** Marks a text as done, because the message of a turn that broke off keeps no streaming text. */
 function endedText(part: unknown): unknown {
   const fields = part as Fields;
   return fields.state === "streaming" ? { ...fields, state: "done" } : part;
@@ -71,7 +71,7 @@ describe("an input that does not fit the tool", () => {
 describe("what is kept is what a stock client made of the chunks:", () => {
   it.each([...answers, ...calls, ...failures])("%s", async (_, steps) => {
     const { kept, parts } = await askUs({ model: scriptedModel(steps) });
-    // A client has nothing of an answer that says nothing; the history has that there was one.
+    // A client shows nothing of an empty answer. The history keeps its step.
     const ended = parts.filter((part) => !isHalfACall(part)).map(endedText);
     expect(kept).toEqual(ended.length === 0 ? [{ type: "step-start" }] : ended);
   });

@@ -10,7 +10,7 @@ import { chunksOf, resultShown, shownText } from "../support/turn.ts";
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }));
 
-/** A tool that finds a lot. */
+/** A tool with a large result. */
 const find = tool({ inputSchema: z.object({}), execute: () => ROWS });
 const finding: Step = [toolCall("find", {}), asked];
 
@@ -158,7 +158,7 @@ describe("what an agent found", () => {
     expect(chat.history.newest()?.tainted).toBeUndefined();
   });
 
-  it("is not trusted in a turn that is tainted already: the task was anybody's words", async () => {
+  it("is not trusted in a turn that is already tainted, because the task may be injected", async () => {
     const failing = tool({
       inputSchema: z.object({}),
       execute: (): string => {
@@ -202,7 +202,7 @@ describe("what an agent found", () => {
 });
 
 describe("a crash while another agent is asked", () => {
-  it("leaves what it found, and nobody knows what it did", async () => {
+  it("keeps its results, and its outcome is unknown", async () => {
     const keys: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ n: z.number() }),

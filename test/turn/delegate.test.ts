@@ -16,7 +16,7 @@ import {
 const asked = finish("tool-calls", { input: 60, output: 40 });
 const ROWS = Array.from({ length: 500 }, (_, id) => ({ id, name: `Order ${id}` }));
 
-/** A tool that finds a lot. */
+/** A tool with a large result. */
 const find = tool({ inputSchema: z.object({}), execute: () => ROWS });
 const finding: Step = [toolCall("find", {}), asked];
 

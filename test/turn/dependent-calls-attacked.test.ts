@@ -14,7 +14,7 @@ function stepWith(calls: readonly Call[]): Step {
   return [...parts, finish("tool-calls")];
 }
 
-/** A conversation whose tools record their inputs in the order in which they begin. */
+/** Creates a conversation whose tools record their inputs in the order in which they start. */
 function conversationWith(more: Partial<ConversationOptions> & { readonly tools?: ToolSet } = {}) {
   const seen: unknown[] = [];
   const echo = tool({

@@ -13,7 +13,7 @@ const AGENT = {
 } as const;
 const done = [text("Done."), finish()];
 
-/** Tools that record their inputs in the order in which they begin. */
+/** Creates tools that record their inputs in the order in which they start. */
 function recording(): { readonly seen: unknown[]; readonly tools: ToolSet } {
   const seen: unknown[] = [];
   const tools = {
@@ -213,7 +213,7 @@ describe("a call of a step that waits in vain", () => {
   });
 });
 
-it("calls that wait for nobody begin together, and their texts stay texts", async () => {
+it("calls that wait for no other start together, and their texts stay texts", async () => {
   let begun = 0;
   const both = Promise.withResolvers<void>();
   const meet = tool({

@@ -32,7 +32,7 @@ it("a model that calls a tool with ten megabytes has it called, and goes on", as
   const chat = new Conversation({ tools: { count } });
   const call = toolCall("count", { s: words }, { chunks: MEGABYTE });
   const turn = await chat.say({ steps: [[call, asked], said] });
-  // What is as long as that is not kept beside a variable; the model sees what came of it.
+  // The input exceeds maxInputBytes, so the result is not saved. The model sees a preview of it.
   expect(turn.result.message.parts[1]).toMatchObject({
     output: { notKept: expect.stringMatching(/maxInputBytes/u), preview: String(words.length) },
   });
@@ -40,7 +40,7 @@ it("a model that calls a tool with ten megabytes has it called, and goes on", as
   await expectOutcome(chat, turn, { ends: "finish", keeps, calls: 2 });
 });
 
-/** So many bytes, a megabyte at a time. */
+/** Streams `megabytes` in pieces of one megabyte. */
 function streamOf(
   megabytes: number,
   piece: Uint8Array<ArrayBuffer> = new Uint8Array(MEGABYTE).fill(48),

@@ -12,7 +12,7 @@ import { finish, type Step, text, toolCall } from "../../src/testing.ts";
 import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
 
 /**
- * The fault table. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
+ * The table of faults. Models and clocks: here. Tools: `faults-tool.test.ts`, here and in `test/edge/turns`.
  * Clients and posts: `test/edge/turns/faults-clients.test.ts`. A stop, a deletion, an alarm, at each stage of a
  * turn: `test/edge-node/turns/faults.test.ts`. Megabytes: `faults.large.test.ts`. The same failures of models over a
  * real wire: `test/process/openai-compatible.test.ts` and `models.large.test.ts`; crashes: `test/simulation`,
@@ -89,7 +89,7 @@ describe("a model", () => {
       [toolCall("constructor", {}), toolCall("__proto__", {}, { id: "b" }), asked],
       ["constructor unknown_tool", "__proto__ unknown_tool"],
     ],
-  ])("whose tool call %s is told so, and goes on", async (_, step, keeps) => {
+  ])("whose tool call %s sees the error, and goes on", async (_, step, keeps) => {
     const chat = new Conversation({ tools: { echo } });
     const turn = await chat.say({ steps: [step, said] });
     expect(JSON.stringify(promptOf(turn, 1)).match(/"error-text"/g)).toHaveLength(keeps.length);
@@ -108,7 +108,7 @@ describe("a clock that jumps", () => {
     return made;
   };
 
-  /** A conversation with some variables, of which one has half an hour. */
+  /** Creates a conversation with some variables, one of which expires after half an hour. */
   async function started() {
     const rows = sql();
     const open = () => new SqlStore(rows, { now: () => chat.nowMs, idleMs: 100 * DAY_MS });
@@ -149,7 +149,7 @@ describe("a clock that jumps", () => {
     });
     expect(turn.result.error).toBeUndefined();
     expect(turn.chunks.at(-1)).toMatchObject({ type: "finish" });
-    // What has expired by the clock is nowhere; all else is where it was.
+    // Variables that have expired by the clock are removed. All others keep their order.
     const isOver = byMs > 30 * MINUTE_MS;
     const names = ["act_1", ...(isOver ? [] : ["short"]), "long", "act_2"];
     const namesNow = () => chat.store.list().map(({ name }) => name);
@@ -162,11 +162,11 @@ describe("a clock that jumps", () => {
       "user",
       "assistant",
     ]);
-    // A time to live counts from the clock as it is; one that was given before ends when it would have.
+    // A TTL counts from the current time of the clock. An earlier TTL keeps its end.
     const fresh = await chat.store.save({ name: "fresh", value: 1, ttlMs: MINUTE_MS });
     expect(Date.parse(fresh.expiresAt ?? "")).toBe(chat.nowMs + MINUTE_MS);
     expect(namesNow()).toEqual([...names, "fresh"]);
-    // Nor does a new start change the order.
+    // A restart does not change the order either.
     expect(
       open()
         .list()

@@ -13,7 +13,7 @@ function answer(id: string, text: string): StoredMessage {
   return { id, role: "assistant", parts: [{ type: "text", text, state: "done" }], createdAt };
 }
 
-/** A question or an answer whose parts are exactly so many characters as JSON. */
+/** Returns a question or an answer whose parts have exactly `chars` characters as JSON. */
 function message(id: string, chars: number): StoredMessage {
   const make = (text: string) => (id.startsWith("q") ? userMessage(id, text) : answer(id, text));
   const empty = JSON.stringify(make("").parts).length;
@@ -57,7 +57,7 @@ describe("a message", () => {
     expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("metadata");
   });
 
-  it("is there for whoever opens the same conversation later", () => {
+  it("is there when the same conversation is opened later", () => {
     const sql = new NodeSql();
     migrate(sql);
     new History(sql).add(full);
@@ -187,7 +187,7 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
     expect(ids(windowOf(more, 300))).toEqual(["q4"]);
   });
 
-  it("holds 120,000 characters if nobody says otherwise", () => {
+  it("contains 120,000 characters by default", () => {
     const half = limits.maxHistoryChars / 2;
     expect(ids(windowOf([message("q1", half), message("q2", half)]))).toEqual(["q1", "q2"]);
     expect(ids(windowOf([message("q1", half + 1), message("q2", half)]))).toEqual(["q2"]);
@@ -210,7 +210,7 @@ it("keeps a prompt's window up with what is removed", () => {
 });
 
 describe.each([true, false])("a history, new: %s", (isNew) => {
-  it("knows what there is, also when what was written is undone", () => {
+  it("knows its messages, also after a rollback", () => {
     const sql = new NodeSql();
     migrate(sql);
     const history = new History(sql, { isNew });
@@ -278,7 +278,7 @@ describe("a question that is answered again", () => {
     expect(left(history)).toEqual(["q1"]);
   });
 
-  it("is none where nobody knows the name, or nobody asked; nothing is removed", () => {
+  it("needs a known id and a question; otherwise nothing is removed", () => {
     const history = asked();
     expect(history.hasQuestion("nobody")).toBe(false);
     history.removeAnswers("nobody");
@@ -286,7 +286,7 @@ describe("a question that is answered again", () => {
     expect(historyOf(answer("a1", "!")).hasQuestion(undefined)).toBe(false);
   });
 
-  it("goes itself, with what follows it, when it is edited", () => {
+  it("is removed with all later messages when it is edited", () => {
     const history = asked();
     history.removeFrom("nobody");
     expect(left(history)).toHaveLength(5);

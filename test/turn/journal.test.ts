@@ -17,7 +17,7 @@ beforeEach(() => {
   journal = new Journal(sql, { isNew: true });
 });
 
-/** The statements that it takes. */
+/** Counts the SQL statements of `work`. */
 function statementsOf(work: () => unknown): number {
   const before = sql.statements;
   work();
@@ -29,14 +29,14 @@ function rows() {
   return found.map(({ part, head, log }) => ({ part, head, chars: String(log).length }));
 }
 
-/** What another process reads of it. */
+/** Returns the head and the log as another process reads them. */
 function woken() {
   const other = new Journal(sql);
   return { head: other.head(), log: other.read() };
 }
 
 describe("a journal", () => {
-  it("of a new conversation asks nobody whether there was a turn", () => {
+  it("of a new conversation runs no statement to look for a turn", () => {
     expect(statementsOf(() => expect(journal.head()).toBeUndefined())).toBe(0);
     expect(statementsOf(() => journal.begin(head, "one"))).toBe(1);
     expect(journal.head()).toEqual(head);
@@ -135,12 +135,12 @@ describe("what is appended", () => {
     expect(statementsOf(() => journal.append(""))).toBe(0);
   });
 
-  it("was foretold in rows, the head included", () => {
+  it("has a predictable number of rows, the head included", () => {
     const room = ROW - 2_000;
     journal.begin(head, "x".repeat(10));
     expect(journal.rowsFor(0)).toBe(1);
     expect(journal.rowsFor(room - 10)).toBe(1);
-    // The head is one, and what does not fit another.
+    // One row contains the head, and another the text that does not fit.
     expect(journal.rowsFor(room - 9)).toBe(2);
     expect(journal.rowsFor(room)).toBe(2);
     expect(journal.rowsFor(room + 1)).toBe(3);
@@ -156,7 +156,7 @@ describe("what is appended", () => {
 describe("what fails", () => {
   const refused = new Error("There is no room.");
 
-  /** Nothing can be written, until this is called. */
+  /** Makes all writes fail until the returned function is called. */
   function refuse(): () => void {
     const { run } = sql;
     sql.run = () => {
@@ -188,7 +188,7 @@ describe("what fails", () => {
     expect(journal.read()).toBe("xz");
   });
 
-  it("in the middle of what is one leaves nothing of it, in memory either", () => {
+  it("in the middle of an atomic change leaves nothing of it, in memory either", () => {
     journal.begin(head, "x");
     const work = () => {
       journal.append("y".repeat(ROW), later);

@@ -21,7 +21,7 @@ function call(toolCallId: string): JournalCall {
   };
 }
 
-/** What the lines come to, and what they were read as. */
+/** Reads lines. Returns the recovered log, and the attempts and frames in it. */
 function read(...lines: readonly string[]) {
   const attempts: AttemptLine[] = [];
   const frames: string[] = [];
@@ -48,31 +48,31 @@ describe("the lines of a log", () => {
     expect(frames).toEqual([step, text, reset].map((line) => line.slice(1, -1)));
   });
 
-  it("come to nothing if there are none", () => {
+  it("are an empty log if there are none", () => {
     const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
     expect(read().recoveredLog).toEqual(nothing);
     expect(read("x\n", "\n").recoveredLog).toEqual(nothing);
   });
 
-  it("tell what was written down, and how many steps were begun", () => {
+  it("contain the entries, and the number of steps that began", () => {
     const first: JournalEntry = { step: { parts: [], display: ["a"] }, state };
     const then: JournalEntry = { state: { ...state, tainted: true } };
     const { recoveredLog } = read(attempt(1), step, entryLine(first), entryLine(then), step, reset);
     expect(recoveredLog).toMatchObject({ entries: [first, then], steps: 2 });
   });
 
-  it("tell how many attempts have come to nothing, and when the last began", () => {
+  it("contain the number of attempts without progress, and the start of the last", () => {
     expect(read(attempt(1)).recoveredLog).toMatchObject({ attempts: 1, attemptMs: 1_000 });
     const two = read(attempt(1), attempt(2)).recoveredLog;
     expect(two).toMatchObject({ attempts: 2, attemptMs: 2_000 });
-    // What has come to something is the first of those that follow.
+    // An attempt that wrote an entry is counted as the first one again.
     const entry = entryLine({ state });
     const three = read(attempt(1), attempt(2), attempt(3), entry).recoveredLog;
     expect(three).toMatchObject({ attempts: 1, attemptMs: 3_000 });
     expect(read(attempt(1), entry, attempt(2), attempt(3)).recoveredLog.attempts).toBe(3);
   });
 
-  it("tell in how many attempts in a row the process died", () => {
+  it("contain the number of attempts in a row in which the process died", () => {
     const entry = entryLine({ state });
     const survived = attemptLine({ attempt: 3, ms: 3_000, survived: true });
     expect(read(attempt(1), attempt(2)).recoveredLog.deaths).toBe(2);
@@ -98,7 +98,7 @@ describe("the lines of a log", () => {
     expect(recoveredLog).toEqual({ ...counts, entries: [], calls: [] });
   });
 
-  it("tell which calls had begun and have come to nothing", () => {
+  it("contain the calls that began and have no outcome", () => {
     const begin: JournalEntry = { calls: [call("a"), call("b"), call("c")], state };
     const result: JournalEntry = {
       chunks: [
@@ -114,7 +114,7 @@ describe("the lines of a log", () => {
   });
 });
 
-it("the type of a chunk is what stands first in it", () => {
+it("the type of a chunk is its first field", () => {
   expect(typeOf('{"type":"start-step","x":1}')).toBe("start-step");
   expect(typeOf('{"type":"text-delta","delta":"{\\"type\\":\\"finish\\""}')).toBe("text-delta");
   for (const other of ["", '{"type":1}', ' {"type":"finish"}', '{"type":""}', '{"type":"A"}']) {
@@ -139,7 +139,7 @@ it("a turn whose process lives is tried again at once, then less and less often,
     );
   const seconds = [0, 0, 0, 0, 0, 1, 2, 5, 15, 60, 300, 0];
   expect(delays(1_000)).toEqual(seconds.map((delay) => delay * 1_000));
-  // Set back by a day, and put forward.
+  // With the clock a day back, and a day ahead.
   expect(delays(-86_400_000)).toEqual(delays(1_000));
   expect(Math.max(...delays(86_400_000))).toBe(0);
 });

@@ -6,7 +6,7 @@ import { readMessage } from "../support/turn.ts";
 const input = { a: 1 };
 const call = (toolCallId: string) => ({ type: "tool-act", toolCallId, input }) as const;
 
-/** Every kind of part that a kept answer may have. */
+/** All kinds of parts in a stored answer. */
 const parts = [
   { type: "step-start" },
   { type: "reasoning", id: "r", text: "Hm.", state: "done", providerMetadata: { p: { s: "1" } } },
@@ -35,7 +35,7 @@ describe("a kept answer, sent once more", () => {
     const read = await readMessage(chunksOf(message));
     expect(read.errors).toEqual([]);
     expect(read.message?.id).toBe("m");
-    // The ids of reasoning are of the stream alone.
+    // Compares without the ids of reasoning, which matter in the stream only.
     const known = (all: UIMessage["parts"]) =>
       all.map((part) => JSON.parse(JSON.stringify({ ...part, id: undefined })) as object);
     expect(known(read.message?.parts ?? [])).toEqual(known(parts));

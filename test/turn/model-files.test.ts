@@ -9,7 +9,7 @@ afterEach(() => {
   vi.unstubAllGlobals();
 });
 
-/** The chunk of a file whose server sends `body`. */
+/** Returns the chunk of a file whose server sends `body`. */
 function chunkOf(body: BodyInit, signal = new AbortController().signal) {
   const asked = vi.fn<typeof fetch>(async (_url, init) => {
     init?.signal?.throwIfAborted();

@@ -139,7 +139,7 @@ describe("a model that fails for a moment", () => {
   });
 });
 
-describe("a model that refuses, or fails for reasons that nobody knows,", () => {
+describe("a model that refuses, or fails for unknown reasons,", () => {
   it.each<[string, Step]>([
     ["400", failing(400)],
     ["401", failing(401)],
@@ -204,7 +204,7 @@ describe("a silent model", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is given its whole time behind each part", async () => {
+  it("gets its full timeout after each part", async () => {
     vi.useFakeTimers();
     const step: Step = async function* () {
       for (let at = 0; at < 8; at++) {
@@ -218,7 +218,7 @@ describe("a silent model", () => {
     expect((await running).result?.finishReason).toBe("stop");
   });
 
-  it("whose late answer comes after all is let go", async () => {
+  it("whose late answer arrives after all is cancelled", async () => {
     vi.useFakeTimers();
     let cancelled = 0;
     const late = new ReadableStream<Part>({ cancel: () => void cancelled++ });

@@ -12,7 +12,7 @@ import { wrapLanguageModel } from "ai";
 import { describe, expect, it } from "vitest";
 import { upgraded } from "../../src/turn/model/older-model.ts";
 
-// The SDK says on the console that a model is old.
+// The SDK would warn on the console about the old model.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const providerOptions = { scripted: { cached: true } };

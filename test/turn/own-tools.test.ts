@@ -15,13 +15,13 @@ import { Conversation } from "../support/turn.ts";
 
 const MAX_CHARS = 3_000;
 
-/** No tool is run. */
+/** Rejects, because these tests run no tool. */
 const refused = () => Promise.reject(new Error("Not in this test."));
 
 const agent = { name: "bare", description: "", instructions: "", tools: {} };
 const research = { ...agent, name: "research", description: "Finds sources." };
 
-/** The runtime's tools, all that there are, beside the agent's. */
+/** Opens a toolbox with all tools of the runtime and these tools of an agent. */
 function openToolbox(tools: ToolSet) {
   const engine: QueryEngine = {
     run: refused,
@@ -47,7 +47,7 @@ function openToolbox(tools: ToolSet) {
 const inputSchema = z.object({ about: z.object({ city: z.string() }), days: z.number() });
 const look = tool({ description: "Looks.", inputSchema, execute: () => 1 });
 
-/** The definitions as a provider receives them. */
+/** Returns the tool definitions as a provider receives them. */
 async function definitionsOf(tools: Toolbox["all"]) {
   const model = scriptedModel([]);
   const signal = new AbortController().signal;

@@ -29,11 +29,11 @@ const toolResult = {
 const calling: ModelMessage[] = [
   { role: "assistant", content: [toolCall, { ...toolCall, toolCallId: "other" }] },
   { role: "tool", content: [toolResult] },
-  // The SDK makes one message of two.
+  // The SDK merges the two tool messages.
   { role: "tool", content: [{ ...toolResult, toolCallId: "other" }] },
 ];
 
-/** What stands together in a conversation. */
+/** Lists of messages as they occur in a conversation. */
 const messages = fc
   .array(
     fc.oneof(

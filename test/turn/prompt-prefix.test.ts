@@ -4,7 +4,7 @@ import { mixedRequests, newChars } from "../support/mixed-talk.ts";
 it("begins each request of 50 mixed turns as the one before, with nine tenths of all characters", async () => {
   const requests = await mixedRequests(50);
   const chars = requests.reduce((sum, request) => sum + request.length, 0);
-  // Large results, removals and compaction are in them, and what they add to a prompt.
+  // The requests contain large results, removals and compaction, and the text that these add to a prompt.
   for (const part of ["<history>", "$sheet_7: removed", "$sheet_14", '"try":[', "list_variables"])
     expect(requests.some((request) => request.includes(part))).toBe(true);
   expect(newChars(requests)).toBeLessThanOrEqual(chars / 10);

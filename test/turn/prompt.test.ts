@@ -26,7 +26,7 @@ const looked: StoredMessage = {
   createdAt,
 };
 
-/** A tool that says what it found in words of its own. */
+/** Creates a tool with its own `toModelOutput`. */
 function looking(word: string) {
   const inputSchema = z.object({});
   const toModelOutput = () => ({ type: "text" as const, value: word });

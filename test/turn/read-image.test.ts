@@ -29,7 +29,7 @@ function outputShown(turn: Turn, call: number): unknown {
   return result?.type === "tool-result" ? result.output : undefined;
 }
 
-/** The image results in a prompt: the reference, and the image or what is said in its place. */
+/** Returns the image results in a prompt: the reference, and the image or the text in its place. */
 function imagesShown(turn: Turn, call: number): readonly (readonly unknown[])[] {
   const results = promptOf(turn, call).flatMap(({ role, content }) =>
     role === "tool" ? content : [],
@@ -111,7 +111,7 @@ describe("an image that the model asks to read", () => {
       ["$f", "shown"],
     ];
     expect(imagesShown(turn, 2)).toEqual(two);
-    // Once each, where it was read last.
+    // Each image is shown once, where it was read last.
     expect(imagesShown(turn, 3)).toEqual([
       ["$a", LEFT_OUT],
       ["$b", LEFT_OUT],

@@ -18,12 +18,12 @@ const asked: Step = [
   finish("tool-calls"),
 ];
 
-/** An independent implementation. */
+/** Computes a digest independently. */
 function digest(value: Json): string {
   return createHash("sha256").update(canonicalJson(value)).digest("hex").slice(0, 32);
 }
 
-/** The newest answer with its receipt. Each span has the text in its place. */
+/** Returns the receipt of the newest answer, with the shown texts of its spans and typed figures. */
 function received(chat: Pick<Conversation, "history">) {
   const [question, message] = chat.history.page({ limit: 2 }).messages;
   if (message === undefined) throw new Error("There is no answer.");

@@ -11,7 +11,7 @@ const asked = finish("tool-calls");
 const never: Step = () => hang();
 const inputSchema = z.object({ n: z.number() });
 
-/** A tool that hangs the first time, and what it was given. */
+/** Creates a tool whose first call hangs. `keys` lists the idempotency keys of its calls. */
 function hanging(effects: "none" | "idempotent" | "once") {
   const keys: unknown[] = [];
   const act = tool({
@@ -78,7 +78,7 @@ describe("a turn that a crash cuts off", () => {
     },
   );
 
-  it("while a tool runs that is called once: the model is told that nobody knows", async () => {
+  it("while a tool runs that is called once: the model sees that the outcome is unknown", async () => {
     const { keys, tools, about } = hanging("once");
     const chat = new Crashing(tools, about);
     await chat.run(call);
@@ -104,7 +104,7 @@ describe("a turn that a crash cuts off", () => {
     expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 1");
   });
 
-  it("after a person has approved a call: it runs, or nobody knows, but is not asked for again", async () => {
+  it("after a person has approved a call: it runs or its outcome is unknown, but it is not asked for again", async () => {
     for (const effects of ["idempotent", "once"] as const) {
       const { keys, tools, about } = hanging(effects);
       const policies = { act: { approval: true } };
@@ -118,7 +118,7 @@ describe("a turn that a crash cuts off", () => {
       const state = effects === "once" ? "output-error" : "output-available";
       expect(after.result?.message.parts[1]).toMatchObject({ state });
       expect(after.types.filter((type) => type === "tool-approval-request")).toHaveLength(1);
-      // One message, whoever watches from its beginning.
+      // A client that reads the stream from the beginning has one message.
       const { message } = await readMessage(chunksOf(after.frames));
       expect(message?.parts.length).toBe(after.result?.message.parts.length);
     }
@@ -199,7 +199,7 @@ describe("a turn for which there is no room", () => {
   const whole = (chat: Crashing) =>
     expect(chat.sql.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
 
-  it("goes on without the result that does not fit; the model is told", async () => {
+  it("goes on without the result that does not fit, and the model sees an error", async () => {
     const large = tool({ inputSchema, execute: () => "x".repeat(3_000_000) });
     const chat = new Crashing({ act: large });
     chat.sql.limitPages(200);
@@ -229,7 +229,7 @@ describe("a turn for which there is no room", () => {
     whole(chat);
   });
 
-  it("leaves what it was to stand in for, now and after a crash", async () => {
+  it("keeps the answer that it was to replace, now and after a crash", async () => {
     const chat = new Crashing({});
     await chat.run([text("One."), finish()]);
     const before = chat.history.page({ limit: 10 });

@@ -29,7 +29,7 @@ describe("an answer whose figures are referenced", () => {
     expect(JSON.stringify(promptOf({ calls }, 0)[0])).toContain("typed number");
   });
 
-  it("gets one more try, and the refused text is shown to nobody", async () => {
+  it("gets one more attempt, and the refused text is not shown", async () => {
     const chat = new Conversation({ agent });
     const { chunks, calls, result } = await chat.say({ steps: [call, typed, referred] });
     expect(shownText(chunks)).toBe("The total is 1234.5, of 2 or 40.");
@@ -118,7 +118,7 @@ describe("an answer whose figures are referenced", () => {
     expect(result.finishReason).toBe("stop");
   });
 
-  it("is begun again after a crash, without what nobody has seen", async () => {
+  it("begins again after a crash, without the text that was not shown", async () => {
     const chat = new Crashing({ totals }, { figures: "referenced" });
     const half: Step = async function* () {
       yield text("Perhaps 77 or", { chunks: 3 }).slice(0, -1);

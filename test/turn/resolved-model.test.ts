@@ -4,7 +4,7 @@ import { callWith } from "../support/model-call.ts";
 import { finish, scriptedModel, text } from "../../src/testing.ts";
 import { shownText } from "../support/turn.ts";
 
-// The SDK says on the console that a model is old.
+// The SDK would warn on the console about the old model.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 const said = [text("Hello."), finish()];
@@ -15,7 +15,7 @@ afterEach(() => {
 
 describe("a model", () => {
   it("of an older version of the specification works", async () => {
-    // What the versions have in common is all that is streamed here.
+    // The stream uses only chunks that all versions have in common.
     const v3 = { ...scriptedModel([said]), specificationVersion: "v3" } as unknown;
     const third = await callWith({ model: v3 as LanguageModelV3 });
     expect(third.error).toBeUndefined();
@@ -32,7 +32,7 @@ describe("a model", () => {
     expect(second.result).toMatchObject({ finishReason: "stop", usage: { totalTokens: 3 } });
   });
 
-  it("of a version that nobody knows is refused", async () => {
+  it("of an unknown version is refused", async () => {
     const unknown = { ...scriptedModel([said]), specificationVersion: "v9" } as unknown;
     const { error } = await callWith({ model: unknown as LanguageModelV2 });
     expect(error).toMatchObject({ code: "bad_configuration" });

@@ -18,7 +18,7 @@ const report: PlanOutput = { name: "report", mode: "append" };
 
 const ended = (about: Partial<RunRecord> = {}) => runRecord("r1", { status: "done", ...about });
 
-/** A store in which a run has written these. */
+/** Returns a store in which a run has written these variables. */
 async function written(own: Readonly<Record<string, Json>>, store = new MemoryStore()) {
   for (const [name, value] of Object.entries(own)) {
     await store.save({ name: `${name}_r1`, value, run: "r1" });
@@ -35,7 +35,7 @@ async function outcomeOf(
   return outcome;
 }
 
-describe("what a run came to", () => {
+describe("the outcome of a run", () => {
   it("is its state with its outputs beside, whether it is kept or not", async () => {
     for (const keep of [true, false]) {
       const store = await written({ state: { a: 1 }, report: "Done." });
@@ -90,7 +90,7 @@ describe("what the conversation cannot take", () => {
     });
   });
 
-  it("is not lost to what is there: it is written beside it, and the handle says where", async () => {
+  it("does not overwrite an existing value: it is saved beside it, and the handle says where", async () => {
     const store = await written({ state: { big: "x".repeat(limits.maxPlanBytes) } });
     await store.save({ name: "state", value: "a text" });
     const { state } = await outcomeOf(store);
@@ -100,7 +100,7 @@ describe("what the conversation cannot take", () => {
     expect(await store.read("state")).toBe("a text");
   });
 
-  it("stays what it was where both together are too much", async () => {
+  it("is not merged if both together are too large", async () => {
     const half = limits.maxJsonBytes / 2;
     const store = await written({ state: { b: "x".repeat(half) } });
     await store.save({ name: "state", value: { a: "y".repeat(half) } });

@@ -13,7 +13,7 @@ function listOf(store: MemoryStore): readonly string[] {
 }
 
 describe("variables of a plan's run", () => {
-  it("are nothing that a model is told of", async () => {
+  it("are not shown to a model", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1", trusted: false });
     const alone = await chat.say({ steps: [done] });

@@ -11,7 +11,7 @@ it("a model does not learn whether code with sealed values hangs", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const begun = Promise.withResolvers<void>();
   const error: SandboxError = { kind: "timeout", message: "The code did not finish." };
-  // Ends code that hangs after its time, as the Worker Loader's does.
+  // Ends code that hangs after its time limit, like the sandbox of the Worker Loader.
   const sandbox: Sandbox = {
     run: async ({ timeMs }) => {
       const over = new Promise((resolve) => setTimeout(resolve, timeMs));

@@ -148,7 +148,7 @@ describe("its tools", () => {
   });
 
   it.each(["the tool", "the policy", "its policy"] as const)(
-    "are refused where a person has to be asked by %s, for nobody can be",
+    "are refused if they need approval by %s, because no person can be asked",
     async (who) => {
       const { act, taken } = echoing();
       const { ask, call, calls } = asking({
@@ -166,7 +166,7 @@ describe("its tools", () => {
     },
   );
 
-  it("tell of what they do, and of nothing that is said", async () => {
+  it("report their progress, and no text", async () => {
     const { act } = echoing();
     const { ask, call, chunks } = asking({
       tools: { act },

@@ -19,7 +19,7 @@ const calls = (count: number): Step => [
   asked,
 ];
 
-/** Conversations of one tenant, each with a tool that is counted. */
+/** Creates conversations of one tenant with a tool whose runs are counted. */
 function tenant(limits: TenantLimits) {
   let runs = 0;
   const leases = new MemoryLeases(limits);
@@ -40,7 +40,7 @@ describe("what a tenant may spend", () => {
     expect(result.error?.message).toMatch(/^This tenant may spend /);
     expect(result.error?.message).toMatch(said);
     expect(runs()).toBe(2);
-    // Given back, what was spent stays.
+    // The leases are returned, and the spent amount stays.
     expect(leases.open).toEqual([]);
     expect(leases.used(what)).toBe({ modelCalls: 2, toolCalls: 2, tokens: 200 }[what]);
   });
@@ -83,7 +83,7 @@ describe("what a tenant may spend", () => {
     expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-02", "2026-01-03"]);
   });
 
-  it("asks nobody about what is not limited, and seldom where there is plenty", async () => {
+  it("requests no lease without a limit, and seldom if much is left", async () => {
     const { leases, open } = tenant({ modelCalls: 10_000 });
     await open().say({ steps: [calls(3), calls(3), calls(3), done] });
     expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
@@ -131,7 +131,7 @@ describe("what a tenant may spend", () => {
     expect(leases.used("toolCalls")).toBe(4);
   });
 
-  it("is not spent where nobody can say how much is left", async () => {
+  it("is not spent if the remaining amount is unknown", async () => {
     const { leases, open } = tenant({ modelCalls: 1 });
     leases.take = () => Promise.reject(new Error("Away."));
     const { result, calls: made } = await open().say({ steps: [done] });
@@ -182,14 +182,14 @@ describe("what a tenant may spend", () => {
     const task = (n: number) =>
       toolCall("delegate", { agent: "researcher", task: `Find ${n}.` }, { id: `call_${n}` });
     const { result } = await chat.say({ steps: [[task(1), task(2), task(3), asked], done] });
-    // One for the question, one each for two of three; none is left for the answer.
+    // One call for the question and one for each of two tasks. None is left for the answer.
     expect(callsOf("researcher")).toHaveLength(2);
     expect(result.error?.code).toBe("spend_exceeded");
     expect(leases.used("modelCalls")).toBe(3);
   });
 });
 
-it("what comes when the turn is over is given back", async () => {
+it("a lease that arrives after the turn is returned", async () => {
   const leases = new MemoryLeases({ modelCalls: 1_000 });
   const { chat, callsOf } = asker({ researcher: { steps: [saying("One.")] } }, {}, { leases });
   const stopping = new AbortController();
@@ -253,7 +253,7 @@ describe("a turn that a crash cuts off", () => {
     expect(leases.used("tokens")).toBe(300);
   });
 
-  it("leaves its lease spent if nobody settles it", async () => {
+  it("leaves its lease spent if it is not settled", async () => {
     const leases = new MemoryLeases({ modelCalls: 10 });
     const chat = new Crashing({});
     chat.leases = leases;

@@ -17,7 +17,7 @@ function event(id: number): ConversationEvent {
 const ids = (count: number, first = 1) => Array.from({ length: count }, (_, at) => first + at);
 
 describe("events of another log", () => {
-  it("are there with their ids and times, which go on behind them; nobody is told", () => {
+  it("are stored with their ids and times, which continue after them, and no watcher is notified", () => {
     const log = emptyLog();
     log.watch(() => {
       throw new Error("told");

@@ -127,7 +127,7 @@ describe("a variable that is gone", () => {
     },
   );
 
-  it("is as if it had never been once it was deleted", async () => {
+  it("is like an unknown name once it was deleted", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "nyc", value: 1 });
     chat.store.delete("nyc");
@@ -136,7 +136,7 @@ describe("a variable that is gone", () => {
     expect(dataOf(chunks, "data-unresolved")).toEqual([]);
   });
 
-  it("is told of in front of the text that names it", async () => {
+  it("is reported before the text that names it", async () => {
     const { chunks } = await say(await withEvicted(), "a $nyc b");
     const types = typesOf(chunks).slice(2, -3);
     const deltas = ["text-delta", "data-unresolved", "text-delta", "text-end"];
@@ -187,7 +187,7 @@ describe("a text that is cut anywhere", () => {
 });
 
 describe("the time at which text leaves", () => {
-  /** Streams the deltas one by one: each only when all that it waits for has been shown. */
+  /** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
   async function paced(deltas: readonly { says: string; shows: string }[]) {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });

@@ -31,14 +31,14 @@ function never(): Promise<never> {
 
 const echo = tool({ inputSchema: z.object({ n: z.number() }), execute: ({ n }) => n });
 
-/** Question, answer and question again, as the model is given them. */
+/** Asks another question and returns its prompt, which contains the earlier messages. */
 async function nextPrompt(chat: Conversation): Promise<string> {
   const next = await chat.say({ question: "And now?", steps: [done] });
   expect(next.result.error).toBeUndefined();
   return JSON.stringify(promptOf(next, 0));
 }
 
-/** For each of the tries that a call of the model has. */
+/** Returns the step for each of the three attempts of a model call. */
 const always = (step: Step): readonly Step[] => [step, step, step];
 
 function expectFailure(turn: Turn, errorText: string): void {
@@ -188,7 +188,7 @@ describe("a turn that is stopped", () => {
     ]);
   });
 
-  it("in a text keeps what was said, references shown, and says no more", async () => {
+  it("in a text keeps the text so far with expanded references, and emits no more", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     const turn = await chat.say({
@@ -260,7 +260,7 @@ describe("a turn that is stopped", () => {
         { type: "tool-hang", state: "output-error", errorText: unknown },
         { type: "tool-echo", state: "output-error", errorText: unknown },
       ]);
-      // They may have done their work: the model must not take it that they have not.
+      // The calls may have had effects, so the model must not assume that they failed.
       const prompt = await nextPrompt(chat);
       expect(prompt).toContain("Wait.");
       expect(prompt).toContain("outcome_unknown");
@@ -282,7 +282,7 @@ describe("a turn that is stopped", () => {
     expect(await nextPrompt(chat)).toContain("tool-result");
   });
 
-  it("tells the model's provider", async () => {
+  it("aborts the request to the model's provider", async () => {
     const step: Step = [opened("Hm"), finish()];
     const isText = (chunk: UIMessageChunk) => chunk.type === "text-delta";
     const turn = await new Conversation({}).say({ steps: [step], ...stopping(isText) });

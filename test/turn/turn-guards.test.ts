@@ -31,7 +31,7 @@ describe("what a tool's schema says of a value that it refuses", () => {
     ["a validator whose error holds the value", refusing, "n: is no number."],
     ["a validator that says no more than the value", mute, "its schema refuses it."],
     ["zod", z.object({ n: z.number() }), "n: Invalid input"],
-  ])("does not hold the value: %s", async (_, inputSchema, said) => {
+  ])("does not contain the value: %s", async (_, inputSchema, said) => {
     const store = await storeWith({ rows });
     const { run } = await runOnce(
       tool({ inputSchema, execute: () => 1 }),
@@ -114,7 +114,7 @@ describe("a tool that changes what it is given", () => {
 });
 
 describe("a model's stream that is given up", () => {
-  it("is cancelled, so that its connection is let go", async () => {
+  it("is cancelled, so that its connection is closed", async () => {
     let isCancelled = false;
     const model = {
       specificationVersion: "v4" as const,

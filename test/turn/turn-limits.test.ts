@@ -39,7 +39,7 @@ describe("what a turn may spend", () => {
     expect(runs()).toBe(2);
     expect(chat.store.count()).toBeGreaterThan(0);
     expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
-    // The next turn has its own.
+    // The next turn has its own limit.
     expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
   });
 
@@ -110,7 +110,7 @@ describe("what a turn may spend", () => {
 });
 
 describe("a turn that takes too long", () => {
-  it("is ended as turn_timeout; its tools are told to stop, and what was said is kept", async () => {
+  it("ends as turn_timeout; its tools are aborted, and its text is kept", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let wasTold = false;
     const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
@@ -226,7 +226,7 @@ describe("the tool calls of one answer of a model", () => {
       );
     };
     const most4 = maxStepInputChars / most;
-    // A list is no number: that is said of what has been resolved.
+    // A list is not a number. This error occurs after the reference has been resolved.
     const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
     expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
     const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);

@@ -23,7 +23,7 @@ describe("a watcher", () => {
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("is told of news once", async () => {
+  it("is notified of new frames once", async () => {
     const log = turns.begun();
     const news = [log.waitForFrames(1_000), log.waitForFrames(1_000)];
     log.push(delta("a"));
@@ -31,7 +31,7 @@ describe("a watcher", () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it("is told that there is none after one to two ticks, by one timer for all", async () => {
+  it("is notified that there are none after one to two ticks, by one timer for all", async () => {
     const log = turns.begun();
     const told: string[] = [];
     void log.waitForFrames(1_000).then((isNews) => told.push(`first ${isNews}`));
@@ -47,7 +47,7 @@ describe("a watcher", () => {
     expect(told).toEqual(["first false", "second false", "third false"]);
   });
 
-  it("who has gone leaves no timer behind", async () => {
+  it("that has left leaves no timer behind", async () => {
     const log = turns.begun();
     void log.waitForFrames(1_000);
     await vi.advanceTimersByTimeAsync(2_000);
@@ -59,7 +59,7 @@ describe("a watcher", () => {
     expect(await next).toBe(false);
   });
 
-  it("of a log that ends is told, and the timer stops", async () => {
+  it("of a log that ends is notified, and the timer stops", async () => {
     const log = turns.begun();
     const news = log.waitForFrames(1_000);
     expect(log.isEnded).toBe(false);
@@ -84,7 +84,7 @@ describe("a watcher", () => {
 });
 
 describe("a turn that has waited", () => {
-  /** Its log, and that of the request that goes on with it. */
+  /** Returns the log of the request that resumes a turn. */
   function waited() {
     const before = turns.begun();
     before.push({ type: "start-step" });
@@ -104,10 +104,10 @@ describe("a turn that has waited", () => {
     expect([log.length, log.count, log.firstOwn]).toEqual([5, 3, 3]);
   });
 
-  it("begins with a start for the request that goes on, and for nobody else", () => {
+  it("begins with a start for the request that resumes it, and for no other", () => {
     const log = waited();
     expect(seen(log, log.firstOwn)).toEqual(["start", "a"]);
-    // In two parts.
+    // Read in two parts.
     expect(log.slice(3, 3, 4)).toMatchObject([{ edge: "start", id: 2_000_000_001 }]);
     expect(log.slice(4, 3).map(({ data }) => labelOf(data))).toEqual(["a"]);
     expect(log.slice(3, 1).map(({ data }) => labelOf(data))).toEqual(["a"]);

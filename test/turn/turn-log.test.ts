@@ -49,7 +49,7 @@ describe("frames", () => {
     expect(log.indexAfter(1_000_000_001)).toBe(1);
     expect(log.indexAfter(1_000_000_003)).toBe(3);
     expect(log.indexAfter(1_999_999_999)).toBe(3);
-    // Of no attempt that there was: from the beginning.
+    // An id of an unknown attempt starts from the beginning.
     expect(log.indexAfter(2_000_000_000)).toBe(0);
   });
 
@@ -65,7 +65,7 @@ describe("frames", () => {
     expect(log.endWithin(3, 1_000)).toBe(3);
   });
 
-  it("of what was said once are seen, and are the last", () => {
+  it("of a ready-made log are seen, and the log has ended", () => {
     const log = TurnLog.of([{ type: "start" }, delta("a")]);
     expect(seen(log)).toEqual(["start", "a"]);
     expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
@@ -177,7 +177,7 @@ describe("a commit", () => {
     expect([seen(log), log.isEnded]).toEqual([[], false]);
   });
 
-  it("that fails is seen by nobody, and written with nothing that comes after", () => {
+  it("that fails is never seen, and not written with later frames", () => {
     const log = turns.begun();
     log.push(delta("a"));
     const failing = () =>

@@ -83,7 +83,7 @@ describe("a state that is restored", () => {
     expect(state.parts.parts.slice(0, 2)).toEqual(parts);
     expect(state.parts.display).toEqual(["1"]);
     expect(state.hasWaiting).toBe(true);
-    // What was once seen stays seen; what no longer waits does not wait.
+    // Taint stays. Approvals that no longer wait are dropped.
     expect(state.counts).toEqual(counts);
   });
 

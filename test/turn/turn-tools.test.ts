@@ -20,7 +20,7 @@ import {
 const asked = finish("tool-calls");
 const done = [text("Done."), finish()];
 
-/** A tool that keeps what it was given. */
+/** Creates a tool that records its inputs. */
 function taker() {
   const taken: unknown[] = [];
   const take = tool({
@@ -33,7 +33,7 @@ function taker() {
   return { taken, take };
 }
 
-/** A turn in which the model calls `act` once, without arguments, and then is done. */
+/** Runs a turn in which the model calls `act` once, without arguments. */
 function acting(execute: () => unknown): Promise<Turn> {
   const act = tool({ inputSchema: z.object({}), execute });
   return turnWith({ tools: { act }, steps: [[toolCall("act", {}), asked], done] });
@@ -226,7 +226,7 @@ describe("a reference in a tool's input", () => {
     expect(chat.store.count()).toBe(2);
   });
 
-  it("to a name that nobody knows stays as written, and the result says so", async () => {
+  it("to an unknown name stays as written, and the result says so", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
     await chat.store.save({ name: "weather", value: 1 });
@@ -271,7 +271,7 @@ describe("calls in parallel", () => {
         running.push(name);
         if (running.length === 3) all.resolve();
         await all.promise;
-        // The first is the last to be ready.
+        // The call that started first ends last.
         for (let wait = 3 - running.indexOf(name); wait > 0; wait--) await Promise.resolve();
         return name;
       },
@@ -323,7 +323,7 @@ describe("calls in parallel", () => {
 });
 
 describe("a tool", () => {
-  it("is told which call it is, what was said and when to stop", async () => {
+  it("receives its call id, the messages and an abort signal", async () => {
     const told: unknown[] = [];
     const tools: ToolSet = {
       act: tool({ inputSchema: z.object({}), execute: (_, options) => void told.push(options) }),

@@ -22,7 +22,7 @@ import {
 const MARKER = "only-in-the-value";
 const asked = finish("tool-calls");
 
-/** 200,000 characters or more, with a marker where no preview and no path reaches. */
+/** Records of at least 200,000 characters, with a marker that no preview and no suggested path shows. */
 const rows = Array.from({ length: 4_200 }, (_, id) => ({
   id,
   name: id === 2_000 ? MARKER : `Customer ${id}`,
@@ -304,7 +304,7 @@ describe("savings", () => {
     const { promptChars, ...counted } = small?.result.metadata.savings ?? { promptChars: 0 };
     const [first] = small?.calls ?? [];
     const start = JSON.stringify(first?.tools).length + String(first?.prompt[0]?.content).length;
-    // The first call fits, the second counts as a full window: four characters a token.
+    // The first call fits. The second counts as a full window of 2,000 tokens, at four characters per token.
     const question = "Hello.".length;
     expect(counted).toMatchObject({ wouldNotFit: 1, inlinePromptChars: start + question + 8_000 });
     expect(promptChars).toBeLessThan(8_000);

@@ -14,7 +14,7 @@ const tools = {
   large: tool({ inputSchema, execute: () => rows }),
 };
 
-/** The lines after the messages of each call. */
+/** Returns the lines after the messages of each call. */
 function tails({ calls }: Pick<Turn, "calls">): readonly (readonly string[])[] {
   return calls.map((_, call) => {
     const last = promptOf({ calls }, call).at(-1);
@@ -192,7 +192,7 @@ const handle = {
   try: ["$rows[:10]"],
 };
 
-/** One message of a tool for each result. */
+/** Returns a tool message for each result. */
 function resultMessages(values: readonly object[]): readonly ModelMessage[] {
   return values.map((value, at) => {
     const output = { type: "json" as const, value: value as JSONValue };

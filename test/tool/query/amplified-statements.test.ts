@@ -36,7 +36,7 @@ describe("a short statement that would make much of little", () => {
     `SELECT length(json_set(${doubled(8, (text) => `json_object('a', ${text}, 'b', ${text})`, "t")}, '$.a', t)) FROM texts`,
     "SELECT length(group_concat(x.t, y.t)) FROM texts x, texts y",
     "SELECT length(replace(hex(zeroblob(1000000)), '0', 'aa'))",
-    // Indents, as many as levels.
+    // Indentation for each level.
     "SELECT max(length(json_pretty(j))) FROM deep",
     "SELECT length(json_pretty(j, t)) FROM deep, one",
     `SELECT length(json_pretty(j, '${" ".repeat(5_000)}')) FROM deep`,

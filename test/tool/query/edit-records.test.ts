@@ -239,7 +239,7 @@ describe("an edit of records by a condition", () => {
 
 describe("the conditions of one edit", () => {
   const rows = Array.from({ length: 2_000 }, (_, id) => ({ id, group: id % 7 }));
-  /** Each visits the product of two tables: some four million rows. */
+  /** Returns an edit that visits the product of two tables, about four million rows. */
   const product = (index: number): Where => ({
     where: `id = ${index} AND (SELECT count(*) FROM orders a, orders b WHERE a.id < b.id) > 0`,
     set: { seen: index },

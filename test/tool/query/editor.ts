@@ -12,7 +12,7 @@ import { call, run } from "../../support/wrapped.ts";
 /** An edit of records by a condition. */
 export type Where = { readonly where: string; readonly set: Readonly<Record<string, Json>> };
 
-/** Calls of edit_variable with queries in Node's SQLite. */
+/** Calls edit_variable with queries in Node's SQLite. */
 export class Editor {
   readonly store = new MemoryStore();
   readonly queries: RanQuery[] = [];

@@ -19,7 +19,7 @@ beforeAll(async () => {
     note: "x".repeat(500),
     lines: Array.from({ length: LINES }, (_line, at) => line(id, at)),
   }));
-  // One row is much longer than the others, and its text is a column of its own.
+  // One row is much longer than the others, and has its text in a separate column.
   const skewed = Array.from({ length: ROWS }, (_, id) => ({
     id,
     k: id % 3,
@@ -54,11 +54,11 @@ describe("a statement whose work is more than that of its elements", () => {
     "SELECT count(e.json->>'$[0]') FROM skewed x, json_each(x.lines) e",
     "SELECT count(e.value->>'a'->>x.value->>'b') FROM skewed x, json_each(x.lines) e",
     "SELECT count(length(e.value || x.value)) FROM skewed x, json_each(x.lines) e",
-    // An element is read for each of its own.
+    // An element is read for each of its own elements.
     "SELECT count(e.value->>0) FROM (SELECT json_array(lines) AS a FROM skewed) x, json_each(x.a) e, json_each(e.value) f",
     "SELECT count(e.value->>0) FROM skewed x, json_each(json_array(x.lines)) e, json_each(e.value) f",
     "SELECT count(e.value->>0) FROM skewed x, json_tree(x.lines) e",
-    // The column is one of another part, or of another table.
+    // The column belongs to another part of the statement, or to another table.
     "SELECT value->>'a' FROM (SELECT x.value, e.id FROM skewed x, json_each(x.lines) e)",
     "SELECT x.value->>'a' FROM skewed x, json_each(x.lines) e UNION ALL SELECT value->>'a' FROM skewed",
     // A search finds the longest row each time.

@@ -28,7 +28,7 @@ const change = fc.record({
 function updated(database: DatabaseSync, changes: readonly Where[]) {
   for (const { where, set } of changes) {
     try {
-      // Reads no columns that only this change makes.
+      // Fails if the condition reads columns that only this change creates.
       database.prepare(`SELECT 1 FROM t WHERE ${where}`).all();
       const columns = database.prepare("SELECT name FROM pragma_table_info('t')").all();
       const known = new Set(columns.map(({ name }) => name));
@@ -52,7 +52,7 @@ function rowsOf(database: DatabaseSync, name: string) {
   prepared.setReadBigInts(true);
   const rows = prepared.all() as unknown as readonly Readonly<Record<string, unknown>>[];
   return rows.map((row) => {
-    // A column that no record has is one of NULLs.
+    // A key that a record lacks is NULL in its row.
     const entries = Object.entries(row).filter(([, one]) => one !== null);
     return Object.fromEntries(
       entries.map(([key, one]) => [key, typeof one === "bigint" ? Number(one) : one]),

@@ -66,8 +66,8 @@ const statement = fc
   });
 
 /**
- * Compares joins over 10,000 records with the same statements over plain tables. Such joins may run only if
- * the text or the data tells that they read little, so some are refused.
+ * Compares joins over 10,000 records with the same statements over plain tables. Such joins run only if the
+ * statement or the data shows that they read little, so some are refused.
  */
 export async function compareJoins(numRuns: number): Promise<void> {
   const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: false });

@@ -95,7 +95,7 @@ const listed = fc
   );
 const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, nested, listed);
 
-/** A table of SQLite with the same records, written as plain SQL. */
+/** Creates a table with the same records in plain SQL. */
 export function createTable(database: DatabaseSync, name: string, records: Records): void {
   const keys = [...new Set(records.flatMap((one) => Object.keys(one)))];
   const columns = [...keys, "index"].map(quoted);
@@ -114,7 +114,7 @@ export function sqlOf(value: Json | undefined): string {
   return `'${text.replaceAll("'", "''")}'`;
 }
 
-/** The names of the columns and the rows: in order if the statement has one, else in any. */
+/** Returns the rows as JSON, sorted unless the statement has an order. */
 function comparable(rows: readonly object[], sql: string): readonly string[] {
   const written = rows.map((row) => JSON.stringify(row));
   return /ORDER BY [^)]*$/.test(sql) ? written : written.toSorted();
@@ -150,7 +150,7 @@ export async function compareQueries(numRuns: number): Promise<void> {
     }
     const expected = answerOf(database, sql);
     database.close();
-    // The second time small tables are tables of SQLite.
+    // The second query reads small variables from real SQLite tables.
     for (const _ of [1, 2]) {
       const found = await queries.records(sql).then(
         (rows) => comparable(rows as readonly object[], sql),
@@ -162,11 +162,11 @@ export async function compareQueries(numRuns: number): Promise<void> {
   };
   await fc.assert(
     fc.asyncProperty(table, table, statement, async (t, other, sql) => {
-      // Over plain tables an unknown column is an error, too.
+      // An unknown column is an error over plain tables, too.
       await compare(t as Records, other as Records, sql);
     }),
     { numRuns, seed: 24 },
   );
-  // Not all of them fail alike.
+  // Enough statements succeed, so the comparison is not only of errors.
   expect(answered).toBeGreaterThan(numRuns / 3);
 }

@@ -9,7 +9,7 @@ const orders = [{ id: 1, name: "ann" }];
 const RIGHT = "hunter2";
 const WRONG = "another";
 
-/** What a model learns of an edit, with each of two values as the `pin` of `$vault`, which is sealed. */
+/** Returns the errors of an edit for each of two values of `pin` in the sealed variable `$vault`. */
 async function answers(input: Readonly<Record<string, Json>>): Promise<readonly string[]> {
   const said: string[] = [];
   for (const pin of [RIGHT, WRONG]) {

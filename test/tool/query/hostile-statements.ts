@@ -39,7 +39,7 @@ const chain = (
 const nested = (count: number, open = "(") =>
   `SELECT ${open.repeat(count)}1${")".repeat(count)} AS a`;
 
-/** What counts as one row, a small limit, or one group, and is not. */
+/** Clauses that look like one row, a small limit or one group, but are not. */
 const MISREAD_COUNTS = [
   "LIMIT 1 + 100000",
   "LIMIT 1, 1 + 100000",
@@ -78,7 +78,7 @@ const MISREAD_KEYS = [
   `SELECT count(*) FROM (${select}) x JOIN (${select}) y ON x.id = y.id`,
 ]);
 
-/** Values that are equal in the comparison only. */
+/** Comparisons that are true for different values. */
 const LOOSE = [
   "a.n IS b.n",
   "a.n IS NOT DISTINCT FROM b.n",
@@ -220,7 +220,7 @@ const JOINS = [
   "WITH x AS (SELECT id, k FROM big UNION ALL SELECT id, k FROM other) SELECT count(*) FROM x a JOIN x b USING (k)",
 ];
 
-/** 200 statements that have to be refused, or answered after bounded work, before SQLite runs any of them. */
+/** 200 statements that must be refused before SQLite runs any of them. */
 export const hostileStatements: readonly string[] = [
   ...refusedStatements,
   ...MISREAD_COUNTS,

@@ -12,7 +12,7 @@ const big: Records = Array.from({ length: ROWS }, (_, id) => ({
   tags: Array.from({ length: id % 4 }, (_tag, at) => `tag ${at}`),
 }));
 
-/** Joins, groups and ranks that read so much that the data has to tell whether they may run. */
+/** Joins, groups and ranks that read so much that only the data shows whether they may run. */
 const STATEMENTS = [
   "SELECT count(*) AS n FROM big a JOIN (SELECT DISTINCT k FROM big) b ON a.k = b.k",
   "SELECT count(*) AS n FROM big a LEFT JOIN (SELECT DISTINCT k FROM big WHERE id < 10) b ON a.k = b.k WHERE b.k IS NULL",
@@ -50,7 +50,7 @@ describe("statements over 10,000 records", () => {
   it.each(STATEMENTS)("%s is answered as from a plain table", async (sql) => {
     await queries.store.save({ name: "big", value: big as Json });
     const expected = database.prepare(sql).all();
-    // From chunks, and from a table.
+    // First from chunks, then from a table.
     for (const _ of [1, 2]) expect(await queries.records(sql)).toEqual(expected);
   });
 });

@@ -8,10 +8,10 @@ import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
 
-/** Queries of a person, in Node's SQLite. */
+/** Runs the queries of a person in Node's SQLite. */
 export class Queries {
   readonly store = new MemoryStore();
-  /** How many queries have run to their end, tables were begun, and values or parts of them were read. */
+  /** Number of finished queries. `loads` counts started tables, `valuesRead` the reads of values or parts. */
   read = 0;
   loads = 0;
   valuesRead = 0;

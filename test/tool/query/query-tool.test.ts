@@ -96,7 +96,7 @@ describe("query_variables", () => {
     expect(await conversation.store.read("counted")).toEqual([{ n: 3 }]);
   });
 
-  it("tells which variables it reads before it runs, so that other calls go first", async () => {
+  it("reports the variables that it reads before it runs, so that other calls run first", async () => {
     const conversation = await Conversation.with({ orders, customers: [{ name: "ann" }] });
     const sql = `WITH big AS (SELECT * FROM orders WHERE total > $least)
       SELECT * FROM big JOIN customers c ON c.name = big.customer WHERE 'FROM nowhere' <> ''`;
@@ -132,7 +132,7 @@ describe("query_variables", () => {
     expect(JSON.stringify(queries)).not.toContain("hidden");
   });
 
-  it("is told that bytes are no table", async () => {
+  it("reports that bytes are not a table", async () => {
     const conversation = new Conversation();
     const value = bytesContent(new Uint8Array([1, 2]), "image/png");
     await conversation.store.save({ name: "picture", value });

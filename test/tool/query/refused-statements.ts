@@ -39,7 +39,7 @@ export const refusedStatements: readonly string[] = [
   "SELECT 1) ; DELETE FROM big; SELECT (1",
   "SELECT 1\0; DELETE FROM big",
   "/* SELECT */ DELETE FROM big",
-  // More work than may be done.
+  // Too much work.
   "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
   "WITH c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100001) SELECT count(*) FROM c",
   "SELECT count(*) FROM big, other",

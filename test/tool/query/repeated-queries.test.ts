@@ -4,7 +4,7 @@ import type { QueryDatabase } from "../../../src/tool/query/query-database.ts";
 import type { EngineQuery } from "../../../src/tool/query/query-engine.ts";
 import { SqlQueryEngine } from "../../../src/tool/query/sql-query-engine.ts";
 
-/** An engine, and the statements that it runs. */
+/** Creates an engine that records its statements. */
 function recorded() {
   const database = new DatabaseSync(":memory:");
   const statements: string[] = [];
@@ -51,7 +51,7 @@ it("plans and checks a statement once for each form of its tables", async () => 
     expect(await engine.run(sum)).toMatchObject({ kind: "done", records: '[{"n":6}]' });
     return statements.slice(before).filter((one) => one.startsWith("EXPLAIN")).length;
   };
-  // The second use makes a real table of it.
+  // The second use turns the chunks into a real table.
   expect([await explained(), await explained()]).toEqual([2, 2]);
   expect([await explained(), await explained()]).toEqual([0, 0]);
   await engine.drop("t");
