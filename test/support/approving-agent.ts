@@ -78,7 +78,7 @@ export class ApprovingAgent {
     );
   }
 
-  /** The same, for a client with UI messages. */
+  /** Sends UI messages, and returns the answer as one. */
   async answerTo(messages: readonly UIMessage[]): Promise<UIMessage> {
     const stream = await createAgentUIStream({ agent: this.#agent, uiMessages: [...messages] });
     let answer: UIMessage | undefined;
@@ -105,7 +105,7 @@ export class ApprovingAgent {
     return this.turn();
   }
 
-  /** Returns the last tool result in the model's prompt. */
+  /** Returns the last tool message of the conversation as JSON. */
   get told(): string {
     const said = this.messages.findLast(({ role }) => role === "tool");
     return JSON.stringify(said);

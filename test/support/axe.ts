@@ -18,7 +18,7 @@ export async function barriersOn(page: Page): Promise<readonly string[]> {
   return violations(page, ALL);
 }
 
-/** Returns the violations in the current theme, and those of colours in the other one. */
+/** Returns all violations in the current theme, and colour contrast violations in the other one. */
 export async function barriersInBoth(page: Page): Promise<readonly string[]> {
   const isDark = await page.evaluate<boolean>("matchMedia('(prefers-color-scheme: dark)').matches");
   const theme = isDark ? "dark" : "light";

@@ -24,7 +24,7 @@ export interface Role extends Partial<Omit<Agent, "name">> {
   readonly steps: readonly Step[];
 }
 
-/** Agents by name, each with a model of its own. */
+/** Agents by name, each with its own scripted model. */
 export function team(roles: Readonly<Record<string, Role>>) {
   const models = new Map<string, ScriptedModel>();
   const agents = new Map<string, CalledAgent>();
@@ -52,7 +52,7 @@ interface AskingOptions extends Role {
   readonly turn?: Partial<TurnContext>;
 }
 
-/** Calls an agent outside of a turn, as a plan does. */
+/** Prepares a call of an agent outside of a turn, as plans make it. */
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
   const { findAgent, callsOf } = team({ researcher: about });
@@ -125,7 +125,7 @@ export function saying(written: string): Step {
   return [text(written), finish("stop", { input: 6, output: 4 })];
 }
 
-/** A conversation with an agent that may ask a researcher, and others if `more` says so. */
+/** A conversation with an agent that may call a researcher, or the agents in `more.delegates`. */
 export function asker(
   roles: Readonly<Record<string, Role>>,
   more: Partial<Agent> = {},

@@ -37,7 +37,7 @@ export interface ChatBody {
 
 export type ChatStep = EndpointStep;
 export type Script = EndpointScript<ChatBody>;
-/** Its `url` includes `/v1`. */
+/** The `url` includes `/v1`. */
 export type ChatCompletions = ModelEndpoint<ChatBody>;
 
 /** An endpoint that speaks OpenAI's chat completions, on the loopback address. */
@@ -86,7 +86,7 @@ const chatCompletions: Protocol = async function* (step, number) {
   yield "[DONE]";
 };
 
-/** Cuts after the first dollar of a reference if there is one, the hardest place. */
+/** Cuts a text after its first dollar, the hardest place for a reference, or else in the middle. */
 function halves(text: string): readonly [string, string] {
   const dollar = text.indexOf("$");
   const at = dollar === -1 ? Math.ceil(text.length / 2) : dollar + 1;

@@ -8,9 +8,9 @@ const modules = join(import.meta.dirname, "../../node_modules");
 const EXTRACT = "import chromium from '@sparticuz/chromium'; await chromium.executablePath();";
 
 /**
- * Returns the path of the Chromium that `@sparticuz/chromium` carries. The package extracts to the temporary
- * folder and reuses a file of that name from any version. So it runs in a process that has an empty one, and
- * the result is kept in a folder that the package's version names.
+ * Returns the path of the Chromium in `@sparticuz/chromium`. The package extracts to the temporary folder and
+ * reuses a file of the same name from any version. The extraction therefore runs in a process with an empty
+ * temporary folder, and the result is stored in a folder named after the package's version.
  */
 export async function chromiumPath(): Promise<string> {
   const manifest = readFileSync(join(modules, "@sparticuz/chromium/package.json"), "utf8");

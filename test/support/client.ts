@@ -47,7 +47,7 @@ export interface Cut {
   readonly how: "fails" | "ends" | "is silent";
 }
 
-/** The first connections break like this; later ones work. */
+/** Breaks the first connections as `cuts` describes; later ones work. */
 export function breaking(own: OwnRuntime, cuts: readonly Cut[]) {
   const asked: string[] = [];
   const send: Send = async (url, init) => {

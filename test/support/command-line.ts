@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
 
-/** Node's compile cache is stored there too. */
+/** Default home folder. Node's compile cache is also stored in it. */
 const HOME = mkdtempSync(join(tmpdir(), "byref-home-"));
 
 export interface CommandPlace {
@@ -18,7 +18,7 @@ export interface CommandPlace {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs `byref` from the sources, with nothing of this process's environment but its `PATH`. */
+/** Runs `byref` from the sources. Of this process's environment it receives only `PATH`. */
 export function byref(args: readonly string[], place: CommandPlace) {
   const { folder, home = HOME, preload, env } = place;
   const imports = preload === undefined ? [] : ["--import", preload];

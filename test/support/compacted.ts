@@ -4,7 +4,7 @@ import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { NodeSql } from "./node-sql.ts";
 import { START_MS } from "./turn.ts";
 
-/** Characters of the history in a prompt. */
+/** Maximum number of characters of the history in a prompt. */
 export const BUDGET = 4_000;
 
 export function dataIn(sql = new NodeSql()): ConversationData {

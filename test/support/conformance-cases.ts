@@ -2,7 +2,7 @@ import { dynamicTool, tool, type ToolSet } from "ai";
 import { z } from "zod";
 import { finish, reasoning, type Script, type Step, text, toolCall } from "../../src/testing.ts";
 
-/** Possible streams of providers, by name. */
+/** A name, and the steps that a provider streams. */
 export type Case = readonly [name: string, steps: readonly Step[]];
 
 /** Ordinary tools, as anyone would write them. */

@@ -43,7 +43,10 @@ export async function workOf(sql: Counted, work: () => unknown): Promise<DoneWor
   return { ...done, read, written: sql.unitsWritten - before.written };
 }
 
-/** Calls `told` with each call's result and arguments, without keeping them as a spy would. Returns a function that stops it. */
+/**
+ * Calls `told` with the result and arguments of each call, and does not store them as a spy would. Returns a
+ * function that stops it.
+ */
 export function watch(
   owner: object,
   name: string,

@@ -16,7 +16,7 @@ import { START_MS, userMessage } from "./turn.ts";
 
 let onHang = () => {};
 
-/** The end of a process comes before that of this. */
+/** Never settles. Makes the current run return, as if its process had ended. */
 export function hang(): Promise<never> {
   onHang();
   return new Promise<never>(() => {});

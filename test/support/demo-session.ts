@@ -30,7 +30,7 @@ export class Session {
     this.nameOf = nameOf;
   }
 
-  /** The calls of each step, and the answer as the model wrote it. */
+  /** Asks a question. Returns the calls of each step, and the answer as the model wrote it. */
   async ask(question: string): Promise<{ steps: Called[][]; answer: string }> {
     this.prompt.push({ role: "user", content: [{ type: "text", text: question }] });
     const steps: Called[][] = [];
@@ -87,7 +87,10 @@ export class Session {
     }
   }
 
-  /** Replaces a whole `$name[0].key`; a name or path that does not exist fails the test. */
+  /**
+   * Returns the value of a reference such as `$name[0].key`, and any other value unchanged. Throws if the name or
+   * path does not exist.
+   */
   resolve(text: unknown): unknown {
     if (typeof text !== "string" || !text.startsWith("$")) return text;
     const [name = "", ...path] = text.slice(1).replaceAll("[", ".").replaceAll("]", "").split(".");
@@ -97,7 +100,7 @@ export class Session {
     return value;
   }
 
-  /** The answer as the user sees it. */
+  /** Returns the answer as the user sees it. */
   expand(answer: string): string {
     return answer.replaceAll(/\$[a-z_0-9]+(?:\.[a-z_]+|\[\d+\])*/gu, (text) => {
       const value = this.resolve(text);

@@ -24,7 +24,7 @@ export interface Tenant {
   put(id: string, value: string): Promise<void>;
 }
 
-/** A directory of its own, so that no other test changes its list. */
+/** A tenant with its own conversation index, so that no other test changes its list. */
 export function newTenant(): Tenant {
   const name = `tenant ${newId()}`;
   const key = `key-${newId()}`;
@@ -62,7 +62,7 @@ export function directoryOf(tenant: string) {
   return DIRECTORY.get(DIRECTORY.idFromName(JSON.stringify([tenant, "directory"])));
 }
 
-/** Notifications are not awaited. */
+/** Retries a check for up to 10 s, because notifications are not awaited. */
 export function eventually(check: () => Promise<void>): Promise<void> {
   return vi.waitFor(check, { timeout: 10_000, interval: 20 });
 }

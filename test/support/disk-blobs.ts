@@ -14,8 +14,8 @@ import { messageOf } from "../../src/errors.ts";
 const NAME_CHARS = 200;
 
 /**
- * Objects as files of a folder, which exists: this process holds nothing of them, and another one finds
- * them again. An object that was cut off by the end of a process stays in `unfinished`.
+ * Stores objects as files in a folder, and none of them in memory, so another process can read them. If a process
+ * ends during an upload, the unfinished file stays in `unfinished`.
  */
 export class DiskBlobs implements Blobs {
   readonly #objects: string;

@@ -24,12 +24,12 @@ export function callWith(settings: Readonly<Record<string, string>>): Call {
 /** Sends a request from this machine, without a key. */
 export const call = callWith({ AUTH: "none" });
 
-/** A new conversation. */
+/** Id of a new conversation. */
 export function newId(): string {
   return crypto.randomUUID();
 }
 
-/** The object that holds a conversation. */
+/** The Durable Object of a conversation. */
 export function objectOf(id: string, tenant = "local") {
   const { CONVERSATIONS } = env;
   return CONVERSATIONS.get(CONVERSATIONS.idFromName(JSON.stringify([tenant, id])));
@@ -88,7 +88,7 @@ export function get(id: string, at: string): Promise<Response> {
   return call("GET", `/conversations/${id}/variables/${at}`);
 }
 
-/** The names that a list holds, in its order. */
+/** Returns the names in a list of variables, in its order. */
 export async function namesIn(id: string, query = ""): Promise<readonly string[]> {
   const response = await call("GET", `/conversations/${id}/variables${query}`);
   expect(response.status).toBe(200);
@@ -122,7 +122,7 @@ export interface Frame {
   readonly data: string;
 }
 
-/** The frames of an event stream; comments are left out. */
+/** Returns the frames of an event stream without comments. */
 export async function framesIn(response: Response): Promise<readonly Frame[]> {
   expect(response.headers.get("content-type")).toBe("text/event-stream");
   const text = await response.text();

@@ -10,7 +10,7 @@ export class EventReader {
   readonly #reader: ReadableStreamDefaultReader<string>;
   #text = "";
   readonly comments: string[] = [];
-  /** Ids of turns that began while it read, or ran when it began to. */
+  /** Ids of turns that ran when the reader started, or began later. */
   readonly turns: string[] = [];
 
   constructor(response: Response) {
@@ -21,7 +21,7 @@ export class EventReader {
     this.#reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   }
 
-  /** The next event; undefined when the stream has ended. */
+  /** Returns the next event, or undefined when the stream has ended. */
   async next(): Promise<ConversationEvent | undefined> {
     for (;;) {
       const end = this.#text.indexOf("\n\n");
@@ -102,14 +102,14 @@ export function idsOf(events: readonly ConversationEvent[]): readonly number[] {
   return events.map(({ id }) => id);
 }
 
-/** Returns the events without their times. */
+/** Describes each event in one line: type, variable, tool, reason and code. */
 export function said(events: readonly ConversationEvent[]): readonly string[] {
   return events.map(({ type, variable, tool, reason, code }) =>
     [type, variable?.name, tool, reason, code].filter((word) => word !== undefined).join(" "),
   );
 }
 
-/** Adds a number of events. */
+/** Adds a number of events, and evicts the object. */
 export async function fill(id: string, count: number): Promise<void> {
   await inStorage(id, (storage) => {
     const log = new EventLog(new DurableSql(storage));

@@ -23,8 +23,8 @@ import {
 } from "./fault-values.ts";
 
 /**
- * What a tool may return or throw, and what becomes of it: an error's code, or the value that is kept. Made
- * anew each time: some of these can be read only once, and some change.
+ * Values that a tool may return or throw, and the outcome: an error code, or the saved value. A function creates
+ * each value, because some can be read only once and some change.
  */
 export const hostile: Readonly<Record<string, readonly [run: () => unknown, becomes: string]>> = {
   "a cycle": [() => cyclic(), "bad_value"],

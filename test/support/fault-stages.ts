@@ -14,20 +14,20 @@ import {
   toolCall,
 } from "../../src/testing.ts";
 
-/** A place in a turn at which something happens to it. */
+/** A point in a turn at which a test causes an event. */
 export interface Stage {
   readonly options: RuntimeOptions;
   readonly model: ReturnType<typeof scriptedModel>;
-  /** Begins a turn, and comes back when it is there. */
+  /** Starts a turn, and resolves when it has reached the point. */
   readonly reach: (own: OwnRuntime) => Promise<Response>;
-  /** Lets it go on. */
+  /** Lets the turn continue. */
   readonly release: () => void;
 }
 
 export const said: Script = [text("Hello."), finish()];
 const asked = finish("tool-calls");
 
-/** One who comes to it says so, and waits. */
+/** A gate: `wait` resolves `reached`, then waits until `open` is called. */
 export function gate() {
   const reached = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ export function ask(
   return own.call("POST", "/conversations/c/messages", json({ message }, { accept }));
 }
 
-/** Says `first`, waits, and says the rest. */
+/** Streams `first`, waits, and streams `rest`. */
 export function halting(wait: () => Promise<void>, first: Script, rest: Script): Step {
   return async function* () {
     yield* first;
@@ -55,7 +55,7 @@ export function halting(wait: () => Promise<void>, first: Script, rest: Script):
   };
 }
 
-/** A turn that comes to its gate by these steps; from then on the model says hello. */
+/** A turn that reaches its gate through these steps; the model then says hello. */
 function staged(stepsTo: (wait: () => Promise<void>) => readonly Step[]): Stage {
   const { reached, open, wait } = gate();
   const inputSchema = z.object({});
@@ -71,7 +71,7 @@ function staged(stepsTo: (wait: () => Promise<void>) => readonly Step[]): Stage 
   return { options: { agents: [agent], model }, model, reach, release: open };
 }
 
-/** Waits until the failed call is behind it. */
+/** A turn that waits for a retry after a failed call. */
 function inRetry(): Stage {
   const stage = staged((wait) => [
     (options) => {
@@ -88,7 +88,7 @@ function inRetry(): Stage {
   return { ...stage, reach };
 }
 
-/** A turn that was cut off so often that it waits for a minute before it is tried again. */
+/** A turn that was interrupted so often that its next attempt waits for a minute. */
 function inRecovery(): Stage {
   const stage = staged(() => [never, never]);
   const begun = gate();
@@ -108,7 +108,7 @@ function inRecovery(): Stage {
 
 const half = text("Hello, wor").slice(0, -1);
 
-/** Where a turn may be when something happens. Made anew for each test. */
+/** Points in a turn, created for each test. */
 export const stages = {
   "before the first chunk": () => staged((wait) => [halting(wait, [], said)]),
   "in mid-delta": () => staged((wait) => [halting(wait, [half], [text("ld."), finish()])]),

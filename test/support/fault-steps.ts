@@ -2,7 +2,7 @@ import { APICallError } from "@ai-sdk/provider";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
 import type { Part, Step } from "../../src/testing.ts";
 
-/** Stays open for ever. */
+/** Never settles. */
 export function never(): Promise<never> {
   return new Promise(() => undefined);
 }
@@ -15,7 +15,7 @@ export function status(statusCode: number, responseHeaders: Record<string, strin
   };
 }
 
-/** Says this, and then nothing more, without an end. */
+/** Streams the parts, then stalls without an end. */
 export function stalling(...said: readonly (readonly Part[])[]): Step {
   return async function* () {
     yield* said;
@@ -23,7 +23,7 @@ export function stalling(...said: readonly (readonly Part[])[]): Step {
   };
 }
 
-/** Says this, and then its connection is lost. */
+/** Streams the parts, then loses its connection. */
 export function cut(...said: readonly (readonly Part[])[]): Step {
   return async function* () {
     yield* said;
@@ -31,7 +31,7 @@ export function cut(...said: readonly (readonly Part[])[]): Step {
   };
 }
 
-/** What a message has kept, a word or two for each part. */
+/** Describes each part of a message in a word or two. */
 export function keptIn(
   message: { readonly parts: readonly UIMessage["parts"][number][] } | undefined,
 ): readonly string[] {

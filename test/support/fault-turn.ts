@@ -3,14 +3,14 @@ import { keptIn } from "./fault-steps.ts";
 import { finish, text } from "../../src/testing.ts";
 import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
 
-/** Only these: digests and streams are made outside of the clock. */
+/** Only timers are faked, because digests and streams do not use the fake clock. */
 export const TIMERS = ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] as const;
 
-/** What a fault comes to. After each of them the next message is answered. */
+/** The expected outcome of a fault. The next message is always answered. */
 export interface Outcome {
-  /** The last part that a client gets; of an error its code. */
+  /** Type of the last chunk, or the code if it is an error. */
   readonly ends: string;
-  /** What the answer in the history has, part by part. */
+  /** Parts of the answer in the history. */
   readonly keeps: readonly string[];
   /** How often the model was called. */
   readonly calls: number;
@@ -21,13 +21,13 @@ function endOf({ chunks }: Turn): string {
   return last?.type === "error" ? (last.errorText.split(": ")[0] ?? "") : String(last?.type);
 }
 
-/** Of the first turn of a conversation. */
+/** Checks the first turn of a conversation. */
 export async function expectOutcome(
   chat: Conversation,
   turn: Turn,
   outcome: Outcome,
 ): Promise<void> {
-  // One that is megabytes is a page of its own.
+  // A message of several megabytes fills a page.
   const { messages: last, next: before = "" } = chat.history.page({ limit: 10 });
   const messages = [...chat.history.page({ limit: 10, before }).messages, ...last];
   expect(messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
@@ -37,7 +37,7 @@ export async function expectOutcome(
   const code = outcome.ends === "finish" ? undefined : outcome.ends;
   expect(turn.result.error?.code).toBe(code);
   expect(messages[1]?.metadata).toMatchObject(code === undefined ? {} : { error: code });
-  // What a stock client has at the end is what was kept.
+  // A stock client ends with the same message as the history.
   const { message, errors } = await readMessage(turn.chunks.filter(({ type }) => type !== "error"));
   expect(errors).toEqual([]);
   expect(keptIn(message)).toEqual(outcome.keeps);

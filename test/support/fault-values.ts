@@ -3,7 +3,7 @@ import { never } from "./fault-steps.ts";
 /** JSON of more levels than a value may have. */
 export const DEEP = "[".repeat(300) + "]".repeat(300);
 
-/** A function that throws this, whatever it is. */
+/** Returns a function that throws `thrown`. */
 export function throwing(thrown: unknown): () => never {
   return () => {
     throw thrown;
@@ -22,7 +22,7 @@ export function cyclicMap(): unknown {
   return map;
 }
 
-/** Throws, whatever is done with it; only a promise may take it for no thenable. */
+/** Throws on every access, except that a promise can see that it is not a thenable. */
 export function closedProxy(): object {
   const closed = throwing(new Error("Closed."));
   const traps = ["get", "has", "ownKeys", "getPrototypeOf", "getOwnPropertyDescriptor"];
@@ -36,12 +36,12 @@ export function revoked(): object {
   return proxy;
 }
 
-/** What a promise takes for another one. */
+/** An object that promises treat as a promise. */
 export function thenable(then: () => unknown): object {
   return Object.fromEntries(new Map().set("then", then));
 }
 
-/** An object that has itself, ever another one, inside. */
+/** An endlessly nested object. */
 export function bottomless(): object {
   return new Proxy(
     {},
@@ -64,7 +64,7 @@ export function nested(levels: number): unknown {
   return value;
 }
 
-/** Little in memory, and 2 to the power of so many as JSON. */
+/** Small in memory, but as JSON it contains 2 to the power of `times` elements. */
 export function doubled(times: number): unknown {
   let value: unknown = "x";
   for (let time = 0; time < times; time++) value = [value, value];
@@ -77,7 +77,7 @@ export function detached(): Uint8Array {
   return bytes;
 }
 
-/** An error that throws when it is asked what it has to say. */
+/** An error whose `message` getter throws. */
 export function mute(): unknown {
   return Object.defineProperty(new Error("No."), "message", { get: throwing("No message.") });
 }
@@ -116,13 +116,13 @@ export async function readResponse(): Promise<Response> {
   return response;
 }
 
-/** One result, and then what `next` does. */
+/** Yields one result, then the result of `next`. */
 export async function* yielding(next: () => unknown): AsyncGenerator<unknown> {
   yield 1;
   yield await next();
 }
 
-/** Results without an end, each a moment after the other. */
+/** Yields results without an end, one per second. */
 export async function* unending(): AsyncGenerator<number> {
   for (let n = 0; ; n++) {
     await new Promise((resolve) => setTimeout(resolve, 1_000));

@@ -1,12 +1,12 @@
 /** A fenced block of Markdown, without the indentation of its fence. */
 export interface Fence {
   readonly language: string;
-  /** Of its first line in the document, from 1. */
+  /** Line number of its first content line, from 1. */
   readonly line: number;
   readonly lines: readonly string[];
 }
 
-/** All fenced blocks of a document, in lists too. Throws where one has no end. */
+/** Returns all fenced blocks of a document, including those in lists. Throws if a block has no end. */
 export function fencesIn(markdown: string): readonly Fence[] {
   const lines = markdown.split("\n");
   const fences: Fence[] = [];
@@ -23,13 +23,13 @@ export function fencesIn(markdown: string): readonly Fence[] {
   return fences;
 }
 
-/** The texts of those in one language. */
+/** Returns the texts of the blocks in one language. */
 export function fencedIn(markdown: string, language: string): readonly string[] {
   const own = fencesIn(markdown).filter((fence) => fence.language === language);
   return own.map(({ lines }) => `${lines.join("\n")}\n`);
 }
 
-/** The n-th of them, from 0. */
+/** Returns the n-th block in a language, from 0. */
 export function blockOf(markdown: string, language: string, index = 0): string {
   const block = fencedIn(markdown, language)[index];
   if (block === undefined) throw new Error(`There is no block ${index} in ${language}.`);

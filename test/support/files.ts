@@ -25,7 +25,7 @@ export async function list(id: string, query = ""): Promise<FilePage> {
   return response.json<FilePage>();
 }
 
-/** The conversation's folder, as its turns write it. */
+/** The folder that a conversation's turns write to. */
 export function folderOf(id: string): R2Files {
   return new R2Files(env.BLOBS, `${objectOf(id).id}/`);
 }

@@ -9,7 +9,7 @@ export interface Call {
   readonly input: Readonly<Record<string, Json>>;
 }
 
-/** What a model does that knows nothing but the text of an error, and takes it word for word. */
+/** The next step of a model that knows only the error text and takes it literally. */
 export type Next = Call | "goes on without it" | "is lost";
 
 interface Rule {
@@ -84,7 +84,7 @@ function columnOf(shape: string, type: string): string | undefined {
 }
 
 const rules: readonly Rule[] = [
-  // What there is.
+  // Names that exist.
   { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => ({ ...retool(call, name) }) },
   { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => swapped(call, name) },
   { says: /The nearest is (\w+)\./u, next: (call, [name = ""]) => swapped(call, name) },
@@ -96,7 +96,7 @@ const rules: readonly Rule[] = [
     },
   },
   {
-    // The type that is expected, if the text names one.
+    // Uses the expected type, if the text names one.
     says: /^([^]*)\$(\w+)\S* is not a variable\. There are (.+)\.$/mu,
     next: (call, [before = "", wrong = "", list = ""]) => {
       const [, type = "\\w+"] = /expected (array|string|object|number)/u.exec(before) ?? [];
@@ -130,7 +130,7 @@ const rules: readonly Rule[] = [
     says: /no such column: (\w+)[^]*Tables: \w+\((\w+)/u,
     next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
   },
-  // What fits.
+  // Values that fit.
   {
     says: /: (\w+)\.0: Invalid input: expected (\w+), received object[^]*\. \$\w+ is (\{.+\}\[\])\./u,
     next: (call, [key = "", type = "", shape = ""]) =>
@@ -178,7 +178,7 @@ const rules: readonly Rule[] = [
     next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
   },
   { says: /The query is empty\./u, next: (call) => set(call, "query", "text") },
-  // How it is written.
+  // Syntax.
   {
     says: /names no variable\. Write letters, digits and _, the first not a digit/u,
     next: (call) => {
@@ -249,7 +249,7 @@ const rules: readonly Rule[] = [
     says: /need a written format/u,
     next: (call) => set(call, "sql", String(call.input.sql).replace("*", "9")),
   },
-  // What to do instead.
+  // Alternatives.
   {
     says: /It can be passed to tools as a reference|Pass it to a tool by reference/u,
     next: (call) => {
@@ -272,7 +272,7 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** The advice is the name of a tool. */
+/** Replaces the tool if the advice is a similar tool name. */
 function retool(call: Call, name: string): Call {
   return nearest(name, [call.tool]).length > 0 ? { ...call, tool: name } : call;
 }

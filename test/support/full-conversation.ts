@@ -13,12 +13,12 @@ import type { WatchedSql } from "../store/watched-sql.ts";
 import { NodeRuntime } from "./node-runtime.ts";
 import { finish, scriptedModel, text } from "../../src/testing.ts";
 
-/** Variables of `full` beside the three of 15 MB. */
+/** Number of variables in `full`, besides the three of 15 MB. */
 export const SMALL_VARIABLES = 1_050;
 
 const echo = tool({ inputSchema: z.object({}).loose(), execute: () => "ok" });
 
-/** A runtime, and in it the conversation `full`: values, inputs, messages and events as large as they may be. */
+/** A runtime with the conversation `full`, whose values, inputs, messages and events are near their limits. */
 export async function fullConversation(): Promise<NodeRuntime> {
   const step = [text("Done."), finish()];
   const runtime = new NodeRuntime({
@@ -33,7 +33,7 @@ export async function fullConversation(): Promise<NodeRuntime> {
   migrate(sql, Date.now());
   await fillStore(sql);
   fillLogs(sql);
-  // Turns that were never in a prompt are read once, for their outline.
+  // Turns that were never in a prompt are read once, for the outline.
   await runtime.ask("POST", "/conversations/full/messages", {
     headers: { "content-type": "application/json", accept: "application/json" },
     body: '{"message":"x"}',

@@ -14,7 +14,7 @@ const optionSets: readonly (ExpandOptions & { syntaxes: ("dollar" | "mustache" |
 const names = Object.keys(fixedVariables);
 const lookup = lookupIn(fixedVariables);
 
-/** The first text of `count` that the engine expands otherwise than the oracle, if there is one. */
+/** Returns the first text of `count` that the engine expands differently from the oracle, or undefined. */
 export async function firstDifference(firstSeed: number, count: number) {
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     const text = randomText(seed);

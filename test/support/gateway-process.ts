@@ -11,7 +11,7 @@ function programOf(name: string): readonly string[] {
   return [NODE, join(dirname(manifest), "dist", "index.js")];
 }
 
-/** Real servers from npm, as the programs that start them. */
+/** Commands of real servers from npm. */
 export const FILESYSTEM = programOf("server-filesystem");
 export const EVERYTHING = programOf("server-everything");
 export const MEMORY = programOf("server-memory");
@@ -33,7 +33,7 @@ export function gatewayCommand(
   return { command: NODE, args: [main, "mcp", "--config", config, "--state", state] };
 }
 
-/** The name of the variable that has a result. */
+/** Returns the name of the variable that contains a result. */
 export function nameIn({ _meta: meta }: { readonly _meta?: unknown }): string {
   const about: unknown = isObject(meta) ? meta["byref/variable"] : undefined;
   if (!isObject(about) || typeof about.name !== "string") throw new Error("It was not kept.");

@@ -27,7 +27,7 @@ export async function replayThroughGateway(
 
 async function replayed({ id, steps }: Trace): Promise<readonly McpFailure[]> {
   const tools = [...new Set(steps.map(({ tool }) => tool))];
-  // A client's names have other characters than the recorded ones; none of them may be the gateway's own.
+  // MCP names allow fewer characters than the recorded ones, and none may equal a name of the gateway.
   const nameOf = (tool: string) => `tool_${tools.indexOf(tool)}`;
   let received: unknown;
   let output: Json = null;

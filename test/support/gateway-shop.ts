@@ -29,7 +29,7 @@ interface Shop {
   hold: Promise<void> | undefined;
 }
 
-/** A server of the protocol at an address that only this isolate knows. */
+/** Opens an MCP server behind a mock of `fetch`. */
 export function openShop(): Shop {
   const shop: Shop = { refunded: [], asked: 0, headers: [], hold: undefined };
   const handler = createMcpHandler(() => {
@@ -83,13 +83,13 @@ interface Connecting {
   readonly agent?: string;
   readonly era?: "modern" | "legacy";
   readonly accepts?: boolean;
-  /** Leaves questions to the test. */
+  /** True if the test answers elicitations itself. */
   readonly isManual?: boolean;
   readonly headers?: Readonly<Record<string, string>>;
   readonly id?: string;
 }
 
-/** A client of the official library, of either era. */
+/** A client of the official library, with the current or an older protocol version. */
 export async function connected(
   own: Pick<OwnRuntime, "call">,
   connecting: Connecting = {},

@@ -20,11 +20,11 @@ import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 
-/** A server behind the gateway, made anew for each connection. */
+/** A server behind the gateway, created for each connection. */
 export interface BehindServer {
   readonly name: string;
   readonly make: () => { connect(transport: Transport): Promise<void> };
-  /** Opens a transport to it. Default: one to what `make` returns, which keeps a connection. */
+  /** Default: a transport to the result of `make`, with a persistent connection. */
   readonly open?: () => Transport;
   readonly rules?: ServerRules;
   /** Default: an address without secrets. */
@@ -39,11 +39,11 @@ interface Options {
   readonly taint?: Taint;
   /** Default: an older version, which keeps a connection. */
   readonly era?: "modern" | "legacy";
-  /** What the client can be asked, beside `onAsked`. */
+  /** Capabilities of the client, besides the elicitation of `onAsked`. */
   readonly capabilities?: ClientCapabilities;
-  /** Sees each question as it comes, and answers it by hand. */
+  /** True if the test answers questions itself. */
   readonly isManual?: boolean;
-  /** What the person answers; without it the client cannot ask. */
+  /** The user's answer. If unset, the client does not support elicitation. */
   readonly onAsked?: (message: string) => "accept" | "decline";
 }
 
@@ -104,7 +104,7 @@ interface Connecting {
   readonly gateway: Gateway;
   readonly serving: ServingOptions;
   readonly era: "modern" | "legacy";
-  /** Receives what a client of an older version is sent. */
+  /** Messages sent to a client of an older version. */
   readonly sent: unknown[];
 }
 

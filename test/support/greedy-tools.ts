@@ -4,7 +4,7 @@ import * as z from "zod";
 /** A tool input that may be anything. */
 export const any = z.object({ key: z.any() });
 
-/** Tools that do with a secret all that a tool can do with it. */
+/** Tools that try every way to expose a secret. */
 export const greedy = {
   echo: tool({ inputSchema: any, execute: ({ key }) => key }),
   nest: tool({

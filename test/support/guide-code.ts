@@ -8,16 +8,16 @@
 import { fencedIn, fencesIn } from "./fences.ts";
 
 export interface Code {
-  /** `module name`, as `ai tool`; of `import * as z from "zod"`: `zod * as z`. */
+  /** `module name`, such as `ai tool`; `import * as z from "zod"` becomes `zod * as z`. */
   readonly imports: readonly string[];
-  /** The rest, to the letter. */
+  /** The remaining code, verbatim. */
   readonly text: string;
 }
 
 const REGION = /^ *\/\/ --- (.+)\n([\s\S]*?)^ *\/\/ ---$/gm;
 const IMPORT = /^import (?:type )?(?:\{([^}]*)\}|(\* as \w+)|(\w+)) from "([^"]+)";\n?/gm;
 
-/** Code that only looks different would not be run. */
+/** Languages of blocks that the tests would not run. */
 export const UNCHECKED = new Set(["js", "jsx", "javascript", "mjs", "tsx", "typescript"]);
 
 /** The languages of all blocks of a guide. */
@@ -30,7 +30,7 @@ export function blocksIn(markdown: string): Code[] {
   return fencedIn(markdown, "ts").map(codeOf);
 }
 
-/** What stands between the marks of a test, by title; and what the file imports. */
+/** Returns the code between the marks of a test, by title, and the imports of the file. */
 export function regionsIn(source: string): { imports: string[]; regions: Map<string, Code> } {
   const regions = new Map<string, Code>();
   for (const [, title = "", lines = ""] of source.matchAll(REGION)) {
@@ -40,7 +40,7 @@ export function regionsIn(source: string): { imports: string[]; regions: Map<str
   return { imports: importsIn(source), regions };
 }
 
-/** The title of the region that has the block's lines. */
+/** Returns the title of the region with the block's lines, or undefined. */
 export function regionOf(block: Code, regions: ReadonlyMap<string, Code>): string | undefined {
   for (const [title, { text }] of regions) if (text === block.text) return title;
   return undefined;

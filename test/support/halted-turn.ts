@@ -4,7 +4,7 @@ import { finish, scriptedModel, type Step, text } from "../../src/testing.ts";
 
 const agent: Agent = { name: "test", description: "For tests.", instructions: "", tools: {} };
 
-/** A runtime whose first turn says one thing, waits until it is let go, and says another. */
+/** A runtime whose first turn streams a text, waits for `open`, and streams another one. */
 export function haltedTurn(more: readonly Step[] = []) {
   const reached = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();

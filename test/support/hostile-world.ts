@@ -3,14 +3,14 @@ import { startGateway } from "./gateway.ts";
 import { nameIn, textIn } from "./gateway-process.ts";
 import { type RawAnswer, RawServer } from "./raw-server.ts";
 
-/** What must not reach anybody whom it is not for. */
+/** Secrets that only some parties may receive. */
 export const SECRETS = {
   /** A result of the bank. */
   value: "iban-NO93-8601-1117-947",
-  /** What the configuration has for each server. */
+  /** Secrets of the configuration, by server. */
   bank: 'sk-"bank"/header-7351',
   hostile: "sk-hostile/header-7352",
-  /** What the client has for the gateway only. */
+  /** A secret that the client sends to the gateway only. */
   client: "client-ticket-7353",
 } as const;
 
@@ -36,15 +36,15 @@ export const BANK = {
 
 export interface Shape {
   readonly title: string;
-  /** What the hostile server answers instead of `EMPTY` and a tool `take`. */
+  /** Answers of the hostile server that replace `EMPTY` and the tool `take`. */
   readonly answers?: Readonly<Record<string, RawAnswer>>;
   /** The bank's account is sealed. */
   readonly isSealed?: true;
-  /** What the client does; by default it calls the hostile tool. */
+  /** Actions of the client. Default: calls the hostile tool. */
   readonly attack?: (world: HostileWorld) => Promise<unknown>;
 }
 
-/** A hostile server before a bank, and a client that is told all. */
+/** A gateway with a hostile server and a bank, and a client with elicitation, sampling and roots. */
 export type HostileWorld = Awaited<ReturnType<typeof openWorld>>;
 
 /** The hostile server's own tool. */
@@ -100,14 +100,14 @@ export async function openWorld({ answers = {}, isSealed }: Shape) {
     ...gateway,
     hostile,
     bank,
-    /** Calls the bank's tool, whatever it is called. */
+    /** Calls the bank's tool `pay` by the name that the gateway shows. */
     pay: async (text: string) => gateway.call(await nameOf(BANK.pay.description), { text }),
     account: async () => gateway.call(await nameOf(BANK.account.description)),
     take: (input: Record<string, unknown> = {}) => gateway.call("take", input),
   };
 }
 
-/** Does what a client of the bank does. Rejects if it does not work. */
+/** Uses every feature of the bank. Rejects if one fails. */
 export async function useBank(world: HostileWorld): Promise<void> {
   const { client, bank } = world;
   const account = await world.account();
@@ -141,7 +141,7 @@ function inputsOf({ received }: RawServer): readonly unknown[] {
   );
 }
 
-/** All secrets that somebody has and must not have. `isTaken`: the client has given the value to the server. */
+/** Returns the secrets that a party received and must not have. */
 export function leaksOf(world: HostileWorld, { isTaken = false, isSealed = false } = {}) {
   const { hostile, bank, sent, log } = world;
   const all = Object.values(SECRETS);
@@ -159,7 +159,7 @@ export function leaksOf(world: HostileWorld, { isTaken = false, isSealed = false
   });
 }
 
-/** A secret as texts, URLs and JSON in JSON write it. */
+/** Forms of a secret: plain, in a URL, in JSON, and in JSON inside JSON. */
 function formsOf(secret: string): readonly string[] {
   const written = (text: string) => JSON.stringify(text).slice(1, -1);
   return [secret, encodeURIComponent(secret), written(secret), written(written(secret))];

@@ -2,7 +2,7 @@ import type { ConversationObject } from "../../src/edge/conversation.ts";
 import { statusOf } from "../../src/edge/conversation-parts.ts";
 import { type MessageForm, toUIMessage } from "../../src/turn/history/stored-message.ts";
 
-/** A conversation's object with what a test in its process reads and does without HTTP. */
+/** A conversation's object, with methods for tests in its process that do not use HTTP. */
 export type InsideConversation = ReturnType<typeof inside>;
 
 export function inside(conversation: ConversationObject) {

@@ -16,7 +16,7 @@ const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
 
 const OPTIONS: Options = {
   strict: true,
-  // What widening is about: a value of its own type, or a reference.
+  // Widened parameters accept their own type or a reference.
   allowUnionTypes: true,
   formats: Object.fromEntries(Object.entries(FORMATS).map(([name, [shape]]) => [name, shape])),
 };

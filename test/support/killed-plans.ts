@@ -17,7 +17,7 @@ export function usePlanKills(): () => PlanKills {
   return () => kills;
 }
 
-/** Runs the plan with these kills; it ends, all is done that can be, and nothing is paid twice. */
+/** Runs the plan with these kills. Requires that it ends, completes all possible calls, and pays nothing twice. */
 export async function expectFinished(
   kills: PlanKills,
   conversation: string,
@@ -27,7 +27,7 @@ export async function expectFinished(
   const statuses = Object.fromEntries(plan.calls.map(({ _id, status }) => [_id, status]));
   for (const { _id: id, _tool: tool } of calls) {
     const work = kills.work.get(id) ?? [];
-    // Whatever was tried again had the key of the first time.
+    // Retries use the key of the first attempt.
     expect(new Set(work).size, `${id}: ${work.join(", ")}`).toBeLessThanOrEqual(1);
     if (tool === "pay") {
       expect(work.length, id).toBeLessThanOrEqual(1);

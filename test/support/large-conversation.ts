@@ -17,7 +17,7 @@ const HOUR_MS = 3_600_000;
 export const FILLED_MS = Date.UTC(2026, 0, 1);
 
 export interface Sizes {
-  /** Of each value in the bucket. */
+  /** Bytes of each value in the bucket. */
   readonly bucketBytes: number;
   /** Values in the bucket: records, text, bytes in turn. */
   readonly inBucket: number;
@@ -52,11 +52,11 @@ export interface Opened {
   readonly history: History;
 }
 
-/** The conversation that lies in this folder, awake; a new one if it is empty. */
+/** Opens the conversation in a folder, or a new one if it is empty. */
 export function openConversation(folder: string, now: () => number): Opened {
   mkdirSync(folder, { recursive: true });
   const sql = new NodeSql(join(folder, "conversation.sqlite"));
-  // Whether the disk has it is nothing that is measured here.
+  // Durability on disk is not measured.
   sql.run("PRAGMA synchronous = OFF");
   migrate(sql);
   const bucket = { blobs: new DiskBlobs(folder), prefix: "conversation/" };
@@ -64,7 +64,7 @@ export function openConversation(folder: string, now: () => number): Opened {
   return { sql, store, history: new History(sql) };
 }
 
-/** What is done to fill a conversation, one step after the other; a step may be done several times. */
+/** Yields the steps that fill a conversation. A step may run several times. */
 export function* fillingSteps(
   { store, history }: Opened,
   sizes: Sizes,
@@ -135,7 +135,7 @@ async function receive(store: VariableStore, { name, pieces, mediaType }: Receiv
   return store.save({ name, value, ...(isDue ? { ttlMs: HOUR_MS } : {}) });
 }
 
-/** Each piece is made when it is asked for. */
+/** Creates each piece when it is requested. */
 export function streamOf(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.iterator]();
   return new ReadableStream<Uint8Array>(
@@ -158,13 +158,13 @@ const streamKinds = [
   { name: "bytes", mediaType: "application/octet-stream", pieces: bytePieces },
 ] as const;
 
-/** As an order might be: some 150 bytes as JSON. */
+/** A typical order, about 150 bytes as JSON. */
 export function order(id: number): Json {
   const note = "A note of some length, as orders have them; it says nothing else.";
   return { id, customer: `customer ${id} é`, tags: ["new", "paid"], total: id * 1.5, note };
 }
 
-/** Records, as JSON of about so many bytes. */
+/** Records, about this many bytes as JSON. */
 function array(bytes: number): readonly Json[] {
   const records: Json[] = [];
   for (let left = bytes; left > 150; left -= 4 + JSON.stringify(records.at(-1)).length)
@@ -182,7 +182,7 @@ function* jsonPieces(bytes: number): Generator<Uint8Array> {
   yield encoder.encode("]");
 }
 
-/** A little less than so many bytes. */
+/** Pieces of slightly less than this many bytes in total. */
 function* batches(bytes: number, write: (id: number) => string): Generator<Uint8Array> {
   const encoder = new TextEncoder();
   let held = "";

@@ -10,14 +10,14 @@ import { DUE_VARIABLES, type Opened, order } from "./large-conversation.ts";
 import { finish, text, toolCall } from "../../src/testing.ts";
 import { Conversation } from "./turn.ts";
 
-/** Something that is done to a large conversation, and fails if what comes of it is wrong. */
+/** An operation on a large conversation. Fails if its result is wrong. */
 export type Operation = readonly [name: string, work: () => Promise<unknown> | unknown];
 
 export interface Clock {
   nowMs: number;
 }
 
-/** What an agent, a client and the alarm do to a conversation that `fillingSteps` has filled. */
+/** Operations of an agent, a client and the alarm on a conversation from `fillingSteps`. */
 export function operationsOn(opened: Opened, clock: Clock): readonly Operation[] {
   const { store } = opened;
   const total = store.count();
@@ -93,8 +93,8 @@ async function turn(opened: Opened): Promise<void> {
 }
 
 /**
- * A turn of two steps whose tool is given the rows and returns them. How long it took to the first part of
- * the answer, in milliseconds.
+ * Runs a turn of two steps whose tool receives the rows and returns them. Returns the milliseconds to the first
+ * text.
  */
 export async function firstTurn({ store, history }: Opened, rows: Json): Promise<number> {
   const take = tool({

@@ -1,16 +1,16 @@
 import { vi } from "vitest";
 
-/** Of a value that must leave nowhere; no other text has any five of its characters in a row. */
+/** A value that must not leak. No other text contains five of its characters in a row. */
 export const SECRET = 'Qz7Xk9Wm2-/é€"+Lp4Vb8NtR';
 
 const WINDOW_CHARS = 5;
 
-/** What of the secret is in the text, in any form in which it might have left. */
+/** Returns the forms of the secret in the text, plain or encoded. */
 export function leaksIn(text: string): readonly string[] {
   return formsOf(SECRET).filter((form) => text.includes(form));
 }
 
-/** What of any secret is in the text, as it is or encoded: by its pieces, of which each is its own. */
+/** Returns the pieces of any secret in the text, plain or encoded. The pieces are long enough to be unique. */
 export function formsIn(text: string, secret: string): readonly string[] {
   const encodings = [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret)];
   const pieces = encodings.flatMap((encoded) => windowsOf(encoded, OWN_CHARS));
@@ -18,10 +18,10 @@ export function formsIn(text: string, secret: string): readonly string[] {
   return [...new Set(all)].filter((form) => form.length >= OWN_CHARS - 1 && text.includes(form));
 }
 
-/** So many characters of a secret in a row stand nowhere else. */
+/** Number of characters in a row that identify a secret. */
 const OWN_CHARS = 9;
 
-/** Pieces of the text as it is, and in the encodings that a value may be put into on its way out. */
+/** Pieces of the secret, plain and in encodings that it may leak in. */
 function formsOf(secret: string): readonly string[] {
   const encodings = [
     secret,
@@ -31,7 +31,7 @@ function formsOf(secret: string): readonly string[] {
     asciiJson(secret),
   ];
   const windows = encodings.flatMap((text) => windowsOf(text, WINDOW_CHARS));
-  // Five digits alone may stand in any id.
+  // Five digits alone may be part of any id.
   const digits = windowsOf(hex(secret), 2 * WINDOW_CHARS);
   return [...new Set([...windows, ...digits, ...base64Forms(secret)])];
 }
@@ -51,7 +51,7 @@ function hex(text: string): string {
   return Buffer.from(text).toString("hex");
 }
 
-/** A text stands in the base64 of a longer one in one of three ways, its ends left out. */
+/** Base64 of a text inside a longer one, at its three possible offsets, without the ends. */
 function base64Forms(text: string): readonly string[] {
   return ["", "a", "aa"].flatMap((before) => {
     const encoded = Buffer.from(before + text).toString("base64");
@@ -60,7 +60,7 @@ function base64Forms(text: string): readonly string[] {
   });
 }
 
-/** Writes down what is said on the console from now on; returns how to read it. */
+/** Records console output from now on. Returns a function that reads it. */
 export function watchConsole(): () => string {
   const said: string[] = [];
   for (const method of ["log", "info", "warn", "error", "debug", "trace"] as const) {

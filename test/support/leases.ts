@@ -3,11 +3,11 @@ import type { Claim, Grant, QuotaService } from "../../src/turn/spend/lease.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
-/** A tenant's leases in this process's memory, as its directory keeps them. */
+/** A tenant's leases in memory, managed like in its directory. */
 export class MemoryLeases implements QuotaService {
   readonly limits: TenantLimits;
   readonly claims: Claim[] = [];
-  /** What is to be settled does not arrive. */
+  /** True if settlements are lost. */
   losesSettling = false;
   readonly #sql = new NodeSql();
   readonly #spend = new TenantSpend(this.#sql);
@@ -25,13 +25,13 @@ export class MemoryLeases implements QuotaService {
     if (!this.losesSettling) this.#spend.settle(settled);
   }
 
-  /** By all, with what is on lease. */
+  /** Amount used by all turns, including leases. */
   used(what: keyof Spent, window = ""): number {
     return this.rows.find((row) => row.key === "" && row.window === window && row.what === what)
       ?.amount as number;
   }
 
-  /** Sittings that have something on lease. */
+  /** Keys with an open lease. */
   get open(): readonly string[] {
     return [...new Set(this.rows.flatMap(({ key }) => (key === "" ? [] : String(key))))];
   }

@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A way to a local server, which can be cut and mended. */
+/** A connection to a local server that can be cut and restored. */
 export interface Line {
   readonly url: string;
-  /** So many have been made. */
+  /** Number of connections made. */
   connections(): number;
-  /** Breaks what is connected, and lets nobody through. */
+  /** Breaks all connections, and refuses new ones. */
   cut(): void;
   mend(): void;
   down(): Promise<void>;
@@ -27,7 +27,7 @@ export async function startLine(to: string): Promise<Line> {
     ] as const) {
       open.add(from);
       from.pipe(into);
-      // An end that is torn off takes the other one along.
+      // A broken end closes the other one.
       from.on("error", () => into.destroy());
       from.once("close", () => {
         open.delete(from);

@@ -27,7 +27,7 @@ export const state: JournalEntry["state"] = {
   waiting: {},
 };
 
-/** Logs over one journal, in a database and at a time of their own. */
+/** Logs over one journal, with their own database and clock. */
 export class LoggedTurns {
   readonly sql = new NodeSql();
   readonly journal: Journal;
@@ -49,7 +49,7 @@ export class LoggedTurns {
     return log;
   }
 
-  /** The lines of the journal: their letter, and of a frame what it says. */
+  /** Letters of the journal's lines; frames include their label. */
   written(): readonly string[] {
     const lines = new Journal(this.sql).read().split("\n").slice(0, -1);
     return lines.map((line) =>
@@ -62,18 +62,18 @@ export function delta(text: string): UIMessageChunk {
   return { type: "text-delta", id: "x", delta: text };
 }
 
-/** What a frame says: its text, or else its type. */
+/** Returns the text of a frame, or else its type. */
 export function labelOf(data: string): string {
   const { type, delta: text } = JSON.parse(data) as { type: string; delta?: string };
   return text ?? type;
 }
 
-/** What those see who have watched from there on. */
+/** Labels of the frames that a watcher from `first` receives. */
 export function seen(log: TurnLog, first = 0): readonly string[] {
   return log.slice(first, first).map(({ data }) => labelOf(data));
 }
 
-/** Commits that become durable when they are told to, and fail where there is an error. */
+/** Commits that become durable, or fail, when `settle` is called. */
 export function durability() {
   const waiting: PromiseWithResolvers<void>[] = [];
   const durable = () => {

@@ -16,13 +16,13 @@ interface Asked {
   readonly chars: number;
 }
 
-/** No turn is named: the number is larger than those of all other results. */
+/** The query names no turn; the fact's number is larger than all other results. */
 const LARGEST_TOTAL = `
   SELECT tools ->> '$[0].output.value.total' AS total
   FROM $history
   ORDER BY total DESC LIMIT 1`;
 
-/** Asks for a fact of turn 3 after so many turns: a number in a result, or a sentence of the person. */
+/** Asks for a fact of turn 3 (a number in a result, or a sentence of the user) after this many turns. */
 export async function askForFact(seed: number, turns: number): Promise<Asked> {
   const data = dataIn();
   const options = optionsFor(data, limits.historyChars);
@@ -33,7 +33,7 @@ export async function askForFact(seed: number, turns: number): Promise<Asked> {
     data.history.add(answer);
   }
   const { store, history } = data;
-  // It keeps tables of one conversation.
+  // The engine caches tables of one conversation.
   const engine = nodeQueryEngine();
   const queries = (wrap: WrapOptions) => queryTools({ engine, wrap });
   const conversation = new Conversation({ tools: {}, store, history, services: { queries } });

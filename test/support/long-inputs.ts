@@ -1,10 +1,10 @@
-/** No input is longer. */
+/** Maximum characters of an input. */
 export const MAX_INPUT_CHARS = 65_536;
 
 export const listOf = (count: number, write: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => write(n));
 
-/** As many as fit into `around`, in which `…` stands for them. */
+/** Fills the `…` in `around` with as many texts as fit. */
 export function filled(around: string, write: (n: number) => string, between = ","): string {
   const texts: string[] = [];
   for (let chars = around.length, n = 0; ; n++) {
@@ -15,7 +15,7 @@ export function filled(around: string, write: (n: number) => string, between = "
   }
 }
 
-/** Arrays in arrays, far deeper than anything may be, at the place of `…`. */
+/** Nested arrays at the place of `…`, far deeper than allowed. */
 export const nested = (around = "…") => {
   const depth = (MAX_INPUT_CHARS - around.length) / 2 - 1;
   return around.replace("…", () => "[".repeat(depth) + "]".repeat(depth));

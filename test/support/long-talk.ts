@@ -15,7 +15,7 @@ export function factsOf(seed: number): Facts {
   };
 }
 
-/** A generator of numbers from 0 to `below`, the same for the same seed. */
+/** Returns a deterministic generator of numbers from 0 to below `below`. */
 function randomOf(seed: number): (below: number) => number {
   let state = seed + 1;
   return (below) => {

@@ -5,13 +5,13 @@ import type { AddressInfo } from "node:net";
 export interface Loopback {
   /** Origin, without a path. */
   readonly url: string;
-  /** Connections are refused from now on. */
+  /** Closes all connections, and refuses new ones. */
   down(): Promise<void>;
-  /** At the same address as before. */
+  /** Listens again at the same address. */
   up(): Promise<void>;
 }
 
-/** Starts one on a free port. If the handler throws, its connection is cut. */
+/** Starts a server on a free port. If the handler throws, the connection is cut. */
 export async function startLoopback(
   handle: (request: IncomingMessage, response: ServerResponse) => unknown,
 ): Promise<Loopback> {
