@@ -64,8 +64,8 @@ function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
 }
 
 /**
- * How many objects in the bucket are no variable's and no kept version's while the server runs; undefined if
- * the copy caught it in a change.
+ * Counts the objects in the bucket that belong neither to a variable nor to a kept version of one, while the
+ * server runs. Returns undefined if the copy was made during a change.
  */
 export function countOrphans(stateDir: string): number | undefined {
   const copy = mkdtempSync(join(tmpdir(), "byref-disk-"));
