@@ -1,10 +1,10 @@
 /**
- * Compares MCP servers behind `byref mcp` with the same servers alone: `npm run bench -- gateway`. It needs
- * `npm run build`, because a client starts what is built. All is timed in the client.
+ * Compares MCP servers behind `byref mcp` with the same servers alone: `npm run bench -- gateway`. Builds the
+ * package first, because a client starts the built program. All times are measured in the client.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -28,11 +28,15 @@ import { interleave, median } from "./statistics.ts";
 
 const CALLS = isQuick ? 100 : 1_000;
 const STARTS = isQuick ? 3 : 11;
-const MAIN = join(import.meta.dirname, "../dist/cli/main.js");
+const ROOT = join(import.meta.dirname, "..");
+const MAIN = join(ROOT, "dist/cli/main.js");
 const CHARS_OF_FILE = 4_000_000;
 const VALUES = 50;
 
-if (!existsSync(MAIN)) throw new Error("There is no dist/cli/main.js: run npm run build first.");
+execFileSync(process.execPath, ["scripts/build.ts"], {
+  cwd: ROOT,
+  stdio: ["ignore", "ignore", "inherit"],
+});
 const folder = mkdtempSync(join(tmpdir(), "bench-gateway-"));
 const files = join(folder, "files");
 mkdirSync(files);

@@ -66,6 +66,13 @@ export interface Counts {
   readonly refused: Map<string, number>;
 }
 
+interface Broken {
+  readonly startMs: number;
+  readonly atMs: number;
+  readonly request: string;
+  readonly error: unknown;
+}
+
 interface WorkloadOptions {
   readonly url: string;
   readonly models: readonly ConversationModel[];
@@ -78,9 +85,10 @@ export class Workload {
   readonly #options: WorkloadOptions;
   readonly #mix: Mix;
   readonly #clients: Promise<void>[];
-  /** What broke, and when: right if it was by the kill. */
-  readonly #broken: { readonly atMs: number; readonly request: string; readonly error: unknown }[] =
-    [];
+  /** Requests that broke off; expected at a kill. */
+  readonly #broken: Broken[] = [];
+  /** Deletions of conversations. They do not wait for readers of a value. */
+  readonly #ends: { readonly id: string; readonly startMs: number; readonly endMs: number }[] = [];
   readonly #wrong: string[] = [];
   #isOver = false;
   #answers = 0;
@@ -100,13 +108,20 @@ export class Workload {
   async end(killedMs: number): Promise<readonly string[]> {
     this.#isOver = true;
     await Promise.all(this.#clients);
-    for (const { atMs, request, error } of this.#broken) {
-      if (atMs >= killedMs) continue;
+    for (const broken of this.#broken) {
+      const { atMs, request, error } = broken;
+      if (atMs >= killedMs || this.#isOfDeleted(broken)) continue;
       // Who still sends when the answer comes may miss it, and knows that it has none.
       if (request.startsWith("GET")) this.#wrong.push(`${request} broke off: ${inspect(error)}`);
       else count(this.#options.counts.refused, `broken off, ${codeOf(error)}`);
     }
     return this.#wrong;
+  }
+
+  #isOfDeleted({ startMs, atMs, request }: Broken): boolean {
+    return this.#ends.some(
+      (end) => request.startsWith(`GET ${end.id}/`) && end.startMs <= atMs && startMs <= end.endMs,
+    );
   }
 
   /** Lets the clients finish, and then ends or resets every conversation at once. */
@@ -209,11 +224,13 @@ export class Workload {
   async #end(model: ConversationModel): Promise<void> {
     const { times, status } = await this.#ask(model.id, DELETE);
     if (status === 204) this.#options.counts.ends++;
+    this.#ends.push({ id: model.id, startMs: times.startMs, endMs: times.endMs });
     const answer = status === undefined ? {} : { answer: { status } };
     model.addWide({ kind: "end", ...times, ...answer });
   }
 
   async #read(model: ConversationModel, name: string): Promise<void> {
+    const beganMs = Date.now();
     try {
       const answer = await readVariable(`${this.#options.url}/conversations/${model.id}`, name);
       const { fromMs: startMs, toMs: endMs } = answer;
@@ -221,12 +238,12 @@ export class Workload {
       this.#options.counts.reads++;
       model.add(name, { kind: "read", startMs, endMs, latestMs: endMs, answer });
     } catch (error) {
-      this.#breaks(error, `GET ${model.id}/${name}`);
+      this.#breaks(error, `GET ${model.id}/${name}`, beganMs);
     }
   }
 
-  #breaks(error: unknown, request: string): void {
-    this.#broken.push({ atMs: Date.now(), request, error });
+  #breaks(error: unknown, request: string, startMs: number): void {
+    this.#broken.push({ startMs, atMs: Date.now(), request, error });
   }
 
   async #ask(path: string, init: RequestInit): Promise<Asked> {
@@ -242,7 +259,7 @@ export class Workload {
       if (status >= 400) count(counts.refused, `${status} ${(json as { code?: string }).code}`);
       return { times: { startMs, endMs, latestMs: endMs }, status, json };
     } catch (error) {
-      if (init.signal?.aborted !== true) this.#breaks(error, `${init.method} ${path}`);
+      if (init.signal?.aborted !== true) this.#breaks(error, `${init.method} ${path}`, startMs);
       counts.unanswered++;
       // A server that lives may yet do what it was asked for.
       return { times: { startMs, endMs: Infinity, latestMs: Infinity } };
