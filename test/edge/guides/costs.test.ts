@@ -190,7 +190,7 @@ const historian: Agent = {
 };
 // ---
 
-/** A model that streams the same long answer to every prompt. */
+/** A model that answers every prompt with "Old.", without streaming. */
 function sayingOld(): ScriptedModel {
   const [{ usage, finishReason }] = finish("stop") as [Extract<Part, { type: "finish" }>];
   const content = [{ type: "text" as const, text: "Old." }];

@@ -79,7 +79,7 @@ const ask = (own: Pick<OwnRuntime, "call">) =>
     .send("Go.")
     .text();
 
-/** Runs one turn with a scripted model. Returns the last prompt and the text. */
+/** Runs one turn with a scripted model. Returns its answer, its variables and its last prompt. */
 async function turn(agent: Agent, steps: readonly Step[]) {
   const model = scriptedModel(steps);
   await using runtime = await startRuntime({ agents: [agent], model });
