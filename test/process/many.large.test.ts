@@ -40,12 +40,12 @@ async function ask(conversation: string, text: string): Promise<readonly UIMessa
   }
 }
 
-/** What a step that was called off had said counts for nothing. */
+/** Returns the text without the output of steps that were reset. */
 function textShown(chunks: readonly UIMessageChunk[]): string {
   return textIn(chunks.slice(chunks.findLastIndex(({ type }) => type === "reset-step") + 1));
 }
 
-// How fast that is: `npm run bench -- many`.
+// `npm run bench -- many` measures the speed.
 it("answers 200 new conversations at once, each what it asked, and loses none", async () => {
   const all = Array.from({ length: AT_ONCE }, (_, index) => ({
     conversation: `${scripted.server.url}/conversations/many-${index}`,

@@ -12,7 +12,7 @@ interface Moved {
   readonly sums: readonly string[];
 }
 
-/** What may be live at any time: half of an isolate. */
+/** Maximum of live memory in bytes: half of an isolate. */
 const MAX_LIVE_BYTES = 64_000_000;
 
 it("moves a conversation of 250 MB in the memory of one isolate, with at most half of it live", async () => {
@@ -22,7 +22,7 @@ it("moves a conversation of 250 MB in the memory of one isolate, with at most ha
   expect(sums[1]).toBe(sums[0]);
   expect(measured.map(({ operation }) => operation)).toEqual(["out", "in", "read"]);
   expect(measured.filter(({ peakLiveBytes }) => peakLiveBytes > MAX_LIVE_BYTES)).toEqual([]);
-  // Between two forced collections.
+  // Peak between two forced garbage collections.
   expect(measured.filter(({ peakBytes }) => peakBytes > MAX_COUNTED_BYTES)).toEqual([]);
 }, 600_000);
 
