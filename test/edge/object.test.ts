@@ -80,7 +80,7 @@ describe("an object that was evicted", () => {
 });
 
 describe("what is written", () => {
-  /** Returns the rows that each step writes, in a new object. */
+  /** Returns how many rows each step writes, in a new object. */
   function rowsOf(steps: (store: SqlStore) => readonly (() => unknown)[]) {
     return runInDurableObject(objectOf(newId()), async (_, { storage }) => {
       await storage.deleteAll();

@@ -86,7 +86,7 @@ function send(method: string, path: string, { length, sent = length }: Body): Pr
   });
 }
 
-/** Memory in use, and its peak from now on, in bytes. */
+/** Memory in use, and how far its peak from now on exceeds it, in bytes. */
 function peak(): { readonly nowBytes: number; readonly extra: () => number } {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
   const read = (name: string) => {

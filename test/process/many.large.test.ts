@@ -27,8 +27,8 @@ function answerTo(question: string): string {
 }
 
 /**
- * All chunks of the answer. On a slow disk the local Worker may be silent for so long that its supervisor
- * starts it anew: whoever was cut off posts the same message again, which is the same turn.
+ * Returns all chunks of the answer. On a slow disk the supervisor may restart a silent local Worker: then the same
+ * message is posted again, which belongs to the same turn.
  */
 async function ask(conversation: string, text: string): Promise<readonly UIMessageChunk[]> {
   const message = { id: `question of ${conversation}`, parts: [{ type: "text", text }] };

@@ -28,7 +28,7 @@ describe("byref mcp, for clients with packages of their own", () => {
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** Returns the command with which a client starts the gateway, with separate variables. */
+  /** Returns the command with which a client starts the gateway, with a separate state. */
   function started(name: string, config?: string): string[] {
     const place = join(folder, name);
     mkdirSync(place);

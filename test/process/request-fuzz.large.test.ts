@@ -18,7 +18,7 @@ const LISTENS_MS = 500;
 /** Number of ids of earlier answers that are reused in paths. */
 const MAX_KNOWN = 6;
 
-/** Calls, of some sixty, that may find no data in a run: the order of requests differs. */
+/** Maximum number of calls, of some sixty, that never succeed in a run: the order of requests differs. */
 const MAX_UNREACHED = 10;
 
 /** Calls with rules beyond their schemas: texts of earlier answers, or parts of values without any. */
@@ -131,7 +131,7 @@ describe("requests made from GET /openapi.json", () => {
   }
 });
 
-/** Dot segments in a path are resolved before it is sent. */
+/** Returns true for routes of files, and for paths with dot segments, which are resolved before they are sent. */
 function isElsewhere({ route, names }: FuzzedRequest): boolean {
   return isOfFiles(route) || Object.values(names).some((name) => name === "." || name === "..");
 }
@@ -141,12 +141,12 @@ function isOfFiles(route: string): boolean {
   return route.includes("/files");
 }
 
-/** A broken connection is a fault as well. */
+/** Reports a broken connection as a fault. */
 function noAnswer(error: unknown): Answered {
   return { status: 599, type: "", text: String(error instanceof Error ? error.cause : error) };
 }
 
-/** A valid request is not refused for its form. */
+/** Returns a fault if a valid request is refused for its form. */
 function refused(request: FuzzedRequest, { status, text }: Answered): string | undefined {
   const about = `${request.method} ${request.route} ${Object.keys(request.query).join(" ")}`;
   if (!request.isValid || status < 400 || MORE_THAN_SCHEMAS.test(about)) return undefined;

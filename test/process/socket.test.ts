@@ -46,7 +46,7 @@ async function start(): Promise<void> {
   }, EVENTUALLY);
 }
 
-/** The chat class behind `useChat`, over a WebSocket of the runtime. */
+/** The chat class behind `useChat`, over a real WebSocket. */
 function openChat(id: string) {
   const transport = new WebSocketChatTransport<UIMessage>({
     url: `${url}/conversations/${id}/socket`,

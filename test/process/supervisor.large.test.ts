@@ -5,9 +5,9 @@ import { isRunning } from "../../scripts/processes.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
-/** It is asked for 30 s before it is given up, and starts slowly on a busy machine. */
+/** A silent Worker is checked for 30 s before it is restarted, and starts slowly on a busy machine. */
 const RESTARTS_WITHIN_MS = 100_000;
-/** Longer than a reader waits for the front's own answer, shorter than it takes to notice. */
+/** Longer than the front needs for its own answer, shorter than the supervisor needs to notice. */
 const ASK_MS = 1_500;
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));

@@ -35,7 +35,7 @@ async function moved(): Promise<Moved> {
     const script = join(import.meta.dirname, "../support/transfer-memory.ts");
     const parameters = ["--expose-gc", ...HEAP, script, from, to];
     const { stdout } = await promisify(execFile)(process.execPath, parameters);
-    // The script printed it.
+    // The script has printed the result.
     return JSON.parse(stdout) as Moved;
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -46,7 +46,7 @@ describe("CORS_ORIGINS", () => {
     for (const name of ["etag", "location", "content-range", "accept-ranges"]) {
       expect(exposed).toContain(name);
     }
-    // The content itself gives no page of another site access, whichever origins are allowed to call.
+    // The content gives pages of other sites no access, whichever origin may call.
     expect(part.headers.get("access-control-allow-origin")).toBe(APP);
     expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
   });

@@ -150,7 +150,7 @@ const variables: readonly Row[] = [
     .split(" ")
     .map((name): Row => [`the name ${name}`, "bad_name", `PUT ${V}/${name}`, json(1)]),
   ["a name of 65", "bad_name", `PUT ${V}/${"x".repeat(65)}`, json(1)],
-  // What a parameter's schema rules out: test/edge-node/endpoints.test.ts; etags: conditions.test.ts.
+  // Invalid parameters by schema: test/edge-node/endpoints.test.ts; etags: conditions.test.ts.
   ["a ttl of 0", "bad_request", `PUT ${V}/a?ttl=0`, json(1)],
   ["an etag without quotes", "bad_request", `PUT ${V}/a`, json(1, { "if-match": "a" })],
   ["an empty limit", "bad_request", `GET ${V}?limit=`],
