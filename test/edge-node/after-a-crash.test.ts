@@ -36,14 +36,14 @@ beforeEach(() => {
 });
 afterEach(() => void vi.restoreAllMocks());
 
-/** As it is written down. */
+/** Returns the head of the stored turn. */
 function headOf(runtime: NodeRuntime): TurnHead {
   const [row] = runtime.objectOf("c").sql.all(`SELECT head FROM turn WHERE part = 0`);
   return JSON.parse(textIn(row ?? {}, "head")) as TurnHead;
 }
 
 describe("the lease of a turn", () => {
-  /** A tenant's directory of which nobody is told anything for as long as `isAway`. */
+  /** A tenant's directory that accepts no settlements while `isAway` is true. */
   function directory() {
     const spend = new TenantSpend(new NodeSql());
     const calls: string[] = [];
@@ -83,7 +83,7 @@ describe("the lease of a turn", () => {
     await vi.waitUntil(() => calls.length > 0);
     expect(used()).toBe(2);
     expect(headOf(runtime).lease).toMatchObject({ key: calls[0] });
-    // And again, without harm, by a process that cannot know.
+    // Another process repeats the settlement, because it cannot know of the first one. This is harmless.
     runtime.kill();
     await (await runtime.ask("GET", "/conversations/c")).text();
     await vi.waitUntil(() => calls.length > 1);

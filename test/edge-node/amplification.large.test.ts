@@ -14,9 +14,9 @@ interface Sent {
   readonly type?: string;
 }
 
-/** Characters that are read, parsed, written, serialized or answered, or things visited: each at most so many. */
+/** Upper bounds of characters that are read, parsed, written, serialized or returned, and of visited elements. */
 const most = {
-  /** A body that is refused is read some times, and quoted nowhere. */
+  /** A rejected body is read several times, and is not quoted. */
   body: 20 * MAX_INPUT_CHARS,
   events: 1_000_000,
   messages: limits.maxPageChars + MAX_INPUT_CHARS,
@@ -50,7 +50,7 @@ const message = `{"type":"message","message":{"id":"m","role":"user","parts":[�
 const variable = (n: number) =>
   `{"type":"variable","info":{"name":"v${n}","visibility":"model","sources":[],"trusted":true,"version":1,"bytes":1,"mediaType":"application/json","createdAt":"${NOW}","updatedAt":"${NOW}","pinned":false}}\n{"type":"data","base64":"MQ=="}`;
 const room = "…".padEnd(500, " ");
-/** Each call refers to values of 15 MB, which take one another's place in the cache. */
+/** Each call refers to values of 15 MB, which evict one another from the cache. */
 const referring = `{"calls":[${listOf(200, () => `{"_tool":"echo","x":[${listOf(25, (n) => `"†${"abc"[n % 3]}.y"`).join(",")}]}`).join(",")}]}`;
 const deepPaths = ["/messages", "/interpolate", "/plans", "/plans/x/run", "/approvals/x", "/fork"];
 
@@ -227,7 +227,7 @@ beforeAll(async () => {
   runtime = await fullConversation();
 }, 120_000);
 
-/** The largest of what was counted, the answer included. */
+/** Sends a request, and returns the largest count, including the answer's length. */
 async function largestOf({ method, path, body, type = "application/json" }: Sent) {
   const answer = { status: 0, text: "" };
   const done = await workOf(runtime.counted, async () => {
@@ -243,7 +243,7 @@ async function largestOf({ method, path, body, type = "application/json" }: Sent
 describe("a request of at most 64 KiB to a full conversation does a stated amount of work", () => {
   let over = 0;
 
-  /** Counted before anything is expected. */
+  /** Counts a violation before it fails the test. */
   const hold = (largest: number, bound: number) => {
     if (largest > bound) over++;
     expect(largest).toBeLessThanOrEqual(bound);

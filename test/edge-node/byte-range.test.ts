@@ -98,7 +98,7 @@ describe("byteRangeIn", () => {
 const bytes = fc.uint8Array({ maxLength: 20 });
 const position = fc.nat({ max: 25 });
 
-/** What a client makes of the answer to a range. */
+/** Returns the bytes of a range, or the other result of `byteRangeIn`, such as "unsatisfiable". */
 function read(value: Uint8Array, header: string): Uint8Array | string {
   const range = byteRangeIn(header, value.length);
   return typeof range === "string" ? range : value.subarray(range.from, range.to);

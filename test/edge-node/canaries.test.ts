@@ -11,7 +11,7 @@ import { finish, scriptedModel, type Step, text, toolCall } from "../../src/test
 vi.setConfig({ testTimeout: 60_000 });
 afterEach(() => vi.restoreAllMocks());
 
-/** None of them was ever a key. */
+/** Made-up secrets in well-known formats. */
 const canaries: Readonly<Record<string, string>> = {
   "an OpenAI key": "sk-proj-Zq81vXk2Lw9TnB4cYh7RmJ5d",
   "an Anthropic key": "sk-ant-api03-Wm6Jq0Xz3Vt8Kp1Rb5Nc7Ld",
@@ -44,7 +44,7 @@ async function textIn(response: Response | Promise<Response>): Promise<string> {
   return `${status} ${JSON.stringify([...headers])} ${await new Response(body).text()}`;
 }
 
-/** All that can be asked of the conversation by somebody who may ask. */
+/** Returns everything that a client can read about the conversation. */
 async function everything({ call }: OwnRuntime): Promise<string> {
   const paths = ["", "/variables", "/messages", "/messages?form=reference", "/events", "/export"];
   const told = await Promise.all(paths.map((path) => textIn(call("GET", C + path))));
@@ -98,7 +98,7 @@ it.each(Object.entries(canaries))("%s leaves its conversation by no way", async 
       own.call("PUT", `${C}/variables/${at}`, body).then(textIn);
     heard.push(await put("s?visibility=secret", json(secret)));
     heard.push(await put("record?visibility=secret", json({ [secret]: secret })));
-    // Whatever is wrong with a write, it is not quoted.
+    // Errors of invalid writes do not quote the value.
     const headers = { "content-type": "application/json" };
     heard.push(await put("s", { body: `{"a": ${secret}`, headers }));
     heard.push(await put(`s?mode=merge`, json({ a: secret })));

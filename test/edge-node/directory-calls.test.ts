@@ -12,7 +12,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A conversation, and a directory whose first calls are never answered. */
+/** A conversation, and a directory that never answers its first calls. */
 function silent(calls: number, jurisdiction?: string) {
   const asked: string[] = [];
   const answer = (what: string, said: unknown) => () => {
@@ -108,7 +108,7 @@ it("a directory whose object broke is told by another stub: the first stays brok
 
 describe("a conversation in a jurisdiction", () => {
   it.each([
-    // What is told of it stays where it is, also when the setting has gone, or is another now.
+    // The directory stays in the conversation's jurisdiction, also when the setting is removed or changed.
     ["eu", {}, "eu"],
     ["eu", { JURISDICTION: "us" }, "eu"],
     [undefined, { JURISDICTION: "eu" }, "eu"],

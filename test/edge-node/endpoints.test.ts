@@ -15,7 +15,7 @@ const document = await openApiFrom(
   createApp({ agents: [], authenticator: () => "anybody", ...options }),
 );
 
-/** Texts that the schema rules out. */
+/** Returns values that the schema rejects. */
 function invalidFor({ type, enum: choices, pattern, minimum, maximum, maxLength }: JsonSchema) {
   if (choices !== undefined) return ["", "none", `${String(choices[0])}x`];
   if (type === "integer") {
@@ -25,7 +25,7 @@ function invalidFor({ type, enum: choices, pattern, minimum, maximum, maxLength 
   return pattern === undefined ? [] : [" "];
 }
 
-/** Of those, texts that it allows. */
+/** Returns values that the schema allows. */
 function validFor({ type, enum: choices, minimum, maximum, maxLength }: JsonSchema) {
   if (choices !== undefined) return choices.map(String);
   if (type === "integer") return [`${minimum ?? 0}`, `${maximum ?? 0}`];
@@ -42,7 +42,7 @@ const titled = calls.map(
   (one) => [`${one.endpoint.method} ${one.endpoint.path} ${one.parameter.name}`, one] as const,
 );
 
-/** What comes of a request with this parameter: the code of its problem, or what the handler found first. */
+/** Sends this parameter. Returns the code of the problem, or of the handler's first error. */
 async function outcomeOf(
   { method, path, ...endpoint }: Endpoint<unknown>,
   { name, in: where }: OpenApiParameter,
@@ -52,7 +52,7 @@ async function outcomeOf(
   const headers = where === "header" ? { [name]: value } : {};
   const request = new Request(`http://localhost${path}${query}`, { method, headers });
   try {
-    // Nothing is there for the handler, or for the parser of a body.
+    // The handler and the parser of a body have no data here.
     await endpoint.handle({ request, params: {}, text: async () => "" }, undefined);
     return "done";
   } catch (error) {
@@ -60,7 +60,7 @@ async function outcomeOf(
   }
 }
 
-/** A date is allowed beside an etag, and a path, a place or a range has a syntax that no schema says. */
+/** Parameters that allow more than their schema (a date beside an etag), or have a syntax of their own. */
 const FREE = new Set(["If-Range", "path", "before", "Range"]);
 
 describe("every documented parameter", () => {
@@ -84,7 +84,7 @@ describe("every documented parameter", () => {
   });
 
   it.each(titled)("%s takes what its schema allows", async (_, { endpoint, parameter }) => {
-    // A part's bound is the number of parts.
+    // The bound of a part is the number of parts.
     if (endpoint.path === "/conversations/import" && parameter.name === "part") return;
     for (const value of validFor(parameter.schema)) {
       expect(await outcomeOf(endpoint, parameter, value), value).not.toBe("bad_request");

@@ -12,7 +12,7 @@ import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 
 let looks = 0;
 
-/** Hangs until its process dies. */
+/** Hangs until its process ends. */
 const look = tool({
   inputSchema: z.object({}),
   execute: () => {
@@ -30,7 +30,7 @@ const agent = {
   approvesPlan: () => true,
 } as const;
 
-/** With all that is taken away later. */
+/** All features that are removed later. */
 const before = (): RuntimeOptions => ({
   agents: [agent],
   model: scriptedModel([[toolCall("look", {}), finish("tool-calls")]]),
@@ -65,7 +65,7 @@ async function got<Body>({ ask }: NodeRuntime, path: string): Promise<Body> {
   return (await (await ask("GET", `/conversations/c${path}`)).json()) as Body;
 }
 
-/** Its alarm is no earlier than what else is due, in a day or more. */
+/** Waits until the turn is closed: the next alarm is more than an hour away. */
 async function expectClosed(runtime: NodeRuntime): Promise<void> {
   const object = runtime.objectOf("c");
   const HOUR_MS = 3_600_000;
@@ -99,7 +99,7 @@ describe("a turn that a crash cut off ends with an error that the history shows 
     runtime.start({ ...left, model: model(), ...options }, bindings);
     const object = runtime.objectOf("c");
     await vi.waitUntil(() => !object.isRinging && (object.alarmMs ?? 0) > Date.now() + 3_600_000);
-    // Whoever asks needs settings that are right.
+    // Requests need valid settings.
     runtime.start(undefined, { AUTH: "none" });
     await expectClosed(runtime);
     const { messages } = await got<{ messages: readonly StoredMessage[] }>(runtime, "/messages");

@@ -26,7 +26,7 @@ beforeAll(() => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** What workerd refuses outside of a handler: I/O, timers, random values, and signals (which are I/O). */
+/** Globals that workerd refuses outside of a handler: I/O, timers, random values, and signals (which are I/O). */
 const refused = {
   AbortController: refusedClass("AbortController"),
   AbortSignal: refusedObject("AbortSignal", ["abort", "any", "timeout"]),
@@ -60,7 +60,7 @@ it.each([
   expect(() => evaluate(code)).toThrow("at module level");
 });
 
-/** The module's exports, with the refused globals in place of the real ones. */
+/** Returns the module's exports, evaluated with the refused globals in place of the real ones. */
 function evaluate(code: string): object {
   const scope: object = Object.create(globalThis, Object.getOwnPropertyDescriptors(refused));
   const module = { exports: {} };
@@ -69,7 +69,7 @@ function evaluate(code: string): object {
   return module.exports;
 }
 
-/** Modules of the platform: classes to extend, and functions that nobody calls while loading. */
+/** Stubs a module of the platform: classes to extend, and functions that are not called while loading. */
 function stubbed(): unknown {
   return new Proxy({}, { get: () => function Stub() {} });
 }

@@ -6,7 +6,7 @@ import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 
-/** A runtime for the tenants that requests name, and the keys that its one tool was given. */
+/** Runs one tool for the tenants that requests name, and records the keys that it receives. */
 function paying() {
   const keys: string[] = [];
   const pay = tool({

@@ -4,7 +4,7 @@ import { LastMessage } from "../../src/edge/http/read-body.ts";
 
 const MAX_BYTES = 10_000;
 
-/** What is held of the text when it comes in pieces of these sizes, in turn. */
+/** Adds the text in pieces of these sizes, in turn. */
 function held(text: string, sizes: readonly number[] = [7]) {
   const holding = new LastMessage(MAX_BYTES);
   const bytes = new TextEncoder().encode(text);
@@ -16,7 +16,7 @@ function held(text: string, sizes: readonly number[] = [7]) {
   return holding;
 }
 
-/** Not a lone backslash: after one, V8 13.6 takes other keys that begin with an escape for it. */
+/** Not a lone backslash: after one, V8 13.6 mistakes other keys that begin with an escape for it. */
 const key = fc
   .oneof(fc.constantFrom("messages", "message", "id", "a,b", '"', "\\\\"), fc.string())
   .filter((text) => text !== "\\");

@@ -11,7 +11,7 @@ import { codeOf, messageOf } from "../../src/errors.ts";
 import { scriptedModel } from "../../src/testing.ts";
 
 const key = "sk-test-0123456789-never-to-be-seen";
-// Bindings that no test here looks into.
+// Bindings that these tests do not read.
 const env = {} as Cloudflare.Env;
 
 function failure(work: () => unknown): { code: string; message: string } | undefined {

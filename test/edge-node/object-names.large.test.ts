@@ -19,7 +19,7 @@ const pieces = [
 ];
 const idPieces = ["a", "A", "b", "z", "0", "1", ".", "_", "-", "import", "local", "ss", "l", "I"];
 
-/** As the platform gets it: half of a surrogate pair would become another character. */
+/** The name as the platform receives it: half of a surrogate pair would become another character. */
 const asBytes = (name: string) => new TextDecoder().decode(new TextEncoder().encode(name));
 
 it("a million pairs of tenant and conversation have a million names", () => {
@@ -35,7 +35,7 @@ it("a million pairs of tenant and conversation have a million names", () => {
     const tenant = text(pieces, 4);
     const id = text(idPieces, 4);
     if (id === "." || id === "..") continue;
-    // The length says where the one ends and the other begins.
+    // The length shows where the tenant ends and the id begins.
     pairs.add(`${tenant.length} ${tenant}${id}`);
     names.add(asBytes(objectNameOf(tenant, id)));
   }

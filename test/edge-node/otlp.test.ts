@@ -10,7 +10,7 @@ const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const text = (key: string, stringValue: string) => ({ key, value: { stringValue } });
 const whole = (key: string, value: number) => ({ key, value: { intValue: String(value) } });
 
-/** A turn with two tries of a model, a tool that fails, and an agent that is asked; 100 ms each. */
+/** A turn with two attempts of a model, a tool that fails, and a delegation to another agent; 100 ms each. */
 function recordedTurn() {
   let nowMs = START_MS;
   const trace = new Trace(() => nowMs);
@@ -59,7 +59,7 @@ function encoded(parentSpanId?: string) {
     parentSpanId,
     newSpanId,
   });
-  // As it goes over the wire: what is undefined is not there.
+  // In the form that is sent: undefined properties are removed.
   return JSON.parse(JSON.stringify(request)) as typeof request;
 }
 
@@ -209,7 +209,7 @@ describe("the spans of a turn", () => {
       span.end(call % 3 === 0 ? { error: "tool_failed" } : {});
     }
     trace.end({});
-    // Nothing is kept of the others.
+    // The other spans are not stored.
     expect(trace.spans).toHaveLength(1_000);
     const cost = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
     const subject = { tenant: "acme", conversation: "c", turn: "t" };

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { locationHint, objectIn } from "../../src/edge/placement.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 
-/** Local workerd has no jurisdictions and one place: what Cloudflare would be asked for is written down. */
+/** Records the requested jurisdictions and locations, because local workerd has no jurisdictions and one location. */
 function recording() {
   const asked: unknown[] = [];
   const namespaceIn = (jurisdiction?: string): DurableObjectNamespace =>

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Queue } from "../../src/edge/turns/turn-queue.ts";
 
-/** A task that waits until it is told how to end, and says when it starts. */
+/** A task that reports its start, and waits until the test resolves or rejects it. */
 function heldTask(name: string, started: string[]) {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const task = () => {
@@ -12,7 +12,7 @@ function heldTask(name: string, started: string[]) {
   return { task, end: () => resolve(name), fail: (error: Error) => reject(error) };
 }
 
-/** Lets everything that is ready to run do so. */
+/** Waits until everything that is ready to run has run. */
 function settled(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
 }
@@ -25,7 +25,7 @@ describe("a queue", () => {
     const runs = held.map(({ task }) => queue.run(task));
     await settled();
     expect([started, queue.length]).toEqual([["a"], 3]);
-    // Ended before its turn: it still has to wait for it.
+    // A task that could end at once still waits for its turn.
     held[1]?.end();
     await settled();
     expect(started).toEqual(["a"]);

@@ -17,7 +17,7 @@ interface Asked {
   readonly window?: string;
 }
 
-/** A tenant's directory, asked for one kind at a time. */
+/** A tenant's directory. Each request asks for one kind of spending. */
 function tenant(maximum = 10) {
   const spend = new TenantSpend(new NodeSql());
   const spentOf = (what: Kind, spent: number) => ({ ...NOTHING_SPENT, [what]: spent });
@@ -29,7 +29,7 @@ function tenant(maximum = 10) {
   const settle = (key: string, spent: number, what: Kind = "modelCalls") =>
     spend.settle({ key, spent: spentOf(what, spent) });
   let others = 0;
-  /** How many calls are granted to others, one by one; they keep them. */
+  /** Grants single calls to other conversations until one is refused, and returns their number. */
   const left = () => {
     const before = others;
     while ("upTo" in take(`other ${others}`)) others++;
@@ -47,7 +47,7 @@ describe("a lease", () => {
     expect(take("c", { what: "toolCalls", count: 50 })).toEqual({ upTo: { toolCalls: 50 } });
     expect(take("d", { what: "tokens", maximum: 1e9 })).toEqual({ upTo: { tokens } });
     expect(take("e", { what: "tokens", maximum: tokens + 7 })).toEqual({ upTo: { tokens: 7 } });
-    // So that many find something.
+    // The rest is divided, so that many conversations receive some.
     expect(left()).toBeGreaterThan(limits.leaseShare * 2);
     expect(take("f", { what: "modelCalls" })).toEqual({
       refused: { what: "modelCalls", count: 1, maximum: 1_000, spent: 1_000 },
@@ -89,7 +89,7 @@ describe("a lease", () => {
     expect(take("a", { ...about, spent: 130 })).toEqual({ refused });
     settle("a", 140, "tokens");
     expect(take("b", about)).toEqual({ refused: { ...refused, spent: 140 } });
-    // Of a higher limit that is spent already.
+    // The same amount leaves a rest of a higher limit.
     expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
   });
 
@@ -103,7 +103,7 @@ describe("a lease", () => {
     expect(await take("b", "2026-11-30")).toHaveProperty("refused");
     expect(await take("b", "2026-12-01")).toHaveProperty("upTo");
     expect(windows()).toEqual(["2026-11-30", "2026-12-01"]);
-    // It was asked before midnight, and comes after it.
+    // The request was made before midnight, and arrives after it.
     expect(await take("late", "2026-11-30")).toHaveProperty("refused");
     leases.settle({ key: "a", spent: NOTHING_SPENT });
     expect(await take("c", "2026-12-01")).toHaveProperty("refused");
@@ -134,7 +134,7 @@ it("never are more calls granted than the limit has, and in the end exactly as m
         } else if (does === "crash") {
           sitting.upTo = 0;
         } else if (does === "repeat") {
-          // An answer that was lost.
+          // Repeats a request whose answer was lost.
           take(key, { count, spent: sitting.spent });
         } else {
           if (sitting.spent + count > sitting.upTo) {

@@ -19,7 +19,7 @@ it("notes what an attempt that was cut off has done, and nothing twice", async (
     { type: "tool-input-available", toolCallId: "y", toolName: "act", input: {} },
   ];
   const frames = chunks.map((chunk, index) => ({ id: index + 1, data: JSON.stringify(chunk) }));
-  // Somebody wrote over HTTP meanwhile, and with that what waited.
+  // A write over HTTP meanwhile has also written the pending events.
   const before = new EventLog(sql);
   before.add({ type: "turn.started", turn: "t" });
   before.add({ type: "tool.called", turn: "t", tool: "act", toolCallId: "x" });

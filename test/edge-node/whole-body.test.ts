@@ -4,7 +4,7 @@ import { pieceReader, untilEnd } from "../../src/edge/http/client-body.ts";
 const END = crypto.randomUUID();
 const bytes = Uint8Array.from({ length: 200_000 }, (_, index) => (index * 7 + (index >> 8)) % 256);
 
-/** The bytes, and what follows them, cut into pieces of so many. */
+/** Creates a request with the bytes and the end mark, cut into pieces of this length. */
 function sent(length: number, end: string, type?: "bytes"): Request {
   const all = Buffer.concat([bytes, Buffer.from(end)]);
   let at = 0;
@@ -30,7 +30,7 @@ function sent(length: number, end: string, type?: "bytes"): Request {
 
 async function taken(request: Request): Promise<Buffer> {
   const pieces: Buffer[] = [];
-  // Copied at once: the next piece may use the same memory.
+  // Copied at once, because the next piece may reuse the memory.
   for await (const piece of untilEnd(request, new AbortController().signal))
     pieces.push(Buffer.from(piece));
   return Buffer.concat(pieces);

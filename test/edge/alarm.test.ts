@@ -19,10 +19,10 @@ import {
   textOf,
 } from "../support/edge.ts";
 
-// An object with access times to write is not evicted before it has written them.
+// An object with unwritten access times is not evicted until it has written them.
 vi.setConfig({ testTimeout: 30_000 });
 
-/** Lets the time of these variables be over, and the object forget what it had in memory. */
+/** Makes these variables expire, and evicts the object from memory. */
 async function expire(id: string, ...names: readonly string[]): Promise<string> {
   const past = Date.now() - 1_000;
   await inStorage(id, ({ sql }) => {
@@ -33,7 +33,7 @@ async function expire(id: string, ...names: readonly string[]): Promise<string> 
   return new Date(past).toISOString();
 }
 
-/** What is left in the database, read past the store. */
+/** Rows in the database, read without the store. */
 function rowsOf(id: string) {
   return inStorage(id, ({ sql }) => {
     const tables = new Set([...sql.exec("SELECT name FROM sqlite_master")].map(({ name }) => name));
@@ -49,7 +49,7 @@ function dueAt(info: { readonly expiresAt?: string }): number {
   return Date.parse(info.expiresAt ?? "");
 }
 
-/** When a variable goes that nobody uses any more. */
+/** Time at which an unused variable is evicted, in milliseconds. */
 function idleAt(info: { readonly accessedAt: string }): number {
   return Date.parse(info.accessedAt) + limits.variableIdleMs;
 }
@@ -175,7 +175,7 @@ describe("the alarm", () => {
       await (await get(id, "info/info")).text();
     });
     await namesIn(id);
-    // Access times are written together, by a pass of the alarm at the latest.
+    // Access times are written in batches, at the latest by the alarm.
     await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
     await age(id, HOUR_MS);
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
@@ -215,7 +215,7 @@ describe("the alarm", () => {
     expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: [] });
     expect(await alarmOf(id)).toBe(idle);
     expect(await (await get(id, "b")).text()).toBe("2");
-    // And it is armed as if there had never been one.
+    // The alarm is set as if there had never been one.
     const info = await put(id, "c?ttl=3600", 1);
     expect(await alarmOf(id)).toBe(dueAt(info));
   });
@@ -230,7 +230,7 @@ describe("the alarm", () => {
     });
     await expire(id, ...names);
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    // What is left follows at once, by alarms that ring by themselves.
+    // Further alarms evict the rest without a request.
     const left = async () => expect((await rowsOf(id)).variables).toEqual(["z"]);
     await vi.waitFor(left, { timeout: 5_000, interval: 20 });
     expect((await rowsOf(id)).tombstones).toHaveLength(1_000);
@@ -276,7 +276,7 @@ describe("a variable whose time is over", () => {
     const listed = await promptOf();
     await expire(id, "a");
     const [first, second] = [await promptOf(), await promptOf()];
-    // Each turn adds the same question and answer, and this one a line to the list of variables.
+    // Each turn adds the same question and answer. This turn also adds a line to the list of variables.
     const added = first - listed - (second - first);
     expect(added).toBe("\n$a: removed".length);
   });
@@ -299,7 +299,7 @@ describe("a variable whose time is over", () => {
       const input = { status: "refunded" };
       expect(tombstone).toMatchObject({ tool: "list_orders", input });
 
-      // The demo model still finds the list in its history, and passes it on.
+      // The demo model still finds the list in its history, and passes it to a tool.
       const body = { message: "Monthly totals of my refunded orders?", agent: "orders" };
       const post = await call("POST", `/conversations/${id}/messages`, json(body));
       const chunks = chunksIn(await framesIn(post));
@@ -311,7 +311,7 @@ describe("a variable whose time is over", () => {
           errorText: `variable_evicted: ${message}`,
         },
       ]);
-      // Its answer says why, and so names the variable itself.
+      // The answer contains the reason, and therefore the variable's name.
       const unresolved = chunks.filter(({ type }) => type === "data-unresolved");
       expect(unresolved).toEqual([
         {

@@ -79,7 +79,7 @@ describe("a conversation", () => {
     expect(await tablesOf(id)).toEqual([]);
     expect(await alarmOf(id)).toBeNull();
     expect(await blobsOf(id)).toEqual([]);
-    // Nor is one that is there unmade, be there ever so little in it.
+    // A refused request creates nothing in an existing, nearly empty conversation either.
     await put(id, "a", 1);
     await call("DELETE", at);
     await problemIn(await putAs(id, "a", { body: "{", type }), "bad_json");
@@ -129,7 +129,7 @@ describe("a conversation", () => {
   });
 });
 
-/** A model that waits where it is told to, and a tool that does nothing. */
+/** A model that waits for `go()` in its second step, and a tool that does nothing. */
 function held(): { readonly options: RuntimeOptions; go(): void; readonly begun: Promise<void> } {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -182,7 +182,7 @@ describe("a turn that runs", () => {
       await own.call("PUT", at("a?mode=new"), json(2));
       await own.call("PATCH", at("a"), json({ pinned: true, description: "d" }));
       await own.call("PUT", at("s?visibility=secret"), json("hidden"));
-      // Takes the room of the one that nobody needs.
+      // Needs space: the unused variable is evicted.
       await own.call("PUT", at("given"), json("g".repeat(600)));
       await own.call("DELETE", at("s"));
       expect((await own.call("PUT", at("b"), json("b".repeat(2_000)))).status).toBe(422);
@@ -206,7 +206,7 @@ describe("a turn that runs", () => {
       ]);
       expect(JSON.stringify(chunks)).not.toContain("hidden");
       expect(told[3]?.data.description).toBe("d");
-      // And what was put meanwhile is there for the answer.
+      // The answer can refer to values that were saved meanwhile.
       const deltas = chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : ""));
       expect(deltas.join("")).toBe(`Done: 1 ${"g".repeat(600)}`);
     });

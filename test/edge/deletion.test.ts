@@ -39,7 +39,7 @@ async function putBytes(id: string, at: string, length: number): Promise<void> {
   await response.text();
 }
 
-/** Something in every table, and in the bucket. */
+/** Fills every table and the bucket. */
 async function fill(id: string): Promise<void> {
   await ask(id, "Weather in NYC?", { input: { a: 1 } });
   await ask(id, "Show my orders", { agent: "orders" });
@@ -101,7 +101,7 @@ describe("DELETE of a conversation", () => {
     expect(await put(id, "expired", 1)).toMatchObject({ version: 1 });
     await putBytes(id, "bytes", 100_000);
     expect(await bytesOf(await get(id, "bytes"))).toEqual([...anyBytes(100_000)]);
-    // The turn's alarm may still be ringing.
+    // The turn's alarm may still be running.
     await vi.waitUntil(async () => ((await alarmOf(id)) ?? 0) > Date.now());
     expect(await remove(id)).toBe(204);
     await expectNothing(id);
@@ -126,11 +126,11 @@ describe("DELETE of a conversation", () => {
       expect([200, 201, 204, 404]).toContain(status);
       await new Response(body).text();
     }
-    // What came behind it is there whole, if anything is.
+    // Writes that arrived after the deletion are complete, if they were stored.
     for (const name of await namesIn(id)) expect((await get(id, name)).status).toBe(200);
     const kept = await namesIn(id);
     expect(await blobsOf(id)).toHaveLength(kept.includes("c") ? 1 : 0);
-    // None is seen while it rings.
+    // The platform reports no alarm while its handler runs.
     await vi.waitUntil(async () => ((await alarmOf(id)) !== null) === kept.length > 0);
     if (kept.length > 0) expect(await remove(id)).toBe(204);
     await expectNothing(id);
@@ -213,7 +213,7 @@ describe("DELETE while turns run and wait", () => {
         "SELECT name FROM sqlite_master WHERE name NOT LIKE '\\_cf\\_%' ESCAPE '\\'",
       );
       expect(tables.toArray()).toEqual([]);
-      // The next one is the first of a new conversation.
+      // The next message starts a new conversation.
       expect(await (await say("Four")).text()).toContain("Anew.");
       const { messages } = await (
         await own.call("GET", "/conversations/c/messages")
@@ -235,7 +235,7 @@ describe("a deletion that does not come to its end", () => {
         await storage.setAlarm(Date.now() + 60_000);
       });
       await evictDurableObject(objectOf(id));
-      // For everybody it is as one that never was at once.
+      // From now on every request answers as if the conversation had never existed.
       await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
       expect(await namesIn(id)).toEqual([]);
       if (next === "alarm") expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
@@ -259,11 +259,11 @@ describe("a deletion that does not come to its end", () => {
     const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
     expect(await remove(id)).toBe(500);
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    // Nothing new is mixed with what is left.
+    // A write is refused, so that new data is not mixed with the remains.
     const refused = await call("PUT", `/conversations/${id}/variables/a`, json(2));
     await problemIn(refused, "internal");
     expect((await blobsOf(id)).length).toBe(1);
-    // The alarm tries at once; if it threw, it would be given up after some tries.
+    // The alarm tries at once. If it threw, the platform would give up after some retries.
     const isRearmed = async () => {
       const again = (await alarmOf(id)) ?? 0;
       expect(again).toBeGreaterThan(Date.now());
@@ -283,7 +283,7 @@ describe("an alarm that cannot do all that is due", () => {
     await putBytes(id, "bytes", 100_000);
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
-    // The third version replaced drops the first one that was kept.
+    // The third replacement drops the oldest of the two earlier versions.
     for (const value of [1, 2, 3]) await put(id, "bytes", value);
     for (let times = 0; times < 3; times++) {
       await runAlarm(id);

@@ -16,7 +16,7 @@ import {
 } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 
-// An object with access times to write is not evicted before it has written them.
+// An object with unwritten access times is not evicted until it has written them.
 vi.setConfig({ testTimeout: 30_000 });
 
 const DAY_MS = 24 * HOUR_MS;
@@ -115,7 +115,7 @@ describe("a conversation that nobody uses", () => {
   });
 });
 
-/** Has its conversation been idle for a tenth of a second, or been deleted for it? */
+/** Returns true if the conversation was idle for a tenth of a second, or was deleted for that reason. */
 function isOver({ storage: { sql } }: DurableObjectState): boolean {
   if (sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'event'").toArray().length === 0) {
     return true;

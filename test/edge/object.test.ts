@@ -27,7 +27,7 @@ describe("an object that was evicted", () => {
     expect(await messagesOf(id, "?form=reference")).toEqual(reference);
     expect(display.messages).toHaveLength(2);
     await evictDurableObject(objectOf(id));
-    // The reading of New York is known from the history alone.
+    // The weather of New York is known only from the history.
     const { message, variables } = await ask(id, "Compare it with London");
     expect(JSON.stringify(message.parts)).toContain("$get_weather_nyc");
     expect(variables.map(({ name }) => name)).toContain("compare_weather_1");
@@ -68,7 +68,7 @@ describe("an object that was evicted", () => {
     await runInDurableObject(objectOf(id), (_, { storage }) => {
       storage.sql.exec("UPDATE variable SET expires_at = 1");
     });
-    // When variables are due it knows by heart.
+    // The stored alarm knows when variables expire.
     await evictDurableObject(objectOf(id));
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     const before = await (await get(id, "a")).json();
@@ -80,7 +80,7 @@ describe("an object that was evicted", () => {
 });
 
 describe("what is written", () => {
-  /** Rows written by each of the steps, in an object that is as it was made. */
+  /** Returns how many rows each step writes, in a new object. */
   function rowsOf(steps: (store: SqlStore) => readonly (() => unknown)[]) {
     return runInDurableObject(objectOf(newId()), async (_, { storage }) => {
       await storage.deleteAll();
@@ -136,8 +136,8 @@ describe("what is written", () => {
     expect(rows.slice(1, -1)).toEqual([1, 1, 1, 1, 1, 0, 0]);
   });
 
-  // Two messages, the turn's begin and end, one row of events. For each step with tools: what it asks for,
-  // what came of it, and its variables.
+  // Two messages, the turn's begin and end, and one row of events. For each step with tools: its calls, their
+  // outcomes and its variables.
   it.each([
     { question: "Who are you?", agent: "weather", rows: 5 },
     { question: "Weather in NYC?", agent: "weather", rows: 8 },
@@ -149,7 +149,7 @@ describe("what is written", () => {
       const { rowsWritten = 0, alarms = 0 } = cost;
       console.log(`rows written by "${question}": ${rowsWritten}, of which alarms: ${alarms}`);
       expect(rowsWritten - alarms).toBe(rows);
-      // At the begin, where the alarm of the first touch is not early enough, and at the end.
+      // At the begin of the turn, if the alarm of the first request is not early enough, and at the end.
       expect(alarms).toBe(times === 0 ? 1 : 2);
     }
   });
@@ -176,7 +176,7 @@ describe("what is written", () => {
     const remove = (rest: string) => call("DELETE", `/conversations/${id}/variables${rest}`);
     for (const name of ["a", "a", "b", "c"]) await put(id, name, large);
     expect(await chunks()).toHaveLength(4);
-    // With two earlier versions of it.
+    // A variable keeps two earlier versions.
     for (const left of [4, 3, 2]) {
       await put(id, "a", "small");
       expect(await chunks()).toHaveLength(left);

@@ -10,7 +10,7 @@ describe("where a conversation lives", () => {
     const at = `/conversations/${newId()}/variables/greeting`;
     const saved = await call("PUT", `${at}?location=weur`, json("hello"));
     expect(saved.status).toBe(201);
-    // Later it counts for nothing.
+    // Later requests do not change the location.
     expect(await (await call("GET", `${at}?location=oc`)).text()).toBe("hello");
   });
 

@@ -15,7 +15,7 @@ const sent = (path: string, method: string, body: unknown) =>
     body: JSON.stringify(body),
   });
 
-/** Each costs as much as a text may. */
+/** Texts that each cost as much as possible. */
 const texts: readonly string[] = [
   list(999, (n) => `{{keys.no${n}}}`),
   list(999, (n) => `{{${"ab"[n % 2]}.no${n}}}`),
@@ -47,7 +47,7 @@ it("no text that is to be interpolated makes the server restart", async () => {
     const { status } = await sent("../interpolate", "POST", { text });
     expect([200, 422]).toContain(status);
   }
-  // The server is asked all the time whether it answers: a restart would be under way by now.
+  // The supervisor polls the server, so a restart would have begun by now.
   await new Promise((resolve) => {
     setTimeout(resolve, 5_000);
   });

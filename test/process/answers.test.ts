@@ -23,7 +23,7 @@ beforeEach(() => {
   endpoint.play(echo());
 });
 
-/** Says what it was asked; halfway it waits. */
+/** Repeats the user's message, and waits in the middle of the text for `hold`. */
 function echo(hold?: Promise<unknown>) {
   return ({ messages }: ChatBody): ChatStep => {
     const asked = messages.findLast(
@@ -104,7 +104,7 @@ describe("a client that goes away in mid-answer", () => {
     },
   );
 
-  /** Reads until the signal; rejects then. */
+  /** Reads until the signal aborts; then rejects. */
   async function leave(accept: string, signal: AbortSignal): Promise<void> {
     const response = await fetch(`${conversation}/messages`, {
       method: "POST",

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { runChaos } from "../chaos/chaos.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-/** `npm run chaos` does the same a hundred times. */
+/** `npm run chaos` repeats this a hundred times. */
 describe("a server that is killed under load", () => {
   const stateDir = temporaryFolder();
 

@@ -17,7 +17,7 @@ interface Check {
   readonly errorMessage?: string;
 }
 
-/** The protocol's own suite, with a server alone and with the gateway in front of it. */
+/** The protocol's own test suite, with the server alone and behind the gateway. */
 describe("the conformance suite", () => {
   const folder = temporaryFolder();
   const alone = listening();
@@ -26,7 +26,7 @@ describe("the conformance suite", () => {
 
   beforeAll(async () => {
     cpSync(join(import.meta.dirname, "conformance"), join(folder, "suite"), { recursive: true });
-    // With the environment of this process: it may name a registry.
+    // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "suite"), stdio: "pipe" });
     const url = await alone.url;
     const config = join(folder, "mcp.json");
@@ -52,7 +52,7 @@ describe("the conformance suite", () => {
   });
 
   it("passes with the server alone", () => {
-    // The server writes no events down, and relies on its place for protection against DNS rebinding.
+    // The server stores no events, and leaves protection against DNS rebinding to its deployment.
     const expected = ["dns-rebinding-protection"];
     expect([...results.alone].filter(([, failed]) => failed.length > 0)).toEqual(
       expected.map((scenario) => [scenario, expect.anything()]),
@@ -65,12 +65,12 @@ describe("the conformance suite", () => {
     expect([...results.behind].filter(([, failed]) => failed.length > 0)).toEqual([]);
   });
 
-  /** What failed in each scenario. */
+  /** Returns the failed checks of each scenario. */
   async function failuresOf(url: string, name: string): Promise<Map<string, string[]>> {
     const program = "suite/node_modules/@modelcontextprotocol/conformance/dist/index.js";
     const output = join(folder, name);
     const parameters = [join(folder, program), "server", "--url", url, "--output-dir", output];
-    // It fails if a scenario does.
+    // The program exits with an error if a scenario fails.
     await new Promise((done) => execFile(process.execPath, parameters, done));
     const scenarios = readdirSync(output).toSorted();
     return new Map(
@@ -85,7 +85,7 @@ describe("the conformance suite", () => {
   }
 });
 
-/** The server of the suite over HTTP, with sessions. */
+/** The suite's server over HTTP, with sessions. */
 function listening() {
   const sessions = new Map<string, StreamableHTTPServerTransport>();
   const http = createServer((request, response) => {

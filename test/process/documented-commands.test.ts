@@ -13,10 +13,10 @@ import { type Server, startServer, temporaryFolder } from "../support/server.ts"
 
 const root = join(import.meta.dirname, "../..");
 
-/** The test or script that runs it, or why nobody can here. */
+/** The test or script that runs a command, or the reason why it cannot run here. */
 type Elsewhere = { readonly by: string } | { readonly because: string };
 
-/** What is not typed beside a server that runs. */
+/** Commands that do not run against the started server. */
 const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm ci && npm start": { by: "test/process/start.test.ts" },
   "npm ci && npm test": { by: ".ci/run" },
@@ -52,7 +52,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npx wrangler login": { because: "it opens a browser on an account" },
   "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
   "npm run deploy -- --secrets-file ../byref.json": { because: "it needs an account" },
-  // The demo's agents have no tool that waits for a person.
+  // The demo's agents have no tool that needs approval.
   "curl $URL/conversations/first/approvals/$APPROVAL --json '{\"approved\": true}'": {
     by: "test/edge-node/turns/approvals.test.ts",
   },
@@ -61,7 +61,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'MCP_SERVERS=\'[{"name": "shop", "url": "https://shop.example/mcp"}]\' npm start': {
     by: "test/process/mcp.test.ts",
   },
-  // Without Docker, by the same steps as the Dockerfile.
+  // Tested without Docker, by the same steps as in the Dockerfile.
   "docker build -t byref .": { by: "test/process/image.large.test.ts" },
   'docker run --restart=unless-stopped -p 8787:8787 -v byref:/state -e AUTH=bearer -e API_KEYS=\'{"<key>": "me"}\' byref':
     { by: "test/process/image.large.test.ts" },
@@ -70,13 +70,13 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
     { by: "test/workerd/bundle-worker.large.test.ts" },
 };
 
-/** Everything else is typed as it stands, if it begins with one of these. */
+/** Other commands run unchanged if they begin with one of these. */
 const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|seq|split) /;
 
-/** Ubuntu's curl of 2022 lacks `--json`, and some images have neither of them. */
+/** Ubuntu's curl of 2022 lacks `--json`, and some images have no curl or no bash. */
 const hasCurl = spawnSync("bash", ["-c", "curl --json '{}' --version"]).status === 0;
 
-/** A shell for one document: what it assigns, and the files that it makes, are there for its next command. */
+/** A shell for one document: its variables and files are kept for the next command. */
 class Shell {
   readonly #folder = temporaryFolder();
   readonly #state = join(this.#folder, ".state");
@@ -85,7 +85,7 @@ class Shell {
   constructor(url: string) {
     this.#url = url;
     writeFileSync(this.#state, `URL=${url}\n`);
-    // An error is no success, and its body is shown.
+    // HTTP errors fail the command, and their bodies are printed.
     writeFileSync(join(this.#folder, ".curlrc"), "silent\nfail-with-body\nmax-time = 20\n");
   }
 
@@ -110,7 +110,7 @@ class Shell {
   }
 }
 
-/** Each document begins with a server that nobody has talked to. */
+/** Deletes all conversations, so that each document begins with an empty server. */
 async function forgetAll(url: string, commands: readonly DocumentedCommand[]): Promise<void> {
   const named = commands.flatMap(({ command }) =>
     Array.from(command.matchAll(/conversations\/([\w.-]+)/g), ([, id = ""]) => id),
@@ -123,7 +123,7 @@ async function forgetAll(url: string, commands: readonly DocumentedCommand[]): P
   );
 }
 
-/** What is wrong with the command, or with what the document says of it. */
+/** Returns the faults of the command, or of the output that the document shows. */
 async function problemOf(shell: Shell, { at, command, shown }: DocumentedCommand) {
   if (!typed.test(command)) return [`${at}: nobody runs ${command}`];
   const { code, output } = await shell.run(command);

@@ -17,7 +17,7 @@ it("a server that is killed while a file is replaced keeps the old one whole", a
   let pieces = 0;
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
-      // It never ends.
+      // The body never ends.
       if (pieces === PIECES) return sent.resolve();
       pieces++;
       controller.enqueue(PIECE);

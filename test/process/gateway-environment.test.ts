@@ -9,7 +9,7 @@ import { EVERYTHING } from "../support/gateway-process.ts";
 const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "gateway-environment-"));
 
-/** What a server's environment has, if the gateway is started so. */
+/** Returns the environment of a server that a gateway with these settings starts. */
 async function environmentOf(args: readonly string[], env: Readonly<Record<string, string>>) {
   const client = new Client({ name: "test", version: "1" });
   const own = [MAIN, "mcp", "--state", join(folder, "state"), ...args];

@@ -29,7 +29,7 @@ const results: Readonly<Record<string, object>> = {
   "tools/list": { tools: ["small", "json", "stream", "endless", "away"].map(tool) },
 };
 
-/** A server of the protocol over HTTP whose answers are longer than they may be. */
+/** An MCP server over HTTP whose answers exceed the limits. */
 async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
   const { method = "", url = "" } = request;
   if (method !== "POST") return void response.writeHead(405).end();

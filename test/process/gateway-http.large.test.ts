@@ -95,7 +95,7 @@ describe.each(["auto", "legacy"] as const)(
         { name: "trigger-long-running-operation", arguments: { duration: 1, steps: 4 } },
         { onprogress: ({ progress }) => steps.push(progress) },
       );
-      // The last one may be overtaken by the result.
+      // The result may overtake the last one.
       expect(steps.slice(0, 3)).toEqual([1, 2, 3]);
     });
   },

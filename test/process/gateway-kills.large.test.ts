@@ -8,7 +8,7 @@ import { expect, it, vi } from "vitest";
 import { gatewayCommand, nameIn, textIn } from "../support/gateway-process.ts";
 
 const RUNS = 40;
-/** Calls at once in each run. */
+/** Simultaneous calls in each run. */
 const CALLS = 6;
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-kills-"));
@@ -29,10 +29,10 @@ async function start() {
 type Gateway = Awaited<ReturnType<typeof start>>;
 type Result = Awaited<ReturnType<Gateway["call"]>>;
 
-/** What was found out about the calls of `act`. */
+/** Confirmed outcomes of the calls of `act`. */
 const done = new Set<string>();
 const unknown = new Set<string>();
-/** The ids of calls by the variables that have their results. */
+/** Ids of calls, by the variables that contain their results. */
 const kept = new Map<string, string>();
 
 function note(id: string, result: Result): void {
@@ -45,7 +45,7 @@ function note(id: string, result: Result): void {
   else expect(textIn(result)).toMatch(/^server_unavailable/u);
 }
 
-/** Calls again what has no answer. A server that was killed is started again after a pause. */
+/** Repeats a call until it has an outcome. A killed server is restarted after a pause. */
 async function repeat({ call }: Gateway, input: { readonly id: string }): Promise<void> {
   await vi.waitUntil(
     async () => {
@@ -56,7 +56,7 @@ async function repeat({ call }: Gateway, input: { readonly id: string }): Promis
   );
 }
 
-/** One start, some calls at once, and a kill in the middle of them. Returns the calls that have no answer. */
+/** Starts the gateway, makes some calls at once, and kills a process meanwhile. Returns the unanswered calls. */
 async function runAndKill(gateway: Gateway, run: number) {
   const inputs = Array.from({ length: CALLS }, (_, index) => ({
     id: `${run}-${index}`,
@@ -74,7 +74,7 @@ async function runAndKill(gateway: Gateway, run: number) {
   return { open, isOfGateway };
 }
 
-/** Waits until a server that was killed is started again. */
+/** Waits until a killed server is restarted. */
 function answered(call: () => Promise<Result>): Promise<Result> {
   const read = async () => {
     const result = await call();
@@ -110,7 +110,7 @@ it(`after ${RUNS} kills, all handles are alive, nothing ran twice, and what is u
   expect(new Set(ran).size).toBe(ran.length);
   expect(ran).toEqual(expect.arrayContaining([...done]));
   expect(done.size + unknown.size).toBe(RUNS * CALLS);
-  // Calls were cut off at all points: before they had run, and after it.
+  // Calls were cut off at all points: before they ran, and afterwards.
   expect(unknown.size).toBeGreaterThan(RUNS / 2);
   console.log({ done: done.size, unknown: unknown.size, ran: ran.length, kept: kept.size });
 });

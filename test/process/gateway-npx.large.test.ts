@@ -9,7 +9,7 @@ import { nameIn } from "../support/gateway-process.ts";
 import { packInto } from "../support/packed-project.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-/** npm downloads what the package and the server need. */
+/** Includes npm's downloads of the package and of the server. */
 const INSTALL_MS = 300_000;
 const folder = temporaryFolder();
 const home = join(folder, "home");
@@ -39,7 +39,7 @@ it(
     expect(line).toBe("mcp -- npx -y @modelcontextprotocol/server-filesystem .");
     const text = "A line of a log.\n".repeat(50_000);
     writeFileSync(join(files, "large.txt"), text);
-    // This machine may reach a registry in its own way; the home folder, which is empty, says nothing of it.
+    // This machine may use another registry, which the empty home folder does not configure.
     const { XDG_DATA_HOME: _data, ...env } = process.env;
     const registry = execFileSync("npm", ["config", "get", "registry"], { encoding: "utf8" });
     const own = { HOME: home, npm_config_registry: registry.trim() };
@@ -63,7 +63,7 @@ it(
     await call("write_file", { path: "copy.txt", content: `$${nameIn(read)}.content` });
     expect(readFileSync(join(files, "copy.txt"), "utf8") === text).toBe(true);
     expect(JSON.stringify(read).length).toBeLessThan(2_000);
-    // Nothing but the file is in the folder that the gateway was started in.
+    // The gateway's working folder contains only the files.
     expect(readdirSync(files).toSorted()).toEqual(["copy.txt", "large.txt"]);
     const { stdout } = byref(["mcp", "stats", "--json"], { folder: files, home });
     expect(JSON.parse(stdout)).toMatchObject({ calls: 2, wrongReferences: 0 });

@@ -9,7 +9,7 @@ import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { expect, it } from "vitest";
 import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 
-/** A server of the protocol's older versions that notes its starts. A strict one ends if it is asked first. */
+/** A server for an older protocol version that logs its starts. A strict one exits at an unknown request. */
 const program = (log: string, isStrict: boolean) => `
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
@@ -54,7 +54,7 @@ it.each([
 it("ends once, for a client that closes its input and sends signals then", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-ends-"));
   const file = join(folder, "slow.mjs");
-  // It ends late, so that the gateway still waits for it.
+  // This server exits late, so the gateway still waits for it.
   const slow = `process.stdin.on("end", () => setTimeout(() => process.exit(), 1_000));`;
   writeFileSync(file, `${slow}\n${program(join(folder, "log"), false)}`);
   const { command, args } = gatewayCommand(folder, { old: [process.execPath, file] });

@@ -21,7 +21,7 @@ function written(name: string, text: string): string {
   return file;
 }
 
-/** Makes the program end at its write of this number. */
+/** Kills the program at its n-th write. */
 const KILLING = `
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
@@ -45,7 +45,7 @@ it("a kill at any write of wrap or unwrap loses nothing, and the command can be 
     byref(["mcp", action, file], { folder, preload, env: { WRITES: String(writes) } }).status;
   let kills = 0;
   for (; kill("wrap", kills) === null; kills++) {
-    // The client can start the servers, or the gateway with all of them.
+    // The client can start either the servers, or the gateway with all of them.
     const isWrapped = read(file) !== original;
     expect(read(isWrapped ? `${file}.byref.json` : file)).toBe(original);
   }

@@ -32,7 +32,7 @@ function written(path: string, text: string): string {
   return file;
 }
 
-/** Runs a command that has to succeed, and returns what it says. */
+/** Runs a command that must succeed, and returns its output. */
 function run(...args: readonly string[]): string {
   const { status, stdout, stderr } = byref(["mcp", ...args], { folder });
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
@@ -140,7 +140,7 @@ it("without a file, wrap takes the working folder's first, then the home folder'
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
   }
-  // macOS has another folder.
+  // macOS uses another folder.
   const found = process.platform === "darwin" ? files.slice(0, -1) : files;
   for (const file of found) {
     const { stdout } = byref(["mcp", "wrap", "--dry-run"], { folder: working, home, env });

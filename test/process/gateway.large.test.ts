@@ -29,7 +29,7 @@ mkdirSync(saved);
 const started = gatewayCommand(folder, servers);
 const command = { ...started, args: [...started.args, "--allow-write", saved] };
 
-/** A client of the library that the gateway itself is made with. */
+/** Connects a client of the MCP library that the gateway itself uses. */
 async function connected(mode: "auto" | "legacy") {
   const client = new Client(
     { name: "test", version: "1" },
@@ -211,7 +211,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
       { name: "trigger-long-running-operation", arguments: { duration: 1, steps: 4 } },
       { onprogress: ({ progress }) => steps.push(progress) },
     );
-    // The last one may be overtaken by the result.
+    // The result may overtake the last one.
     expect(steps.slice(0, 3)).toEqual([1, 2, 3]);
   });
 

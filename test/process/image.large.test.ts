@@ -9,7 +9,7 @@ import { temporaryFolder } from "../support/server.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What a build of the image has: all but what is left out of it, and the packages. */
+/** Returns a copy of the image's build context: the files that are not ignored, and the packages. */
 function buildContext(): string {
   const folder = temporaryFolder();
   const ignored = readFileSync(join(root, ".dockerignore"), "utf8").split("\n");
@@ -30,7 +30,7 @@ describe("the image", () => {
     const image = temporaryFolder();
     try {
       execFileSync(process.execPath, [bundling, image], { cwd: context });
-      // The image has no sources, and no packages.
+      // The image contains no sources and no packages.
       rmSync(context, { recursive: true });
       const env = { PORT: String(await freePort()), STATE_DIR: join(image, "state") };
       const server = startPlain({ ...env, AUTH: "none" }, [join(image, started)]);

@@ -19,7 +19,7 @@ const objects = join(stateDir, "objects/byref-Conversation");
 let env: Record<string, string>;
 let server: PlainServer;
 let file: Buffer<ArrayBuffer>;
-/** From the last byte of the file to the answer. */
+/** Time from the last byte of the file to the answer, in milliseconds. */
 let importMs = 0;
 
 beforeAll(async () => {
@@ -52,14 +52,14 @@ async function start(): Promise<void> {
   if ((await server.url) === undefined) throw new Error(server.output());
 }
 
-/** Workerd itself, as a crash or the kernel would end it. */
+/** Kills workerd itself, like a crash or the kernel. */
 async function killHard(): Promise<void> {
   const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(server.child.pid)]);
   for (const pid of children.toString().trim().split(/\s+/)) process.kill(Number(pid), "SIGKILL");
   await server.exited;
 }
 
-/** All conversations that came of it, each from its answer. */
+/** Deletes the imported conversation, and every other one. */
 async function remove(): Promise<void> {
   const listed = await fetch(`${url()}/conversations`);
   const { conversations } = (await listed.json()) as { conversations: { id: string }[] };
@@ -68,7 +68,7 @@ async function remove(): Promise<void> {
   }
 }
 
-/** So much of the file; the answer, or that there was none. */
+/** Sends this share of the file. Returns the answer, or status 0 if there was none. */
 function sendFile(share: number, onSent: () => void = () => undefined) {
   return new Promise<{ readonly status: number; readonly text: string }>((done) => {
     const broken = () => done({ status: 0, text: "" });
@@ -98,7 +98,7 @@ async function isWhole(): Promise<boolean> {
   return messages.length === 2 && values.every(Boolean);
 }
 
-/** Nothing of it, however it is asked for. */
+/** Returns true if no route shows anything of the conversation. */
 async function isFree(): Promise<boolean> {
   const paths = ["/messages", "/variables", "/events", "/plans"];
   const lists = paths.map(async (path) =>
@@ -129,7 +129,7 @@ it.each(moments)(
     await start();
     const { status: about } = await fetch(`${url()}/conversations/${ID}`);
     expect([200, 404]).toContain(about);
-    // What was confirmed is there.
+    // A confirmed import exists.
     if (status === 201) expect(about).toBe(200);
     expect(await (about === 200 ? isWhole() : isFree())).toBe(true);
     if (about === 404) {
@@ -154,7 +154,7 @@ it("what is left of all of them goes when no more of them comes", async () => {
   await vi.waitFor(() => expect(left()).toEqual([]), { timeout: 30_000, interval: 500 });
 }, 90_000);
 
-/** Objects in which anything is kept; read from a copy, which a running server may have caught in a change. */
+/** Objects that contain data. Reads a copy, which may have been made during a write of the running server. */
 function left(): readonly string[] {
   const copy = temporaryFolder();
   try {
@@ -170,7 +170,7 @@ function left(): readonly string[] {
   }
 }
 
-/** As if so much time had passed while no server ran. */
+/** Makes stored data older, as if this time had passed while no server ran. */
 function age(milliseconds: number): void {
   const nanoseconds = `${milliseconds}000000`;
   for (const name of readdirSync(objects).filter((name) => name.endsWith(".sqlite"))) {
@@ -183,7 +183,7 @@ function age(milliseconds: number): void {
     shift("variable", "accessed_at");
     shift("event", "at");
     shift("meta", "value");
-    // When workerd rings, in its two places.
+    // Both places in which workerd stores the time of an alarm.
     shift("_cf_METADATA", "value", nanoseconds);
     shift("_cf_ALARM", "scheduled_time", nanoseconds);
     database.close();

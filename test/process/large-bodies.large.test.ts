@@ -29,7 +29,7 @@ beforeAll(async () => {
   if ((await server.url) === undefined) throw new Error(server.output());
   const children = execFileSync("ps", ["-o", "pid=", "--ppid", String(server.child.pid)]);
   pid = Number(children.toString().trim());
-  // What a Worker needs for its first requests is not what a body costs.
+  // Memory that a Worker needs for its first requests is not counted.
   for (let times = 0; times < 50; times++) await send("POST", "/conversations", { length: 2_000 });
 });
 
@@ -39,13 +39,13 @@ afterAll(async () => {
 });
 
 interface Body {
-  /** As the head says; undefined, it comes in chunks. */
+  /** The declared length in bytes. Default: the body is sent in chunks. */
   readonly length?: number;
-  /** How much really comes, if that is something else. */
+  /** The number of bytes to send, if it differs. */
   readonly sent?: number;
 }
 
-/** What the server has answered by the time that it hangs up, or that all is sent. */
+/** Sends a body. Returns the status of the answer, or 0 if the connection closed without one. */
 function send(method: string, path: string, { length, sent = length }: Body): Promise<number> {
   const framing = length === undefined ? "transfer-encoding: chunked" : `content-length: ${length}`;
   const head = [
@@ -86,7 +86,7 @@ function send(method: string, path: string, { length, sent = length }: Body): Pr
   });
 }
 
-/** In pages that were in use at some time, in bytes; counted anew from now on. */
+/** Memory in use, and how far its peak from now on exceeds it, in bytes. */
 function peak(): { readonly nowBytes: number; readonly extra: () => number } {
   writeFileSync(`/proc/${pid}/clear_refs`, "5");
   const read = (name: string) => {
@@ -114,12 +114,12 @@ it.each<readonly [what: string, body: Body, label: string]>([
     const { extra } = peak();
     const status = await send(method, path, body);
     const extraMiB = extra() / MIB;
-    // Who sends on while it is hung up on may not get to read why.
+    // A client that still sends when the connection closes may not receive the answer.
     const isHungUp = body.sent === undefined && status === 0;
     const isRefused = status === 413 || isHungUp;
     figure("S4", { [label]: extraMiB, "% refused": isRefused ? 100 : 0 });
     expect([path, status]).toEqual([path, isHungUp ? 0 : 413]);
-    // What an isolate may have in all.
+    // The memory of a whole isolate.
     expect(extraMiB).toBeLessThan(128);
   }
 });

@@ -27,8 +27,8 @@ function answerTo(question: string): string {
 }
 
 /**
- * All chunks of the answer. On a slow disk the local Worker may be silent for so long that its supervisor
- * starts it anew: whoever was cut off posts the same message again, which is the same turn.
+ * Returns all chunks of the answer. On a slow disk the supervisor may restart a silent local Worker: then the same
+ * message is posted again, which belongs to the same turn.
  */
 async function ask(conversation: string, text: string): Promise<readonly UIMessageChunk[]> {
   const message = { id: `question of ${conversation}`, parts: [{ type: "text", text }] };
@@ -40,12 +40,12 @@ async function ask(conversation: string, text: string): Promise<readonly UIMessa
   }
 }
 
-/** What a step that was called off had said counts for nothing. */
+/** Returns the text without the output of steps that were reset. */
 function textShown(chunks: readonly UIMessageChunk[]): string {
   return textIn(chunks.slice(chunks.findLastIndex(({ type }) => type === "reset-step") + 1));
 }
 
-// How fast that is: `npm run bench -- many`.
+// `npm run bench -- many` measures the speed.
 it("answers 200 new conversations at once, each what it asked, and loses none", async () => {
   const all = Array.from({ length: AT_ONCE }, (_, index) => ({
     conversation: `${scripted.server.url}/conversations/many-${index}`,

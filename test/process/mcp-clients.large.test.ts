@@ -14,7 +14,7 @@ import { temporaryFolder } from "../support/server.ts";
 
 const run = promisify(execFile);
 
-/** Clients of other people, from npm, in front of `byref mcp`. */
+/** Third-party clients from npm that use `byref mcp`. */
 describe("byref mcp, for clients with packages of their own", () => {
   const folder = temporaryFolder();
   const clients = join(folder, "clients");
@@ -22,13 +22,13 @@ describe("byref mcp, for clients with packages of their own", () => {
   beforeAll(() => {
     ensurePage();
     cpSync(join(import.meta.dirname, "mcp-clients"), clients, { recursive: true });
-    // With the environment of this process: it may name a registry.
+    // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: clients, stdio: "pipe" });
   }, 180_000);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  /** How a client starts the gateway, with variables of its own. */
+  /** Returns the command with which a client starts the gateway, with a separate state. */
   function started(name: string, config?: string): string[] {
     const place = join(folder, name);
     mkdirSync(place);
@@ -74,7 +74,7 @@ describe("byref mcp, for clients with packages of their own", () => {
       content: [{ type: "text", text: "Echo: one" }],
       _meta: { "byref/variable": { name: "echo_one" } },
     });
-    // Another process, with the variable of the one before.
+    // Another process reads the variable of the previous one.
     expect(await call("$echo_one!")).toMatchObject({ content: [{ text: "Echo: Echo: one!" }] });
     const read = await inspect("--method", "resources/read", "--uri", "byref://variables/echo_one");
     expect(JSON.parse(read)).toMatchObject({ contents: [{ text: "Echo: one" }] });

@@ -19,7 +19,7 @@ const token = "Bearer mcp-0123456789-never-to-be-seen";
 let endpoint: ChatCompletions;
 let shop: RunningMcpServer;
 let mail: RunningMcpServer;
-/** Takes requests and never answers. */
+/** A server that accepts requests and never answers them. */
 let silent: RunningMcpServer;
 let silentRequests = 0;
 let server: Server;

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { MAX_COUNTED_BYTES, runMemoryProcess } from "../support/memory-process.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-// All of it is printed by `npm run bench -- memory`, for four times as much.
+// `npm run bench -- memory` prints all figures, for four times as much data.
 it("fills and uses a conversation of 250 MB in the memory of one isolate", async () => {
   const folder = temporaryFolder();
   try {

@@ -29,20 +29,20 @@ const script: readonly EndpointStep[] = [
   { kind: "text", text: "So: $compare_weather_1.summary In $get_weather_nyc.city, anyway." },
 ];
 
-/** What a request of each protocol has in common with those of the other. */
+/** The parts that requests of all protocols have in common. */
 interface Reading {
   readonly tools: readonly { readonly name: string; readonly schema: unknown }[];
   readonly instructions: string;
   readonly asked: readonly string[];
   readonly calls: readonly { readonly name: string; readonly input: unknown }[];
-  /** By the calls' ids. */
+  /** Results, by the ids of their calls. */
   readonly results: Readonly<Record<string, unknown>>;
 }
 
 interface Kind {
   readonly name: string;
   readonly protocol: Protocol;
-  /** Of the endpoint: as an AI Gateway has it. */
+  /** The path of the endpoint, as in an AI Gateway. */
   readonly base: string;
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -208,7 +208,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     const failed = new Map<number, { readonly response: Response; readonly said: string }>();
     const address = (status: number) => `${server.url}/conversations/failed-${status}`;
 
-    // At once: what may work a moment later is tried again, and waited for.
+    // All at once, because failures that may be temporary are retried after a delay.
     beforeAll(async () => {
       endpoint.play((request) => {
         const asked = kind.read(request).asked.join();

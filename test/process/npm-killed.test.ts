@@ -10,19 +10,19 @@ const ENDS = { timeout: 15_000, interval: 200 };
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
-/** The start script of this folder; the test must not leave it behind. */
+/** Kills the start script that owns this folder, so that the test does not leave it behind. */
 function killOwner(stateDir: string): void {
   try {
     const text = readFileSync(join(stateDir, "owner.json"), "utf8");
     process.kill((JSON.parse(text) as { pid: number }).pid, "SIGKILL");
   } catch {
-    // It has ended.
+    // The process has already ended.
   }
 }
 
 describe("a killed starter takes the server with it, though it sends no signal", () => {
   it.each([
-    // Between npm and the script there may be a shell, which goes on.
+    // There may be a shell between npm and the script, which goes on.
     ["npm", ["npm", "start"]],
     ["a shell", ["sh", "-c", `'${process.execPath}' scripts/start.ts; exit $?`]],
   ])("%s", async (_, [program = "", ...parameters]) => {

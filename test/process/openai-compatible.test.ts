@@ -151,7 +151,7 @@ describe("a turn that fails", () => {
   const failAll = (all: readonly Failing[]) =>
     Promise.all(all.flatMap((one) => accepts.map((accept) => fail(one, accept))));
 
-  // At once: what may work a moment later is tried again, and waited for.
+  // All at once, because failures that may be temporary are retried after a delay.
   beforeAll(async () => {
     endpoint.play(({ messages }) => {
       const asked = messages.map(({ content }) => content).join();
@@ -216,7 +216,7 @@ describe("a turn that fails", () => {
       const roles = asked?.messages.map(({ role }) => role) ?? [];
       expect(roles.at(-1)).toBe("user");
       expect(asked?.messages.at(-1)?.content).toBe("And now?");
-      // Endpoints refuse an assistant's message that says nothing and calls nothing.
+      // Endpoints reject an assistant message without text and calls.
       const empty = asked?.messages.filter(
         ({ role, content, tool_calls: calls }) =>
           role === "assistant" && (content ?? "") === "" && (calls ?? []).length === 0,

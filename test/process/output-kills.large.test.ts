@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { didIn, stages } from "../chaos/plans/plan-kills.ts";
 import { usePlanKills } from "../support/killed-plans.ts";
 
-/** Each stage of each of these calls. */
+/** Returns every combination of a call and a stage. */
 const placesIn = (calls: readonly string[]) =>
   calls.flatMap((call) => stages.map((stage) => ({ call, stage })));
 

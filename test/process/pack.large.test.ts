@@ -54,7 +54,7 @@ describe("the package that npm makes of it", () => {
     "tsconfig.all.json",
   ])("has the types that a project needs, and no other (%s)", (config) => {
     expect(run(app, "tsc", "-p", config)).toBe("");
-    // Packages that it depends on are less strict.
+    // The types of dependencies are less strict.
     const all = spawnSync("tsc", ["-p", config, "--skipLibCheck", "false"], options(app));
     const own = all.stdout.split("\n").filter((line) => line.includes("node_modules/byref/"));
     expect(own).toEqual([]);
@@ -98,7 +98,7 @@ describe("the package that npm makes of it", () => {
     const versions = join(folder, "versions");
     if (!existsSync(versions)) {
       cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
-      // With the environment of this process: it may name a registry.
+      // With the environment of this process, which may name a registry.
       execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
     }
     const node = join(versions, "node_modules", name, "bin/node");

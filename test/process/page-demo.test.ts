@@ -20,7 +20,7 @@ interface Part {
 
 it("a page of 300 KB is fetched, changed and published in 200 tokens of the model", async () => {
   const chat = createClient(server.url).conversation("page-demo");
-  /** What the model has written: the inputs of its calls, and its text. */
+  /** Returns the output of the model: its text, and the inputs of its calls. */
   const written = async () => {
     const { messages } = await chat.messages({ form: "reference" });
     return messages.flatMap(({ role, parts }) =>

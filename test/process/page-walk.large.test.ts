@@ -7,11 +7,11 @@ import { it } from "../support/page-test.ts";
 import type { ScriptedPage } from "../support/scripted-page.ts";
 import { listed, records } from "../support/variables-page.ts";
 
-/** `PRESSES=1000 npm run test:large` for more. */
+/** Number of presses. For more: `PRESSES=1000 npm run test:large`. */
 const STEPS = Number(process.env.PRESSES ?? 500);
 const SEEDS = [1, 2] as const;
 
-/** What a server refuses is said by the page, and by the browser's console too. */
+/** Errors that the page and the browser's console report when the server refuses a request. */
 const forgives = /^Failed to load resource|^\[object Object\]|ClientError/;
 
 const answers = {
@@ -23,7 +23,7 @@ const answers = {
   "Fail.": [{ kind: "status", status: 400, body: "{}" }],
 } as const;
 
-/** Makes the conversation one with every kind of view, also where the walk has deleted some of it. */
+/** Fills the conversation, so that every kind of view is shown again after deletions of the walk. */
 async function fill({ url }: ScriptedPage, id: string): Promise<void> {
   const conversation = createClient(url).conversation(id);
   const { variables, plans } = conversation;
@@ -33,13 +33,13 @@ async function fill({ url }: ScriptedPage, id: string): Promise<void> {
   await variables.put("words", "Line one.\nLine two.\n".repeat(500));
   await variables.put("picture", new Blob([new Uint8Array(20)]), { contentType: "image/png" });
   await plans.propose(signedReport, { agent: "orders" });
-  // What was asked in the walk may still run.
+  // A turn of the walk may still be running.
   await conversation.stop();
   for (const question of Object.keys(answers).slice(0, -1))
     await conversation.send(question).text();
 }
 
-/** Parts of the page, and how often the walk is in each. */
+/** Regions of the page, and how often the walk acts in each. */
 const regions = { ".side": 50, ".chat": 25, ".header": 5, ".workspace-list": 3, body: 17 } as const;
 
 interface Press {
@@ -48,7 +48,7 @@ interface Press {
   readonly word: number;
 }
 
-/** Does something to the `at`-th thing that can be pressed or written in, and says what. */
+/** Presses or fills the `at`-th interactive element, and returns a description. */
 const act = (page: Page, { region, at, word }: Press) =>
   page.evaluate<string>(`(() => {
     const part = document.querySelector("${region}") ?? document.body;
@@ -82,7 +82,7 @@ const act = (page: Page, { region, at, word }: Press) =>
     return name;
   })()`);
 
-/** Where each hundred presses begin. */
+/** The view at the beginning of each hundred presses. */
 const views: readonly ((page: Page) => Promise<void>)[] = [
   async (page) => {
     await listed(page, "rows").click();

@@ -9,19 +9,19 @@ import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 
 const CALLS = 20_000;
-/** Another one makes other requests: `SEED=7`. */
+/** Another seed makes other requests: `SEED=7`. */
 const USUAL_SEED = 20_261_126;
-/** Requests that go on at the same time. */
+/** Number of simultaneous requests. */
 const AT_ONCE = 16;
-/** What streams for as long as somebody listens is let go after so long. */
+/** Time after which endless streams are closed, in milliseconds. */
 const LISTENS_MS = 500;
-/** One of what was answered, of each kind, is found again for the paths that name it. */
+/** Number of ids of earlier answers that are reused in paths. */
 const MAX_KNOWN = 6;
 
-/** Calls, of some sixty, for which nothing may have been there: which request comes first differs. */
+/** Maximum number of calls, of some sixty, that never succeed in a run: the order of requests differs. */
 const MAX_UNREACHED = 10;
 
-/** Rules that no schema tells: a text that an earlier answer has given, a part of what has none. */
+/** Calls with rules beyond their schemas: texts of earlier answers, or parts of values without any. */
 const MORE_THAN_SCHEMAS = /before|tickets|socket|variables\/\{name\}.* (?:offset|limit)/u;
 
 describe("requests made from GET /openapi.json", () => {
@@ -81,7 +81,7 @@ describe("requests made from GET /openapi.json", () => {
         .map((method) => `${method.toUpperCase()} ${route}`)
         .filter((call) => !isOfFiles(route) && !reached.has(call)),
     );
-    // A socket is no request, and for approval something has to wait; others need some luck.
+    // Sockets are not requested, and an approval needs a waiting call; other calls depend on luck.
     expect(unreached.length, unreached.join(", ")).toBeLessThanOrEqual(MAX_UNREACHED);
   }, 600_000);
 
@@ -111,7 +111,7 @@ describe("requests made from GET /openapi.json", () => {
     return { status: response.status, type, text };
   }
 
-  /** Ids of plans, for the calls that name one. */
+  /** Stores ids of plans for the calls that need one. */
   function remember(text: string, { names }: FuzzedRequest): void {
     const [, id] = /^\{"id":"([\w-]+)","status":"proposed"/.exec(text) ?? [];
     if (id === undefined || plans.some((plan) => plan.id === id)) return;
@@ -122,7 +122,7 @@ describe("requests made from GET /openapi.json", () => {
   function addressOf({ route, names, query }: FuzzedRequest): string {
     const [, index] = /^\{plan:(\d)\}$/.exec(names.plan ?? "") ?? [];
     const { id: plan = "none", conversation: id = names.id } = plans[Number(index)] ?? {};
-    // A plan is asked for where it is.
+    // A plan is requested in its own conversation.
     const known = index === undefined ? names : { ...names, plan, id };
     const path = route.replaceAll(/\{(\w+)\}/g, (_, name: "id" | "plan") =>
       encodeURIComponent(known[name] ?? ""),
@@ -131,7 +131,7 @@ describe("requests made from GET /openapi.json", () => {
   }
 });
 
-/** Dots in a path lead out of it before it is sent. */
+/** Returns true for routes of files, and for paths with dot segments, which are resolved before they are sent. */
 function isElsewhere({ route, names }: FuzzedRequest): boolean {
   return isOfFiles(route) || Object.values(names).some((name) => name === "." || name === "..");
 }
@@ -141,12 +141,12 @@ function isOfFiles(route: string): boolean {
   return route.includes("/files");
 }
 
-/** A connection that broke is a fault as well. */
+/** Reports a broken connection as a fault. */
 function noAnswer(error: unknown): Answered {
   return { status: 599, type: "", text: String(error instanceof Error ? error.cause : error) };
 }
 
-/** A request in which nothing is wrong is not refused for its form. */
+/** Returns a fault if a valid request is refused for its form. */
 function refused(request: FuzzedRequest, { status, text }: Answered): string | undefined {
   const about = `${request.method} ${request.route} ${Object.keys(request.query).join(" ")}`;
   if (!request.isValid || status < 400 || MORE_THAN_SCHEMAS.test(about)) return undefined;

@@ -91,7 +91,7 @@ describe("run_code on a local Worker", () => {
     expect(await kept.get("joined")).toEqual(texts);
   });
 
-  // No CPU limit holds in a local workerd: such code stops its whole process, which is not the server's.
+  // Local workerd has no CPU limit: such code blocks its whole process, which is not the server's.
   it.each(["for (;;);", "for (;;) await null;"])(
     "ends %s while the server answers",
     async (code) => {

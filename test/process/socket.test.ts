@@ -33,7 +33,7 @@ afterAll(async () => {
   rmSync(stateDir, { recursive: true, force: true });
 });
 
-/** The local Worker itself, on the state that is there. */
+/** Starts the local Worker on the existing state. */
 async function start(): Promise<void> {
   const settings = { AUTH: "none", MODEL: "openai-compatible:test", MODEL_BASE_URL: endpoint.url };
   const lines = Object.entries(settings).map(([name, value]) => `${name}=${value}\n`);
@@ -46,7 +46,7 @@ async function start(): Promise<void> {
   }, EVENTUALLY);
 }
 
-/** What `useChat` is made of, over a socket of the machine's own. */
+/** The chat class behind `useChat`, over a real WebSocket. */
 function openChat(id: string) {
   const transport = new WebSocketChatTransport<UIMessage>({
     url: `${url}/conversations/${id}/socket`,
@@ -56,7 +56,7 @@ function openChat(id: string) {
   return { chat, transport, conversation: `${url}/conversations/${id}` };
 }
 
-/** A model that says the first half of its words, and the other when it is let go. */
+/** A model that streams half of its text, and the other half when the test calls `letGo`. */
 function playHalves(then: readonly ChatStep[] = []) {
   const { promise: hold, resolve: letGo } = Promise.withResolvers<void>();
   endpoint.play([{ kind: "text", text: HALVES, hold }, ...then]);
@@ -66,14 +66,14 @@ function playHalves(then: readonly ChatStep[] = []) {
 const untilSaid = (chat: Chat<UIMessage>, words: string) =>
   vi.waitFor(() => expect(textOf(chat.messages.at(-1))).toContain(words), EVENTUALLY);
 
-/** As JSON would have them, without the cost, which the stream alone carries. */
+/** Converts messages to JSON without the cost, which only the stream contains. */
 function comparable(messages: readonly UIMessage[]): unknown {
   return JSON.parse(
     JSON.stringify(messages, (key, value: unknown) => (key === "cost" ? undefined : value)),
   );
 }
 
-// What it does otherwise: test/edge/sockets/socket-transport.test.ts; who may open one: socket-authentication.test.ts.
+// Other behavior: test/edge/sockets/socket-transport.test.ts; authentication: socket-authentication.test.ts.
 describe("the stock client over a WebSocket", () => {
   it("goes on after its socket was cut: the turn did not stop", async () => {
     const letGo = playHalves();

@@ -24,7 +24,7 @@ describe.concurrent("a start that cannot work says what to do", () => {
     expect(output).toMatch(message);
     expect(code).toBe(1);
     expect(output).not.toMatch(/^ready /m);
-    // A sentence for a person, not a stack.
+    // One sentence for a person, without a stack trace.
     expect(output.trim().split("\n")).toHaveLength(1);
   });
 

@@ -12,12 +12,12 @@ const root = join(import.meta.dirname, "../..");
 const KILLS = 20;
 const SEED = 20_261_123;
 const ROUNDS_TAKE_MS = 20 * 60_000;
-/** A Worker that cannot answer is noticed after some seconds, and started again. */
+/** A Worker that does not answer is noticed after some seconds, and restarted. */
 const EVENTUALLY = { timeout: 60_000, interval: 200 };
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
-/** Numbers from 0 to below 1 that are the same in each run. */
+/** Returns a generator of numbers from 0 to below 1 that are the same in each run. */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -26,7 +26,7 @@ function randomNumbers(seed: number): () => number {
   };
 }
 
-/** It may have ended by itself. */
+/** Sends a signal to a process, which may have ended already. */
 function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -35,7 +35,7 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** Its group's id in `/proc/PID/stat`; not a number if it has just ended. */
+/** Group id from `/proc/PID/stat`; NaN if the process has just ended. */
 function groupOf(pid: number): number {
   return Number(fileOf(pid, "stat").split(") ").at(-1)?.split(" ")[2]);
 }
@@ -73,7 +73,7 @@ describe("npm start", () => {
     return processesMarked({ BYREF_STATE_LOCK: owner.mark });
   }
 
-  /** Beside wrangler, the process that runs code leads a group. */
+  /** Besides wrangler, the process that runs code leads a process group. */
   function counts() {
     const all = family();
     const leaders = all.filter((pid) => groupOf(pid) === pid);
@@ -96,14 +96,14 @@ describe("npm start", () => {
         const isStarterKilled = random() < 0.6;
         const killed = family().filter(() => random() < 0.5);
         const all = isStarterKilled ? [server.pid, ...killed] : killed;
-        // Stopped first, so that none of them sees another one end.
+        // Stops all processes first, so that none of them sees another one end.
         for (const pid of all) signal(pid, "SIGSTOP");
         for (const pid of all) signal(pid, "SIGKILL");
         if (isStarterKilled) {
           await server.exited;
           server = await start();
         }
-        // A server that lost processes is restarted; nothing is counted in the middle of that.
+        // A server that lost processes restarts; the counts are taken afterwards.
         await vi
           .waitFor(async () => {
             expect(await said(), server.output()).toEqual(before);
@@ -149,7 +149,7 @@ describe("npm start", () => {
       deployed = await Promise.race([deploying, later()]);
     }
     expect(deployed.stdout).toContain("--dry-run: exiting now");
-    // Wrangler notices a change of files a little later.
+    // Wrangler notices changed files a little later.
     for (let times = 0; times < 20; times++) {
       seen.add(String(await page()));
       await later();

@@ -9,11 +9,11 @@ import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { textOf } from "../support/turn-client.ts";
 
-/** All that a shell or an env file could trip over. */
+/** Characters that a shell or an env file could misread. */
 const modelKey = `sk-"double" 'single' $HOME \${PATH} \\$x a#b #hash =end`;
 const key = "acme-key-0123456789";
 
-/** Every file below the folder. */
+/** Returns all files below the folder. */
 function filesIn(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, encoding: "utf8" })
     .map((name) => join(folder, name))
@@ -80,7 +80,7 @@ describe("the Worker on plain workerd", () => {
     expect(endpoint.requests[0]?.headers.authorization).toBe(`Bearer ${modelKey}`);
     const tools = endpoint.requests[0]?.body.tools.map(({ function: { name } }) => name);
     expect(tools).not.toContain("run_code");
-    // Larger than a row: there is no bucket.
+    // Larger than a row; there is no bucket.
     const long = "x".repeat(3_000_000);
     expect(await conversation.variables.put("long", long)).toMatchObject({ location: "chunks" });
     const { messages } = await conversation.messages();

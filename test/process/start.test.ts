@@ -17,7 +17,7 @@ import {
 } from "../support/server.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
-/** All that a shell, an env file or dotenv could trip over. */
+/** Characters that a shell, an env file or dotenv could misread. */
 const key = `sk-"double" 'single' $HOME \${PATH} \\$x a#b #hash =end`;
 const otherAddresses = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
@@ -26,7 +26,7 @@ const otherAddresses = Object.values(networkInterfaces())
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
-/** With headers that `fetch` does not let anyone set. */
+/** Sends headers that `fetch` does not allow. */
 function get(port: number, headers: Record<string, string>, path = "/agents") {
   return new Promise<{ status: number | undefined; body: string }>((done, fail) => {
     const asked = request({ host: "127.0.0.1", port, path, headers }, (response) => {
@@ -39,7 +39,7 @@ function get(port: number, headers: Record<string, string>, path = "/agents") {
   });
 }
 
-/** The code of the error; undefined if someone listens there. */
+/** Returns the error code, or undefined if the port accepts connections. */
 function errorOfConnecting(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
     const socket = connect({ host, port, timeout: 5_000 });
@@ -92,7 +92,7 @@ describe("npm start", () => {
     const text = readFileSync(path, "utf8");
     const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
     const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
-    // The start script's own: for the port behind, and for the process that runs code.
+    // Two settings of the start script: for the port behind it, and for the process that runs code.
     expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX"].toSorted());
     expect([...settingNames, "LOCAL_SANDBOX"]).toEqual(expect.arrayContaining(names));
     expect(text).not.toContain("not-for-the-worker");
@@ -201,7 +201,7 @@ describe("npm start", () => {
     const read = async () => {
       const { messages } = await kept().messages();
       const { variables } = await kept().variables.list();
-      // When it was read by an answer is written some seconds later.
+      // The last access of an answer is written some seconds later.
       return { messages, variables: variables.map((info) => ({ ...info, accessedAt: undefined })) };
     };
     const before = await read();
@@ -294,7 +294,7 @@ describe("AUTH=bearer", () => {
     });
   });
 
-  // It lists every object by tenant and id, and runs SQL on it.
+  // The explorer lists every object by tenant and id, and runs SQL on it.
   it("opens the local explorer of wrangler to nobody, not even with a key", async () => {
     const objects = "/api/workers/durable_objects/namespaces";
     for (const path of ["/explorer", `/explorer${objects}`]) {

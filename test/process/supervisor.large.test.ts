@@ -5,14 +5,14 @@ import { isRunning } from "../../scripts/processes.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
-/** It is asked for 30 s before it is given up, and starts slowly on a busy machine. */
+/** A silent Worker is checked for 30 s before it is restarted, and starts slowly on a busy machine. */
 const RESTARTS_WITHIN_MS = 100_000;
-/** Longer than a reader waits for the front's own answer, shorter than it takes to notice. */
+/** Longer than the front needs for its own answer, shorter than the supervisor needs to notice. */
 const ASK_MS = 1_500;
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
-/** The wrangler that runs on this state, and its workerd processes, by their ids. */
+/** Process ids of the wrangler that runs on this state, and of its workerd processes. */
 function processesOn(stateDir: string) {
   const lines = execFileSync("ps", ["-A", "-o", "pid=,ppid=,args="]).toString().split("\n");
   const all = lines.map((line) => /^\s*(\d+)\s+(\d+)\s+(.*)$/.exec(line) ?? []);
@@ -35,7 +35,7 @@ function health(server: Server): Promise<number | undefined> {
   );
 }
 
-/** Waits for the next restart, and until it answers again; the statuses that were seen meanwhile. */
+/** Waits for the next restart, and until the server answers again. Returns the statuses meanwhile. */
 async function restarted(server: Server, work: () => void): Promise<ReadonlySet<number>> {
   const restarts = () => server.output().split("it is restarted").length;
   const before = restarts();
@@ -77,7 +77,7 @@ describe("a local Worker that stops answering", () => {
     return [await value.json(), (await messagesOf(server.url + path)).map(textOf)];
   };
 
-  // As code does that never lets go of its thread: it holds its port and says nothing.
+  // Like code that never yields: the process keeps its port and does not answer.
   it("is restarted on the same state, while the port answers 503", async () => {
     const before = await read();
     const { workers } = processesOn(stateDir);
@@ -109,7 +109,7 @@ describe("a local Worker that stops answering", () => {
     await vi.waitFor(() => expect(workers.filter(isRunning)).toEqual([]));
   });
 
-  // Out of memory, workerd puts an end to itself.
+  // Without memory, workerd exits by itself.
   it("comes back if it is gone, whoever brings it back", async () => {
     const before = await read();
     for (const pid of processesOn(stateDir).workers) process.kill(pid, "SIGKILL");

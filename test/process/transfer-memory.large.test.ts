@@ -12,7 +12,7 @@ interface Moved {
   readonly sums: readonly string[];
 }
 
-/** What may be live at any time: half of an isolate. */
+/** Maximum of live memory in bytes: half of an isolate. */
 const MAX_LIVE_BYTES = 64_000_000;
 
 it("moves a conversation of 250 MB in the memory of one isolate, with at most half of it live", async () => {
@@ -22,7 +22,7 @@ it("moves a conversation of 250 MB in the memory of one isolate, with at most ha
   expect(sums[1]).toBe(sums[0]);
   expect(measured.map(({ operation }) => operation)).toEqual(["out", "in", "read"]);
   expect(measured.filter(({ peakLiveBytes }) => peakLiveBytes > MAX_LIVE_BYTES)).toEqual([]);
-  // Between two forced collections.
+  // Peak between two forced garbage collections.
   expect(measured.filter(({ peakBytes }) => peakBytes > MAX_COUNTED_BYTES)).toEqual([]);
 }, 600_000);
 
@@ -35,7 +35,7 @@ async function moved(): Promise<Moved> {
     const script = join(import.meta.dirname, "../support/transfer-memory.ts");
     const parameters = ["--expose-gc", ...HEAP, script, from, to];
     const { stdout } = await promisify(execFile)(process.execPath, parameters);
-    // The script printed it.
+    // The script has printed the result.
     return JSON.parse(stdout) as Moved;
   } finally {
     rmSync(folder, { recursive: true, force: true });

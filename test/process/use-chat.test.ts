@@ -21,7 +21,7 @@ beforeAll(async () => {
 
 afterAll(() => server?.stop());
 
-/** What `useChat` is made of, and all that it noticed. */
+/** The chat class behind `useChat`, and a record of its statuses and errors. */
 function openChat(id: string, agent: "weather" | "orders") {
   const statuses: string[] = [];
   const data: DataUIPart<UIDataTypes>[] = [];
@@ -36,7 +36,7 @@ function openChat(id: string, agent: "weather" | "orders") {
   return { chat, statuses, data, finished, conversation: `${server.url}/conversations/${id}` };
 }
 
-/** As JSON would have them, and without the cost, which the stream alone carries. */
+/** Converts messages to JSON without the cost, which only the stream contains. */
 function comparable(messages: readonly UIMessage[]): unknown {
   return JSON.parse(
     JSON.stringify(messages, (key, value: unknown) => (key === "cost" ? undefined : value)),
@@ -231,14 +231,14 @@ describe("5,000 orders", () => {
     expect(frames.filter(({ data }) => data === "[DONE]")).toHaveLength(3);
     const longest = Math.max(...frames.map(({ data }) => Buffer.byteLength(data)));
     expect(longest).toBeLessThan(MAX_CHUNK_CHARS);
-    // Not because nothing came: the report's text is there, and it was made from the orders.
+    // The limit holds although the report, which was made from the orders, is in the stream.
     expect(frames.map(({ data }) => data).join("")).toContain("## Month by month");
   });
 });
 
-/** What comes of a socket that a page of this origin opens. */
+/** Opens a socket like a page of this origin. Returns "open" or "error". */
 function outcomeOf(headers: Record<string, string>): Promise<string> {
-  // Node's WebSocket takes headers, which a browser sets by itself.
+  // Node's WebSocket accepts headers that a browser sets by itself.
   const options = { headers } as unknown as string[];
   const address = `${server.url.replace("http", "ws")}/conversations/door/socket`;
   const socket = new WebSocket(address, options);

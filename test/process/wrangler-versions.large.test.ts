@@ -23,7 +23,7 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
 
   beforeAll(async () => {
     cpSync(join(import.meta.dirname, name), join(folder, "tools"), { recursive: true });
-    // With the environment of this process: it may name a registry.
+    // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci"], { cwd: join(folder, "tools"), stdio: "pipe" });
     packedProject(folder);
     const path = join(app, "wrangler.toml");
@@ -37,7 +37,7 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     const parameters = ["dev", "--ip=127.0.0.1", "--port=0", `--persist-to=${folder}/state`];
     server = spawn("node", [program, ...parameters, ...settings], {
       ...options(app),
-      // wrangler leads a process group, which contains its workerd.
+      // wrangler leads a process group, which includes its workerd.
       detached: true,
     });
     url = await readyUrl(server);
@@ -81,7 +81,7 @@ function pinnedIn(name: string): string {
   return dependencies.wrangler;
 }
 
-/** As the quickstart names them: `wrangler 1.2.3`, and a date behind `compatibility_date`. */
+/** Returns the versions in the quickstart: `wrangler 1.2.3`, and a date after `compatibility_date`. */
 function oldestInGuide(): { readonly wrangler: string; readonly date: string } {
   const guide = readFileSync(join(root, "docs/guides/quickstart.md"), "utf8");
   const named =

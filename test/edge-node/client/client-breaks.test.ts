@@ -74,7 +74,7 @@ describe("a connection that breaks", () => {
     }
     tries = 0;
     expect(await failureOf(variables.get("x"))).toMatchObject({ code: "unreachable" });
-    // It may have begun: nobody runs it twice.
+    // The run may have begun, so the client does not repeat it.
     expect(await failureOf(plans.run("p").json())).toMatchObject({ code: "unreachable" });
     expect(await failureOf(all(plans.run("p")))).toMatchObject({ code: "unreachable" });
     expect(tries).toBe(3);

@@ -81,7 +81,7 @@ describe("a turn", () => {
       const conversation = clientOf(own).conversation("c");
       const leaving = new AbortController();
       for await (const { type } of conversation.send("Hi", leaving)) {
-        // Who stops reading stops nothing.
+        // A client that stops reading does not stop the turn.
         if (type === "text-delta") break;
       }
       expect((await conversation.about()).status).toBe("running");

@@ -76,7 +76,7 @@ it("the stock client answers", async () => {
   const model = scriptedModel([pays("$sum"), thanks, pays(500), [text("Then not."), finish()]]);
   await withRuntime({ agents: [bank], model }, async (own) => {
     await own.call("PUT", "/conversations/c/variables/sum", json(250));
-    // The stock transport asks the global one.
+    // The stock transport uses the global `fetch`.
     vi.stubGlobal("fetch", (to: string, init: RequestInit) =>
       own.call(init.method ?? "", to, init),
     );

@@ -94,7 +94,7 @@ it("the client and a stock transport hold a conversation", async () => {
   });
 });
 
-/** The text of the answer to one message. */
+/** Returns the text of the answer to one message. */
 async function saidBy(transport: DefaultChatTransport<UIMessage>): Promise<string> {
   const stream = await transport.sendMessages({
     chatId: "stock",

@@ -27,7 +27,7 @@ const tools = ["list", "look", "send_mail", "delete_all"].map((name) => ({
   inputSchema: { type: "object" },
 }));
 
-/** What an MCP server without sessions answers to each of its methods. */
+/** Answers of an MCP server without sessions to each method. */
 const answers: Readonly<Record<string, object>> = {
   initialize: {
     protocolVersion: "2025-06-18",
@@ -105,7 +105,7 @@ it("what an agent says of a server's tools counts as the guide says", async () =
     options,
     async (own) => {
       await (await own.call("POST", "/conversations/c/messages", go)).text();
-      // `list` is trusted, so that what the model does with it is the model's own.
+      // `list` is trusted, so its result does not taint the model's next calls.
       expect(called).toEqual(["list", "delete_all", "look"]);
       const waiting = messagesOf(own).at(-1)?.parts.slice(-2);
       expect(waiting).toMatchObject([

@@ -104,7 +104,7 @@ it("the workflow and the template of the guide do what it says", async () => {
     expect(template.calls.map(({ status }) => status)).toEqual(["done", "done"]);
     expect(await conversation.variables.get("report")).toBe("Refunds\n\n243 were refunded.");
     expect(await conversation.variables.get("verdict")).toBe("It is.");
-    // Each step knows what it is given, and has no tools unless it names them.
+    // Each step sees only its input, and has no tools unless it names them.
     const [, written, judged] = model.calls.map(({ prompt }) => JSON.stringify(prompt));
     expect(written).toContain("243 refunds, 54232.06 USD");
     expect(judged).not.toContain("54232.06 USD");

@@ -54,7 +54,7 @@ it("limits references to those that exist and fit, step by step", async () => {
   expect(value).toMatchObject({ type: "array" });
   const guide = readFileSync("docs/guides/tools.md", "utf8");
   expect(guide).toContain(JSON.stringify(reference).replaceAll(/(?<=[,:])(?=["[])/gu, " "));
-  // Texts are not told apart: an id is no address, which the tool's own schema knows.
+  // Texts are not distinguished: the id is offered, and the tool's own schema rejects it as an address.
   expect(second?.["to"]?.anyOf).toContainEqual({
     type: "string",
     description: "or a $reference",

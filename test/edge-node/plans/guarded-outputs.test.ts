@@ -48,7 +48,7 @@ describe("a guarded output", () => {
       for (const accept of ["text/plain", "text/event-stream", "application/json"]) {
         const init = json({ keep: false }, { accept });
         const all = await (await own.call("POST", `${ROOT}/${id}/run`, init)).text();
-        // People may read sealed values where variables are shown.
+        // Users may read sealed values where variables are shown.
         const said = all.replaceAll(/^data: \{"type":"data-variable".*$/gmu, "");
         expect(said).toContain("plan_small");
         expect(said).not.toContain("hunter2");

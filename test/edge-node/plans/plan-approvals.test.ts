@@ -78,7 +78,7 @@ describe("what a person decides of a run", () => {
       const held = new Promise<void>((resolve) => {
         release = resolve;
       });
-      // The platform takes its time over the alarm at the end of the run.
+      // The platform is slow to set the alarm at the end of the run.
       storage.setAlarm = async (...given: Parameters<typeof real>) => {
         await real(...given);
         if (isHeld) await held;

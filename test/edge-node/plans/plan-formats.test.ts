@@ -74,11 +74,11 @@ describe("a template", () => {
       expect(statusesOf(run)).toEqual({ step_1: "done", judge: "done" });
       expect(await variable(own, "report")).toBe("Before.\n\nReport\n\nAll is well.");
       expect(await variable(own, "verdict")).toBe("Good: found well");
-      // What no output names was the run's.
+      // A value that no output names is deleted with the run.
       expect(await variable(own, "source")).toBe(404);
       const prompts = model.calls.map(({ prompt }) => JSON.stringify(prompt));
       expect(prompts[0]).toContain("Sun.");
-      // Stateless: it is shown what it reads, and nothing else of what was said.
+      // Stateless: the step sees only its inputs, and not the earlier messages.
       expect(prompts[1]).toContain("All is well.");
       expect(prompts[1]).not.toContain("Write the report.");
       expect((await planOf(own, id)).status).toBe("done");

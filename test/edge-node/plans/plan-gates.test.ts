@@ -239,7 +239,7 @@ describe("a call of a plan that the policy asks a person about", () => {
       expect([run.status, paid]).toEqual(["waiting", []]);
       const [{ gate = "", reason, asked } = {}] = run.calls;
       expect([reason, asked]).toEqual(["Money goes.", '{"amount":50}']);
-      // What it would run with is not what anybody has seen.
+      // The input differs from the one that was shown for approval.
       await own.call("PUT", "/conversations/c/variables/sum", json(9_000));
       const again = await streamed(await decide(own, gate, { approved: true }));
       expect([again.at(-1)?.status, paid]).toEqual(["waiting", []]);

@@ -35,7 +35,7 @@ function outputsIn(calls: readonly { readonly _id: string; readonly output?: unk
   return Object.fromEntries(known.map(({ _id, output }) => [_id, output]));
 }
 
-/** Runs the plan once for each form, and returns its outputs, which must be the same in all of them. */
+/** Runs the plan once for each answer format. Returns its outputs, which must be equal in all of them. */
 async function outputsOf(own: OwnRuntime, id: string, input: Json = {}): Promise<Outputs> {
   const body = { input, keep: false };
   const outputs = outputsIn((await runOf(own, id, body)).calls);
@@ -94,7 +94,7 @@ describe("a long output", () => {
       expect(await variable(own, "state")).toBe(404);
       expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
       expect(await variable(own, "Daily_list_loose")).toBe("n".repeat(2_000));
-      // A second run does not take it over.
+      // A second run does not overwrite the variable.
       const again = outputsIn((await runOf(own, id, { keep: false })).calls);
       expect(again["list"]).not.toMatchObject({ $var: "Daily_list_list" });
       expect(await variable(own, "Daily_list_list")).toEqual(ROWS);
@@ -128,7 +128,7 @@ describe("a long output", () => {
         { _id: "lie", _tool: "lie" },
       ]);
       const { id: first } = await runOf(own, id, { keep: false });
-      // Somebody else's from now on.
+      // From now on a client owns the variable.
       await own.call("PUT", "/conversations/c/variables/plan_taken", json("mine"));
       for (let run = 1; run < limits.maxPlanRuns; run++) await runOf(own, id, { keep: false });
       const keeperOf = async (name: string) => {
@@ -137,7 +137,7 @@ describe("a long output", () => {
       };
       expect(await keeperOf("plan_list")).toBe(`${first}/list`);
       const last = await runOf(own, id, { keep: false });
-      // It was deleted with the first run, and the name was free again.
+      // The variable was deleted with the first run, so its name was free again.
       expect(await keeperOf("plan_list")).toBe(`${last.id}/list`);
       expect(await variable(own, "plan_taken")).toBe("mine");
       expect(await variable(own, "mine")).toBe("mine");
@@ -203,7 +203,7 @@ describe("the output of a built-in call", () => {
       });
       expect(await variable(own, "report_000")).toBe("First.");
       expect(await variable(own, "plan_b")).toBe("y".repeat(2_000));
-      // The stream has a handle of it.
+      // The stream contains a handle of the value.
       expect(last?.state).toMatchObject({ other: { $var: "other", count: 2_000 } });
     });
   });

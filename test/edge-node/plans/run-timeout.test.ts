@@ -56,7 +56,7 @@ describe("a run", () => {
   });
 });
 
-/** The call at this place of a chain. */
+/** Returns the call at this position of a chain. */
 function holding(at: number) {
   const after = at === 0 ? {} : { after: `†state.h${at - 1}` };
   return { _tool: "hold", _id: `h${at}`, ...after, _outputPath: `†state.h${at}` };

@@ -9,7 +9,7 @@ import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
 
 const agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
 
-/** Sends requests until it is cut, which also breaks what is open. */
+/** Sends requests until the connection is cut, which also aborts open responses. */
 function lineTo(send: Send) {
   const ends = new Set<(reason: Error) => void>();
   let isCut = false;
@@ -47,7 +47,7 @@ async function withLive(
     readonly live: LiveConversation;
     readonly conversation: ReturnType<ReturnType<typeof createClient>["conversation"]>;
     readonly line: ReturnType<typeof lineTo>;
-    /** As components do that show variables and events. */
+    /** Subscribes like components that show variables and events. */
     readonly show: () => void;
   }) => Promise<void>,
 ): Promise<void> {

@@ -79,7 +79,7 @@ it("no value, and no secret, is in anything that is told", async () => {
       await own.call("PUT", put, json(secret));
       const body = json({ message: question, input: { value } });
       const first = await own.call("POST", "/conversations/c/messages", body);
-      // It is there to be found: the person sees it.
+      // The user receives the answer, so telemetry could have leaked it.
       expect(await first.text()).toContain(answer);
       await say(own, question);
       await vi.waitFor(() => expect(requests).toHaveLength(2));

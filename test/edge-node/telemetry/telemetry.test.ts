@@ -152,7 +152,7 @@ describe("the line of a turn", () => {
       async (own) => {
         const first = say(own);
         await reached;
-        // It waits for its time; then there is nothing to approve.
+        // The decision waits in the queue, and then finds no approval.
         const decided = await decide(own, "none", { approved: true });
         open();
         await Promise.all([first, decided.text()]);

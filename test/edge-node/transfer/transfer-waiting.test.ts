@@ -19,14 +19,14 @@ import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 
 const BANK = { name: "bank", description: "", instructions: "" } as const;
 
-/** What is asked of the object itself: in these tests every id leads to the one. */
+/** Calls the object directly: in these tests every id leads to the same object. */
 function transfer(conversation: ConversationObject, what: "export" | "import", body?: string) {
   const path = what === "export" ? "conversations/c/export" : "transfer/import?id=c";
   const init = body === undefined ? {} : { method: "POST", body };
   return conversation.fetch(new Request(`http://conversation/${path}`, init));
 }
 
-/** Out, deleted, and in again. */
+/** Exports the conversation, deletes it and imports it again. */
 async function moved(own: OwnRuntime, between = () => {}): Promise<void> {
   const file = await (await transfer(own.conversation(), "export")).text();
   await own.conversation().deleteAll();
@@ -61,7 +61,7 @@ describe("what waits for a person when it is moved", () => {
       await problemIn(await decide(own, approval, { approved: true }), "approval_not_found");
       expect(paid).toEqual([]);
       await ask(own, "Pay after all.");
-      // The model reads what became of the first call.
+      // The model reads the outcome of the first call.
       expect(JSON.stringify(model.calls[1]?.prompt)).toContain("is a copy");
       await (await decide(own, approvalIn(own), { approved: true })).text();
       expect(paid).toEqual([50]);
@@ -176,7 +176,7 @@ describe("what waits for a person when it is moved", () => {
     await withTransfers(planning(planTools()), async (own) => {
       const plan = await approved(own, calls);
       await runOf(own, plan);
-      // As a copy finds it that is made while the run goes on.
+      // The state in a copy that is made during the run.
       own.state.storage.sql.exec(
         `UPDATE plan_run SET open = 1, data = replace(data, '"status":"done"', '"status":"running"')`,
       );

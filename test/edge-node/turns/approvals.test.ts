@@ -30,9 +30,9 @@ describe("a call that waits for a person", () => {
       const request = before.find(({ type }) => type === "tool-approval-request");
       expect(request).toMatchObject({ approvalDescriptor: { input: '{"amount":50}' } });
       expect(own.conversation().about().status).toBe("waiting");
-      // Nothing of it is in memory.
+      // The object has nothing in memory.
       own.wakeAgain();
-      // The platform would hold calls back until it is awake.
+      // The platform would delay calls until the object is awake.
       await scheduler.wait(10);
       expect(own.conversation().about().status).toBe("waiting");
       const response = await decide(own, approvalIn(own), { approved: true });
@@ -230,7 +230,7 @@ describe("the AI SDK's own client", () => {
     return message;
   };
 
-  /** What `addToolApprovalResponse` makes of a message. */
+  /** Returns the message as `addToolApprovalResponse` changes it. */
   const responded = (message: UIMessage, change: object = {}): UIMessage => ({
     ...message,
     parts: message.parts.map((part) =>

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-// Streams, Responses and Blobs are the platform's own here, and its stack is another one.
+// Each output alone: test/turn/faults-tool.test.ts. Here one turn of an object has all of them.
 it.each<[string, (becomes: string) => boolean]>([
   ["something hostile", (becomes) => becomes !== "tool_timeout"],
   ["something that hangs", (becomes) => becomes === "tool_timeout"],

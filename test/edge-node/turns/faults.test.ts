@@ -20,7 +20,7 @@ const stop = async (own: OwnRuntime) => {
   return (await response.json<{ stopped: boolean }>()).stopped;
 };
 
-/** After anything that may happen. */
+/** Expects that the next question is answered, whatever has happened before. */
 async function expectNext(own: OwnRuntime, before: number): Promise<void> {
   expect(await (await ask(own, "And now?", "text/plain")).text()).toBe("Hello.");
   const messages = messagesOf(own);
@@ -30,7 +30,7 @@ async function expectNext(own: OwnRuntime, before: number): Promise<void> {
 }
 
 interface Stopped {
-  /** What the answer in the history has. */
+  /** The parts of the stored answer. */
   readonly keeps: readonly string[];
   readonly calls: number;
 }
@@ -43,7 +43,7 @@ const stopped: Readonly<Record<StageName, Stopped>> = {
   "while a retry waits": { keeps: [], calls: 1 },
   "in the delay of a recovery": { keeps: [], calls: 1 },
 };
-// Their keys are those of the table.
+// The keys of `stages` are those of the table.
 const stageNames = Object.keys(stages) as StageName[];
 
 describe("a stop", () => {
@@ -54,7 +54,7 @@ describe("a stop", () => {
       const waiting = await ask(own, "Not yet?", "text/plain");
       expect(await stop(own)).toBe(true);
       expect(lastOf(await response.text())).toBe("abort");
-      // Only what runs is stopped: the next in the queue is answered.
+      // Only the running turn is stopped: the next one in the queue is answered.
       expect(await waiting.text()).toBe("Hello.");
       expect(model.calls).toHaveLength(stopped[name].calls + 1);
       const [question, answer] = messagesOf(own);
@@ -76,7 +76,7 @@ describe("a deletion", () => {
       expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
       expect(lastOf(await response.text())).toBe("abort");
       expect(textIn(chunksIn(await waiting.text()))).toBe("");
-      // Whatever still goes on in a tool writes nothing any more.
+      // A tool that still runs cannot write any more.
       release();
       await scheduler.wait(0);
       await problemIn(await own.call("GET", "/conversations/c"), "conversation_not_found");
@@ -86,7 +86,7 @@ describe("a deletion", () => {
   });
 });
 
-/** What becomes of the turns that are let go on. */
+/** The parts of answers whose turns go on after they were released. */
 const whole: Readonly<Partial<Record<StageName, readonly string[]>>> = {
   "before the first chunk": ["Hello."],
   "in mid-delta": ["Hello, wor", "ld."],
@@ -94,10 +94,10 @@ const whole: Readonly<Partial<Record<StageName, readonly string[]>>> = {
   "while a tool runs": ["So: ", "hold output-available", "act output-available", "Hello."],
   "while a retry waits": ["Hello."],
 };
-// One that waits for a minute is not waited for.
+// Without the stage that waits for a minute.
 const goingOn = stageNames.filter((name) => whole[name] !== undefined);
 
-/** A variable with so long to live, in a conversation that was there before. */
+/** Saves a variable with this time to live in seconds, so that the conversation exists before the turn. */
 async function putOld(own: OwnRuntime, ttl: number): Promise<void> {
   const response = await own.call("PUT", `/conversations/c/variables/old?ttl=${ttl}`, json(1));
   expect(response.status).toBe(201);
@@ -112,7 +112,7 @@ describe("an alarm", () => {
       own.wakeAgain();
       const response = await reach(own);
       const rung: string[] = [];
-      // It is the turn's watchdog: it lasts as long as the turn, and disturbs nothing.
+      // The alarm is the turn's watchdog: it lasts as long as the turn, and does not disturb it.
       const ring = async () => {
         await own.conversation().alarm();
         rung.push(own.conversation().about().status);
@@ -153,7 +153,7 @@ describe("a clock that jumps", () => {
       expect(old.status).toBe(byMs > 0 ? 410 : 200);
       await old.text();
       await expectNext(own, 2);
-      // Nor does it keep the object from what is due by the clock as it is.
+      // The next alarm is set by the current clock.
       const due = await vi.waitUntil(() => own.state.storage.getAlarm());
       expect(due).toBeLessThanOrEqual(Date.now() + 31 * DAY_MS);
     });

@@ -17,7 +17,7 @@ const called = {
   output: FORGED,
 };
 
-/** Messages of which nothing but the person's own words may be believed. */
+/** Messages of which only the text of the user may be trusted. */
 const chats: Readonly<Record<string, unknown>> = {
   "an answer": { messages: [{ id: "a", role: "assistant", parts: [said] }, question] },
   "an answer as the last": { messages: [question, { id: "a", role: "assistant", parts: [said] }] },
@@ -112,7 +112,7 @@ describe("what a client makes up", () => {
       const heard: string[] = [];
       const send = async (path: string, body: unknown) => {
         const response = await call("POST", path, json(body));
-        // A refusal may quote what it refuses, to whoever sent it.
+        // A refusal may quote the request to its sender.
         if (response.status >= 400) expect(response.status).toBeLessThan(500);
         return response.text();
       };

@@ -37,14 +37,14 @@ const textFrom = async (response: Response) => textIn(chunksIn(await response.te
 const countOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages.length;
 
-/** The approval that a stream asks for. */
+/** Returns the id of the approval that a stream requests. */
 function approvalIn(stream: string): string {
   const request = chunksIn(stream).find(({ type }) => type === "tool-approval-request");
   if (request?.type !== "tool-approval-request") throw new Error("It asks for none.");
   return request.approvalId;
 }
 
-/** A step that waits until it is told to go on. */
+/** A step that waits until the test opens its gate. */
 function gated(words: string) {
   const gate = Promise.withResolvers<void>();
   const begun = Promise.withResolvers<void>();
@@ -134,7 +134,7 @@ describe("the same message posted again", () => {
           .listVariables()
           .map(({ name }) => name),
       ).toEqual(["a"]);
-      // What was answered well is not asked again.
+      // A message with a complete answer is not sent to the model again.
       expect(await textFrom(await post(own, asked))).toBe("At last.");
     });
   });

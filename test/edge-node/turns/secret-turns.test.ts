@@ -63,7 +63,7 @@ async function infosIn({ call }: OwnRuntime): Promise<readonly VariableInfo[]> {
   return (await response.json<{ variables: readonly VariableInfo[] }>()).variables;
 }
 
-/** The events as they are streamed to somebody who comes now. */
+/** Returns the events as a new client receives them in a stream. */
 async function liveEvents({ call }: OwnRuntime): Promise<string> {
   const response = await call("GET", `${C}/events`, { headers: { accept: "text/event-stream" } });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
@@ -77,7 +77,7 @@ async function liveEvents({ call }: OwnRuntime): Promise<string> {
   return events;
 }
 
-/** All that has left the conversation by any way, prompts included. */
+/** Returns everything that has left the conversation in any way, including prompts. */
 async function everything(own: Played): Promise<string> {
   const told: unknown[] = [own.model.calls.map(({ prompt, tools }) => [prompt, tools])];
   const paths = ["", "/variables", "/messages", "/messages?form=reference", "/events"];
@@ -138,7 +138,7 @@ describe("a secret in a turn", () => {
       heard.push(await everything(own), said());
       expect(heard.join("").length).toBeGreaterThan(50_000);
       expect(leaksIn(heard.join("\n"))).toEqual([]);
-      // All that was made of it is secret as well.
+      // Every value that was derived from it is secret as well.
       const infos = await infosIn(own);
       const made = infos.filter(({ tool: name }) => name !== undefined);
       expect(made.length).toBeGreaterThan(20);
@@ -246,12 +246,12 @@ describe("a sealed value in a turn", () => {
       const reference = await getText(own, "/messages?form=reference");
       expect(leaksIn(prompts + reference + events + said())).toEqual([]);
       expect(prompts).toContain("$rows: array (40) sealed");
-      // The person sees what the answer refers to.
+      // The user sees the values that the answer refers to.
       expect(leaksIn(streamed)).not.toEqual([]);
       const page = await (await own.call("GET", `${C}/messages`)).json<MessagePage>();
       const outputs = outputsIn(page);
       const visibility = "sealed";
-      // What leads nowhere looks like what leads somewhere.
+      // Paths without a value look like paths with one.
       for (const id of ["echo", "part", "none", "length", "long"]) {
         expect(outputs.get(id)).toEqual({ $var: expect.any(String) as string, visibility });
       }

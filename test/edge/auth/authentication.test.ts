@@ -3,10 +3,10 @@ import { describe, expect, it } from "vitest";
 import worker from "../../../src/index.ts";
 import { callWith, json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 
-/** What anybody may call. */
+/** Routes without authentication. */
 const PUBLIC = new Set(["GET /health"]);
 
-/** Every call that the Worker knows, with something in place of each parameter. */
+/** Every route of the Worker, with a value for each parameter. */
 const routes = worker.routes
   .filter(({ method }) => method !== "ALL")
   .map(({ method, path }) => `${method} ${path.replaceAll(/:\w+/g, "x")}`)
@@ -61,7 +61,7 @@ describe("AUTH=none", () => {
   )("lets the host %s in", async (host) => {
     expect((await withHeaders({ host })).status).toBe(200);
     expect((await withHeaders({ host }, "http://byref.example/agents")).status).toBe(200);
-    // Without a Host header, what stands in the URL counts.
+    // Without a Host header, the URL's host counts.
     expect((await withHeaders({}, `http://${host}/agents`)).status).toBe(200);
   });
 

@@ -46,7 +46,7 @@ describe("CORS_ORIGINS", () => {
     for (const name of ["etag", "location", "content-range", "accept-ranges"]) {
       expect(exposed).toContain(name);
     }
-    // What is served lets no page of another site in, whoever may call.
+    // The content gives pages of other sites no access, whichever origin may call.
     expect(part.headers.get("access-control-allow-origin")).toBe(APP);
     expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
   });

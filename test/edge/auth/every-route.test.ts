@@ -3,7 +3,7 @@ import worker from "../../../src/index.ts";
 import { callWith, json, newId, problemIn } from "../../support/edge.ts";
 
 const [ALICE, BOB] = ["alice-key-0123456789", "bob-key-9876543210"];
-/** Of a tenant that has never asked for anything, for each route. */
+/** Key of a tenant that has made no request yet; a different one for each route. */
 const newcomerOf = (index: number) => `newcomer-${index}-0123456789`;
 const newcomers = Array.from({ length: 200 }, (_, index) => [newcomerOf(index), `new-${index}`]);
 const call = callWith({
@@ -13,9 +13,9 @@ const call = callWith({
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 const CANARY = "canary-of-alice";
 
-/** What anybody may call. */
+/** Routes without authentication. */
 const PUBLIC = new Set(["GET /health"]);
-/** Every call that the Worker knows: a new one is here by itself. */
+/** Every route of the Worker, so that new ones are tested automatically. */
 const routes = [
   ...new Set(
     worker.routes
@@ -29,7 +29,7 @@ interface Whole {
   readonly plan: string;
 }
 
-/** All that Alice can have. */
+/** Creates a conversation with data of every kind for Alice. */
 async function newConversation(): Promise<Whole> {
   const id = newId();
   const path = `/conversations/${id}`;
@@ -48,7 +48,7 @@ async function newConversation(): Promise<Whole> {
   return { id, plan };
 }
 
-/** A body that the route takes, where an empty object would not do. */
+/** Returns a valid body for routes that reject an empty object. */
 function bodyFor(route: string, { id }: Whole): unknown {
   const text = { role: "user", parts: [{ type: "text", text: "Hello" }] };
   const bodies: Readonly<Record<string, unknown>> = {
@@ -75,7 +75,7 @@ function send(route: string, whole: Whole, headers: Record<string, string>) {
   return call(method, path + query, init);
 }
 
-/** All of an answer but what tells nothing: ids, times, signatures. */
+/** Returns the whole answer, with placeholders for ids, times and signatures. */
 async function told(response: Response, { id, plan }: Whole): Promise<string> {
   const headers = [...response.headers].map(([name, value]) => `${name}: ${value}\n`);
   return `${response.status}\n${headers.join("")}\n${await response.text()}`
@@ -88,7 +88,7 @@ async function told(response: Response, { id, plan }: Whole): Promise<string> {
     .replaceAll(/"(?:ticket|id)":"[^"]+"/g, "<new>");
 }
 
-/** Calls that make a conversation of one that never was: it is their own. */
+/** Routes that create a missing conversation, which then belongs to the caller. */
 const MAKES = new Set([
   "POST /conversations",
   "POST /conversations/:id/messages",
@@ -98,7 +98,7 @@ const MAKES = new Set([
   "PUT /conversations/:id/variables/:name",
   "PUT /conversations/:id/files/:path{[^]+}",
 ]);
-/** How one answers that never was: there is none, or nothing is in it. */
+/** Shapes of answers about a conversation that does not exist: an error, or an empty result. */
 const NOTHING = [
   /^(?:400|404|409|422)\n/,
   /^204\n/,
@@ -153,7 +153,7 @@ describe("every route", () => {
   it.each(routes)("%s shows another tenant what never was", async (route) => {
     const alices = await newConversation();
     const nothing = { id: newId(), plan: alices.plan };
-    // Each of a tenant that has nothing: its own conversations tell nothing of another's.
+    // Both tenants are new, so that conversations of their own do not differ.
     const [mine, other] = [
       as(newcomerOf(routes.indexOf(route))),
       as(newcomerOf(199 - routes.indexOf(route))),
@@ -163,7 +163,7 @@ describe("every route", () => {
     expect(answer).toBe(await told(await send(route, nothing, other), nothing));
     expect(showsNothing(route, answer)).toBe(true);
 
-    // And has changed nothing.
+    // The request has changed nothing.
     const path = `/conversations/${alices.id}`;
     const read = async (rest: string) =>
       (await call("GET", path + rest, { headers: as(ALICE) })).text();

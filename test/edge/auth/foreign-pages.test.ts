@@ -11,7 +11,7 @@ const keys = {
 const call = callWith(keys);
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** Something that no foreign page may have, and where it is. */
+/** Stores a value that no page of another site may read, and returns its path. */
 async function newSecret(): Promise<string> {
   const path = `/conversations/${newId()}/variables/diary`;
   expect((await call("PUT", path, json("Dear diary", as(ALICE)))).status).toBe(201);
@@ -35,7 +35,7 @@ describe("a page of another origin", () => {
     const asked = await call("OPTIONS", path, preflight(origin));
     expect(asked.headers.get("access-control-allow-origin")).toBeNull();
     expect(asked.headers.get("access-control-allow-credentials")).toBeNull();
-    // What it has sent all the same it does not get to read.
+    // Requests that are sent anyway get no readable answer.
     const headers = { origin, ...as(ALICE) };
     const read = await call("GET", path, { headers });
     expect(read.headers.get("access-control-allow-origin")).toBeNull();

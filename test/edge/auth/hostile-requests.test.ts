@@ -9,7 +9,7 @@ const call = callWith({
 });
 const as = (key: string) => ({ authorization: `Bearer ${key}` });
 
-/** Something of Alice's that nobody else may have, and where it is. */
+/** Stores a value that only Alice may read, and returns its path. */
 async function newSecret(): Promise<string> {
   const path = `/conversations/${newId()}/variables/diary`;
   expect((await call("PUT", path, json("Dear diary", as(ALICE)))).status).toBe(201);
@@ -21,7 +21,7 @@ async function expectUntouched(path: string): Promise<void> {
   expect([response.status, await response.text()]).toEqual([200, "Dear diary"]);
 }
 
-/** Refused, as a problem that says nothing of it; never an error of ours. */
+/** Expects a refusal: a problem that does not reveal the value, never an internal error. */
 async function expectRefused(response: Response): Promise<void> {
   expect(response.status).toBeGreaterThanOrEqual(400);
   expect(response.status).toBeLessThan(500);

@@ -9,7 +9,7 @@ function objectIdOf(pair: Pair): string {
   return env.CONVERSATIONS.idFromName(nameOf(...pair)).toString();
 }
 
-/** What stands between things, or looks like something else. */
+/** Separators, and characters that look like others. */
 const SPECIAL = ['"', ",", '","', "/", ":", "|", "\\", "\\u0000", "\0", "\n", "[", "]", "local"];
 const CONFUSABLE = ["a", "а", "ａ", "é", "e\u0301", "K", "\u212A", "ß", "ss", "\u200B", "\uFEFF"];
 const SURROGATES = ["\ud800", "\udc00", "\ufffd", "😀"];
@@ -40,7 +40,7 @@ describe("object names", () => {
       id,
       fc.constantFrom("", ...SPECIAL, "-", "."),
       (a, b, c) => {
-        // The same characters, divided elsewhere.
+        // The same characters, split at another place.
         const pairs = [
           [a, b],
           [a + c, b],
@@ -111,7 +111,7 @@ describe("object names", () => {
   ])("give %j and %j two objects", (one, other) => {
     const ids = [one, other].map(objectIdOf);
     expect(new Set(ids).size).toBe(2);
-    // And each of them one, whenever it is asked for.
+    // The same name always gives the same object.
     expect(objectIdOf(one)).toBe(ids[0]);
   });
 

@@ -12,7 +12,7 @@ const good = () => ({
 
 let numbered = 0;
 
-/** A Worker that has never asked its issuer yet; how often it has is counted. */
+/** Creates a Worker that has not fetched its issuer's keys yet, and counts its fetches. */
 function workerWith(answer: () => Response | Promise<Response>) {
   const url = `https://issuer.example/keys/${numbered++}`;
   const call = callWith({
@@ -151,7 +151,7 @@ describe("AUTH=jwt with public keys", () => {
       new Uint8Array(bytes),
       new Uint8Array(bytes).fill(255),
       new Uint8Array(bytes).fill(1, bytes - 1),
-      // A sequence of two zeros, as DER has it.
+      // A DER sequence of two zeros.
       new Uint8Array([0x30, 0x06, 0x02, 0x01, 0x00, 0x02, 0x01, 0x00]),
     ];
     for (const signature of signatures) {

@@ -172,7 +172,7 @@ describe("AUTH=jwt with a secret", () => {
     const few = callWith({ AUTH: "jwt", JWT_SECRET: SECRET, JWT_TENANT_CLAIM: "sub" });
     const exp = now() + 60;
     expect((await enter(await signed({ exp, sub: "a", iss: "any" }), few)).status).toBe(200);
-    // It is for somebody, and nobody has said that this is us.
+    // The token has an audience, and none is configured.
     const forOther = await signed({ exp, sub: "a", aud: "other" });
     await keptOut(await enter(forOther, few));
   });

@@ -7,12 +7,12 @@ import { createRuntime, type Authenticator, settingsAuthenticator } from "../../
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
 import { scriptedModel } from "../../../src/testing.ts";
 
-/** A Worker of an application with an authenticator of its own. */
+/** Creates the Worker of an application with a custom authenticator. */
 function workerWith(authenticator: unknown, bindings: object = {}) {
   const { worker } = createRuntime({
     agents: [weather],
     model: scriptedModel([]),
-    // An authenticator may return what its type forbids.
+    // At run time, an authenticator may return values that its type forbids.
     authenticator: authenticator as Authenticator,
   });
   return async (method: string, path: string, init: RequestInit = {}) => {

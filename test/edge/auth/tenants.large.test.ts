@@ -16,7 +16,7 @@ const CANARY = "canary";
 
 type Way = readonly [method: string, rest: string, body?: unknown];
 
-/** None of them makes a conversation of one that never was. */
+/** Requests that do not create a missing conversation. */
 const reads: readonly Way[] = [
   ["GET", ""],
   ["GET", "/messages"],
@@ -44,7 +44,7 @@ const writes: readonly Way[] = [
   ["POST", "/plans/p/approve"],
   ["POST", "/plans/p/cancel"],
 ];
-/** These do: what is written is the writer's own. */
+/** Requests that create a missing conversation, which then belongs to the caller. */
 const puts: readonly Way[] = [
   ["PUT", "/variables/v", ["theirs"]],
   ["PUT", "/variables/v?mode=append", ["theirs"]],
@@ -55,7 +55,7 @@ function send(tenant: string, id: string, [method, rest, body]: Way): Promise<Re
   return call(method, `/conversations/${id}${rest}`, init);
 }
 
-/** All that an answer tells, but for the id that was asked for. */
+/** Returns the whole answer, with a placeholder for the requested id. */
 async function told(response: Response, id: string): Promise<string> {
   const text = (await response.text()).replaceAll(id, "<id>");
   return `${response.status} ${JSON.stringify([...response.headers])} ${text}`;

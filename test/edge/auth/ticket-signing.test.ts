@@ -102,7 +102,7 @@ describe("POST …/tickets", () => {
     expect(await (await local("GET", `${path}?ticket=${ticket}`)).json()).toBe(1);
     await problemIn(await local("GET", `${path}?ticket=x`), "unauthorized");
     await problemIn(await local("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
-    // A ticket says nothing of where a request comes from.
+    // A ticket does not replace the checks of a request's origin.
     for (const [name, value, code] of [
       ["host", "evil.example", "foreign_host"],
       ["origin", "https://evil.example", "foreign_origin"],

@@ -123,7 +123,7 @@ describe("a ticket", () => {
     for (const at of paths) {
       await problemIn(await call("GET", `${at}?ticket=${ticket}`), "unauthorized");
     }
-    // What leads there leads there.
+    // A path that resolves to the ticket's path is allowed.
     expect((await call("GET", `${base}/x/../variables/photo?ticket=${ticket}`)).status).toBe(200);
   });
 

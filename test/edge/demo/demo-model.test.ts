@@ -26,7 +26,7 @@ const desk = {
   },
 };
 
-/** More columns than a list of variables shows. */
+/** Orders with more columns than a list of variables shows. */
 const rows = Array.from({ length: 300 }, (_, at) => ({
   order_number: `o${at}`,
   customer: at % 3 === 0 ? "Zoë Ångström" : "Ada Abara",

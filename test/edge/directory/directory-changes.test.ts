@@ -52,7 +52,7 @@ describe("a conversation that is deleted", () => {
     await directory.put({ id, title: "gone", createdMs: 1_000, updatedMs: 2_000 });
     expect(await tenant.ids()).toEqual([]);
     expect(await directory.list({ limit: 10 })).toEqual({ entries: [] });
-    // The same that puts of itself while the list is made is there.
+    // A conversation that updates its entry while the page is made stays in the list.
     const known = { id, title: null, createdMs: 1_000, updatedMs: 2_000 };
     await directory.put({ ...known, updatedMs: 3_000 });
     await directory.forget([known]);
@@ -137,7 +137,7 @@ describe("a conversation without a directory", () => {
     const { Conversation } = createRuntime({ agents: [agent], model: scriptedModel([]) });
     const { DIRECTORY: _, ...bindings } = env;
     await runInDurableObject(objectOf(id, tenant.name), async (__, state) => {
-      // What the types have, and an application may leave out.
+      // The types require the binding, but an application may leave it out.
       const conversation = inside(new Conversation(state, bindings as Cloudflare.Env));
       const { header, body } = withEnd(new Blob(["1"]).stream());
       const headers = [header, ["content-type", "application/json"]] as [string, string][];

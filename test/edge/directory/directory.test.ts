@@ -111,7 +111,7 @@ describe("the list of conversations", () => {
       const times = listed.map(({ updatedAt }) => updatedAt);
       expect(times).toEqual(times.toSorted().reverse());
     }
-    // One that moves up meanwhile is on no page twice, and no page changes its place.
+    // A conversation that moves up meanwhile is on no page twice, and pages keep their places.
     const { conversations, next = "" } = await tenant.list("?limit=2");
     const moved = conversations[1];
     const directory = directoryOf(tenant.name);
@@ -215,7 +215,7 @@ describe("a conversation's status in the list", () => {
       authenticator: () => tenant,
     };
     await withRuntime(options, async (own) => {
-      // The object of this runtime has no name that it could tell.
+      // In this runtime the object's id has no name, so it cannot report to the directory.
       const times = { createdMs: 1_000, updatedMs: 2_000 };
       await directoryOf(tenant).put({ id: "c", title: "t", ...times });
       const status = async () => (await listOf(own.call)).conversations[0]?.status;

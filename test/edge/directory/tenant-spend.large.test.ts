@@ -3,7 +3,7 @@ import { spendAtOnce, spendInOne } from "../../support/tenant.ts";
 
 it("a tenant's limit holds for a hundred conversations at once, and is spent to the last call", async () => {
   const { atOnce } = await spendAtOnce({ conversations: 100, maximum: 250 });
-  // What others had on lease when the last was refused: at the end single calls.
+  // When the last request is refused, the rest is leased to other conversations: at the end single calls.
   expect(atOnce).toBeGreaterThan(250 - 100);
   console.log(`tenant: 100 conversations at once made ${atOnce} of 250 calls, all of them 250`);
 });

@@ -35,12 +35,12 @@ describe("a tenant's limit", () => {
 
   it.each([
     { what: "toolCalls", maximum: 10, last: 10 },
-    // Each call takes a hundred, and the last takes more than is left.
+    // Each call takes 100 tokens, and the last one takes more than the rest.
     { what: "tokens", maximum: 550, last: 600 },
   ] as const)("of $what holds for many at once", async ({ what, maximum, last }) => {
     const tenant = spendingTenant({ tenant: { [what]: maximum } }, { steps: endless(1) });
     expect(refusedOf(await many(12, tenant.ask))).toBeGreaterThan(0);
-    // What was on lease when others were refused is there again.
+    // Amounts that were leased during the refusals become available again.
     await eventually(async () => {
       await tenant.ask();
       expect(await tenant.used(what)).toBe(last);
@@ -89,7 +89,7 @@ describe("a tenant's limit", () => {
   });
 });
 
-/** A step that says that it was reached, and hangs. */
+/** A step that reports that it was reached, and then hangs. */
 function hanging() {
   const reached = Promise.withResolvers<void>();
   const step: Step = async function* () {
@@ -102,7 +102,7 @@ function hanging() {
 
 const done: Step = [text("Done."), finish()];
 
-/** It can write nothing of model calls until it is repaired. */
+/** Makes writes of model calls fail until the returned function repairs the directory. */
 async function breakDirectory(name: string): Promise<() => void> {
   const repair = await runInDurableObject(directoryOf(name), (_, { storage }) => {
     const makeRoom = refuseRows(storage, "modelCalls");
@@ -239,7 +239,7 @@ describe("a directory", () => {
     const { Conversation } = createRuntime({ agents: [agent], model, spend });
     const { DIRECTORY: _, ...bindings } = env;
     await runInDurableObject(objectOf(newId()), async (__, state) => {
-      // What the types have, and an application may leave out.
+      // The types require the binding, but an application may leave it out.
       const conversation = new Conversation(state, bindings as Cloudflare.Env);
       const message = { id: "m", role: "user", parts: [{ type: "text", text: "Go." }] };
       const init = { method: "POST", ...json({ message }) };
@@ -248,7 +248,7 @@ describe("a directory", () => {
       );
       const { detail } = await problemIn(response, "bad_configuration");
       expect(detail).toContain("DIRECTORY");
-      // All else works.
+      // Requests without model calls work.
       const { header, body } = withEnd(new Blob(["1"]).stream());
       const headers = [header, ["content-type", "application/json"]] as [string, string][];
       const put = { method: "PUT", headers, body };

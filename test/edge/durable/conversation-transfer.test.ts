@@ -13,7 +13,7 @@ import {
   linesIn,
 } from "../../support/transfer.ts";
 
-/** Runs in an object, each time with variables that have nothing in memory. */
+/** Runs `work` in an object, with variables that are not in memory yet. */
 function inObject<Result>(
   id: DurableObjectId,
   work: (variables: ConversationVariables, state: DurableObjectState) => Promise<Result>,
@@ -40,7 +40,7 @@ function tablesOf({ storage }: DurableObjectState): string[] {
 const rows = Array.from({ length: 3_000 }, (_, index) => ({ id: index, note: "as long as this" }));
 const photo = new Uint8Array(200_000).fill(7);
 
-/** An object with variables of every kind and place. */
+/** Creates an object with variables of every kind and storage location. */
 async function filledObject(): Promise<DurableObjectId> {
   const id = newObject();
   await inObject(id, async ({ store }) => {
@@ -56,7 +56,7 @@ async function filledObject(): Promise<DurableObjectId> {
   return id;
 }
 
-/** Nothing is left of an import, in tables or in the bucket. */
+/** Expects that an import left nothing in tables or in the bucket. */
 async function expectNothing(id: DurableObjectId): Promise<void> {
   await inObject(id, async (variables, state) => {
     expect(variables.store.list()).toEqual([]);
@@ -93,7 +93,7 @@ describe("the variables of an object", () => {
       expect(tablesOf(state).some((name) => name.startsWith("byref_import_"))).toBe(false);
     });
     expect(await keysOf(to)).toHaveLength(1);
-    // Each has bytes of its own.
+    // Each object has its own copy of the bytes.
     await inObject(from, async (variables) => {
       variables.store.delete("photo");
       await variables.sweep();
@@ -130,7 +130,7 @@ describe("the variables of an object", () => {
       await expect.poll(async () => (await keysOf(to)).length).toBe(1);
       expect(variables.store.list()).toEqual([]);
       expect(variables.nextAlarm()).toBeGreaterThan(Date.now() + 1_000);
-      // It does not disturb an import that is under way.
+      // A sweep does not disturb an import that is in progress.
       await variables.sweep();
       expect(tablesOf(state)).toContain("byref_import_variable");
       await expect(variables.import(streamOf(file))).rejects.toMatchObject({ code: "conflict" });
@@ -160,7 +160,7 @@ describe("the variables of an object", () => {
       const writer = half.writable.getWriter();
       const importing = variables.import(half.readable);
       const refused = expect(importing).rejects.toMatchObject({ code: "conversation_exists" });
-      // A turn saves a variable meanwhile.
+      // A turn saves a variable during the import.
       await variables.store.save({ name: "mine", value: 1 });
       await writer.write(new TextEncoder().encode(file));
       await writer.close();
@@ -182,7 +182,7 @@ describe("the variables of an object", () => {
           text += new TextDecoder().decode(read.value);
         taken.push(text);
         const end = linesIn(text).at(-1);
-        // As an object that imports it would.
+        // An object that imports the file would throw too.
         if (end?.type === "error") throw new Error(String(end.message));
       });
     });

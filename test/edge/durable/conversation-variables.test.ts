@@ -31,7 +31,7 @@ const tools = {
   }),
 };
 
-/** Runs in an object of its own, with its variables. */
+/** Runs `work` in a new object, with its variables. */
 async function inObject(
   work: (variables: ConversationVariables, state: DurableObjectState) => Promise<void>,
   options: ConversationVariablesOptions = {},
@@ -45,7 +45,7 @@ function tablesOf({ storage }: DurableObjectState): string[] {
   return rows.map(({ name }) => String(name)).filter((name) => !name.startsWith("_cf"));
 }
 
-/** The message that a stock client makes of a response. */
+/** Returns the message that a stock client builds from a response. */
 async function messageOf(response: Response): Promise<UIMessage> {
   const text = await response.text();
   const chunks = text
@@ -90,7 +90,7 @@ describe("conversationVariables", () => {
       expect(added).toContain("byref_variable");
       expect(added.every((name) => name.startsWith("byref_"))).toBe(true);
       expect(await state.storage.getAlarm()).toBeNull();
-      // The next life of the object.
+      // A restarted object.
       expect(await conversationVariables(state).store.read("a")).toBe(1);
     }));
 
@@ -148,7 +148,7 @@ describe("conversationVariables", () => {
         role: "assistant",
         parts: [{ type: "text", text }],
       });
-      // The next life of the object; one history is complete, the other was cut off.
+      // A restarted object. One answer in the history is complete, the other was cut off.
       const next = turn(conversationVariables(state));
       await answer([ask("My code?"), said(shown), said(shown.slice(0, 19)), ask("Again?")], next);
       const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
@@ -210,7 +210,7 @@ describe("conversationVariables", () => {
       const first = conversationVariables(state, { alarm: "own" });
       await first.store.save({ name: "a", value: 1, ttlMs: 60_000 });
       await expect.poll(() => state.storage.getAlarm()).not.toBe(laterMs);
-      // The next life of the object, with the class's handler.
+      // A restarted object, with the class's own alarm handler.
       const variables = conversationVariables(state, { alarm: "own", idleMs: 1 });
       Object.assign(instance, { alarm: () => variables.sweep() });
       first.store.delete("a");
@@ -303,7 +303,7 @@ describe("conversationVariables", () => {
         });
         expect(JSON.stringify(steps[0]?.toolResults)).toContain("997");
         expect(await variables.store.read("orders")).toMatchObject({ 499: { total: 0 } });
-        // Nothing of a query is in the object itself.
+        // Queries leave no tables in the object itself.
         expect(tablesOf(state).filter((name) => !name.startsWith("byref_"))).toEqual([]);
       },
       { tables: env.TABLES },

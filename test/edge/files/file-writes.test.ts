@@ -94,7 +94,7 @@ describe("a file's guards", () => {
     const content = { text: "key", mediaType: "text/plain" };
     await folderOf(id).write("key.txt", content, { visibility: "secret", sources: [] });
     await problemIn(await call("GET", at(id, "/key.txt")), "variable_secret");
-    // Who replaces a secret replaces it by a secret, unless they say otherwise.
+    // A file that replaces a secret is secret too, unless the request sets another visibility.
     expect(await save(id, "/key.txt", "another")).toMatchObject({ visibility: "secret" });
     expect((await folderOf(id).info("key.txt"))?.labels).toMatchObject({
       visibility: "secret",

@@ -12,7 +12,7 @@ const other = (size: number, visibility: string) => ({
   customMetadata: { visibility, trusted: "true", sources: "[]" },
 });
 
-/** A turn that exports a variable beside these files: what the model reads of it, the file, and the events. */
+/** Runs a turn that exports a variable beside these files. Returns the model's prompt, the file and the events. */
 async function exported(name: string, others: readonly object[]) {
   const steps = [
     [toolCall("export_variable", { name, file: "file:a.json" }), finish("tool-calls")],

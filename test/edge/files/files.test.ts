@@ -43,7 +43,7 @@ describe("a conversation's files", () => {
     expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
     const replaced = await call("PUT", at(id, `/${file.path}`), body("a,b\r\n", "text/html"));
     expect(replaced.status).toBe(200);
-    // The same bytes of another type are another representation.
+    // The same bytes with another content type are another representation.
     expect(replaced.headers.get("etag")).not.toBe(file.etag);
     expect((await call("DELETE", at(id, `/${file.path}`))).status).toBe(204);
     await problemIn(await call("GET", at(id, `/${file.path}`)), "file_not_found");

@@ -86,7 +86,7 @@ it("asks a person with the values, and runs what was shown", () =>
     expect(textOf(await call(no, "pay", { to: "Eve" }))).toContain("tool_denied");
     const mute = await connected(own, { agent: "clerk" });
     expect(textOf(await call(mute, "pay", { to: "Eve" }))).toContain("approval_required");
-    // The object forgets what is in memory; what a client was given to send back is still valid.
+    // The object loses its memory. State that a client received to send back stays valid.
     own.wakeAgain();
     expect(textOf(await call(yes, "pay", { to: "Bob" }))).toBe("paid Bob");
   }));
@@ -189,7 +189,7 @@ it("stops a call when its conversation is deleted, and leaves nothing behind", (
     expect((await running).isError).toBe(true);
     resolve();
     expect((await own.call("GET", "/conversations/one")).status).toBe(404);
-    // A new conversation under the same name starts empty.
+    // A new conversation with the same name starts empty.
     await call(client, "list_orders");
     expect(await variables(own)).toEqual(["list_orders_1"]);
     await client.close();
@@ -210,7 +210,7 @@ it("says once that a call, which the end of the object cut off, may have run", (
     expect((await call(client, "refund", { ids: ["a"] })).isError).not.toBe(true);
     expect(shop.asked).toBe(2);
     resolve();
-    // The platform would have ended it.
+    // The platform would have ended this call.
     await cutOff.catch(() => undefined);
     await client.close();
   }));
@@ -265,7 +265,7 @@ it("keeps the rules of MCP_SERVERS: asks for what is not trusted, shows so much 
       const given = await call(client, "refund", { ids: ["$get_token_1.key"] });
       expect(textOf(given)).toContain("approval_required");
       expect(textOf(given)).toContain("$get_token_1 (mcp:shop)");
-      // What the model writes after it has read it is no better.
+      // Input that the model writes after it has read the result is tainted too.
       expect(textOf(await call(client, "refund", { ids: ["b"] }))).toContain("approval_required");
       expect(shop.refunded).toEqual([["a"]]);
       await client.close();

@@ -10,7 +10,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** A runtime with two tenants. Their conversations are objects of their own, by the platform's names. */
+/** Runs two tenants. Each of their conversations is a separate object, named as on the platform. */
 async function withTenants() {
   const shop = openShop();
   const bindings = {
@@ -62,7 +62,7 @@ it("a tenant lists, reads and passes on nothing of another one, under the same n
   expect(received).not.toContain("tok_1");
   expect(received).not.toContain("ord_1");
   expect(received).not.toContain('"uri":"byref://variables/get_token_1"');
-  // A conversation of the same name has its own variables.
+  // Another tenant's conversation with the same name has its own variables.
   expect(textOf(await call(bob, "get_token"))).toContain("tok_1");
   expect(JSON.stringify(await bob.listResources())).not.toContain("list_orders_1");
   expect(JSON.stringify(await alice.listResources())).toBe(before);

@@ -29,7 +29,7 @@ const shop: Agent = {
 };
 const tokens = { input: 60, output: 40 };
 
-/** What a message shows of tools' results. */
+/** Returns the outputs of tools in a message. */
 function outputsIn(content: string | readonly object[]): readonly unknown[] {
   const parts = typeof content === "string" ? [] : content;
   return parts.flatMap((part) =>
@@ -54,7 +54,7 @@ it("tells what a turn took, and what it would have taken by value", async () => 
     const value = JSON.stringify(rows);
     const [shown] = model.calls[1]?.prompt.flatMap(({ content }) => outputsIn(content)) ?? [];
     const handle = JSON.stringify(shown);
-    // One call carried the handle.
+    // One call contained the handle.
     expect(savings.inlinePromptChars - savings.promptChars).toBe(value.length - handle.length);
     expect(share).toBeLessThan(0.15);
     expect(savings).toMatchObject({
@@ -190,7 +190,7 @@ const historian: Agent = {
 };
 // ---
 
-/** A model that says the same to every prompt, at once. */
+/** A model that answers every prompt with "Old.", without streaming. */
 function sayingOld(): ScriptedModel {
   const [{ usage, finishReason }] = finish("stop") as [Extract<Part, { type: "finish" }>];
   const content = [{ type: "text" as const, text: "Old." }];

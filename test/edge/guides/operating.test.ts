@@ -36,7 +36,7 @@ it("an application sets bounds of its own", async () => {
       const response = await own.call("POST", "/conversations/c/messages", init);
       expect(await response.text()).toContain("[error: spend_exceeded]");
       expect(model.calls).toHaveLength(10);
-      // Its next work is to evict the variable, a week from now.
+      // The next alarm evicts the variable, in a week.
       const alarm = async () => (await own.state.storage.getAlarm()) ?? 0;
       await vi.waitUntil(async () => (await alarm()) > Date.now());
       const dueMs = await alarm();

@@ -72,14 +72,14 @@ export class Conversation extends runtime.Conversation {}
 export default runtime.worker;
 // ---
 
-/** Asks once; the answer's text. */
+/** Asks once, and returns the answer's text. */
 const ask = (own: Pick<OwnRuntime, "call">) =>
   clientOf(own as OwnRuntime)
     .conversation("c")
     .send("Go.")
     .text();
 
-/** One turn of an agent with a model that says these things; what the model was sent last, and the text. */
+/** Runs one turn with a scripted model. Returns its answer, its variables and its last prompt. */
 async function turn(agent: Agent, steps: readonly Step[]) {
   const model = scriptedModel(steps);
   await using runtime = await startRuntime({ agents: [agent], model });

@@ -10,7 +10,7 @@ const agent: Agent = { name: "test", description: "", instructions: "Help.", too
 const runtime = createRuntime({ agents: [agent], model: modelFromSettings(workersAiModels) });
 // ---
 
-/** A binding as Workers AI has it, whose model says one word. */
+/** A Workers AI binding whose model answers with one word. */
 const AI = {
   run: async (model: string) => {
     const chunks = [

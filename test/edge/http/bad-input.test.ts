@@ -3,7 +3,7 @@ import type { ErrorCode } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { call, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
 
-// Megabytes take their time on a busy machine.
+// Megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
 type Row = readonly [what: string, code: ErrorCode, route: string, init?: RequestInit];
@@ -41,7 +41,7 @@ const bodies: readonly Row[] = [
   ["no body", "unsupported_media_type", CHAT],
   ["no content type", "unsupported_media_type", CHAT, bytes(JSON.stringify({ id }))],
   ["no content type, short", "unsupported_media_type", SHORT, bytes('{"message":"Hello"}')],
-  // What a page may send to any site without asking.
+  // Content types that a page may send to any site without a preflight request.
   ["a form's text", "unsupported_media_type", SHORT, text('{"message":"Hello"}', "text/plain")],
   ["a form", "unsupported_media_type", SHORT, text("message=Hello", FORM)],
   [
@@ -138,10 +138,10 @@ const ids: readonly Row[] = [
   ["a bad id, info", "bad_id", `GET ${C}/a%20b/variables/a/info`],
   ["a bad id, put", "bad_id", `PUT ${C}/a%20b/variables/a`, json(1)],
   ["a bad id, delete", "bad_id", `DELETE ${C}/a%20b/variables/a`],
-  // The URL itself takes these away, before anybody sees them.
+  // The URL parser resolves these segments before the Worker sees them.
   ["..", "not_found", `GET ${C}/../messages`],
   ["%2e%2e", "not_found", `GET ${C}/%2e%2e/messages`],
-  // What is left of this one names a conversation.
+  // The resolved path of this one names a conversation.
   ["%2E", "conversation_not_found", `DELETE ${C}/%2E/variables`],
 ];
 
@@ -150,7 +150,7 @@ const variables: readonly Row[] = [
     .split(" ")
     .map((name): Row => [`the name ${name}`, "bad_name", `PUT ${V}/${name}`, json(1)]),
   ["a name of 65", "bad_name", `PUT ${V}/${"x".repeat(65)}`, json(1)],
-  // What a parameter's schema rules out: test/edge-node/endpoints.test.ts; etags: conditions.test.ts.
+  // Invalid parameters by schema: test/edge-node/endpoints.test.ts; etags: conditions.test.ts.
   ["a ttl of 0", "bad_request", `PUT ${V}/a?ttl=0`, json(1)],
   ["an etag without quotes", "bad_request", `PUT ${V}/a`, json(1, { "if-match": "a" })],
   ["an empty limit", "bad_request", `GET ${V}?limit=`],
@@ -189,7 +189,7 @@ describe.each([
     const response = await call(route.slice(0, space), route.slice(space + 1), init);
     const { detail } = await problemIn(response, code);
     expect(detail.length).toBeLessThan(1_000);
-    // Nothing came of it.
+    // The request changed nothing.
     expect(await messagesOf(id)).toEqual({ messages: [] });
     expect(await namesIn(id)).toEqual(["v"]);
   });

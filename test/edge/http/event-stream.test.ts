@@ -30,7 +30,7 @@ describe("GET events as a stream", () => {
       await watchEvents(id),
       await watchEvents(id, "?after=1"),
       await watchEvents(id, "", { "last-event-id": "2" }),
-      // A browser that connects again sends the address that it began with.
+      // A browser that reconnects uses its first URL.
       await watchEvents(id, "?after=0", { "last-event-id": "1" }),
     ];
     const pasts = await Promise.all(
@@ -158,7 +158,7 @@ describe("GET events as a stream", () => {
   });
 });
 
-/** The id of a turn. */
+/** A turn's id. */
 const ID: unknown = expect.stringMatching(/^[\w-]{36}$/);
 
 async function watchIn(own: OwnRuntime): Promise<EventReader> {

@@ -210,7 +210,7 @@ describe("events", () => {
     const first = reader.next();
     expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
     expect(await rowsIn(id, "meta")).toEqual([]);
-    // And yet who waits is told when it begins.
+    // The waiting client receives the event when the conversation begins.
     await put(id, "a", 1);
     expect(said([(await first) ?? never()])).toEqual(["variable.saved a"]);
     await reader.cancel();
@@ -220,7 +220,7 @@ describe("events", () => {
 describe("GET events as JSON", () => {
   it("gives pages of any size, and where the next begins", async () => {
     const id = newId();
-    // Rows of one event and of several, so that pages end inside of rows.
+    // Some rows contain several events, so that pages end inside a row.
     await put(id, "a", 1);
     await ask(id, "Weather in NYC?");
     await call("DELETE", at(id));

@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers());
 
 const utf8 = new TextEncoder();
 
-/** A body that comes as the test says. */
+/** Creates a body whose pieces the test sends. */
 function slowBody() {
   let isCancelled = false;
   let push: (text: string) => void = () => undefined;
@@ -29,7 +29,7 @@ function slowBody() {
   return { body, push, end, isCancelled: () => isCancelled };
 }
 
-/** Lets what waits for no clock happen. */
+/** Waits until everything is done that does not wait for a timer. */
 async function settle(): Promise<void> {
   for (let round = 0; round < 20; round++) await new Promise((done) => setImmediate(done));
 }
@@ -43,7 +43,7 @@ async function pass(milliseconds: number): Promise<void> {
 const text = "x".repeat(2_000);
 const question = { role: "user", parts: [{ type: "text", text }] };
 
-/** Every door that takes a body in; each body is longer than what may come at once. */
+/** All routes that read a body. Each body is longer than what may arrive at once. */
 const ways = (id: string) =>
   [
     ["POST", "/conversations", "application/json", JSON.stringify({ id, messages: [question] })],

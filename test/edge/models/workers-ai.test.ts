@@ -54,7 +54,7 @@ function call(id: string, name: string, input: object): Delta {
 
 const ask = json({ message: "Which of the two is warmer?" }, { accept: "application/json" });
 
-/** One turn with a model of Workers AI, on a Worker that has these bindings too. */
+/** Runs one turn with a Workers AI model, in a Worker with these additional bindings. */
 function turnWith(bindings: object): Promise<Response> {
   const model = modelFromSettings(workersAiModels);
   const options: RuntimeOptions = {

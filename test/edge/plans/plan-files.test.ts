@@ -8,7 +8,7 @@ import { finish, type ScriptedModel, text } from "../../../src/testing.ts";
 
 const PLANS = "/conversations/c/plans";
 
-/** The units are in `test/plan`; here a bucket stores the files. */
+/** Unit tests are in `test/plan`. Here a bucket stores the files. */
 it("a template's steps write, extend and read files of the conversation's folder", async () => {
   const says = ["alpha", "beta", "One.", "Two.", "Read."].map((said) => [text(said), finish()]);
   const options = planning({}, { steps: says });

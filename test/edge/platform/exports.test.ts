@@ -13,7 +13,7 @@ interface Exported {
   readonly name?: string;
 }
 
-/** A turn that exports a variable, and what the model was shown of it. */
+/** Prepares a turn that exports a variable, and passes its runtime to `work`. */
 function exporting({ file, name = "rows" }: Exported, work: (own: OwnRuntime) => Promise<void>) {
   const steps: Step[] = [
     [toolCall("export_variable", { name, file }), asked],
@@ -23,7 +23,7 @@ function exporting({ file, name = "rows" }: Exported, work: (own: OwnRuntime) =>
   return withRuntime({ agents: [agent], model }, async (own) => {
     const put = async (path: string, value: unknown) =>
       own.call("PUT", `/conversations/c/variables/${path}`, json(value));
-    // `json` has no PUT of its own: a body and its content type.
+    // `json` sets no method: only a body and a content type.
     await put("rows", [{ id: 1, name: 'a "b"' }]);
     await put("patients?visibility=sealed", [{ ssn: "078" }]);
     const turn = json({ message: "Export." }, { accept: "application/json" });

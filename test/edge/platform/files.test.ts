@@ -5,7 +5,7 @@ import * as limits from "../../../src/limits.ts";
 import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
 import type { Files } from "../../../src/tool/files.ts";
 
-/** A folder of a conversation's own. */
+/** Creates the folder of a new conversation. */
 function folder(): { readonly prefix: string; readonly files: Files } {
   const prefix = `${crypto.randomUUID()}/`;
   const files = filesIn(env, prefix);
@@ -62,7 +62,7 @@ describe("a conversation's files in R2", () => {
       await expect(files.info(path)).rejects.toMatchObject({ code: "bad_path" });
       await expect(files.write(path, text(""), {})).rejects.toMatchObject({ code: "bad_path" });
     }
-    // What a listing begins with is a part of keys, and leads nowhere else.
+    // The prefix of a listing is a part of keys, not a path.
     expect(await files.list("../../")).toEqual([]);
   });
 
@@ -84,7 +84,7 @@ describe("a conversation's files in R2", () => {
 });
 
 describe("a listing", () => {
-  /** A bucket in which so many keys begin with anything. */
+  /** A bucket with this many keys under every prefix. */
   const bucketOf = (count: number) => ({
     asked: 0,
     async list({ prefix, cursor = "0" }: { prefix: string; cursor?: string }) {

@@ -6,7 +6,7 @@ import { blobsContract } from "../../contract/blobs.ts";
 
 const PART = limits.uploadPartBytes;
 
-// Megabytes take their time on a busy machine.
+// Megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
 describe("R2Blobs on a real bucket", () => {
@@ -23,7 +23,7 @@ describe("R2Blobs", () => {
     key = `${crypto.randomUUID()}/object`;
   });
 
-  /** Writes in odd pieces, and completes. */
+  /** Uploads in pieces of uneven sizes, and completes the upload. */
   async function upload(size: number): Promise<void> {
     const upload = await blobs.upload(key);
     const bytes = new Uint8Array(size);
@@ -147,7 +147,7 @@ describe("R2Blobs", () => {
     await expectNoParts();
   }
 
-  /** R2 knows none of the uploads any more. */
+  /** Expects that R2 has no open upload any more. */
   async function expectNoParts(): Promise<void> {
     for (const { uploadId } of bucket.multiparts) {
       const again = env.BLOBS.resumeMultipartUpload(key, uploadId);
@@ -156,14 +156,14 @@ describe("R2Blobs", () => {
   }
 });
 
-/** Passes on to a bucket, writes down what it was asked for, and fails where it is told to. */
+/** Forwards calls to a bucket, records them, and fails on request. */
 class WatchedBucket implements R2Bucket {
   readonly calls: string[] = [];
   readonly multiparts: R2MultipartUpload[] = [];
   readonly failure = new Error("The bucket fails.");
-  /** Calls that start so fail; alternatives are separated by a bar. */
+  /** Calls with these prefixes fail; alternatives are separated by a bar. */
   failing = "nothing";
-  /** A page of a list has so many; a bucket's own has 1,000. */
+  /** Keys per page of a list. A real bucket returns 1,000. */
   pageKeys = 1_000;
   readonly #bucket: R2Bucket;
 

@@ -14,7 +14,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** 400 deltas over eight seconds, as far as the clock says. */
+/** 400 deltas in eight seconds of the fake clock. */
 const slowly: Step = async function* () {
   for (const part of text("word ".repeat(DELTAS), { chunks: 5 })) {
     vi.setSystemTime(Date.now() + TURN_MS / DELTAS);
@@ -32,7 +32,7 @@ const looks = (...numbers: readonly number[]): Step => [
   finish("tool-calls"),
 ];
 
-/** Three calls in one step, each made of the one before. */
+/** Three calls in one step, each of which uses the previous result. */
 const chained: Step = [
   ...toolCall("look", { n: 1, _outputPath: "$a" }, { id: "call_1" }),
   ...toolCall("look", { n: "$a.n", _outputPath: "$b" }, { id: "call_2" }),
@@ -50,20 +50,20 @@ describe("a new conversation", () => {
       await (await own.call("POST", "/conversations/c/messages", json({ message: "?" }))).text();
       const statements = () =>
         exec.mock.calls.map(([statement]) => statement.trim().split(/[ (]+/u));
-      // The last that a turn does.
+      // The last statement of a turn.
       const last = ["INSERT", "INTO", "event"];
       await vi.waitFor(() =>
         expect(statements().map((words) => words.slice(0, 3))).toContainEqual(last),
       );
       const reads = statements().filter(([first]) => first === "SELECT");
       const tables = new Set(reads.map((words) => words.at(words.indexOf("FROM") + 1)));
-      // Is it new?
+      // The only read checks whether the database is new.
       expect([...tables]).toEqual(["sqlite_master"]);
     });
   });
 });
 
-/** Goals of the project, alarms counted in. */
+/** Goals of the project, including alarms. */
 describe("rows written by a turn of 400 deltas", () => {
   it.each<{ name: string; budget: number; steps: readonly Step[] }>([
     { name: "without tools", budget: 12, steps: [slowly] },
@@ -79,7 +79,7 @@ describe("rows written by a turn of 400 deltas", () => {
       steps: [looks(1), looks(2), looks(3), slowly],
     },
   ])("$name are at most $budget", async ({ name, budget, steps }) => {
-    // Behind the platform's clock at all times: what is set for now rings now.
+    // Always behind the platform's clock, so that an alarm for the current time fires at once.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 10 * TURN_MS });
     const model = scriptedModel([...steps, ...steps]);
     await withRuntime({ agents: [agent], model }, async (own) => {
@@ -102,7 +102,7 @@ describe("rows written by a turn of 400 deltas", () => {
       console.log(`rows ${name}: ${rowsWritten}, of which alarms ${alarms}; first turn: ${first}`);
       expect(alarms).toBe(2);
       expect(rowsWritten).toBeLessThanOrEqual(budget);
-      // The tables, and the alarm in place of the turn's own.
+      // The tables, and an alarm in place of the turn's own.
       expect(first).toBeLessThanOrEqual(budget + 14);
     });
   });

@@ -101,7 +101,7 @@ describe("a socket whose object goes in mid-turn", () => {
       await busy.until("chunk", "a");
       own.wakeAgain();
       expect(await busy.closed).toMatchObject({ code: 1012 });
-      // The platform would hold messages back until it is awake.
+      // The platform would delay messages until the object is awake.
       await scheduler.wait(10);
       idle.send(resumeFrame("w", "c"));
       await idle.until("start", "w");
@@ -251,7 +251,7 @@ describe("what is asked wrongly", () => {
     socket.send(sendFrame("a", id, "x".repeat(limits.maxMessageBytes)));
     const [refused] = await socket.until("error", "a");
     expect(refused).toMatchObject({ errorText: expect.stringMatching(/^limit_exceeded: /) });
-    // What the server has anyway may be as long as it likes.
+    // Messages that the server already has may have any length.
     const frame = sendFrame("b", id, "What is the weather in NYC?");
     const old = { role: "assistant", parts: [{ type: "text", text: "x".repeat(9_000_000) }] };
     socket.send({ ...frame, messages: [old, ...frame.messages] });
@@ -279,7 +279,7 @@ describe("what is asked wrongly", () => {
   });
 });
 
-/** A server's end that keeps what is done to it. */
+/** The server's end of a socket that records the codes with which it is closed. */
 function silentSocket() {
   let note: unknown = { conversation: "c", badFrames: 0, sentChars: 0, isBusy: false };
   const closed: number[] = [];
@@ -291,7 +291,7 @@ function silentSocket() {
     },
     deserializeAttachment: () => note,
   };
-  // All that a line asks of one.
+  // The members of a socket that the connection uses.
   return { closed, socket: socket as unknown as WebSocket };
 }
 
@@ -331,7 +331,7 @@ describe("a socket on which a turn says nothing for long", () => {
       try {
         socket.send(sendFrame("a", "c", "Hello."));
         await reached;
-        // What was said is on its way.
+        // Wait until the sent text has arrived.
         await scheduler.wait(20);
         await vi.advanceTimersByTimeAsync(2 * limits.keepAliveMs);
         await scheduler.wait(20);

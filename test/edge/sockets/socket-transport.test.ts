@@ -13,7 +13,7 @@ import type { OwnRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
 import { socketClassFor, withSockets } from "../../support/socket-client.ts";
 
-/** The AI SDK's own, which refuses what its protocol does not know. */
+/** Creates the AI SDK's own transport, which rejects messages that its protocol does not define. */
 function transportTo(own: Pick<OwnRuntime, "call">, id: string) {
   const transport = new WebSocketChatTransport<UIMessage>({
     url: `http://localhost/conversations/${id}/socket`,
@@ -79,7 +79,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       const stopping = new AbortController();
       const about = { chatId: "c", abortSignal: stopping.signal };
       expect(await transport.reconnectToStream(about)).not.toBeNull();
-      // As `resumeStream` of the stock client does, called twice.
+      // Like two calls of `resumeStream` of the stock client.
       stopping.abort();
       const resumed = await resume();
       await scheduler.wait(300);
@@ -131,7 +131,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
         chatId: "c",
         trigger: "submit-message",
         messageId: undefined,
-        // What the stock client makes of the part when its person decides.
+        // The message after a decision, as the stock client builds it.
         messages: [{ ...asking, parts } as UIMessage],
         abortSignal: undefined,
       });

@@ -19,7 +19,7 @@ const says = (what: string): Step => [text(what), finish()];
 const messagesOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 50, form: "display" }).messages;
 
-/** The chunks, which must be numbered without a gap. */
+/** Returns the chunks, and checks that they are numbered without a gap. */
 function chunksOf(frames: readonly ServerFrame[], first = 0): readonly UIMessageChunk[] {
   const chunks = frames.filter((frame) => frame.type === "chunk");
   expect(chunks.map(({ sequence }) => sequence)).toEqual(chunks.map((_, index) => first + index));

@@ -38,7 +38,7 @@ function tablesOf(id: string) {
   return TABLES.get(TABLES.idFromName(objectOf(id).id.toString()));
 }
 
-/** The tables that are loaded for a conversation. */
+/** Returns the tables that are loaded for a conversation. */
 function loaded(id: string): Promise<readonly string[]> {
   return runInDurableObject(tablesOf(id), (_, { storage: { sql } }) => {
     const found = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'chunk'").toArray();

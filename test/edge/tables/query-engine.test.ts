@@ -4,7 +4,7 @@ import { describeQueryEngine } from "../../contract/query-engine.ts";
 import { newId } from "../../support/edge.ts";
 
 describeQueryEngine("a Tables object", () => {
-  // The namespace is typed by the bound class, which the generated types do not know.
+  // The type of the namespace is that of the bound class, which the generated types do not include.
   const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
   return {
     run: (query) => stub.run(query),

@@ -32,7 +32,7 @@ const agent = {
   },
 };
 
-/** Questions over two results and a CSV, and their answers, computed without SQL. */
+/** Questions about two results and a CSV file. The expected answers are computed without SQL. */
 const totalOf = (records: readonly { total: number }[]) =>
   records.reduce((sum, { total }) => sum + total, 0);
 const inOslo = new Set(customers.flatMap(({ key, city }) => (city === "Oslo" ? key : [])));

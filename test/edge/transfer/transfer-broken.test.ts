@@ -14,7 +14,7 @@ import {
 } from "../../support/transfer.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 
-/** A file of a conversation that is not there any more. */
+/** Returns the export of a conversation that is deleted afterwards. */
 async function someFile(): Promise<{ readonly id: string; readonly file: string }> {
   const id = newId();
   await ask(id, "Weather in NYC?");
@@ -27,7 +27,7 @@ async function someFile(): Promise<{ readonly id: string; readonly file: string 
   return { id, file };
 }
 
-/** Nothing is left of it, and of nothing else. */
+/** Expects no remains of the conversation, and no other object in the bucket. */
 async function expectNothing(id: string, objectsBefore: number): Promise<void> {
   await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   expect(await messagesOf(id)).toEqual({ messages: [] });
@@ -63,7 +63,7 @@ describe("a file that is not whole", { timeout: 120_000 }, () => {
       const half = lines[count]?.slice(0, (lines[count]?.length ?? 0) / 2) ?? "";
       await expectRefused(id, before.join("") + half);
     }
-    // Its last line break is no part of what it says.
+    // The last line break of a file is optional.
     expect((await importFile(file.trimEnd())).status).toBe(201);
   });
 

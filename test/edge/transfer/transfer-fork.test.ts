@@ -80,7 +80,7 @@ describe("a fork", { timeout: 60_000 }, () => {
   });
 });
 
-/** Calls the object itself, as the Worker does. */
+/** Calls the object directly, as the Worker does. */
 function transfer(conversation: ConversationObject, what: string, init?: RequestInit) {
   return conversation.fetch(new Request(`http://conversation/transfer/${what}`, init));
 }
@@ -97,7 +97,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
       text += read.value;
     }
     expect(text.trimEnd().split("\n").at(-1)).toContain('{"type":"error","code":"conflict"');
-    // Nothing that was opened for it is held.
+    // The failed export has released everything that it opened.
     expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
     expect(await blobsOf(id)).toEqual([]);
   });
@@ -110,7 +110,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
     const importing = imported(file);
     const writing = put(id, "b", 2);
     const [target] = await Promise.all([importing, writing]);
-    // Whichever came first: both are whole.
+    // Both are complete, in either order.
     expect(await (await get(target, "a")).json()).toBe(1);
     expect(await (await get(id, "b")).json()).toBe(2);
   });
@@ -132,12 +132,12 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
       });
       await writer.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
       await scheduler.wait(50);
-      // It is there, and not to be seen.
+      // The variable is stored, but not visible yet.
       expect(storage.sql.exec("SELECT name FROM variable").toArray()).toEqual([{ name: "a" }]);
       expect(conversation.listVariables()).toEqual([]);
       expect(() => conversation.about()).toThrow("There is no such conversation.");
       expect(await storage.getAlarm()).not.toBeNull();
-      // Who wants to write waits.
+      // Writes wait.
       let isPut = false;
       const address = `http://conversation/conversations/${id}/variables/late`;
       const headers = { "content-type": "text/plain", "x-byref-end": "end" };
@@ -158,7 +158,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
     });
     await remove(id);
     expect(await tablesOf(id)).toEqual([]);
-    // As the next process finds it.
+    // The state that the next process finds.
     await inStorage(id, ({ sql }) => {
       sql.exec("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID");
       sql.exec("INSERT INTO meta VALUES ('schema', '3'), ('deleting', '1')");

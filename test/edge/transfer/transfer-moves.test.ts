@@ -41,14 +41,14 @@ async function fillVariables(id: string): Promise<void> {
   }
 }
 
-/** What is not read keeps the object awake. */
+/** Reads the body too, because an unread one keeps the object awake. */
 async function statusOf(responding: Promise<Response>): Promise<number> {
   const response = await responding;
   await response.arrayBuffer();
   return response.status;
 }
 
-/** Something of everything. */
+/** Fills a conversation with data of every kind. */
 async function fill(id: string): Promise<void> {
   await ask(id, "Weather in NYC?", { input: { a: 1 } });
   await ask(id, "Show my orders", { agent: "orders" });
@@ -87,7 +87,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(await allOf(id)).toEqual(before);
     expect(await buried()).toEqual(tombstones);
     expect(await statusOf(get(id, "expired"))).toBe(410);
-    // What counts up goes on where it was.
+    // Counters continue from their old values.
     await evictDurableObject(objectOf(id));
     expect(await allOf(id)).toEqual(before);
     const next = await put(id, "list", 3);

@@ -7,7 +7,7 @@ import { allOf, exportOf, importFile, imported, remove } from "../../support/tra
 
 interface Begun {
   readonly id: string;
-  /** In five parts of any bytes, which need not end with a line. */
+  /** Five parts with arbitrary limits, which need not be ends of lines. */
   readonly parts: readonly Uint8Array<ArrayBuffer>[];
 }
 
@@ -24,7 +24,7 @@ async function fileInParts(): Promise<Begun> {
   return { id, parts };
 }
 
-/** Sends a part; gives what the answer says. */
+/** Sends a part, and returns the id of the import. */
 async function send(part: number, body: BodyInit | undefined, upload = ""): Promise<string> {
   const query = `?part=${part}&of=5${upload === "" ? "" : `&import=${upload}`}`;
   const response = await importFile(body ?? "", query);
@@ -102,7 +102,7 @@ describe("a file in parts", () => {
       expect([query, response.status]).toEqual([query, 400]);
       await response.text();
     }
-    // Nothing of that has done harm.
+    // The rejected requests did no harm.
     for (const part of [2, 3, 4]) await send(part, parts[part - 1], upload);
     expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
   });
@@ -134,7 +134,7 @@ describe("a file in parts", () => {
     const next = `?part=2&of=5&import=${upload}`;
     await problemIn(await importFile(parts[1] ?? "", next, by("two")), "import_not_found");
     await problemIn(await importFile(parts[1] ?? "", next), "import_not_found");
-    // A conversation whose id is the upload's is another object.
+    // A conversation with the upload's id is another object.
     const path = `/conversations/${upload}`;
     await problemIn(await by("one")("GET", path), "conversation_not_found");
     await problemIn(await by("one")("GET", `${path}/export`), "conversation_not_found");

@@ -4,7 +4,7 @@ import { ask, call, get, messagesOf, newId, objectOf } from "../../support/edge.
 import { fork, importFile, remove } from "../../support/transfer.ts";
 import { putAs } from "../../support/values.ts";
 
-// Hundreds of megabytes take their time on a busy machine.
+// Hundreds of megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 280_000 });
 
 const MIB = 1_048_576;
@@ -33,7 +33,7 @@ async function digestOf(response: Response): Promise<string> {
   return new Uint8Array(await digest.digest).join();
 }
 
-/** What comes, in bodies of so many bytes: each is read before the next begins. */
+/** Splits the stream into bodies of this size; each is read before the next begins. */
 async function* bodiesOf(stream: ReadableStream<Uint8Array>, size: number) {
   const reader = stream.getReader();
   let read = await reader.read();

@@ -74,7 +74,7 @@ describe("a call that waits with an edited variable", () => {
         expect(descriptor).toMatchObject({ diffs });
         await clientOf(own).conversation("c").approvals.decide(id, { approved: true }).json();
         expect(sent).toEqual([page.replace("line 4", "line FOUR")]);
-        // The model has its own diff from the edit, and not this one again.
+        // The model receives its own diff of the edit, and not this one as well.
         expect(JSON.stringify(model.calls[3]?.prompt).split("line FOUR")).toHaveLength(3);
       });
     },

@@ -10,7 +10,7 @@ import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/t
 const TURNS = 500;
 const SECRET = "my locker has the number 4711";
 
-/** Talk, small results and handles in turn. */
+/** Text, small results and handles alternate. */
 function stepsOf(turn: number): readonly Step[] {
   const answer: Step = [text(`Answer ${turn}. ${"So it is. ".repeat(turn % 40)}`), finish("stop")];
   if (turn % 3 === 0) return [answer];

@@ -65,11 +65,11 @@ interface Talk {
   readonly model: ScriptedModel;
   readonly own: OwnRuntime;
   say(turns: number): Promise<void>;
-  /** The lines of the outline in the newest prompt. */
+  /** Returns the lines of the outline in the newest prompt. */
   outline(): readonly string[];
 }
 
-/** A conversation of an agent with a small budget. */
+/** Runs a conversation of an agent with a small history budget. */
 function talk(more: Partial<Agent>, work: (talk: Talk) => Promise<void>): Promise<void> {
   const agent = { name: "a", description: "", instructions: "Help.", tools: {}, ...more };
   const answer = [text(`Well. ${"y".repeat(300)}`), finish("stop")];

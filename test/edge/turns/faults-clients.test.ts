@@ -28,7 +28,7 @@ function readerOf({ body }: Response): ReadableStreamDefaultReader<Uint8Array> {
   return body.getReader();
 }
 
-/** The rest of what a client has begun to read. */
+/** Reads the rest of a stream. */
 async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<string> {
   const decoder = new TextDecoder();
   let all = "";
@@ -38,7 +38,7 @@ async function restOf(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<
   return all;
 }
 
-/** A turn that waits in the middle of its text, with somebody who asked for it. */
+/** Runs a turn that waits in the middle of its text, after a client has requested it. */
 async function halfway(
   first: Script,
   work: (own: OwnRuntime, asked: Response, open: () => void) => Promise<void>,
@@ -56,7 +56,7 @@ async function halfway(
 }
 
 describe("a client", () => {
-  /** What it does, and what it has of the stream in the end; undefined if it wants none of it. */
+  /** Acts as a client. Returns the stream that it has read in the end, or undefined if it ignores the stream. */
   type Client = (own: OwnRuntime, open: Promise<void>) => Promise<string | undefined>;
 
   const clients: Readonly<Record<string, Client>> = {
@@ -131,14 +131,14 @@ describe("a client", () => {
 describe("a client that stops reading, in an answer of megabytes", () => {
   it("holds up neither the turn, nor others, nor a stop", async () => {
     await halfway(long, async (own, asked) => {
-      // It has had nothing yet; another one has had all there is.
+      // This client has read nothing yet; another one has read everything.
       const reader = readerOf(await watch(own));
       const stopped = own.call("POST", "/conversations/c/stop");
       const other = await restOf(reader);
       expect(await (await stopped).json()).toEqual({ stopped: true });
       expect(chunksIn(other).at(-1)?.type).toBe("abort");
       expect(textOf(messagesOf(own)[1])).toHaveLength(4 * MEGABYTE);
-      // And it is not lost for the slow one.
+      // The slow client still receives everything.
       expect(await asked.text()).toBe(other);
     });
   });
@@ -155,7 +155,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
         had += read.value.length;
       }
       expect(had).toBe(all.length);
-      // One piece is made, and one waits: nothing is made that nobody asks for.
+      // One piece is prepared and one waits: the others are made when the client reads.
       expect(largest).toBeLessThanOrEqual(MEGABYTE / 2);
     });
   });
@@ -244,7 +244,7 @@ describe("posts", () => {
         left = refused;
       }
       expect(rounds).toEqual([...Array<number>(5).fill(limits.maxQueuedTurns + 1), 5]);
-      // Users and answers alternate, each answer behind its own question.
+      // Questions and answers alternate, and each answer follows its own question.
       const messages = messagesOf(own);
       expect(messages.map(({ role }) => role)).toEqual(words.flatMap(() => ["user", "assistant"]));
       const history = messages.map(textOf);
@@ -256,7 +256,7 @@ describe("posts", () => {
   });
 });
 
-/** The newest text that a person has written. */
+/** Returns the newest text of the user. */
 function questionIn(prompt: LanguageModelV4Prompt): string {
   const question = prompt.findLast(({ role }) => role === "user");
   if (question?.role !== "user") return "";

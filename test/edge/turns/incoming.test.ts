@@ -37,7 +37,7 @@ describe("a long text of a person", () => {
     const [kept] = await messagesOf(id, "reference");
     expect(JSON.stringify(kept)).toContain('\\"$var\\":\\"message_1\\"');
     expect(JSON.stringify(kept).length).toBeLessThan(1_500);
-    // With the definitions of the tools.
+    // Includes the definitions of the tools.
     expect(savings.promptChars).toBeLessThan(long.length / 2);
   });
 

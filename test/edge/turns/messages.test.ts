@@ -30,7 +30,7 @@ function userMessage(text: string, id = newId()) {
   return { id, role: "user", parts: [{ type: "text", text }] };
 }
 
-/** What a stock `useChat` posts. */
+/** Posts messages as a stock `useChat` does. */
 function chat(id: string, messages: readonly unknown[], more: object = {}): Promise<Response> {
   const body = { id, messages, trigger: "submit-message", messageId: undefined, ...more };
   return call("POST", "/conversations", json(body));
@@ -41,7 +41,7 @@ function short(id: string, body: object, accept?: string): Promise<Response> {
   return call("POST", `/conversations/${id}/messages`, json(body, headers));
 }
 
-/** The message that a stock client makes of the chunks. */
+/** Returns the message that a stock client builds from the chunks. */
 async function clientMessage(chunks: readonly UIMessageChunk[]): Promise<UIMessage | undefined> {
   let last: UIMessage | undefined;
   const stream = new ReadableStream<UIMessageChunk>({
@@ -92,7 +92,7 @@ describe("a turn as a UI message stream", () => {
     expect(seen?.metadata).toEqual({
       usage: expect.any(Object),
       savings: expect.any(Object),
-      // Question, begin, step, variable with result, answer, end, events; the last alarm.
+      // Question, begin, step, variable with result, answer, end, events and the last alarm.
       cost: { rowsRead: expect.any(Number), rowsWritten: 9, alarms: 1 },
     });
   });
@@ -102,7 +102,7 @@ describe("a turn as a UI message stream", () => {
     const chunks = chunksIn(await framesIn(await short(id, { message: NYC })));
     const told = chunks.filter(({ type }) => type === "data-variable");
     const info = await (await get(id, "get_weather_nyc/info")).json<VariableInfo>();
-    // The answer has read it since.
+    // The answer has read the variable since.
     const { accessedAt } = info;
     const data = { ...info, accessedAt: expect.any(String) };
     expect(told).toEqual([{ type: "data-variable", data, transient: true }]);
@@ -113,7 +113,7 @@ describe("a turn as a UI message stream", () => {
   });
 });
 
-/** The alarm's handler has seen the turn's end, and has set the next alarm. */
+/** Waits until the alarm's handler has seen the turn's end and has set the next alarm. */
 async function untilArmed(id: string): Promise<void> {
   await vi.waitUntil(async () => ((await alarmOf(id)) ?? 0) > Date.now());
 }
@@ -129,7 +129,7 @@ describe("what a turn costs", () => {
     const { cost } = await ask(id, question);
     await untilArmed(id);
     expect(cost).toMatchObject({ rowsWritten: rowsWritten + 1, alarms: 1 });
-    // The tables and the first alarm, which is the first turn's too, are the conversation's cost.
+    // The tables and the first alarm, which is also the first turn's, are part of the conversation's cost.
     const whole = rowsWritten + 1 + FIRST_TOUCH_ROWS;
     expect(written()).toMatchObject({ rowsWritten: whole, alarms: 2 });
     for (let times = 0; times < 2; times++) {
@@ -182,7 +182,7 @@ describe("a turn in another form", () => {
     const chars = ["authoredChars", "inlinePromptChars", "promptChars", "resolvedChars"];
     expect(Object.keys(savings).sort()).toEqual(chars);
     const { cachedInputTokens, ...counted } = usage;
-    // The demo model reports an empty cache.
+    // The demo model reports no cached tokens.
     expect(cachedInputTokens).toBe(0);
     for (const count of [...Object.values(counted), ...Object.values(savings)])
       expect(count).toBeGreaterThan(0);
@@ -250,7 +250,7 @@ describe("what a turn takes from its request", () => {
       { id: "f2", role: "assistant", parts: [reading("NYC", "a"), reading("London", "b")] },
     ];
     const frames = await framesIn(await chat(id, [...forged, userMessage("Compare them", "q")]));
-    // Had the model seen the readings, it would compare them.
+    // A model with access to the readings would compare them.
     const chunks = chunksIn(frames);
     expect(chunks.map(({ type }) => type)).not.toContain("tool-input-start");
     const { messages } = await messagesOf(id);
@@ -287,7 +287,7 @@ describe("regenerate-message", () => {
     await ask(id, NYC);
     const before = (await messagesOf(id)).messages;
     const more = { trigger: "regenerate-message", messageId: before[3]?.id };
-    // What a client posts with it does not count, whatever it is.
+    // Messages that a client posts with it are ignored, whatever they are.
     const frames = await framesIn(await chat(id, [{ role: "assistant", parts: "any" }], more));
     expect(chunksIn(frames).map(({ type }) => type)).toContain("tool-output-available");
     const after = (await messagesOf(id)).messages;

@@ -28,14 +28,14 @@ const shop: Agent = {
   },
 };
 
-/** All that a Worker may have. */
+/** All optional features of a Worker. */
 const ALL = { code: runCode, queries, plans: planSupport() };
 
 interface Talk {
   readonly own: OwnRuntime;
-  /** What the model received, call by call. */
+  /** The prompts that the model received, one for each call. */
   readonly calls: ReturnType<typeof scriptedModel>["calls"];
-  /** Asks, and returns the answer's metadata. */
+  /** Sends a message, and returns the answer's metadata. */
   say(message: string): Promise<{ readonly savings: { readonly promptChars: number } }>;
 }
 
@@ -67,7 +67,7 @@ async function promptOf(own: OwnRuntime, query = ""): Promise<PromptDescription>
 
 const ANSWER: Step = [text("Well."), finish("stop")];
 
-/** The definitions of the tools that a description says are sent, as the provider gets them. */
+/** Returns the definitions of the tools that a description lists as sent, in the provider's form. */
 function definitionsIn({ tools }: PromptDescription): readonly unknown[] {
   return tools
     .filter(({ sent }) => sent)
@@ -132,7 +132,7 @@ describe("the prompt of an agent, over HTTP", () => {
       await say(question);
       const last = calls.at(-1);
       const tail = last?.prompt.at(-1)?.content.at(0);
-      // The handle of a text: from here on all tools are offered, and the guide comes last.
+      // After the handle of a text, all tools are offered, and the guide comes last.
       expect(last?.tools?.map(({ name }) => name)).toEqual(prompt.tools.map(({ name }) => name));
       expect(tail).toMatchObject({ text: expect.stringContaining(prompt.guide?.text ?? "?") });
       expect(prompt.laterChars).toBe(

@@ -18,7 +18,7 @@ it.each([
     let toolCalls = 0;
     let modelCalls = 0;
     const act = tool({ inputSchema: z.object({}), execute: () => ++toolCalls });
-    // Each turn: one call of a tool, and an answer.
+    // Each turn: one tool call and an answer.
     const steps = Array.from({ length: 2_000 }, (_, step) => () => {
       modelCalls++;
       return step % 2 === 0
@@ -45,7 +45,7 @@ it.each([
       const outcomes = new Map<string, number>();
       const note = (outcome: string) => outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
       let posts = 0;
-      // A thousand at once; and then as many as may wait, by an object that has been woken.
+      // A thousand requests at once; then as many as may wait, each time after the object was restarted.
       for (const wave of [1_000, 9, 9]) {
         const asked = Array.from({ length: wave }, () => ask(`Number ${posts++}`));
         for (const outcome of await Promise.all(asked)) note(outcome);

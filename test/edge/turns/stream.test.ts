@@ -21,7 +21,7 @@ interface Frame {
   readonly chunk: UIMessageChunk;
 }
 
-/** A gate that a scripted turn waits at. */
+/** A gate at which a scripted turn waits. */
 function gate() {
   let open = () => {};
   const opened = new Promise<void>((resolve) => {
@@ -41,7 +41,7 @@ function gate() {
   };
 }
 
-/** A turn that says one thing, waits, and says another. */
+/** A turn that streams a text, waits, and streams another one. */
 function halted(more: readonly Step[] = []) {
   const { open, reached, wait } = gate();
   const step: Step = async function* () {
@@ -69,7 +69,7 @@ const stop = async (own: OwnRuntime) => {
   return response.json<{ stopped: boolean }>();
 };
 
-/** What has come when nothing more does. */
+/** Reads until nothing has arrived for 50 ms, and returns the text. */
 async function someOf({ body }: Response): Promise<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let had = "";
@@ -81,7 +81,7 @@ async function someOf({ body }: Response): Promise<string> {
   }
 }
 
-/** What a stock client has of it: frames that it had, and a stream that it went on with. */
+/** Returns the message that a stock client builds from frames, and from a stream that continues them. */
 async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
   const frames = pieces.flatMap((piece) => (typeof piece === "string" ? framesIn(piece) : piece));
   const stream = new ReadableStream<UIMessageChunk>({
@@ -95,7 +95,7 @@ async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
   return message;
 }
 
-/** Without the end mark, which has no id. */
+/** Returns the frames without the end mark, which has no id. */
 function framesIn(body: string): readonly Frame[] {
   return eventsIn(body).flatMap(({ id, data }) =>
     id === undefined ? [] : [{ id: Number(id), chunk: JSON.parse(data) as UIMessageChunk }],
@@ -167,7 +167,7 @@ describe("a stream that is watched again", () => {
       await reached;
       const had = framesIn(await someOf(asked));
       expect(had).not.toEqual([]);
-      // What hangs in the old one hangs for ever.
+      // The step that waits in the old object never ends.
       own.wakeAgain();
       const about = await own.call("GET", "/conversations/c");
       expect(await about.json()).toMatchObject({ status: "running" });

@@ -18,7 +18,7 @@ const agent: Agent = {
   },
 };
 
-/** The step that reads a page. */
+/** A step that reads a page. */
 function read(page: number): Step {
   return [toolCall("read_note", { page }, { id: `call_${page}` }), finish("tool-calls")];
 }
@@ -29,7 +29,7 @@ function post(own: OwnRuntime, message: string): Promise<Response> {
   return own.call("POST", "/conversations/c/messages", json({ message }));
 }
 
-/** All that a stock client gets of ten turns: their streams, and the messages; without ids, times and counts. */
+/** Returns the streams and messages of ten turns as a stock client receives them, without ids, times and counts. */
 async function seenBy(historyChars: number) {
   const steps = Array.from({ length: 10 }, (_, turn) => [read(turn), ANSWER]).flat();
   const model = scriptedModel(steps);
@@ -84,7 +84,7 @@ it("sends the calls of a running turn whole, however long, and compacts them in 
 
 it("keeps what prompts have reached in a fork and an import, also when its variables are gone", async () => {
   const id = newId();
-  // No message shows it: only what is stored with the answer tells that there was a long text.
+  // No message contains the long text: only data that is stored with the answer shows that there was one.
   await put(id, "notes", "x".repeat(5_000));
   await ask(id, "Hello.", { agent: "weather" });
   const copies = [id, await fork(id), await imported(await exportOf(id))];

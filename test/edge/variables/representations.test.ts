@@ -9,9 +9,9 @@ const at = (id: string, rest = "") => `/conversations/${id}/variables/a${rest}`;
 interface Case {
   readonly type: string;
   readonly body: string;
-  /** By `Accept`, the default first: what the body is then. */
+  /** The body for each `Accept` header; the first is the default. */
   readonly forms: Readonly<Record<string, string>>;
-  /** Which of them `Range` cuts: that in which the value is stored. */
+  /** The stored representation, which is the one that `Range` cuts. */
   readonly stored: string;
 }
 
@@ -180,7 +180,7 @@ describe("metadata", () => {
       version: 1,
       metadataVersion: 2,
     });
-    // The value is as it was: whoever read it may write it.
+    // The value is unchanged, so its ETag is still valid for a write.
     const writing = await call("PUT", at(id), json(2, { "if-match": written }));
     expect(await writing.json()).not.toHaveProperty("metadataVersion");
     await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");

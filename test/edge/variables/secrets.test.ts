@@ -29,7 +29,7 @@ async function textIn(response: Response | Promise<Response>): Promise<string> {
   return `${status} ${JSON.stringify([...headers])} ${await new Response(body).text()}`;
 }
 
-/** All that can be asked about the conversation by somebody who may ask. */
+/** Returns everything that a client can read about the conversation. */
 async function everything(id: string): Promise<string> {
   const C = `/conversations/${id}`;
   const gets = ["", "/variables", "/variables?last=5", "/messages", "/messages?form=reference"];
@@ -163,7 +163,7 @@ describe("a secret over HTTP", () => {
       said(),
     ];
     expect(leaksIn(heard.join("\n"))).toEqual([]);
-    // What is put there later is another variable.
+    // A later variable with this name is a new one.
     expect(await put(id, "b", 1)).toMatchObject({ visibility: "model", version: 1 });
   });
 });

@@ -16,7 +16,7 @@ async function etagOf(id: string, name = "a"): Promise<string> {
 describe("Range", () => {
   const bytes = anyBytes(1_000);
 
-  // What a header means is tested in test/edge-node/byte-range.test.ts.
+  // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
   it("gets a part with its place, all of it if there are several, or the size if it is outside", async () => {
     const id = newId();
     await putAs(id, "a", { body: bytes, type: "image/png" });
@@ -47,7 +47,7 @@ describe("Range", () => {
     await putAs(id, "lines", { body: "1\n22\n333\n", type: NDJSON });
     const lines = await getWith(id, "lines", { range: "bytes=2-4", accept: NDJSON });
     expect([lines.status, await lines.text()]).toEqual([206, "22\n"]);
-    // As JSON these are other bytes than the stored ones: all of them come.
+    // JSON has other bytes than the stored form, so the whole value is sent.
     const array = await getWith(id, "lines", { range: "bytes=2-4" });
     expect([array.status, await array.text()]).toEqual([200, "[1,22,333]"]);
     const large = anyBytes(9_000_000);

@@ -6,10 +6,10 @@ import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../suppo
 import { blobsOf, rowsIn, runAlarm } from "../../support/storage.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
-// Tens of megabytes take their time on a busy machine.
+// Tens of megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 120_000 });
 
-/** The pieces one after the other, each when it is asked for; then the end, or `fail`. */
+/** Streams the pieces on demand, then ends, or fails with `fail`. */
 function streamOf(pieces: Iterable<Uint8Array>, fail?: Error): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.iterator]();
   return new ReadableStream(
@@ -29,7 +29,7 @@ function* repeated(piece: Uint8Array, times: number): Generator<Uint8Array> {
   for (let time = 0; time < times; time++) yield piece.slice();
 }
 
-/** A number that changes with every byte, and with their order. */
+/** A checksum that depends on every byte and on their order. */
 class Digest {
   length = 0;
   #sum = 0;
@@ -54,7 +54,7 @@ async function digestOf(body: ReadableStream<Uint8Array> | null): Promise<string
   return digest.value;
 }
 
-/** Adds what passes to the digest. */
+/** Passes pieces through, and adds them to the digest. */
 function* digested(pieces: Iterable<Uint8Array>, digest: Digest): Generator<Uint8Array> {
   for (const piece of pieces) {
     digest.add(piece);
@@ -62,7 +62,7 @@ function* digested(pieces: Iterable<Uint8Array>, digest: Digest): Generator<Uint
   }
 }
 
-/** Nothing but what the variables themselves have. */
+/** Expects that the bucket contains only the values of variables. */
 async function expectSwept(id: string, blobs: number): Promise<void> {
   const isSwept = async () => {
     await runAlarm(id);
@@ -178,7 +178,7 @@ describe("more than 95 MiB", () => {
       limit: "maxValueBytes",
       maximum: limits.maxValueBytes,
     });
-    // And nothing more is taken in.
+    // The rest of the body is not read.
     expect(sent).toBeLessThan(over + 40 * piece.length);
     expect(await (await get(id, "a")).text()).toBe("before");
     await expectSwept(id, 0);

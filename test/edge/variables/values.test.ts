@@ -3,7 +3,7 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, newId, problemIn, put } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
-// Megabytes take their time on a busy machine.
+// Megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
 describe("bytes", () => {

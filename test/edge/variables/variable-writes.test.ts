@@ -2,7 +2,7 @@ import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { call, get, json, newId, objectOf, problemIn } from "../../support/edge.ts";
 
-/** `place`: a query, with another name than `v` in front of it if need be. */
+/** `place` is a query, optionally with another name than `v` before it. */
 const put = (id: string, place: string, value: unknown) => {
   const at = place === "" || place.startsWith("?") ? `v${place}` : place;
   return call("PUT", `/conversations/${id}/variables/${at}`, json(value));
@@ -34,7 +34,7 @@ describe("POST without a name", () => {
 
   it("takes what PUT takes, as a stream and with its limits", async () => {
     const id = newId();
-    // More than a message may have.
+    // More than a message may contain.
     const rows = "{}\n".repeat(3_000_000);
     const records = { body: rows, headers: { "content-type": "application/x-ndjson" } };
     expect(await (await post(id, records)).json()).toMatchObject({ count: 3_000_000 });

@@ -4,10 +4,10 @@ import * as limits from "../../../src/limits.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 
-// Megabytes take their time on a busy machine.
+// Megabytes take longer on a busy machine.
 vi.setConfig({ testTimeout: 30_000 });
 
-/** Puts the body as it is, by default as JSON. */
+/** Sends a body unchanged, by default as JSON. */
 function putText(at: string, body: BodyInit, type = "application/json"): Promise<Response> {
   return call("PUT", at, { body, headers: { "content-type": type } });
 }
@@ -54,7 +54,7 @@ describe("PUT and GET", () => {
     const response = await get(id, "a");
     expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
     expect(await bytesOf(response)).toEqual([...new TextEncoder().encode(text)]);
-    // The same text, sent as JSON, is the same variable.
+    // The same text, sent as JSON, is stored as the same value.
     expect((await putText(at(id, "b"), JSON.stringify(text))).status).toBe(201);
     expect(await (await get(id, "b")).text()).toBe(text);
   });
@@ -134,7 +134,7 @@ describe("?path=", () => {
     nothing: null,
   };
 
-  // What a path means is tested in test/value/path.test.ts.
+  // The meaning of paths is tested in test/value/path.test.ts.
   it.each([
     ["", JSON.stringify(value)],
     [".list[0].name", '"é€😀z"'],
@@ -272,7 +272,7 @@ describe("what a stored value may do in a browser", () => {
 describe("large values", () => {
   it("come back as they are: 3 MB of text, and of JSON", async () => {
     const id = newId();
-    // Characters of one, two, three and four bytes, so that chunks end inside of some.
+    // Characters of one, two, three and four bytes, so that chunks end inside some of them.
     const text = "aé€😀".repeat(300_000);
     const rows = JSON.stringify(Array.from({ length: 40_000 }, (_, id) => ({ id, text: "é€😀" })));
     for (const [body, type] of [
