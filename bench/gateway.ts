@@ -1,6 +1,6 @@
 /**
- * Compares MCP servers behind `byref mcp` with the same servers alone: `npm run bench -- gateway`. It needs
- * `npm run build`, because a client starts what is built. All is timed in the client.
+ * Compares MCP servers behind `byref mcp` with the same servers alone: `npm run bench -- gateway`. Needs `npm run
+ * build`, because clients start the built program. All times are measured in the client.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -61,7 +61,7 @@ function started([program = "", ...given]: readonly string[]): Promise<Client> {
   return connected(transport);
 }
 
-/** One small call after the other, over each transport, in both orders. */
+/** Times small calls, one after the other, over each transport, in both orders. */
 async function callRows(): Promise<readonly Row[]> {
   const own = await listening([...gateway, "--http", "0"], /http:\S+/u);
   const port = String(20_000 + (process.pid % 20_000));
@@ -99,7 +99,7 @@ async function callRows(): Promise<readonly Row[]> {
   return rows;
 }
 
-/** Starts a server over HTTP, and waits for the line that says so. */
+/** Starts a server over HTTP, and waits for the line that contains its URL. */
 async function listening(
   [program = "", ...given]: readonly string[],
   ready: RegExp,
@@ -115,7 +115,7 @@ async function listening(
   throw new Error(`${program} ended.`);
 }
 
-/** From the start of the program to its tools. */
+/** Times from the start of the program to the list of its tools. */
 async function startRows(): Promise<readonly Row[]> {
   const commands = { ours: gateway, kept: gateway, ...servers };
   type Side = keyof typeof commands;
@@ -152,7 +152,10 @@ async function startRows(): Promise<readonly Row[]> {
   ];
 }
 
-/** Large values from one server to another: what passes the client, and whether they are the same. */
+/**
+ * Moves large values from one server to another. Measures the bytes that pass through the client, and checks that
+ * the values are unchanged.
+ */
 async function valueRows(): Promise<readonly Row[]> {
   const client = await started(gateway);
   let sent = 0;

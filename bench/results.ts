@@ -98,7 +98,7 @@ export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">
 }
 
 export function readResults(path: string): Results {
-  // `writeResults` wrote it.
+  // Written by `writeResults`.
   return JSON.parse(readFileSync(path, "utf8")) as Results;
 }
 
