@@ -23,7 +23,7 @@ export function expandResponse(
   return new Response(expanded, { status, statusText, headers });
 }
 
-/** A part of the stream, whose fields are checked by whoever reads them. */
+/** A part of the stream. Its readers check the fields. */
 const anyPart = z.looseObject({ type: z.string() });
 
 function expandingEvents(

@@ -19,7 +19,7 @@ export interface ToolListsOptions {
 
 /** Tools that a server has listed in this process. */
 interface Known extends ToolList {
-  /** When the server wants to be asked again, in milliseconds since 1970. */
+  /** Time from which the server wants a new request, in milliseconds since 1970. */
   readonly freshUntilMs: number;
 }
 

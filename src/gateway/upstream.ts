@@ -271,7 +271,7 @@ export class Upstream {
   async #setLogLevel(client: Client): Promise<void> {
     const level = this.#options.client.logLevel;
     if (level === undefined || client.getServerCapabilities()?.logging === undefined) return;
-    // A server without sessions is told with each call.
+    // A server without sessions receives the level with each call.
     await client.setLoggingLevel(level).catch(() => undefined);
   }
 

@@ -123,7 +123,7 @@ class OpenGateway {
   close(): void {
     clearTimeout(this.#timer);
     void this.gateway.close();
-    // What calls answered before is still on its way to the client.
+    // Answers of earlier calls may still be on their way to the client.
     setTimeout(() => void this.handler.close(), 0);
   }
 }

@@ -42,7 +42,7 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
-/** What a turn's prompts have of the turns before it. */
+/** The earlier turns that a turn's prompts contain. */
 export interface PastMessages {
   readonly window: readonly StoredMessage[];
   readonly compacted?: Compacted | undefined;

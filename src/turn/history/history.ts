@@ -274,7 +274,7 @@ export class History {
     return row === undefined ? 0 : numberIn(row, "total");
   }
 
-  /** When the newest message was written, in milliseconds since 1970. */
+  /** Time of the newest message, in milliseconds since 1970. */
   lastMs(): number | undefined {
     const newest = this.#recent.cached?.at(-1)?.message;
     if (newest !== undefined) return Date.parse(newest.createdAt);

@@ -10,7 +10,7 @@ const MAX_TEXT_CHARS = 160;
 
 /** A part of an outline: one turn, or a summary of several. */
 export interface OutlineLine {
-  /** The first and the last turn that it stands for. */
+  /** The first and the last turn that the line describes. */
   readonly from: number;
   readonly to: number;
   /** The first message of them. */

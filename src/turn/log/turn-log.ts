@@ -264,7 +264,7 @@ export class TurnLog {
     this.#firstOwn = this.#frames.length;
   }
 
-  /** With `isAtomic`, a failure leaves nothing behind. Otherwise the writes of `work` may stay. */
+  /** Commits `work`. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */
   #commit(work: () => void, append: (text: string) => void, isAtomic = false): void {
     this.#openCommits++;
     const before = { frames: this.#frames.length, pending: this.#pending };
