@@ -14,10 +14,7 @@ export const maxReferencesPerInput = 1_000;
 export const maxEmbeddedChars = 1_048_576;
 /** Text that the references of one tool input may insert, counted at each occurrence, with or without a path. */
 export const maxResolvedInputChars = 16_777_216;
-/**
- * Text that the references of all tool calls of one model response may insert. The calls are prepared together and
- * get equal shares.
- */
+/** Text that all tool calls of one model response may insert. They are prepared together and get equal shares. */
 export const maxStepInputChars = 67_108_864;
 /** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
@@ -69,10 +66,7 @@ export const contextTokens = 200_000;
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
-/**
- * Limits of strict schemas: the newest variables that they offer, and the references in one place. Beyond the
- * latter, a pattern of names is used.
- */
+/** Strict schemas offer the newest variables, and list references in one place up to a limit, else a pattern. */
 export const maxOfferedVariables = 500;
 export const maxReferenceAlternatives = 200;
 /** Length of a parameter's schema in the guide to capability tags. */

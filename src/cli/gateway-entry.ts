@@ -36,7 +36,7 @@ export interface EntryOptions {
   readonly copy: string;
   /** Digest of the copy's text. Undefined keeps the entry's digest. */
   readonly digest: string | undefined;
-  /** The servers that the gateway stands in front of. */
+  /** The servers behind the gateway. */
   readonly servers: Readonly<Record<string, unknown>>;
 }
 

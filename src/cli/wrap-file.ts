@@ -42,9 +42,9 @@ export interface WrapOptions {
 }
 
 /**
- * Puts the gateway in front of all servers of a configuration, in each place that has any. The original is first
- * copied, byte for byte, to `FILE.byref.json`, which the gateway reads. Servers that only the client can start stay.
- * Of a wrapped file, those that were added since are taken in.
+ * Puts the gateway in front of all servers of a configuration, in each place that has any. First copies the
+ * original, byte for byte, to `FILE.byref.json`, which the gateway reads. Leaves servers that only the client can
+ * start. In a wrapped file, wraps the servers that were added since.
  */
 export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, command = ["npx", "-y", "byref"] } = options;

@@ -7,9 +7,7 @@ import type { Chunk } from "./mastra-agent.ts";
 import { Recent } from "../value/recent.ts";
 import type { Run } from "./run.ts";
 
-/**
- * A client's tool must not receive guarded values: its result goes to the model as it is.
- */
+/** A client's tool must not receive guarded values, because the model receives its result unchanged. */
 const noGuarded: Policy = ({ tool, references }) => {
   const guarded = references.find(({ visibility }) => visibility !== "model");
   if (guarded === undefined) return "allow";

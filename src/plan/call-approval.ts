@@ -13,10 +13,10 @@ interface ApprovalOptions {
 }
 
 /**
- * Returns the state in which a call waits for its own approval, or is skipped; undefined if it may run.
- * Approving the plan covers the plan and its gates. A call that the policy asks about, and one whose input has
- * changed since a person saw it at a gate, has an additional gate, which names the run, the call and the
- * input: the input that the person sees and approves is the input that runs.
+ * Returns the state in which a call waits for its own approval, or is skipped; undefined if it may run. Approving
+ * the plan covers the plan and its gates. A call that needs approval by policy, and one whose input has changed
+ * since a person saw it at a gate, has an additional gate, which names the run, the call and the input: the input
+ * that the person sees and approves is the input that runs.
  */
 export async function approvalOf(options: ApprovalOptions): Promise<CallState | undefined> {
   const { id, ready, state, decisionOn, inputNow } = options;

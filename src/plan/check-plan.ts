@@ -45,9 +45,7 @@ export interface CheckedCall {
 }
 
 export interface CheckedNeed extends Need {
-  /**
-   * For each reference, the calls of this plan that write it. Undefined for a variable of the conversation.
-   */
+  /** The calls of this plan that write each reference. Undefined for a variable of the conversation. */
   readonly writers: readonly (Writers | undefined)[];
 }
 

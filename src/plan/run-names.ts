@@ -21,7 +21,7 @@ export function nameInRun(run: string, name: string, runNames: readonly string[]
   return own.length <= limits.maxNameChars ? own : `${shortName(name, runNames)}_${run}`;
 }
 
-/** For a name that is too long to add the run's id. Generated result names never begin like it. */
+/** Returns a name for one that is too long to add the run's id. Generated result names never begin like it. */
 function shortName(name: string, runNames: readonly string[]): string {
   let short = `_${runNames.indexOf(name)}`;
   while (runNames.includes(short)) short = `_${short}`;

@@ -24,7 +24,7 @@ interface Read extends Reference {
  */
 export type Written = Reference | { readonly base: string } | { readonly prefix: string };
 
-/** The flow of a call whose input tells nothing. */
+/** The flow of a call whose input shows nothing. */
 export const NO_FLOW: CallFlow = { reads: [], writes: [] };
 
 /** True if the call may write what is read. Places overlap if one is part of the other. */

@@ -155,7 +155,7 @@ function isOffered(key: string): boolean {
   return isPlainKey(key) && key.length <= limits.maxNameChars;
 }
 
-/** True if values of the shape have the types that the schema asks for. What is unknown fits. */
+/** True if values of the shape have the types that the schema requires. Unknown types fit. */
 function fits(shape: Shape, schema: Definition, root: JSONSchema7): boolean {
   return shape.every((kind) =>
     foldSchema<boolean>(schema, root, {

@@ -12,7 +12,7 @@ import type { RunScope } from "../../tool/wrapped-tool.ts";
 import type { RunResources } from "../plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
-/** Where a step reads its inputs and writes its answer. */
+/** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
 
 /** The inputs of one step, and the labels of the values shown. */

@@ -64,7 +64,10 @@ function originOf(edited: VariableInfo, store: VariableStore): Origin | "gone" |
   return undefined;
 }
 
-/** What `edit_variable` read to make the variable. Undefined if it changed only a part, or made none of it. */
+/**
+ * Returns the source from which `edit_variable` created the variable. Undefined if it changed only a part, or did
+ * not create it.
+ */
 function sourceOf({ name, tool, input }: VariableInfo): Target | "unknown" | undefined {
   if (tool !== "edit_variable") return undefined;
   // Inputs of other versions, and of imports, may have any form.

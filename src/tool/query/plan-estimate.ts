@@ -26,7 +26,7 @@ export interface EstimateOptions {
   readonly rowsOf: (table: string) => number | undefined;
   /** Returns the characters of a table's rows. Undefined for an unknown one. */
   readonly charsOf: (table: string) => RowChars | undefined;
-  /** The same for the largest table. */
+  /** Characters of the rows of the largest table. */
   readonly chars: RowChars;
   /**
    * Returns how many rows of a table at most have the same values in these columns; undefined if that is not
@@ -265,7 +265,7 @@ export class PlanEstimate {
     const { facts } = this.#options;
     const { calls, elementCalls, searches, growth } = facts.text;
     const longest = this.#longestText;
-    // Where each row is read once, all of them together have the characters of the table.
+    // If each row is read once, all of them together have the characters of the table.
     const chars = facts.readsOnce ? this.#textOf("average") * growth : longest;
     // Joined rows are copied and compared with their texts.
     const carried = facts.readsOnce ? 0 : longest / SEARCHED_CHARS;

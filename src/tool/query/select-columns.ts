@@ -8,7 +8,7 @@ export interface OutputColumn {
   readonly column: ColumnName | undefined;
   /** Identifies its expression. */
   readonly text: string;
-  /** For `row_number()`: the expressions of its partitions. */
+  /** The expressions of the partitions of `row_number()`. */
   readonly partitions: readonly Expression[] | undefined;
 }
 

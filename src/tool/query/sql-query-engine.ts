@@ -71,7 +71,7 @@ function standIn({ names }: EngineQuery, rows: number): LoadedTable {
 
 interface Running {
   readonly query: EngineQuery;
-  /** By their names in the statement. */
+  /** Tables by their names in the statement. */
   readonly tables: ReadonlyMap<string, LoadedTable>;
   /** Statements that may run, with the rows that they visit. Tables never change, so this is decided once. */
   readonly checked: Map<string, number>;
@@ -154,7 +154,7 @@ class Run {
     return this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
   }
 
-  /** What the estimate knows of the tables. */
+  /** Sizes of the tables for the estimate. */
   get #sizes() {
     const { query, tables } = this.#running;
     const sizes = [...tables.values()].map(charsOf);
