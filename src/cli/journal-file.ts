@@ -64,7 +64,7 @@ function identityOf(pid: number): string {
 
 const OWN = identityOf(process.pid);
 
-/** True for a process that runs, or that this one cannot tell from one that runs. */
+/** True for a process that runs, or that cannot be distinguished from one that runs. */
 function isAlive(identity: string): boolean {
   const pid = Number.parseInt(identity, 10);
   try {

@@ -123,12 +123,12 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   return { file, outcome: isMerged || isEdited ? "merged" : "unwrapped", servers, notes, changes };
 }
 
-/** Servers of a group, and what becomes of each. */
+/** Servers of a group: those that are wrapped and those that are left. */
 interface Place {
   readonly group: ServerGroup;
   /** The name of the gateway's entry, if there is one. */
   readonly own: string | undefined;
-  /** Servers that the gateway will stand in front of. */
+  /** Servers that the gateway is put in front of. */
   readonly taken: Readonly<Record<string, unknown>>;
   /** Servers that only the client can start. */
   readonly left: Readonly<Record<string, unknown>>;
@@ -152,7 +152,7 @@ function notesAbout({ left }: Place): string[] {
   );
 }
 
-/** Puts an entry in each place that has one, or servers to stand in front of, and leaves the others there. */
+/** Writes an entry in each place that has one, or that has servers to wrap. Leaves the other servers there. */
 function withEntries(
   text: string,
   places: readonly Place[],

@@ -41,7 +41,7 @@ interface Reading extends Callable {
   readonly parameters: readonly Parameter[];
   /** The words that mean the tool. */
   readonly words: readonly string[];
-  /** True if the call changes nothing, as far as its name tells. */
+  /** True if the call changes nothing, judging by its name. */
   readonly reads: boolean;
 }
 

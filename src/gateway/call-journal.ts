@@ -9,7 +9,7 @@ export interface CallJournal {
   takeCutOff(call: string): number | undefined;
 }
 
-/** True if the server does not say that its tool may be called again. */
+/** True unless the server declares its tool as read-only or idempotent. */
 export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
   return annotations?.readOnlyHint !== true && annotations?.idempotentHint !== true;
 }

@@ -67,7 +67,7 @@ type Capability = keyof typeof QUESTIONS;
 
 const CAPABILITIES = Object.keys(QUESTIONS) as readonly Capability[];
 
-/** True if the client says that it answers such questions. */
+/** True if the client declares that it answers such questions. */
 export function answers(declared: ClientCapabilities, question: InputRequest): boolean {
   if (question.method === QUESTIONS.elicitation) {
     const { form, url } = modesOf(declared);

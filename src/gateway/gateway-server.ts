@@ -60,7 +60,7 @@ export interface ServingOptions {
 
 /** State that a client returns with the next round of a call. */
 interface State extends ApprovalState {
-  /** The call whose server asked a question. */
+  /** The call whose server has sent a question. */
   readonly waiting?: string;
 }
 

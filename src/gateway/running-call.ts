@@ -72,7 +72,7 @@ export class RunningCall {
     this.reply(() => undefined);
   }
 
-  /** A server may ask several things at once; the client is asked one after the other. */
+  /** A server may send several questions at once; the client receives them one after the other. */
   #ask(request: InputRequest): Promise<InputResponse> {
     const answer = this.#asking.then(() => this.#askNext(request));
     this.#asking = answer.catch(() => undefined);

@@ -51,7 +51,9 @@ export interface UpstreamStatus {
 
 export interface ToolList {
   readonly tools: readonly Tool[];
-  /** How long the list may be used without asking again, in milliseconds. Infinite if the server does not say. */
+  /**
+   * Milliseconds for which the list may be used without a new request. Infinite if the server does not specify it.
+   */
   readonly ttlMs: number;
 }
 
@@ -235,7 +237,7 @@ export class Upstream {
     return client;
   }
 
-  /** An old program may end when it is first asked for its version; then it is started again without that. */
+  /** An old program may end at the request for its version. It is then started again without that request. */
   async #open(client: Client): Promise<void> {
     const timing = { timeout: limits.gatewayConnectMs };
     try {

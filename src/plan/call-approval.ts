@@ -21,7 +21,7 @@ interface ApprovalOptions {
 export async function approvalOf(options: ApprovalOptions): Promise<CallState | undefined> {
   const { id, ready, state, decisionOn, inputNow } = options;
   const { approval, pin } = ready;
-  // A denial is final, whatever becomes of the input.
+  // A denial is final, also if the input changes.
   const denied = state.gate === undefined ? undefined : decisionOn(state.gate);
   if (state.gate !== undefined && denied?.approved === false) {
     return { status: "skipped", reason: deniedReason(state.gate, denied) };
@@ -37,5 +37,5 @@ export async function approvalOf(options: ApprovalOptions): Promise<CallState | 
 
 const CHANGED = "Its input has changed since it was shown for approval.";
 
-/** Enough digits to tell the inputs of a call apart. */
+/** Number of digits that distinguishes the inputs of a call. */
 const PIN_CHARS = 12;

@@ -29,7 +29,7 @@ export interface PlanContext {
   readonly tools: ToolSet;
   /** True if the conversation has a variable of this name. */
   readonly isKnown: (name: string) => boolean;
-  /** Looks up places in the conversation's `state`. Default: it holds nothing. */
+  /** Looks up places in the conversation's `state`. Default: it is empty. */
   readonly state?: Lookup;
 }
 

@@ -95,7 +95,7 @@ export class LiveConversation {
     return part;
   }
 
-  /** Loads at least so many of the newest variables from now on. */
+  /** Loads at least this many of the newest variables from now on. */
   needVariables(last: number): void {
     if (last <= this.#last) return;
     this.#last = last;
@@ -235,7 +235,7 @@ export class LiveConversation {
     if (/^(?:plan|run)\./.test(type)) this.#changed(this.plans, this.loadPlans);
   }
 
-  /** A turn's events come when it ends; its stream says at once what it writes. */
+  /** Reads the turn's stream, because it reports writes at once, and events arrive only at the end of a turn. */
   async #readTurn(signal: AbortSignal): Promise<void> {
     const { id } = this.#conversation;
     if (await isRead(id)) return;

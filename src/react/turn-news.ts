@@ -23,7 +23,7 @@ export function beginReading(conversation: string, found: Promise<boolean>): () 
   };
 }
 
-/** Tells that a turn has written or evicted a variable. */
+/** Notifies listeners that a turn has written or evicted a variable. */
 export function tell(conversation: string, variable: string): void {
   for (const listener of listeners.get(conversation) ?? []) listener(variable);
 }

@@ -4,8 +4,8 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { Path } from "../value/path.ts";
 
 /**
- * The variables that a call reads and writes, as far as its input tells before it is prepared. Names are
- * those of the store.
+ * The variables that a call reads and writes, as far as its input shows before it is prepared. Names are those of
+ * the store.
  */
 export interface CallFlow {
   readonly reads: readonly Read[];

@@ -19,9 +19,9 @@ interface Group {
 }
 
 /**
- * The references that exist now: the newest variables, with paths that their shapes tell. Of a guarded or
- * hidden variable only the name, and of its type only what its handle shows. Keys of untrusted values are
- * left out until the model has seen untrusted content.
+ * The references that exist now: the newest variables, with paths from their shapes. A guarded or hidden variable
+ * has only its name, and only the type that its handle shows. Keys of untrusted values are left out until the model
+ * has seen untrusted content.
  */
 class NewestVariables implements LiveReferences {
   /** How the model writes a name with its path. */

@@ -146,8 +146,8 @@ export interface VariableDiff extends Partial<Diff> {
   /** The variable, or an earlier version of the same one. Absent if it is not known, or not kept any more. */
   readonly from?: { readonly name: string; readonly version: number };
   /**
-   * Why there is no diff. `sealed`: a value is sealed or secret; `too_large`: more than 4 MiB;
-   * `gone`: what it was edited from is not kept.
+   * Reason why there is no diff. `sealed`: a value is sealed or secret; `too_large`: more than 4 MiB; `gone`: the
+   * original is not stored any more.
    */
   readonly withheld?: "sealed" | "too_large" | "gone";
 }

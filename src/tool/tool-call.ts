@@ -38,7 +38,7 @@ export interface CallableTool {
   readonly target: string | boolean;
   /** The parameters of its schema; undefined if it may have others. */
   readonly parameters?: ReadonlySet<string> | undefined;
-  /** Returns what the input says about variables. */
+  /** Returns the variables that the input names. */
   names(input: Json): CallNames;
   /** The variables for the labels, under the names that the tool adds. */
   variables(call: CallOptions): Variables;

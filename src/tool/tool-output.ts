@@ -204,7 +204,10 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   return handle;
 }
 
-/** The others are alike: the shape has their keys, and the count says how many there are. */
+/**
+ * Returns the first record of an array. The others are similar: the shape has their keys, and the count their
+ * number.
+ */
 function firstRecord(value: Json | undefined): JsonObject | undefined {
   const [first] = value !== undefined && isJsonArray(value) ? value : [];
   return first !== undefined && isJsonObject(first) ? first : undefined;

@@ -120,7 +120,7 @@ export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
   const { syntaxes, unknown, strict = false } = referencesOf(agent);
   const references = strict ? ("strict" as const) : undefined;
-  // A tag says where its result is saved.
+  // A tag contains the place of its result.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
   const referring = { syntaxes, unknown, references };

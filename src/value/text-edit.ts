@@ -17,7 +17,7 @@ export interface Replacement {
 /** Minimum cost of a piece, in characters that are read. */
 const PIECE_CHARS = 512;
 
-/** Counts the characters that the edits of one text read together, in as many pieces as occurrences make. */
+/** Counts the characters that the edits of one text read together, with a minimum cost for each piece. */
 export class EditWork {
   #chars = 0;
 

@@ -27,7 +27,7 @@ import { ConversationStatistics } from "./conversation-statistics.ts";
 import { ConversationTaint } from "./conversation-taint.ts";
 import { toolLists } from "./tool-lists.ts";
 
-/** The gateways of one conversation, one for each agent whose tools a client has asked for. */
+/** The gateways of one conversation, one for each agent whose tools a client has requested. */
 export class ConversationGateway {
   readonly #context: ConversationContext;
   readonly #open = new Map<string, OpenGateway>();

@@ -105,7 +105,7 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   if (trigger === "submit-message") {
     return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
   }
-  // The question is asked now if it never arrived.
+  // Contains the question in case it never arrived.
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last) } : {};
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };

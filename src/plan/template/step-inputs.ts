@@ -43,7 +43,7 @@ export class StepInputs implements StepSources {
     }
   }
 
-  /** Names of the variables that were asked for, as the template calls them. */
+  /** Names of the variables that the template requested, as written in it. */
   get variables(): readonly string[] {
     return [...this.#given];
   }

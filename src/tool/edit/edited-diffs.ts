@@ -39,7 +39,10 @@ interface Origin extends Pick<Target, "path"> {
   readonly info: VariableInfo;
 }
 
-/** Returns undefined if the variable was not edited; `gone` if what it was edited from is not known. */
+/**
+ * Returns the original of an edited variable. Undefined if the variable was not edited; `gone` if the original is
+ * unknown.
+ */
 function originOf(edited: VariableInfo, store: VariableStore): Origin | "gone" | undefined {
   const chain: Origin[] = [];
   const names = new Set<string>();

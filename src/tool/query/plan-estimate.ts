@@ -43,7 +43,7 @@ export interface EstimateOptions {
   readonly groups?: ((table: string, columns: readonly string[]) => number | undefined) | undefined;
 }
 
-/** The names of tables in the view that the engine makes of chunks. They stand for the table's rows. */
+/** The prefixes of tables in the view that the engine creates from chunks. Such a name means the table's rows. */
 export const CHUNKS = "chunks of ";
 export const ELEMENTS = "elements of ";
 export const ROWS = "rows of ";
@@ -67,8 +67,8 @@ const CHARS_OF_VISIT = 64;
 const SEARCHED_CHARS = 1_024;
 
 /**
- * Estimates the rows that a plan visits: nested loops multiply, and what follows one another adds. The
- * estimate is high where the plan says little.
+ * Estimates the rows that a plan visits: nested loops multiply, and consecutive steps add. The estimate is high
+ * where the plan gives few details.
  */
 export class PlanEstimate {
   readonly scans: Scan[] = [];

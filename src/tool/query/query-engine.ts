@@ -81,7 +81,7 @@ export interface SelectFacts {
   readonly keys?: readonly Key[] | undefined;
   /** The source, if each of its rows becomes at most one. */
   readonly source?: AliasFacts | undefined;
-  /** The columns of the source that its own ones are. */
+  /** Source columns by the names of the columns that are copies of them. */
   readonly columns?: ReadonlyMap<string, string | undefined> | undefined;
   /** True if it also has all other columns of the source. */
   readonly isStarred?: boolean | undefined;

@@ -47,7 +47,7 @@ export interface QueryAccess {
   readonly first?: Target | undefined;
 }
 
-/** The column with the position of a row in the first table, if the access says what that is. */
+/** The column with the position of a row in the first table, if the access defines that table. */
 export const POSITION = "$position";
 
 /** Options of one run of a statement. */

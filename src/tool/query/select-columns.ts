@@ -2,7 +2,7 @@ import type { Token } from "./sql-tokens.ts";
 
 /** A column that a SELECT returns. All names are in lower case. */
 export interface OutputColumn {
-  /** Undefined if the statement does not say it. */
+  /** Undefined if the statement does not name the column. */
   readonly name: string | undefined;
   /** The column that it is; undefined for other expressions. */
   readonly column: ColumnName | undefined;

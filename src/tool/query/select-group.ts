@@ -12,7 +12,7 @@ export interface TableUse {
   readonly group: SelectGroup;
   /** Undefined where a table has no alias: behind IN. */
   readonly alias: string | undefined;
-  /** True if the statement itself says the alias. */
+  /** True if the statement itself contains the alias. */
   readonly isAliased: boolean;
 }
 

@@ -23,7 +23,7 @@ import type { StoredMessage } from "./stored-message.ts";
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
 const READ_AT_ONCE = 8;
 
-/** Takes the place of a question that is not asked yet. */
+/** Placeholder for a question that does not exist yet. */
 const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
 
 interface HistoryOptions {

@@ -58,7 +58,7 @@ function startOf(text: string, chars: number): string {
   return start.length < line.length ? `${start}…` : start;
 }
 
-/** Names as many calls as fit, and counts the others. */
+/** Lists as many calls as fit, and the number of the others. */
 function listed(calls: readonly RecordedCall[], room: number): string {
   const written = calls.map(({ name, output, error }) => {
     const made = error === undefined ? variablesIn(output).join(" ") : "failed";

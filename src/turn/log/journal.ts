@@ -146,7 +146,7 @@ export class Journal {
     }
   }
 
-  /** Upper bound of the rows that `append` writes for so many characters and the head. */
+  /** Upper bound of the rows that `append` writes for this many characters and the head. */
   rowsFor(chars: number): number {
     const end = this.#readEnd();
     const more = end.chars + chars + MAX_HEAD_CHARS - limits.turnLogRowChars;

@@ -136,7 +136,7 @@ export class TurnLog {
     this.#commit(work, (text) => this.#journal?.append(text));
   }
 
-  /** Commits the end or a pause of the turn. The head that `work` returns tells which of the two. */
+  /** Commits the end or a pause of the turn, as specified by the head that `work` returns. */
   end(work: () => TurnHead): void {
     let head: TurnHead | undefined;
     const last = () => {
