@@ -177,7 +177,7 @@ export const maxOutputPlaces = 100;
 export const maxInputIssues = 20;
 /** Steps for validating a run's input against its schema. */
 export const maxInputChecks = 1_000_000;
-/** Schemas that a plan's parameters are compared with, for a tool that has no validator of its own. */
+/** Schemas that a plan's parameters are compared with, for a tool without a validator. */
 export const maxSchemaChecks = 100_000;
 /** Duration of one attempt of a run. Time spent waiting for a person does not count. */
 export const runMs = 3_600_000;

@@ -90,8 +90,8 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
 }
 
 /**
- * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys stay, and so do
- * the servers that were added; if the copy was changed, its servers are put back as they are there.
+ * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys and the added
+ * servers stay; if the copy was changed, its servers are restored from the copy.
  */
 export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): WrapReport {
   const client = readClientFile(name);

@@ -182,7 +182,7 @@ class VariablesInObject implements ConversationVariables {
 
   nextAlarm(): number | undefined {
     const { store, imports } = this.#parts;
-    // Garbage has no time of its own.
+    // Garbage is due at once.
     const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
     const nextMs = Math.min(dueMs, imports.dueMs);
     return nextMs === Infinity ? undefined : nextMs;

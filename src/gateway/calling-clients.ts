@@ -8,8 +8,8 @@ import type { Visibility } from "../store/variable.ts";
 import { type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 
 /**
- * The clients of a server's running calls. Neither a question of the server nor a line of its log names its
- * call: it is the newest one's, and as guarded as the most guarded one.
+ * The clients of a server's running calls. A server's question or log line does not name its call, so it is
+ * attributed to the newest call, and is as guarded as the most guarded call.
  */
 export class CallingClients {
   readonly #server: string;

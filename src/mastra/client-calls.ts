@@ -27,8 +27,8 @@ export class ClientCalls {
   readonly #written = new Recent<{ readonly input: unknown }>();
 
   /**
-   * Returns the call with its references resolved. A call that must not run, or that needs a person's
-   * approval, stays as it is written, and is followed by its error.
+   * Returns the call with its references resolved. A call that must not run, or that needs a person's approval,
+   * stays unchanged, and is followed by its error.
    */
   async resolved(chunk: Chunk, run: Run): Promise<readonly Chunk[]> {
     const { toolCallId, toolName, args } = chunk.payload ?? {};

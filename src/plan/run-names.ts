@@ -44,7 +44,7 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
   } satisfies RunScope;
 }
 
-/** All variables that a run may have of its own. */
+/** Names of all variables that can belong to a run. */
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
   return [...RESERVED_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
 }

@@ -79,7 +79,7 @@ export class LiveConversation {
     });
   }
 
-  /** The part at the path, or without one the metadata alone. */
+  /** The part at the path; without a path, only the metadata. */
   part(name: string, path: string | undefined): VariablePart {
     const key = `${name} ${path ?? "?"}`;
     const known = this.#parts.get(key);

@@ -155,7 +155,7 @@ interface Done {
   readonly prepare: Prepare<Saved>;
   /** Prepares and commits; repeats both after a conflict with another write. */
   save(): Promise<Saved>;
-  /** Names of variables that the commit changes, without one that the store chooses; undefined: any. */
+  /** Names of variables that the commit changes, except for one that the store chooses; undefined: any. */
   readonly changes: readonly string[] | undefined;
 }
 

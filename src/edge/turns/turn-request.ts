@@ -93,8 +93,8 @@ export interface TurnRequest {
 }
 
 /**
- * The turn that a chat body requests. For another answer, a client sends its messages up to the question; for
- * an edit, it sends the new message with the old one's id as `messageId`.
+ * The turn that a chat body requests. To request another answer, a client sends its messages up to the question. To
+ * edit a message, it sends the new one with the id of the old one as `messageId`.
  */
 export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const { agent, input, trigger, messages } = body;

@@ -112,7 +112,7 @@ function callParts(
   ];
 }
 
-/** One text of the model. Each stretch between its tags becomes a text of its own, unless it is blank. */
+/** One text of the model. Each part between its tags becomes a separate text, unless it is blank. */
 class TaggedText {
   readonly #scanner = new CapabilityScanner();
   readonly #id: string;

@@ -14,7 +14,7 @@ export interface ParameterUse {
 
 /** A statement in parentheses that is a table without an alias, and the alias that it gets. */
 export interface UnnamedTable {
-  /** Behind its closing parenthesis. */
+  /** Offset after the closing parenthesis. */
   readonly end: number;
   readonly alias: string;
 }

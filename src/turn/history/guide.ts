@@ -17,7 +17,7 @@ export interface Guide {
 
 export const NO_GUIDE: Guide = { start: "", details: "" };
 
-/** Returns no text for models that write syntaxes of their own only: their instructions have to explain them. */
+/** Returns no text for models that write only custom syntaxes: their instructions have to explain them. */
 export function guideFor(style: InstructionStyle = "auto", syntaxes?: Syntaxes): Guide {
   const write = writerIn(syntaxes);
   if (write === undefined || style === "none") return NO_GUIDE;

@@ -104,8 +104,8 @@ export function isHandle({ output }: ShownVariable): boolean {
 }
 
 /**
- * Replaces each handle that an earlier message has, too, with one line: it describes the same value. Messages
- * without one stay the same objects.
+ * Replaces each handle that an earlier message also contains with one line, because it describes the same value.
+ * Messages without handles stay the same objects.
  */
 export function withoutRepeats(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const seen = new Set<string>();

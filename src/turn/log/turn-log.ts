@@ -96,7 +96,7 @@ export class TurnLog {
     return log;
   }
 
-  /** A finished log of these chunks, with ids of its own. */
+  /** Creates a finished log of these chunks, with new ids. */
   static of(chunks: readonly UIMessageChunk[]): TurnLog {
     const log = new TurnLog();
     for (const chunk of chunks) log.#addFrame(JSON.stringify(chunk));
