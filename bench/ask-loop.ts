@@ -9,11 +9,11 @@ export interface LoopResult {
   readonly turnMs: readonly number[];
   /** Turns that ended with an error or with another answer. */
   readonly failed: number;
-  /** Until the last turn ended. */
+  /** Time until the end of the last turn. */
   readonly wallMs: number;
 }
 
-/** Lets each conversation ask its next question as soon as it is answered, for so long. It stops at an error. */
+/** Lets each conversation ask its next question after each answer, for `forMs`. It stops at its first error. */
 export async function askInLoop(
   begin: (index: number) => Talk,
   { conversations, forMs }: { readonly conversations: number; readonly forMs: number },

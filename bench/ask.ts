@@ -7,9 +7,9 @@ import { answerTo, type Load, questionFor } from "./load.ts";
 const agent = new Agent({ keepAlive: false });
 
 export interface Answer {
-  /** Until the first byte of the response body. */
+  /** Milliseconds until the first byte of the response body. */
   readonly firstByteMs: number;
-  /** Until the first delta of text. */
+  /** Milliseconds until the first delta of text. */
   readonly firstMs: number;
   readonly wholeMs: number;
   readonly bytes: number;

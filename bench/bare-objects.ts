@@ -20,7 +20,7 @@ export class Bare extends DurableObject {
   }
 }
 
-/** The same with a history, as in the SDK's documentation: all messages are stored at the end of the turn. */
+/** The SDK's loop with a history, as in the SDK's documentation: all messages are stored at the end of the turn. */
 export class Kept extends DurableObject<MeterEnv> {
   constructor(state: DurableObjectState, env: MeterEnv) {
     super(metered(state, env), env);

@@ -1,6 +1,6 @@
 /**
- * Measures what the code of Byref adds to the start of an isolate: workerd with the Worker of the benches, and
- * with one that does nothing, in turns, until the first answer: `npm run bench -- cold-start`. `--quick` takes few
+ * Measures how much the code of Byref adds to the start of an isolate: `npm run bench -- cold-start`. Starts
+ * workerd in turn with the Worker of the benches and with an empty one, until the first answer. `--quick` takes few
  * rounds.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

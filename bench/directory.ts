@@ -1,8 +1,8 @@
 /**
- * Writes to the Directory on plain workerd: `npm run bench -- directory`. One Directory as fast as it
- * answers; then 10,000 writes a second, due at even times, over more and more shards, until one of them, alone,
- * answers its last write within `LATE_MS`. Each shard is an isolate of its own, with its clients in it, whose
- * time counts too. A write changes one of 100,000 entries, of all shards together.
+ * Writes to the Directory on plain workerd: `npm run bench -- directory`. First, one Directory writes as fast as it
+ * answers. Then 10,000 writes a second, due at even times, are divided among more and more shards, until a single
+ * shard answers its last write within `LATE_MS`. Each shard and its clients run in one isolate, so the clients'
+ * time counts too. A write changes one of 100,000 entries, which the shards share.
  */
 import type { Drive, Driven } from "./directory/drive.ts";
 import type { Metered } from "./meter.ts";
@@ -15,9 +15,9 @@ const ENTRIES = isQuick ? 10_000 : 100_000;
 const WRITES_PER_SECOND = 10_000;
 const SECONDS = isQuick ? 2 : 4;
 const SHARDS = [1, 2, 4, 8];
-/** A step is carried if all answers are there so soon after its last write was due. */
+/** A step passes if all answers arrive within this time after the end of its writes. */
 const LATE_MS = 250;
-/** As many as the entries of one call. */
+/** Number of entries that one call fills. */
 const FILLED = 10_000;
 const METERED_WRITES = 100;
 const LISTS = 500;
@@ -29,7 +29,7 @@ interface Shards {
   readonly urls: readonly string[];
 }
 
-/** As many Directories, which share the entries. */
+/** Starts this number of Directories and divides the entries among them. */
 async function startShards(count: number, settings: Record<string, string> = {}): Promise<Shards> {
   const names = Array.from({ length: count }, (_, number) => `shard-${number}`);
   const server = await startWorkerd(
@@ -58,7 +58,7 @@ interface Step {
   readonly coreMs: number;
 }
 
-/** All shards are driven together. */
+/** Drives all shards at the same time. */
 async function step({ server, urls }: Shards, wanted: Omit<Drive, "entries">): Promise<Step> {
   const drive: Drive = { ...wanted, entries: ENTRIES / urls.length };
   const before = server.usage().cpuMs;
@@ -117,7 +117,10 @@ async function saturated(): Promise<readonly Row[]> {
   }
 }
 
-/** The fewest shards of which one, alone, carries its share; then that many together, on the cores there are. */
+/**
+ * Finds the fewest shards of which one, alone, manages its share of the writes. Then runs all of them together, on
+ * the cores of this machine.
+ */
 async function tenThousand(): Promise<readonly Row[]> {
   const name = "directory: 10,000 writes a second";
   for (const count of SHARDS) {

@@ -15,7 +15,7 @@ const PRICES = {
   workerRequest: 0.3 / 1e6,
   gigabyteSecond: 12.5 / 1e6,
   inputToken: 1.75 / 1e6,
-  /** For the start of a prompt that is in the provider's cache. */
+  /** Price of the start of a prompt that is in the provider's cache. */
   cachedToken: 0.175 / 1e6,
 } as const;
 

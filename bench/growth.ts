@@ -93,7 +93,7 @@ async function values(contest: Contest): Promise<void> {
     const conversation = `value-${size}`;
     const url = `${urlOf(contest.server, "ours")}/conversations/${conversation}/variables/v`;
     const text = "0123456789abcde\n".repeat(size / 16 + 1).slice(0, size);
-    // The largest takes a second each time.
+    // The largest values take a second each.
     const samples = size > 1e7 ? 3 : SAMPLES;
     const puts = await samplesOf(samples, () => timeOf(() => put(url, text, "text/plain")));
     const reads = await samplesOf(samples, () => timeOf(() => get(`${url}?offset=0&limit=1000`)));

@@ -1,7 +1,7 @@
 /**
- * Measures the memory of objects that hibernate with an open socket, beside one that only echoes: `npm run
- * bench -- idle-sockets`. Each socket has had one question answered; then nothing happens until the platform lets
- * the objects go. `--quick` opens a tenth of the sockets.
+ * Measures the memory of objects that hibernate with an open socket, compared with an object that only echoes: `npm
+ * run bench -- idle-sockets`. Each socket has received one answer; then the bench waits until the platform evicts
+ * the objects. `--quick` opens a tenth of the sockets.
  */
 import { requireExact } from "./ask.ts";
 import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
@@ -14,7 +14,7 @@ const SOCKETS = isQuick ? 100 : 1_000;
 const ROUNDS = isQuick ? 1 : 3;
 const WARM_UP = 50;
 const OPEN_AT_ONCE = 50;
-/** workerd lets an object go 10 s after its last work. */
+/** workerd evicts an object 10 s after its last work. */
 const IDLE_MS = 15_000;
 
 const bundle = bundleWorker("worker.toml", classes);
@@ -33,7 +33,7 @@ interface Opened {
   close(): void;
 }
 
-/** Memory of the process for each socket. */
+/** Memory of the process per socket. */
 async function eachKiB(kind: Kind): Promise<number> {
   const server = await startWorkerd({ [kind]: { bundle } });
   const url = server.urls[kind] ?? "";

@@ -11,9 +11,9 @@ export interface Load {
   readonly tool?: string;
   /** True for one call in each step. Default: all calls in one step. */
   readonly isSerial?: boolean;
-  /** Written by the model in one delta instead of words: a reference. */
+  /** A reference that the model writes in one delta, instead of words. */
   readonly say?: string;
-  /** Writes `say` as every so many delta, and words as the others. Default: `say` alone. */
+  /** Number of deltas of which one is `say`; the others are words. Default: `say` alone. */
   readonly each?: number;
 }
 

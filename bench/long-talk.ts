@@ -1,8 +1,7 @@
 /**
- * Measures the prompts of long conversations: `npm run bench -- long-talk`. After 500 mixed turns, the
- * characters of the last prompt, and whether one call finds a fact of turn 3; and how much of the prompts of
- * 50 mixed turns the prompt before had not. In Node; the results do not depend on speed. `--quick` asks a
- * tenth.
+ * Measures the prompts of long conversations: `npm run bench -- long-talk`. After 500 mixed turns: the characters
+ * of the last prompt, and whether one call finds a fact of turn 3. Over 50 mixed turns: the share of each prompt
+ * that was not in the prompt before. Runs in Node; the results do not depend on speed. `--quick` asks a tenth.
  */
 import * as limits from "../src/limits.ts";
 import { askForFact } from "../test/support/long-facts.ts";

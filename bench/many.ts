@@ -105,7 +105,7 @@ async function textsOf(contest: Contest, side: Side, name: string): Promise<read
   if (side === "ours") return (await messagesOf(`${url}/conversations/${name}`)).map(textOf);
   if (side === "rows") {
     const response = await fetch(`${url}/rows/${name}`);
-    // `Rows` wrote it.
+    // Written by `Rows`.
     return ((await response.json()) as { readonly texts: readonly string[] }).texts;
   }
   const response = await fetch(`${url}/agents/chat/${name}/get-messages`);

@@ -15,7 +15,7 @@ const HEADLINES = new Set([
   "many conversations, wall",
 ]);
 const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
-/** What a prompt costs, in the README. */
+/** Rows about the cost of a prompt, in the README. */
 const PROMPT_ROWS = [
   "two short turns with small results, messages: against kept",
   "two short turns with small results, messages and tools: against kept",

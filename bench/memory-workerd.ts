@@ -110,7 +110,7 @@ interface Body {
 
 async function put(variable: string, { mediaType, pieces: body }: Body): Promise<void> {
   const headers = { "content-type": mediaType };
-  // Node requires this declaration that the response comes after the whole body.
+  // Node requires this option for a streamed body: the response begins after the whole body.
   const init: RequestInit & { readonly duplex: "half" } = {
     method: "PUT",
     headers,

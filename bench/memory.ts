@@ -50,7 +50,7 @@ function printRatios(summaries: readonly Summary[]): void {
   for (const operation of ["wake", "list the last 20", "first part", "the whole turn"]) {
     const [empty, large] = [msOf(`empty: ${operation}`), msOf(`large: ${operation}`)];
     console.log(row(operation, [empty.toFixed(2), large.toFixed(2), (large / empty).toFixed(2)]));
-    // Without HTTP and workerd; their goals are in `scale`.
+    // Measured without HTTP and workerd; the goals with them are in `scale`.
     const name = `layers below edge, in Node, of 1 GB: ${operation}`;
     const found = { name, value: large / empty, unit: "times", against: "an empty conversation" };
     report({ rows: [plainRow(found)] });

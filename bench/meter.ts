@@ -5,7 +5,7 @@
  */
 
 export interface Metered {
-  /** As the platform bills them: setting an alarm counts as a row. */
+  /** As the platform bills them: setting an alarm counts as one row. */
   readonly rowsWritten: number;
   readonly alarms: number;
   /** The prompts sent to the model, call by call. */

@@ -1,6 +1,6 @@
 /**
- * What a new user meets, from an empty folder to the first answer of their own agent: `npm run bench --
- * new-project`. Needs npm's registry or its cache.
+ * Measures the first steps of a new user, from an empty folder to the first answer of their own agent: `npm run
+ * bench -- new-project`. Needs npm's registry or its cache.
  */
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { askFirst, NewMachine, warningsIn } from "../test/support/new-machine.ts
 import { plainRow, report, type Row } from "./results.ts";
 
 const QUESTION = "How many tickets are open?";
-/** npm writes and reads it; nobody else does. */
+/** Not counted as the user's file: only npm reads and writes it. */
 const LOCKFILE = "package-lock.json";
 
 const machine = new NewMachine();
@@ -44,7 +44,7 @@ function row(name: string, { goal, ...figure }: Figure): Row {
   return plainRow({ name: `new project: ${name}`, ...figure }, goal);
 }
 
-/** Creates, starts and asks, as the quickstart has it. */
+/** Creates and starts a project and asks a question, as the quickstart does. */
 async function firstAnswer(name: string) {
   const startedMs = performance.now();
   const said = [machine.createProject("chat", name)];
@@ -59,7 +59,7 @@ async function firstAnswer(name: string) {
   }
 }
 
-/** The lines of the quickstart's first block. */
+/** Counts the command lines of the quickstart's first block. */
 function commandsOfGuide(): number {
   const guide = readFileSync(join(import.meta.dirname, "../docs/guides/quickstart.md"), "utf8");
   const [, block = ""] = /```sh\n([^]*?)\n```/u.exec(guide) ?? [];

@@ -1,7 +1,7 @@
 /**
- * Measures the page in the Chromium of the tests: `npm run bench -- page`. First view, first token of the
- * demo's orders, a table of 5,000 rows, and how many frames in a second a table of 100,000 rows scrolls at.
- * Chromium draws without a graphics card here, which costs frames that a desk has.
+ * Measures the page in the Chromium of the tests: `npm run bench -- page`. Times the first view, the first token of
+ * the demo's orders and a table of 5,000 rows, and counts the frames per second while a table of 100,000 rows
+ * scrolls. Chromium has no graphics card here, so a desktop draws more frames.
  */
 import type { Page } from "playwright-core";
 import { startDemoWorker } from "../scripts/local-worker.ts";
@@ -46,14 +46,14 @@ try {
 }
 
 async function samples(measure: () => Promise<number>): Promise<Spread> {
-  // The first finds nothing in the server's caches.
+  // The first measurement finds nothing in the server's caches.
   await measure();
   const values: number[] = [];
   for (let count = 0; count < SAMPLES; count++) values.push(await measure());
   return spreadOf(values);
 }
 
-/** From the navigation to the first example that can be pressed, in a new profile. */
+/** Time from the navigation to the first example that can be clicked, in a new profile. */
 async function firstView({ open }: TestBrowser): Promise<number> {
   const { page, close } = await open("about:blank", DESK);
   await page.addInitScript(watchFor(".first-run-card"));
@@ -63,7 +63,7 @@ async function firstView({ open }: TestBrowser): Promise<number> {
   return ms;
 }
 
-/** From the press on an example to the first call of a tool. */
+/** Time from the click on an example to the first call of a tool. */
 async function firstToken({ open }: TestBrowser): Promise<number> {
   const { page, close } = await open(worker.url, DESK);
   await page.locator(".first-run-card").first().waitFor();
@@ -74,7 +74,7 @@ async function firstToken({ open }: TestBrowser): Promise<number> {
   return ms;
 }
 
-/** From the press on a variable to its first rows. */
+/** Time from the click on a variable to its first rows. */
 async function table({ open }: TestBrowser, count: number): Promise<number> {
   const { page, close } = await openRecords(open, count);
   await page.evaluate(watchFor(".variables-rows .variables-record", "click"));
@@ -84,7 +84,7 @@ async function table({ open }: TestBrowser, count: number): Promise<number> {
   return ms;
 }
 
-/** Frames a second while the table scrolls through all of its rows. */
+/** Frames per second while the table scrolls through all of its rows. */
 async function scrolled({ open }: TestBrowser, count: number): Promise<number> {
   const { page, close } = await openRecords(open, count);
   await page.locator(".variables-open").click();
@@ -119,7 +119,7 @@ async function openRecords(open: TestBrowser["open"], count: number) {
   return opened;
 }
 
-/** Notes when the selector is first drawn: after the event, or after the navigation. */
+/** Returns a script that records when the selector is first drawn, from the event or the navigation on. */
 function watchFor(selector: string, after?: string): string {
   return `(() => {
     let start = 0;
@@ -135,7 +135,7 @@ function watchFor(selector: string, after?: string): string {
   })()`;
 }
 
-/** Not by `waitForFunction`, which the page's policy forbids. */
+/** Polls instead of `waitForFunction`, which the page's policy forbids. */
 function seen(page: Page): Promise<number> {
   return page.evaluate<number>(`new Promise((done) => {
     const look = () => (window.seenMs === undefined ? setTimeout(look, 5) : done(window.seenMs));

@@ -39,7 +39,7 @@ export interface Usage {
   /** Current memory, and its peak. */
   readonly bytes: number;
   readonly peakBytes: number;
-  /** On all cores, including system time; to the nearest 10 ms. */
+  /** CPU time on all cores, including system time, to the nearest 10 ms. */
   readonly cpuMs: number;
   /** Files, sockets and pipes. */
   readonly openFiles: number;

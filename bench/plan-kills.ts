@@ -1,7 +1,7 @@
 /**
- * Kills a server in 1,000 plans of 50 parallel calls, once in each, and measures how long it takes until a plan goes
- * on by itself: from the open port to the first call of a tool, while no client asks: `npm run bench --
- * plan-kills`. The server is Node, Miniflare and workerd, killed at once with SIGKILL. `--quick` kills 20
+ * Kills a server once in each of 1,000 plans of 50 parallel calls, and measures how long a plan takes to resume by
+ * itself, from the open port to the first call of a tool, while no client sends a request: `npm run bench --
+ * plan-kills`. SIGKILL ends all processes of the server (Node, Miniflare and workerd) at once. `--quick` kills 20
  * times.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -20,7 +20,7 @@ import { quantile } from "./statistics.ts";
 
 const KILLS = isQuick ? 20 : 1_000;
 const CALLS = 50;
-/** What a tool takes, so that calls are under way when the server is killed. */
+/** Duration of a tool call, so that calls are in progress when the server is killed. */
 const TOOL_MS = 100;
 const SETTLED_MS = 50;
 const SLOWEST_RECOVERY_MS = 20_000;
@@ -31,12 +31,12 @@ const stateDir = mkdtempSync(join(tmpdir(), "byref-bench-kills-"));
 const inputs = Array.from({ length: CALLS }, (_, index) => `c${index}`);
 const plan = inputs.map((call) => ({ _tool: "look", _id: call, call }));
 
-/** When each call of a tool began, since the server started. */
+/** Start time of each tool call since the server started. */
 let begunMs: number[] = [];
 let onBegun: () => void = () => undefined;
 
 async function answerTool(request: IncomingMessage): Promise<string> {
-  // The tool of `test/chaos/plans/worker.ts` wrote it.
+  // Written by the tool of `test/chaos/plans/worker.ts`.
   const { call } = JSON.parse(await textOf(request)) as { readonly call: string };
   begunMs.push(performance.now());
   onBegun();
@@ -44,7 +44,7 @@ async function answerTool(request: IncomingMessage): Promise<string> {
   return `did ${call}`;
 }
 
-/** Resolves when so many calls have begun since the server started, to the time of the first. */
+/** Resolves with the time of the first call, once this number of calls have begun since the server started. */
 async function untilBegun(count: number): Promise<number> {
   while (begunMs.length < count) {
     const next = new Promise<void>((resolve) => {
@@ -75,14 +75,14 @@ async function ask(method: string, path: string, body?: object): Promise<unknown
   return response.json();
 }
 
-/** Kills the server while a plan runs, lets it end, and returns how long the recovery took. */
+/** Kills the server while a plan runs, waits for the end of the plan, and returns the duration of the recovery. */
 async function killInPlan(name: string): Promise<number> {
   const { id } = (await ask("POST", `${name}/plans`, { calls: plan })) as PlanView;
   begunMs = [];
   void ask("POST", `${name}/plans/${id}/run`, {}).catch(() => undefined);
   await untilBegun(random.between(1, CALLS));
   await server.kill();
-  // Whatever the dead server has sent arrives before its successor's calls.
+  // Anything that the dead server has sent arrives before its successor's calls.
   await sleep(SETTLED_MS);
   begunMs = [];
   server = await startWorker(stateDir, options);

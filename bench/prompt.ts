@@ -1,7 +1,7 @@
 /**
- * Measures what the model receives, and what it has to write: `npm run bench -- prompt`. One tool result of
- * 200 KB, then six questions; two turns with small results; and a stored report of 1 MB in an answer, by one
- * reference. The results do not depend on speed.
+ * Measures what the model receives and writes: `npm run bench -- prompt`. One tool result of 200 KB, then six
+ * questions; two turns with small results; and an answer that contains a stored report of 1 MB by one reference.
+ * The results do not depend on speed.
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -20,13 +20,11 @@ import { spreadOf } from "./statistics.ts";
 
 const SIDES = present(["ours", "kept", "ai-chat", "ai-chat, pruned", "think", "think, short"]);
 const FOLLOW_UPS = 6;
-/**
- * For peers with default options. An option that drops data from the prompt also hides it from the model.
- */
+/** Goals for peers with default options. An option that drops data from the prompt also hides it from the model. */
 const MESSAGE_GOALS: Goals = { kept: 0.008, "ai-chat": 0.008, think: 0.0095 };
 const WHOLE_GOALS: Goals = { kept: 0.013, "ai-chat": 0.013, think: 0.015 };
 const STORED_CHARS = 1_000_000;
-/** For the agent with the tool, without a call. */
+/** A question to the agent with the tool that causes no call. */
 const QUESTION: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
 const REPORT_JSON = JSON.stringify(reportOf(REPORT_CHARS));
 
@@ -87,7 +85,7 @@ async function smallTurns(contest: Contest): Promise<readonly Row[]> {
   ];
 }
 
-/** The prompt of a first question, where the model is also offered `run_code`. */
+/** The prompt of a first question, with and without `run_code` among the tools. */
 async function firstQuestion(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]> {
   const first = new Map(
     Array.from(sent, ([side, { prompts }]): [Side, number] => [side, wholeChars(prompts[0])]),
@@ -226,7 +224,7 @@ async function tokenRows(sent: ReadonlyMap<Side, Sent>): Promise<readonly Row[]>
   ];
 }
 
-/** In the order that providers use for their caches: tools come first. */
+/** Tools come first, in the order that providers use for their caches. */
 function wholeOf({ tools, messages }: Prompt): string {
   return `${tools}\n${messages}`;
 }

@@ -14,11 +14,11 @@ const recorded = process.env.REPLAY ?? join(root, "../shared/cases/replay");
 
 interface Proof {
   readonly name: string;
-  /** What Node runs, from the project's folder. */
+  /** Arguments of Node for each run, in the project's folder. */
   readonly runs: readonly (readonly string[])[];
 }
 
-/** Each of the parameters runs the script once. */
+/** Runs the script once with each list of parameters. */
 function runsOf(script: string, ...all: readonly (readonly string[])[]): Proof["runs"] {
   return all.map((parameters) => [`scripts/${script}`, ...parameters]);
 }
@@ -43,7 +43,7 @@ const proofs: readonly Proof[] = [
     runs: isQuick ? [] : [runOfTest("test/process/gateway-kills.large.test.ts")],
   },
   {
-    // Against the server alone, and with the gateway in front of it.
+    // Runs against the server alone, and with the gateway in front of it.
     name: "gateway: runs of the conformance suite with a scenario that fails",
     runs: isQuick ? [] : [runOfTest("test/process/conformance.large.test.ts")],
   },

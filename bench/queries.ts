@@ -1,6 +1,6 @@
 /**
- * Compares queries over variables with the same statement on a real table in the same object, and the first
- * part of a turn beside a query with one without: `npm run bench -- queries`. All is timed from outside.
+ * Compares queries over variables with the same statement on a real table in the same object, and the first part of
+ * a turn during a query with one without: `npm run bench -- queries`. All times are measured in the client.
  */
 import { ask } from "./ask.ts";
 import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
@@ -54,7 +54,7 @@ async function put(name: string, lines: string): Promise<void> {
   await timed(() => fetch(at, { method: "PUT", body: lines, headers }));
 }
 
-/** The rows of one size: first time and again, against a real table. */
+/** Rows for one number of records: the first query and later ones, compared with a real table. */
 async function compared(
   count: number,
   goals: { first: number; again: number },
@@ -69,7 +69,7 @@ async function compared(
   for (let round = 0; round < ROUNDS; round++) {
     const name = `${count}-${round}`;
     await put(name, lines);
-    // Both find the object of the tables awake.
+    // Wakes the object of the tables, so that both sides find it awake.
     await timed(() => query(name, "SELECT 1 AS n"));
     samples.first.push(await timed(() => query(name, STATEMENT.replace("TABLE", "rows"))));
     const real = () => post(`/real/${name}`, STATEMENT.replace("TABLE", "real"));
@@ -111,7 +111,7 @@ async function compared(
   ];
 }
 
-/** Milliseconds to the first part of a turn that is asked for together with the other work. */
+/** Milliseconds until the first part of a turn that starts together with the other work. */
 async function firstPart(name: string, beside?: () => Promise<Response>): Promise<number> {
   const url = `${base}/conversations/${name}/messages`;
   const samples: number[] = [];

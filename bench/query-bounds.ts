@@ -1,7 +1,7 @@
 /**
- * What queries and edits are bound to, and do not measure by speed alone: statements and edits compared with
- * other implementations, rows written, memory, and statements that must be refused: `npm run bench --
- * query-bounds`. `--quick` compares few.
+ * Checks the bounds of queries and edits other than speed: `npm run bench -- query-bounds`. Compares statements and
+ * edits with other implementations, and measures rows written, memory, and the time to refuse statements. `--quick`
+ * compares few.
  */
 import { editedMemory } from "../test/support/edit-memory.ts";
 import { compareEdits } from "../test/support/edit-scripts.ts";
@@ -15,11 +15,11 @@ import { median } from "./statistics.ts";
 
 const STATEMENTS = isQuick ? 50 : 500;
 const SCRIPTS = isQuick ? 500 : 10_000;
-/** Of each refusal; the median counts. */
+/** Number of times that each statement is refused; the median counts. */
 const ROUNDS = 5;
 const CODES = new Set(["bad_query", "query_not_allowed", "query_too_expensive"]);
 
-/** A row that counts one if the work finds a difference. */
+/** Returns a row with the value 1 if the work finds a difference. */
 async function differing(name: string, count: number, work: () => Promise<void>): Promise<Row> {
   const found = await work().then(
     () => 0,
@@ -95,7 +95,7 @@ async function rowsWritten(): Promise<Row> {
   return plainRow({ name: "rows written to make 10 MB queryable", value, unit: "rows" }, 12);
 }
 
-// First, while little else is in memory.
+// Runs first, while little else is in memory.
 const { mostBytes } = await editedMemory();
 const memory = { name: "memory of an edit of 50 MB of text", value: mostBytes / 1_048_576 };
 const rows = [

@@ -56,10 +56,10 @@ export function plainRow(
 
 export interface Comparison {
   readonly name: string;
-  /** By side: a value for each round. */
+  /** A value for each round, by side. */
   readonly samples: Readonly<Record<string, readonly number[]>>;
   readonly unit: string;
-  /** By side: the maximum ratio of Byref to it; null: no goal. */
+  /** The maximum ratio of Byref to each side; null: no goal. */
   readonly against: Readonly<Record<string, number | null>>;
 }
 
@@ -98,7 +98,7 @@ export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">
 }
 
 export function readResults(path: string): Results {
-  // `writeResults` wrote it.
+  // Written by `writeResults`.
   return JSON.parse(readFileSync(path, "utf8")) as Results;
 }
 

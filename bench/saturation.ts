@@ -1,7 +1,7 @@
 /**
- * Finds how many turns two cores carry: 50, 200 and 1,000 conversations that each ask again as soon as they
- * are answered, beside a peer: `npm run bench -- saturation --peers`. workerd starts again for each side and
- * level; the client takes its share of the same cores. `--quick` asks for a shorter time.
+ * Measures how many turns two cores can serve: `npm run bench -- saturation --peers`. 50, 200 and 1,000
+ * conversations each ask again after each answer, in Byref and in a peer. workerd starts again for each side and
+ * level; the client uses a share of the same cores. `--quick` asks for a shorter time.
  */
 import { askInLoop, type LoopResult } from "./ask-loop.ts";
 import { plainRow, ratioRows, report } from "./results.ts";
@@ -78,7 +78,7 @@ report({
     name: "closed loop, saturated, time for each turn",
     samples: Object.fromEntries(Array.from(best, ([side, ms]) => [side, [ms]])),
     unit: "ms",
-    // Five times as many turns a second.
+    // The goal is five times as many turns per second.
     against: { "ai-chat": 0.2 },
   }),
 });

@@ -7,9 +7,7 @@ import type {
 import { deltaOf, type Load, loadIn, questionFor } from "./load.ts";
 import { type Prompt, recordPrompt } from "./meter.ts";
 
-/**
- * A model that answers as the last question requests: first its calls, then its deltas at the given interval.
- */
+/** A model that answers as the last question requests: first its calls, then its deltas at the given interval. */
 export const scriptedModel: LanguageModelV4 = {
   specificationVersion: "v4",
   provider: "bench",

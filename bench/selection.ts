@@ -27,7 +27,7 @@ const FULL = [
   "new-project",
   "dollars",
 ];
-/** They only print, and need minutes and gigabytes of writes. */
+/** These benches only print, and need minutes and gigabytes of writes. */
 const OTHERS = ["turns-memory"];
 
 /** The benches and options of one run of `bench/main.ts`. */

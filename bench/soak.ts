@@ -1,7 +1,7 @@
 /**
- * Runs for thirty minutes at 70 % of the turns that the machine can carry, and watches memory, open files,
- * storage and answers: `npm run bench -- soak`. Conversations of 20 turns follow each other; every history is
- * read at the end. `--quick` runs for a minute and a half.
+ * Runs for thirty minutes at 70 % of the turns that the machine can serve, and monitors memory, open files, storage
+ * and answers: `npm run bench -- soak`. Conversations of 20 turns follow each other; every history is read at the
+ * end. `--quick` runs for a minute and a half.
  */
 import { messagesOf, textOf } from "../test/support/turn-client.ts";
 import { askInLoop, LOAD } from "./ask-loop.ts";
@@ -25,7 +25,7 @@ interface Look extends Usage {
   readonly ms: number;
 }
 
-/** A place for one conversation after the other. */
+/** Runs conversations one after the other. */
 class Place {
   readonly #begin: (name: string) => Talk;
   readonly #prefix: string;
@@ -105,7 +105,7 @@ async function soak(begin: (name: string) => Talk, perSecond: number) {
   return { done, failed, turnMs: turnMs.toSorted((a, b) => a - b), looks, stored };
 }
 
-/** Answers that a client has received, and the history does not have. */
+/** Counts answers that a client has received but that are missing from the history. */
 async function countLost(done: ReadonlyMap<string, number>): Promise<number> {
   const expected = answerTo(LOAD);
   const all = Array.from(done);
@@ -127,7 +127,7 @@ type Soaked = Awaited<ReturnType<typeof soak>> & {
 };
 
 function reportAll({ done, failed, turnMs, looks, stored, lost, perSecond }: Soaked): void {
-  // The second sixth, when the first conversations have been let go, and the last.
+  // Compares the second sixth, when the first conversations have been evicted, with the last.
   const during = (sixth: number) =>
     looks.filter(({ ms }) => Math.floor((6 * ms) / FOR_MS) === sixth);
   const growthOf = (figure: (look: Look) => number) =>

@@ -1,6 +1,6 @@
 /**
- * Measures 100 conversations that each call three tools in parallel, of which each returns 200 KB, and then
- * answer: `npm run bench -- three-tools`. Beside the same loop with the results by value, and a peer.
+ * Measures 100 conversations that each call three tools in parallel and then answer: `npm run bench --
+ * three-tools`. Each tool returns 200 KB. Compares with the same loop with results by value, and with a peer.
  * `--quick` takes one round of ten conversations.
  */
 import { requireExact } from "./ask.ts";

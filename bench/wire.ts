@@ -1,6 +1,6 @@
 /**
- * Counts what an answer of 400 deltas with a reference in every tenth takes on the wire, against the same text
- * without references, as server-sent events and over a socket: `npm run bench -- wire`.
+ * Counts the bytes on the wire of an answer of 400 deltas with a reference in every tenth, compared with the same
+ * text without references, as server-sent events and over a socket: `npm run bench -- wire`.
  */
 import { type Answer, requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
@@ -9,7 +9,7 @@ import { type Side, startContest, urlOf } from "./sides.ts";
 import { spreadOf } from "./statistics.ts";
 
 const WORDS: Load = { deltas: 400, gapMs: 0 };
-/** `$said` is the word that the other answer has in its place. */
+/** The other answer contains the value of `$said` in its place. */
 const REFERENCES: Load = { ...WORDS, say: "$said", each: 10 };
 const GOAL = 1.05;
 

@@ -24,7 +24,7 @@ interface Env extends Cloudflare.Env, MeterEnv {
 
 const runtime = createRuntime({
   model: scriptedModel,
-  // For the bench of a gigabyte, which is stored in SQLite, because plain workerd has no bucket.
+  // For the bench of a gigabyte: it is stored in SQLite, because plain workerd has no bucket.
   retention: { quotaBytes: 2 * 2 ** 30 },
   agents: [
     { name: "bench", description: "Says words.", instructions: INSTRUCTIONS, tools: {} },

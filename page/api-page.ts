@@ -7,7 +7,7 @@ import { planSupport } from "../src/edge/routes/plans.ts";
 import { queries } from "../src/edge/routes/queries.ts";
 import { transfers } from "../src/edge/routes/transfer.ts";
 
-/** Puts every call of the HTTP interface into `docs/index.html`, from the document that describes them. */
+/** Puts every call of the HTTP interface into `docs/index.html`, from the OpenAPI document. */
 export function apiPage() {
   return {
     name: "api-page",
@@ -18,7 +18,7 @@ export function apiPage() {
   } satisfies Plugin;
 }
 
-/** As the Worker that ships answers it. */
+/** Returns the OpenAPI document of the Worker that ships. */
 export async function openApi(): Promise<OpenApi> {
   const app = createApp({
     agents: [],
@@ -96,7 +96,7 @@ ${formOf({ method, path, operation })}
 </article>`;
 }
 
-/** Where `main.ts` puts the form of the call. */
+/** The element in which `main.ts` puts the form of the call. */
 function formOf({ method, path, operation }: Call): string {
   const { parameters, requestBody, responses } = operation;
   const call = `${method.toUpperCase()} ${path}`;
@@ -115,13 +115,13 @@ function formOf({ method, path, operation }: Call): string {
   return `<details class="docs-try" data-call="${escaped(JSON.stringify(tried))}"><summary>Try ${escaped(call)}</summary></details>`;
 }
 
-/** Media types to choose from. Where any is taken, these are two that a text field can hold. */
+/** Media types to choose from. If a call accepts any type, returns two that a text field can contain. */
 function typesOf(types: readonly string[]): readonly string[] {
   const named = types.filter((type) => type !== "*/*");
   return types.length > 0 && named.length === 0 ? ["text/plain", "application/json"] : named;
 }
 
-/** Of a call in the order of the page. */
+/** Returns the position of a call on the page. */
 function placeOf({ method, path }: Pick<Call, "method" | "path">): number {
   const place = CALLS.findIndex(([call]) => call === `${method.toUpperCase()} ${path}`);
   return place === -1 ? CALLS.length : place;
@@ -140,7 +140,7 @@ function row(term: string, html: string): string {
   return `<dt><code>${escaped(term)}</code></dt><dd>${html}</dd>`;
 }
 
-/** The type, with links to the shapes in it, and what is said of it. */
+/** Formats the type, with links to named schemas, and its description. */
 function typed(schema: JsonSchema): string {
   const type = escaped(typeOf(schema)).replaceAll(
     /#(\w+)/g,
@@ -152,7 +152,7 @@ function typed(schema: JsonSchema): string {
   return `<code>${type}</code>${note}`;
 }
 
-/** As TypeScript would write it; `#Name` for a shape. */
+/** Formats a type like TypeScript; `#Name` for a named schema. */
 function typeOf(schema: JsonSchema): string {
   const { $ref, type, enum: choices, anyOf, items, properties, additionalProperties } = schema;
   if ($ref !== undefined) return `#${$ref.split("/").at(-1) ?? ""}`;

@@ -4,7 +4,7 @@ import { viteSingleFile } from "vite-plugin-singlefile";
 /** Builds the view of a variable for MCP clients, one file, into `dist/web-app`. */
 export default defineConfig({
   plugins: [viteSingleFile()],
-  // A third of the size; the components use nothing that it lacks.
+  // Preact is a third of React's size, and has everything that the components use.
   resolve: {
     alias: [
       { find: /^react\/jsx-runtime$/, replacement: "preact/jsx-runtime" },

@@ -1,6 +1,6 @@
 /**
- * Stands in for the parts of zod that write JSON schemas (`vite.config.ts`): the AI SDK's client checks
- * what a server sends, and describes no tools. They would be a twentieth of the page.
+ * Replaces the parts of zod that write JSON schemas (`vite.config.ts`). The AI SDK's client validates responses and
+ * describes no tools, so it does not need them. They would be a twentieth of the page.
  */
 function missing(): never {
   throw new Error("The page has no JSON schemas.");

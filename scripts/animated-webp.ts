@@ -9,12 +9,12 @@ interface Chunk {
   readonly data: Buffer;
 }
 
-/** The flag of a `VP8X` chunk that says that frames follow. */
+/** The flag of a `VP8X` chunk that announces frames. */
 const HAS_ANIMATION = 0x02;
-/** Draws a frame over all of the one before, also where it is transparent. */
+/** Replaces the whole previous frame, also where this one is transparent. */
 const DO_NOT_BLEND = 0x02;
 const IMAGE_CHUNKS: ReadonlySet<string> = new Set(["ALPH", "VP8 ", "VP8L"]);
-/** Each frame keeps its own. */
+/** The flag of a `VP8X` chunk that announces transparency. */
 const HAS_ALPHA = 0x10;
 
 /**

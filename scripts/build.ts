@@ -28,7 +28,7 @@ try {
   rmSync(declarations, { recursive: true, force: true });
 }
 
-/** Removes the last build, and leaves the page, or a build of it in progress. */
+/** Removes the last build, except for the page or a build of it in progress. */
 function clear(): void {
   const built = existsSync("dist") ? readdirSync("dist") : [];
   for (const name of built) {
@@ -49,7 +49,7 @@ async function bundle(): Promise<void> {
   const { output } = await modules.write({
     dir: "dist",
     chunkFileNames: "chunks/[name]-[hash].js",
-    // The types have them.
+    // The declaration files contain these comments.
     comments: { jsdoc: false },
   });
   const types = await rolldown({

@@ -29,7 +29,7 @@ const MAX_REACT_BYTES = 4_096;
 /** The code of `byref/durable` beyond what it shares with the other entries. */
 const MAX_DURABLE_BYTES = 12_288;
 
-/** What the folder of `byref/mastra` adds to the code that it imports from others, such as `byref/agent`. */
+/** Bytes that the folder of `byref/mastra` adds to the code that it imports from others, such as `byref/agent`. */
 const MAX_MASTRA_BYTES = 4_200;
 
 /** All files that a browser loads for the page, including lazy ones. */
@@ -138,7 +138,7 @@ function durableBytes(): number {
   return gzipSync(Buffer.concat(files.map((file) => minified(file)))).length;
 }
 
-/** Returns how much larger a bundle of the folder is than one of what it imports from others. */
+/** Returns by how many bytes a bundle of the folder exceeds a bundle of its imports from other folders. */
 function addedBytes(folder: string): number {
   const files = readdirSync(folder);
   const inside = files.map((file) => `export * from "./${folder}/${file}";`);

@@ -13,7 +13,7 @@ export function templateFolders(): readonly string[] {
   return foldersIn("create-byref/templates", "package.json");
 }
 
-/** Folders that have the file. */
+/** Returns the folders that contain the file. */
 function foldersIn(parent: string, file: string): readonly string[] {
   return readdirSync(join(root, parent))
     .map((name) => `${parent}/${name}`)

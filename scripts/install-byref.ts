@@ -1,7 +1,7 @@
 /**
- * Installs this clone's `byref` in the `node_modules` of the folder it is called in, as a package of its own
- * and not as a link: it then finds the folder's packages, so there is one `ai` and one `zod`. Needs only
- * Node 24, no packages of the root. Examples call it before they start: `node ../../scripts/install-byref.ts`.
+ * Installs this clone's `byref` in the `node_modules` of the working directory, as a separate package and not as a
+ * link: it then uses the folder's packages, so there is one `ai` and one `zod`. Needs only Node 24, no packages of
+ * the root. Examples call it before they start: `node ../../scripts/install-byref.ts`.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
@@ -22,7 +22,7 @@ const modules = join(process.cwd(), "node_modules");
 const own = readJson(join(root, "package.json"));
 
 requireSameVersions();
-// It is said once for each process, and means the function that makes the JavaScript.
+// Suppresses Node's warning, once per process, that `stripTypeScriptTypes` is experimental.
 process.removeAllListeners("warning");
 const made = newFolderFor(join(modules, "byref"));
 copyFolder(join(root, "src"), join(made, "src"));
@@ -58,7 +58,7 @@ function writeJavaScript(name: string): void {
   writeFileSync(target, stripTypeScriptTypes(source).replaceAll(imported, '$1.js"'));
 }
 
-/** The package, whose types are its sources: they need no compiler. */
+/** Points the package's types to its sources, which need no compiler. */
 function withSources(given: Package): object {
   const text = JSON.stringify(given).replaceAll(/"\.\/dist\/([\w-]+)\.d\.ts"/g, '"./src/$1.ts"');
   return JSON.parse(text) as object;

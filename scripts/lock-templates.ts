@@ -1,6 +1,6 @@
 /**
- * Renews the lockfiles of the templates of `create-byref` from their package.json and that of Byref, which need
- * not be published or built: `npm run lock:templates`.
+ * Renews the lockfiles of the templates of `create-byref` from their package.json and Byref's: `npm run
+ * lock:templates`. Byref need not be published or built.
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -32,7 +32,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** Packs a `byref` that has only what a lockfile needs to know of it. */
+/** Packs a `byref` that contains only the metadata that a lockfile needs. */
 function packManifest(target: string): string {
   const { name, version, bin, engines, ...rest } = readJson<Manifest>(join(root, "package.json"));
   const { dependencies, peerDependencies, peerDependenciesMeta } = rest;

@@ -1,6 +1,6 @@
 /**
- * Finds code changes that no test detects. Activates each mutant of Stryker's instrumenter in turn and runs
- * the tests that cover it, all in one process. docs/mutation.md has the last results.
+ * Finds code changes that no test detects. Activates each mutant of Stryker's instrumenter in turn and runs the
+ * tests that cover it, all in one process. docs/mutation.md has the last results.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

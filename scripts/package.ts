@@ -1,6 +1,6 @@
 /**
- * Builds the package and the page in it, packs them as npm would publish them, and checks the tarball: `npm run
- * package`. `-- FOLDER` keeps the tarball there.
+ * Builds the package with its page, packs it as npm would publish it, and checks the tarball: `npm run package`.
+ * `-- FOLDER` keeps the tarball there.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
@@ -10,10 +10,10 @@ import { packCreatePackage } from "./create-package.ts";
 import { packFolder } from "./pack-folder.ts";
 import { buildPage } from "./page.ts";
 
-/** Of the tarball, with the page. */
+/** Maximum size of the tarball, with the page. */
 const MAX_BYTES = 900_000;
 const MAX_FILES = 250;
-/** Of a Worker that imports `createRuntime` from the package, beside one that imports the sources. */
+/** Maximum ratio of a Worker that imports `createRuntime` from the package to one that imports the sources. */
 const MAX_GROWTH = 1.02;
 
 const [kept] = process.argv.slice(2);

@@ -42,7 +42,7 @@ export function copyPage(folder: string): void {
   copyFolder(built, folder);
 }
 
-/** The same for the view of a variable. */
+/** Copies the current view of a variable. */
 export function copyApp(folder: string): void {
   ensurePage();
   copyFolder(builtApp, folder);
@@ -65,7 +65,7 @@ function newestMs(path: string): number {
   return Math.max(stats.mtimeMs, ...inside);
 }
 
-/** KiB that a browser loads of the page, after gzip. */
+/** KiB that a browser loads for the page, after gzip. */
 export function pageKiB(): number {
   return kibIn(built);
 }

@@ -1,8 +1,9 @@
 /**
- * Checks the oldest versions of the packages that an application brings along (`peerDependencies`): types, and
- * the tests of `byref/agent`, in a folder that has these versions, and the hooks of `byref/react` in a browser,
- * with the oldest React. The newest are those of `devDependencies`, which all other tests use. Also checks that npm refuses an older `ai` beside the package, instead of
- * installing a second one. Needs npm's registry or its cache: `npm run test:peers`.
+ * Checks the oldest versions of the packages that an application provides (`peerDependencies`), in a folder that
+ * has these versions: the types, the tests of `byref/agent`, and the hooks of `byref/react` in a browser, with the
+ * oldest React. All other tests use the newest versions, from `devDependencies`. Also checks that npm refuses an
+ * older `ai` beside the package, instead of installing a second one. Needs npm's registry or its cache: `npm run
+ * test:peers`.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -26,7 +27,7 @@ const { dependencies, devDependencies, peerDependencies, peerDependenciesMeta } 
 ) as Readonly<Record<"dependencies" | "devDependencies" | "peerDependencies", Versions>> & {
   readonly peerDependenciesMeta: object;
 };
-/** The peers that every application has, and React. Tests of adapters have the others. */
+/** The peers that every application has, and React. The tests of adapters use the others. */
 const oldest = Object.fromEntries(
   Object.entries(peerDependencies)
     .filter(([name]) => name === "react" || !(name in peerDependenciesMeta))

@@ -1,8 +1,8 @@
 /**
- * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`. With `--through-mcp`
- * it uses a running Worker, with a scripted model in front and MCP servers behind it; with `--through-gateway`
- * an MCP client in front of the gateway; with `--as-plans` it replays plans whose calls are shuffled (`--seed N`). The folder is read in place (format:
- * `test/support/replay.ts`); nothing in it is copied.
+ * Replays recorded tool calls through the real wrapped tool: `npm run replay -- FOLDER`. `--through-mcp` uses a
+ * running Worker, with a scripted model in front and MCP servers behind it. `--through-gateway` uses an MCP client
+ * in front of the gateway. `--as-plans` replays plans whose calls are shuffled (`--seed N`). The folder is read in
+ * place (format: `test/support/replay.ts`) and never copied.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ import { aligned } from "./aligned.ts";
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 const CUTS_PER_TEXT = 50;
 const SHUFFLES = 3;
-/** Variables whose names occur in no text. */
+/** Variables whose names do not occur in any text. */
 const lookup = lookupIn({ byref_absent_1: 1, byref_absent_2: { a: [1, 2] } });
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -71,7 +71,7 @@ async function replayFiles(files: readonly string[]): Promise<void> {
   console.log(aligned([["file", "records", "steps or texts", "references", "failures"], ...rows]));
 }
 
-/** Replays all files together. A text without references becomes a tool's input. */
+/** Replays all files together. A text without references becomes the input of a tool. */
 async function replayServed(
   files: readonly string[],
   replayAll: typeof replayThroughMcp,

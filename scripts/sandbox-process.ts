@@ -8,7 +8,7 @@ import { spawnTied } from "./tied-process.ts";
 
 const root = join(import.meta.dirname, "..");
 
-/** The code has no network, no files and no settings. */
+/** The code has no access to network, files or settings. */
 const CONFIG = `using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
@@ -31,7 +31,7 @@ const sandbox :Workerd.Worker = (
 `;
 
 export interface SandboxOptions {
-  /** Folder for its Worker and its configuration. */
+  /** Folder of its Worker and its configuration. */
   readonly folder: string;
   /** Port on the loopback address. */
   readonly port: number;

@@ -1,5 +1,5 @@
 /**
- * Takes pictures of the page for the README, and records one that moves: `npm run screenshots`, or `-- NAME …`
+ * Takes the screenshots of the page for the README, and records an animation: `npm run screenshots`, or `-- NAME …`
  * for some of them. Uses a Worker with fresh state and the demo model, and drives a real Chromium.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
@@ -12,14 +12,14 @@ import { startDemoWorker } from "./local-worker.ts";
 
 /** Maximum size of a picture in a README. */
 const MAX_BYTES = 200_000;
-/** Maximum size of the moving picture, which the README shows first. */
+/** Maximum size of the animation, which the README shows first. */
 const MAX_MOVING_BYTES = 1_000_000;
 const QUALITY = 88;
 const MOVING_QUALITY = 70;
-/** The name of the moving picture. */
+/** Name of the animation. */
 const MOVING = "answering";
 
-/** What the moving picture shows after the answer, and for how long. */
+/** States that the animation shows after the answer, with their durations. */
 const scenes: readonly { readonly milliseconds: number; readonly pose: Picture["pose"] }[] = [
   { milliseconds: 2_500, pose: async () => undefined },
   { milliseconds: 3_000, pose: (page) => showReferences(page).click() },
@@ -38,7 +38,7 @@ const SETTLE_MS = 800;
 interface Picture {
   readonly name: string;
   readonly options?: PageOptions;
-  /** The picture shows what a focused element opens. */
+  /** True if the picture shows the effect of a focused element, such as an open card. */
   readonly keepsFocus?: true;
   /** Brings the page into the state of the picture. */
   readonly pose: (page: Page) => Promise<void>;

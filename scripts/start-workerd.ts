@@ -51,7 +51,7 @@ async function serve(stopping: AbortSignal): Promise<number> {
   return code === 0 ? 1 : code;
 }
 
-/** The bundle of a Worker of your own, in `WORKER_DIR`. In the image the folder exists if it is mounted. */
+/** The bundle of the user's own Worker, in `WORKER_DIR`. In the image the folder exists if it is mounted. */
 function ownBundle(): string | undefined {
   if (WORKER_DIR === "" || !existsSync(WORKER_DIR)) return undefined;
   if (existsSync(join(WORKER_DIR, CONFIG))) return resolve(WORKER_DIR);
@@ -69,9 +69,9 @@ async function bundle(): Promise<string> {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The bundle's settings by name, and nothing else in this environment. `[vars]` of its Worker are defaults. */
+/** The bundle's settings by name; no other environment variables. `[vars]` of its Worker are defaults. */
 function environmentOf(folder: string): Environment {
-  // `byref bundle` wrote it.
+  // Written by `byref bundle`.
   const { vars, names } = JSON.parse(readFileSync(join(folder, "settings.json"), "utf8")) as {
     readonly vars: Environment;
     readonly names: readonly string[];
@@ -100,7 +100,7 @@ function start({ folder, env, mark, port }: StartOptions): TiedProcess {
     `--directory-path=objects=${objects}`,
     `--control-fd=${CONTROL}`,
   ];
-  // Not on the command line or in a file, which others could read.
+  // Passed in the environment, because others could read a command line or a file.
   const trusted = CERTIFICATE_VARIABLES.map((name) => [name, process.env[name]] as const);
   return spawnTied([workerd, "serve", ...places, config], {
     outputs: ["inherit", "inherit", "pipe"],

@@ -80,7 +80,7 @@ function isBusy(error: unknown): boolean {
   return error instanceof Error && "errcode" in error && error.errcode === 5;
 }
 
-/** For example a read-only folder, which SQLite's message does not name. */
+/** Explains, for example, a read-only folder, which SQLite's message does not name. */
 function unusable(stateDir: string, error: unknown): string {
   const way = "Set STATE_DIR to a folder that this user can write to.";
   return `The state folder ${stateDir} cannot be used: ${messageOf(error)}. ${way}`;

@@ -1,6 +1,6 @@
 /**
- * Installs the examples that have packages of their own, starts them, checks their types and runs their tests:
- * `npm run test:examples`. `-- mastra` tests one.
+ * Installs the examples that have their own packages, starts them, checks their types and runs their tests: `npm
+ * run test:examples`. `-- mastra` tests one.
  */
 import { spawnSync } from "node:child_process";
 import { basename, join } from "node:path";
@@ -20,7 +20,7 @@ process.exitCode = failed.length === 0 && folders.length >= named.length ? 0 : 1
 function says(cwd: string): boolean {
   const { status, stdout } = spawnSync("npm", ["start", "--silent"], { cwd, encoding: "utf8" });
   console.log(stdout);
-  // What the model wrote, a reference or a query of a variable, and what a person is shown.
+  // The output shows the model's text, with a reference or a query of a variable, and the text for the person.
   const isByReference =
     /"\$\w+|"sql":".*FROM/.test(stdout) && !/(?:sees|It is) .*\$\w+/.test(stdout);
   const isFine = status === 0 && isByReference;

@@ -88,8 +88,8 @@ export const errorCodes = {
 export type ErrorCode = keyof typeof errorCodes;
 
 /**
- * The error that Byref throws. `code` is stable and survives RPC between the Worker and a Durable Object,
- * where `instanceof` does not work: test `code`. `message` tells the reader what to do. `details` is JSON.
+ * The error that Byref throws. `code` is stable and survives RPC between the Worker and a Durable Object, where
+ * `instanceof` does not work: test `code`. `message` explains what to do. `details` is JSON.
  */
 export class ByrefError extends Error {
   readonly code: ErrorCode;

@@ -14,13 +14,13 @@ export const maxReferencesPerInput = 1_000;
 export const maxEmbeddedChars = 1_048_576;
 /** Text that the references of one tool input may insert, counted at each occurrence, with or without a path. */
 export const maxResolvedInputChars = 16_777_216;
-/** The same for all tool calls of one model response. The calls are prepared together and get equal shares. */
+/** Text that all tool calls of one model response may insert. They are prepared together and get equal shares. */
 export const maxStepInputChars = 67_108_864;
 /** Tool calls of one model response. Further calls fail; the model can repeat them in its next response. */
 export const maxStepCalls = 100;
 /** Work of reading references for a response or the calls of a step: characters read, and parts visited. */
 export const maxReadWork = 134_217_728;
-/** The same for all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
+/** Work of all reads of one code or plan run. Each of its calls also has its own `maxReadWork`. */
 export const maxRunReadWork = 1_073_741_824;
 /** Keys that a failed lookup compares and lists; failed lookups of an input or response that suggest names. */
 export const maxMissKeys = 1_000;
@@ -66,7 +66,7 @@ export const contextTokens = 200_000;
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
-/** Of strict schemas: the newest variables, which they offer; references in one place, else a pattern of names. */
+/** Strict schemas offer the newest variables, and list references in one place up to a limit, else a pattern. */
 export const maxOfferedVariables = 500;
 export const maxReferenceAlternatives = 200;
 /** Length of a parameter's schema in the guide to capability tags. */
@@ -177,7 +177,7 @@ export const maxOutputPlaces = 100;
 export const maxInputIssues = 20;
 /** Steps for validating a run's input against its schema. */
 export const maxInputChecks = 1_000_000;
-/** Schemas that a plan's parameters are compared with, for a tool that has no validator of its own. */
+/** Schemas that a plan's parameters are compared with, for a tool without a validator. */
 export const maxSchemaChecks = 100_000;
 /** Duration of one attempt of a run. Time spent waiting for a person does not count. */
 export const runMs = 3_600_000;

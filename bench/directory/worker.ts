@@ -17,7 +17,7 @@ export class Directory extends DirectoryObject {
     return this.ctx.storage.sql.databaseSize;
   }
 
-  /** Adds entries from this number on, without the time of a call for each. */
+  /** Adds entries from this number on, in one call. */
   fill(from: number, count: number): void {
     this.ctx.storage.transactionSync(() => {
       for (let number = from; number < from + count; number++) this.put(entryOf(number, number));
@@ -33,7 +33,7 @@ const STRIDE = 7_919;
 
 /** A conversation's entry, as its object sends it. */
 function entryOf(number: number, updatedMs: number): DirectoryEntry {
-  // As long as the ids that clients make.
+  // As long as the ids that clients create.
   const id = `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`;
   const title = `A question about order ${number} and its delivery`;
   return { id, title, createdMs: 1_700_000_000_000, updatedMs: 1_700_000_000_000 + updatedMs };
@@ -70,7 +70,7 @@ async function drive(stub: Stub, options: Drive): Promise<Driven> {
   return { latenciesMs, elapsedMs: performance.now() - startMs };
 }
 
-/** Timed by the caller: this clock stands still between two calls of one isolate. */
+/** Timed by the caller, because this clock does not advance between two calls within one isolate. */
 async function lists(stub: Stub, count: number): Promise<number> {
   for (let number = 0; number < count; number++) await stub.list({ limit: 20 });
   return count;

@@ -20,23 +20,23 @@ export interface Project {
   readonly folder: string;
   /** A folder of the templates. */
   readonly template: string;
-  /** As in the setting `MODEL`. `demo` needs no key and no network. */
+  /** The value of the setting `MODEL`. `demo` needs no key and no network. */
   readonly model: string;
   /** The endpoint of an `openai-compatible` model. */
   readonly modelBaseUrl?: string | undefined;
-  /** What npm installs as `byref`: a version, or the path of a tarball. Default: as in the template. */
+  /** The version of `byref` that npm installs, or the path of a tarball. Default: as in the template. */
   readonly byref?: string | undefined;
 }
 
 /** Files that npm would leave out of a package under their own names. */
 const RENAMED: Readonly<Record<string, string>> = { _gitignore: ".gitignore" };
 
-/** What a Worker's name may be: it becomes part of a host name. */
+/** Matches the name of a Worker, which becomes part of a host name. */
 const NAME = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 /**
- * Writes a project's files. They are written into a folder beside it that is then renamed, so that the folder
- * is whole or does not exist. Throws `ChoiceError`.
+ * Writes a project's files. They are written to a temporary folder, which is then renamed, so that the project is
+ * complete or does not exist. Throws `ChoiceError`.
  */
 export function createProject(project: Project, templates: string): void {
   const folder = resolve(project.folder);
@@ -72,7 +72,10 @@ export function createProject(project: Project, templates: string): void {
   }
 }
 
-/** The folder that the program was started in cannot be replaced, so an empty folder is filled. */
+/**
+ * Moves the project to its folder. An existing empty folder is filled, because the working directory cannot be
+ * replaced.
+ */
 function moveTo(folder: string, made: string): void {
   if (!existsSync(folder)) return renameSync(made, folder);
   for (const name of readdirSync(made)) renameSync(join(made, name), join(folder, name));
@@ -103,7 +106,10 @@ function nameIn(folder: string, name: string): void {
   writeFileSync(path, config.replace(/^name = .*$/m, `name = "${name}"`));
 }
 
-/** A tarball is named by its path from the project's folder, anything else as it is. */
+/**
+ * Returns the dependency for `byref`: for a tarball its path relative to the project's folder, otherwise the text
+ * unchanged.
+ */
 function sourceFrom(byref: string, folder: string): string {
   if (!byref.endsWith(".tgz")) return byref;
   const path = resolve(byref.replace(/^file:/, ""));
@@ -111,7 +117,7 @@ function sourceFrom(byref: string, folder: string): string {
   return `file:${relative(folder, path)}`;
 }
 
-/** Replaces where `byref` comes from, in the three places that `npm ci` compares. */
+/** Replaces the source of `byref` in the three places that `npm ci` compares. */
 function useByref(folder: string, byref: string): void {
   editJson<Manifest>(join(folder, "package.json"), (manifest) => withByref(manifest, byref));
   editJson<Lock>(join(folder, "package-lock.json"), (lock) => {
@@ -141,7 +147,7 @@ interface Lock {
 }
 
 function editJson<Content>(path: string, edit: (content: Content) => Content): void {
-  // The templates' own files.
+  // Trusted, because these are the templates' own files.
   const content = JSON.parse(readFileSync(path, "utf8")) as Content;
   writeFileSync(path, `${JSON.stringify(edit(content), null, 2)}\n`);
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-/** `npm create byref`: asks for what its flags do not say, writes the project, installs its packages. */
+/** `npm create byref`: asks for options that are not given as flags, writes the project and installs its packages. */
 import { spawnSync } from "node:child_process";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline/promises";
@@ -20,9 +20,9 @@ Templates:
 Models: demo (default: no key, no network), workers-ai:<model>, openai:<model>,
 anthropic:<model>, openai-compatible:<model> with --model-base-url.`;
 
-/** What wrangler and vitest need, and what runs TypeScript without a flag. */
+/** The oldest version that wrangler and vitest support, and that runs TypeScript without a flag. */
 const OLDEST_NODE = [22, 18] as const;
-/** Installed in the project where the computer's own Node is older. */
+/** Installed in the project if the computer's own Node is older. */
 const NODE_PACKAGE = "node@24.21.0";
 
 const templates = join(import.meta.dirname, "../templates");
@@ -69,7 +69,7 @@ interface Chosen {
   readonly model: string | undefined;
 }
 
-/** Asks for what is missing, at a terminal; elsewhere the defaults are taken. */
+/** Asks for missing choices in a terminal. Without a terminal, uses the defaults. */
 async function completed({ folder, template, model }: Chosen) {
   const isComplete = folder !== undefined && template !== undefined && model !== undefined;
   const terminal =
@@ -89,7 +89,7 @@ async function completed({ folder, template, model }: Chosen) {
   }
 }
 
-/** Returns false if npm failed; what it printed says why. */
+/** Returns false if npm failed. npm has printed the reason. */
 function install(folder: string): boolean {
   const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
   const parameters = isOldNode()

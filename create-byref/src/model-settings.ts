@@ -5,18 +5,18 @@ interface ModelChoice {
   readonly modelBaseUrl?: string | undefined;
 }
 
-/** Endpoints with OpenAI's chat completions, for the providers whose own packages the templates leave out. */
+/** Endpoints with OpenAI's chat completions, for providers whose own packages are not in the templates. */
 const ENDPOINTS: Readonly<Record<string, string>> = {
   anthropic: "https://api.anthropic.com/v1",
   openai: "https://api.openai.com/v1",
 };
 
-/** Where Ollama listens. */
+/** The default address of Ollama. */
 const LOCAL_ENDPOINT = "http://localhost:11434/v1";
 
 /**
- * Returns the lines of `.dev.vars` or `.env` that choose the model; empty for the demo model, which is the
- * default of the templates. Keys are left for the person to write. Throws `ChoiceError`.
+ * Returns the lines of `.dev.vars` or `.env` that choose the model; empty for the demo model, which is the default
+ * of the templates. The user writes the keys. Throws `ChoiceError`.
  */
 export function modelSettings({ model, modelBaseUrl }: ModelChoice): string {
   if (model === "demo") return "";

@@ -1,7 +1,7 @@
 /**
- * A scripted model behind an endpoint with OpenAI's chat completions, so that the examples run without a key.
- * It ships all orders, and says where one goes. Where it is shown a variable it writes references, otherwise
- * values, as a model has to.
+ * A scripted model behind an endpoint with OpenAI's chat completions, so that the examples run without a key. It
+ * ships all orders, and says where one goes. It writes references to the variables that it is shown, and otherwise
+ * copies values, as a model has to.
  */
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -17,7 +17,7 @@ interface Call {
   readonly tools?: readonly unknown[];
 }
 
-/** What a model was sent, as JSON. */
+/** The prompt of one request, as JSON. */
 export interface Prompt {
   readonly messages: string;
   readonly tools: string;
@@ -25,9 +25,9 @@ export interface Prompt {
 
 export interface ModelServer {
   readonly url: string;
-  /** What the model was sent, in order. */
+  /** The prompts of all requests, in order. */
   readonly prompts: Prompt[];
-  /** What it wrote: texts, and the inputs of tools. */
+  /** Texts and tool inputs that the model wrote. */
   readonly written: string[];
   close(): void;
 }
@@ -80,7 +80,7 @@ function nextStep(messages: readonly Message[]): Step {
 const QUESTION = /Ship all orders|Where does order \d+ go/u;
 
 interface Result {
-  /** The name of the variable; undefined if the model is shown the value only. */
+  /** The name of the variable; undefined if the model sees only the value. */
   readonly name: string | undefined;
   readonly value: unknown;
 }
@@ -94,7 +94,7 @@ function resultIn({ content }: Message): Result {
     : { name: undefined, value };
 }
 
-/** A framework may have cut off the JSON of an old result. */
+/** Returns undefined for an old result whose JSON a framework has cut off. */
 function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -109,7 +109,7 @@ function idsIn({ name, value }: Result): unknown {
     : `$${name}[*].id`;
 }
 
-/** A part of a result, as a model says it. */
+/** Writes a part of a result as a model would: as a reference, or as its value. */
 function said(result: Result | undefined, path: readonly (string | number)[]): string {
   if (result === undefined) return "nowhere";
   const reference = path.map((step) => (typeof step === "number" ? `[${step}]` : `.${step}`));
@@ -125,7 +125,7 @@ function fieldOf(value: unknown, field: string | number): unknown {
   return isRecord ? Reflect.get(value, field) : undefined;
 }
 
-/** The choices of the stream. A text arrives in pieces, which cut references anywhere. */
+/** The choices of the stream. A text arrives in pieces, which split references at any place. */
 function deltasOf(step: Step, count: number): readonly object[] {
   if ("text" in step) {
     const pieces = step.text.match(/.{1,5}/gsu) ?? [];

@@ -1,7 +1,7 @@
 import type { Prompt } from "./model-server.ts";
 import type { Talk } from "./talk.ts";
 
-/** One question that takes two tools and 200 KB of orders, and six that need a little of it. */
+/** One question that takes two tools and 200 KB of orders, and six that need a small part of them. */
 export const QUESTIONS: readonly string[] = [
   "Ship all orders.",
   ...[17, 250, 3, 999, 1_200, 17].map((order) => `Where does order ${order} go?`),
@@ -14,12 +14,12 @@ export async function askAll(talk: Talk): Promise<readonly string[]> {
   return answers;
 }
 
-/** The characters of all that the model was sent. */
+/** Number of characters in all prompts, with messages and tools. */
 export function charsOf(prompts: readonly Prompt[]): number {
   return prompts.reduce((sum, { messages, tools }) => sum + messages.length + tools.length, 0);
 }
 
-/** The characters of the messages alone. */
+/** Number of characters in the messages of all prompts. */
 export function messageCharsOf(prompts: readonly Prompt[]): number {
   return prompts.reduce((sum, { messages }) => sum + messages.length, 0);
 }

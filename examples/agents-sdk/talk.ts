@@ -1,8 +1,8 @@
-/** Talks to a chat of the Agents SDK as its own client does: over a socket, with all messages in each question. */
+/** Talks to a chat of the Agents SDK over a socket, like its own client: sends all messages with each question. */
 export interface Talk {
   /** Asks a question and returns the answer as a person sees it. */
   ask(question: string): Promise<string>;
-  /** The messages as the agent has stored them: a client loads them when it connects. */
+  /** The messages that the agent has stored. A client loads them when it connects. */
   stored(): Promise<readonly StoredMessage[]>;
   close(): void;
 }
@@ -20,7 +20,7 @@ interface Frame {
   readonly error?: boolean;
 }
 
-/** `address`: of the agent, such as `http://localhost:8787/agents/chat/first`. */
+/** `address`: the agent's URL, such as `http://localhost:8787/agents/chat/first`. */
 export async function talkTo(address: string): Promise<Talk> {
   const socket = new WebSocket(address.replace("http", "ws"));
   await new Promise((resolve, reject) => {
@@ -70,7 +70,7 @@ function answerTo(socket: WebSocket, messages: readonly object[]): Promise<strin
   return answered.finally(() => stop.abort());
 }
 
-/** The last answer that is stored, as a client shows it. */
+/** Returns the last stored answer, as a client shows it. */
 export function lastAnswer(messages: readonly StoredMessage[]): string {
   const last = messages.findLast(({ role }) => role === "assistant");
   return (last?.parts ?? []).map(({ text = "", type }) => (type === "text" ? text : "")).join("");

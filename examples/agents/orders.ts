@@ -55,7 +55,7 @@ const year = 2025;
 const firstNames = "Ada Bruno Chloe Dmitri Elif Farid Greta Hugo Ines Jonas Kaia Liam".split(" ");
 const lastNames = "Abara Bianchi Costa Duarte Eriksen Fischer Garcia Haddad Ito Jansen".split(" ");
 const countries = "US DE GB FR JP BR CA IN NL AU".split(" ");
-// Statuses repeat by weight: most orders of a year have arrived.
+// Each status is repeated by its weight: most orders of a year have arrived.
 const statusDraw = [
   ...orderStatuses,
   ...Array.from({ length: 10 }, () => "delivered" as const),

@@ -1,4 +1,4 @@
-/** What the page offers to ask the example agents. */
+/** The example questions of the page. */
 export const page = {
   examples: [
     {
@@ -6,7 +6,7 @@ export const page = {
       question: "What are the monthly totals of my orders?",
       about: "The orders go from tool to tool. The model reads none of them.",
       agent: "orders",
-      // To two digits, with the demo model, which counts four characters a token.
+      // Rounded to two digits; measured with the demo model, which counts four characters per token.
       measured: { sent: 4_800, withoutReferences: 390_000 },
     },
     {

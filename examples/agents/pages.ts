@@ -12,7 +12,7 @@ function priceList(): string {
   return `<title>Prices 2025</title>\n<table>\n${rows.join("\n")}\n</table>\n`;
 }
 
-/** Changes a large page by reference, and publishes it when a person has seen what changes. */
+/** Changes a large page by reference, and publishes it after a person has reviewed the changes. */
 export const pages = {
   name: "pages",
   description: "Changes a page of 300 KB, and publishes it when you approve the changes.",

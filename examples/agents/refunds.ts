@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import { listOrders } from "./orders.ts";
 
-/** Refunds an order when a person has approved it. The payment is SAMPLE DATA: nothing is paid. */
+/** Refunds an order after a person has approved it. The payment is SAMPLE DATA: nothing is paid. */
 export const refunds = {
   name: "refunds",
   description: "Refunds one of the 5,000 orders, when you approve it.",

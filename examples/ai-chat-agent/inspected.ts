@@ -1,6 +1,6 @@
 /**
- * The example as its test starts it: with a view into its tables, a variable that soon expires, and
- * a copy of its variables.
+ * The example with additions for its test: a view into its tables, a variable that expires soon, and a copy of its
+ * variables.
  */
 import { getAgentByName } from "agents";
 import worker, { Chat as ExampleChat } from "./chat.ts";
@@ -23,7 +23,7 @@ export class Chat extends ExampleChat {
       return new Response("Saved");
     }
     if (!pathname.endsWith("/copy")) return super.onRequest(request);
-    // The binding has this class, not the example's.
+    // The binding has this class instead of the example's.
     const found: unknown = await getAgentByName(this.env.Chat, searchParams.get("to") ?? "");
     const other = found as Copy;
     await this.variables.fork((file) => other.importVariables(file));

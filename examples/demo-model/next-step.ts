@@ -45,7 +45,7 @@ export const shop: DemoScript = {
   step({ conversation, tools }) {
     const intent = understand(conversation.question);
     const next = intent === undefined ? undefined : nextStep(intent, conversation, tools);
-    // A variable may have what the tool of another agent would return.
+    // A variable may contain the result that another agent's tool would return.
     return next?.kind === "refusal" && conversation.variables.size > 0 ? undefined : next;
   },
 };
@@ -81,7 +81,7 @@ function follow({ stages, answer }: Plan, offered: DemoTools): DemoStep {
   return say(answer());
 }
 
-/** The runtime's own tools are offered once there is something to use them on. */
+/** The runtime offers these tools of its own only once there is a value to use them on. */
 const LATER: ReadonlySet<string> = new Set(["edit_variable", "propose_plan"]);
 
 function isMet(need: Need): boolean {

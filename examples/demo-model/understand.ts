@@ -44,7 +44,7 @@ const pagePhrases = set("change update the on my and it please then");
 const changing = set("change update publish");
 const maxPlaces = 10;
 
-/** Classifies the question. Undefined if it has a word that these phrases do not have. */
+/** Classifies the question. Returns undefined if it contains a word that is in none of these phrases. */
 export function understand(question: string): Intent | undefined {
   if (question.length > 500) return undefined;
   return (
@@ -98,7 +98,7 @@ function weatherIntent(question: string): Intent | undefined {
     : { kind: "weather", places, compares };
 }
 
-/** The places of a question, known or not, in order. Undefined if it has words that are neither. */
+/** Returns the places of a question in order, known or not; undefined if other words remain. */
 function placesIn(
   question: string,
   mentions: readonly CityMention[],

@@ -6,7 +6,7 @@ import type {
 import type { MastraModelConfig } from "@mastra/core/llm";
 import { MockLanguageModelV4 } from "ai/test";
 
-/** What a model says in one step: calls of tools by name and input, and texts. A text comes in chunks. */
+/** The output of one step: tool calls by name and input, and texts. A text arrives in chunks. */
 export interface Step {
   readonly calls?: readonly (readonly [name: string, input: object])[];
   readonly text?: string | readonly string[];
@@ -17,10 +17,10 @@ const usage = {
   outputTokens: { total: 0, text: 0, reasoning: 0 },
 };
 
-/** A model that says what it is told to, step by step. It has the prompts that it was sent. */
+/** A model that plays a script, step by step, and records its prompts. */
 export class ScriptedModel extends MockLanguageModelV4 {
   readonly prompts: LanguageModelV4CallOptions[] = [];
-  /** Called before each step. The model fails with what it throws. */
+  /** Called before each step. If it throws, the model fails with that error. */
   onStep: (step: number) => void = () => undefined;
 
   constructor(steps: readonly Step[]) {
@@ -43,12 +43,12 @@ export class ScriptedModel extends MockLanguageModelV4 {
     });
   }
 
-  /** The same model: Mastra has a copy of the provider's types. */
+  /** The same model, cast because Mastra has its own copy of the provider's types. */
   get config(): MastraModelConfig {
     return this as unknown as MastraModelConfig;
   }
 
-  /** Characters of all prompts, with the tools' definitions. */
+  /** Number of characters in all prompts, with the tools' definitions. */
   get promptChars(): number {
     return this.prompts
       .map(({ prompt, tools }) => JSON.stringify({ prompt, tools }).length)

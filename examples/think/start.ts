@@ -1,4 +1,4 @@
-/** Starts the agent on workerd with the scripted model, and asks it: `npm start`. */
+/** Starts the agent on workerd with the scripted model, and asks it a question: `npm start`. */
 import { unstable_startWorker as startWorker } from "wrangler";
 import { startModel } from "../agents-sdk/model-server.ts";
 import { charsOf, QUESTIONS } from "../agents-sdk/script.ts";

@@ -80,7 +80,7 @@ describe("a Think agent with byref/durable", () => {
       const others = [plain.model.prompts, prompts].map(charsOf);
       const row = others.map((chars) => chars.toLocaleString("en")).join(" | ");
       console.log(`with definitions: ${row}`);
-      // The documents show what is measured here.
+      // The documents quote these figures.
       const [shownAll, shownFew] = [all, few].map((chars) => chars.toLocaleString("en"));
       const percent = ((few / all) * 100).toFixed(1);
       expect(documents("README.md")).toContain(`| ${row} |`);
@@ -109,13 +109,13 @@ describe("a Think agent with byref/durable", () => {
     expect(Math.max(...rows.map(({ length }) => length))).toBeLessThan(4_000);
     const text = rows.join("\n");
     expect(text).toContain("$list_orders_1[*].id");
-    // The framework stores what a person has seen of a text.
+    // The framework stores the text as shown to the person.
     expect(text).toContain(answer);
     const prompt = byref.model.prompts.at(-1)?.messages ?? "";
     expect(prompt).toContain("Order 17 goes to $list_orders_1[17].city.");
     expect(prompt).not.toContain(answer);
     expect(text).not.toContain("ord_00500");
-    // The value is where Byref keeps it.
+    // Byref stores the value in its own table.
     expect(Object.fromEntries(tables).byref_chunk).toHaveLength(1);
   });
 

@@ -1,16 +1,16 @@
-/** What `api-page.ts` writes beside each call. */
+/** Data that `api-page.ts` writes next to each call. */
 export interface TriedCall {
   readonly method: string;
   readonly path: string;
   readonly query: readonly string[];
-  /** Media types of the request's body; none: it has no body. */
+  /** Media types of the request's body; empty if it has no body. */
   readonly types: readonly string[];
   /** Media types of the response. */
   readonly accepts: readonly string[];
   readonly body: string;
 }
 
-/** Calls in the order in which people need them, with a body to begin with. Calls that are missing here come last. */
+/** Calls in the order in which people need them, with an example body. Calls that are not listed come last. */
 export const CALLS: readonly (readonly [call: string, body?: string])[] = [
   ["GET /agents"],
   ["POST /conversations/{id}/messages", '{"message": "What is the weather in NYC?"}'],

@@ -1,13 +1,13 @@
-/** A request as the page and `curl` send it. */
+/** A request of the page, which can be shown as a `curl` command. */
 export interface TriedRequest {
   readonly method: string;
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** Undefined: none. */
+  /** Undefined for a request without a body. */
   readonly body: string | undefined;
 }
 
-/** The request as a line for a shell. A key is not part of it: the shell takes it from `$BYREF_KEY`. */
+/** Formats the request as a shell command. It does not contain the key: the shell reads it from `$BYREF_KEY`. */
 export function curlOf({ method, url, headers, body }: TriedRequest, hasKey: boolean): string {
   const parts = ["curl", quoted(url)];
   if (method !== (body === undefined ? "GET" : "POST")) parts.push("-X", method);
@@ -18,7 +18,7 @@ export function curlOf({ method, url, headers, body }: TriedRequest, hasKey: boo
   return parts.join(" ");
 }
 
-/** Nothing is special between single quotes but the quote itself. */
+/** Within single quotes, the quote itself is the only special character. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

@@ -1,7 +1,7 @@
 import type { TriedCall } from "./call-order.ts";
 import { curlOf, type TriedRequest } from "./curl.ts";
 
-/** Enough to be read; a stream may have no end. */
+/** Maximum length of a shown response. A stream may never end. */
 const MAX_SHOWN_CHARS = 20_000;
 const KEY = "byref-key";
 
@@ -11,7 +11,7 @@ const DEFAULTS: Readonly<Record<string, string>> = {
   path: "notes/first.txt",
 };
 
-/** Builds the form of a call: its parameters, the line for a shell, and the answer of this server. */
+/** Builds the form of a call: its parameters, the shell command, and the response of this server. */
 export function tryCall(call: TriedCall, into: HTMLElement): void {
   const params = Array.from(call.path.matchAll(/\{(\w+)\}/g), ([, name = ""]) => name);
   const fields = [

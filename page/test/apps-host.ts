@@ -5,7 +5,7 @@ import {
 } from "@modelcontextprotocol/ext-apps/app-bridge";
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 
-/** A client that shows views, by the library for hosts: `test/browser/variable-app.test.ts` looks at it. */
+/** An MCP client that shows views, with the library for hosts. `test/browser/variable-app.test.ts` uses it. */
 
 declare global {
   interface Window {

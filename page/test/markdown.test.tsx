@@ -2,7 +2,7 @@ import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { Markdown, marked, withoutMarks } from "../src/markdown/markdown.tsx";
 
-/** Without the elements that only hold text together. */
+/** Renders the text as HTML, without elements that only group text. */
 function htmlOf(text: string): string {
   const html = renderToStaticMarkup(
     <Markdown

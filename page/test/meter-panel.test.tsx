@@ -12,7 +12,7 @@ const savings = {
 };
 const small = { promptChars: 400, inlinePromptChars: 400, authoredChars: 0, resolvedChars: 0 };
 
-/** The text of the meter after a turn with each of these. */
+/** Returns the text of the meter after one turn with each metadata. */
 function meterFor(...turns: readonly object[]): string {
   const messages = turns.map((metadata, at): UIMessage => {
     return { id: `a${at}`, role: "assistant", parts: [], metadata };

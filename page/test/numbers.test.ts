@@ -10,7 +10,7 @@ describe("a number", () => {
     [1e21, "total", "1e+21"],
     [1e-9, "share", "1e-9"],
     [0, "total", "0"],
-    // Names and years are no amounts.
+    // Names and years are not amounts.
     [2_025, "year", "2025"],
     [10_482, "order_id", "10482"],
     [10_482, "customerId", "10482"],

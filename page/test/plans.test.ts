@@ -25,7 +25,7 @@ describe("the graph of a plan", () => {
     const { at, width, height } = placed(flow({ c: ["a", "b"], a: [], b: ["a"] }));
     expect(["a", "b", "c"].map((id) => at.get(id)?.x)).toEqual([0, 150, 300]);
     expect(width).toBe(400);
-    // Past the layer of b an edge has to have a place of its own.
+    // The edge that passes the layer of b needs its own place.
     expect(height).toBeGreaterThan(40);
   });
 

@@ -5,7 +5,7 @@ import { createRoot } from "react-dom/client";
 import { createClient } from "../../src/client.ts";
 import { byrefTransport, useEvents, usePlans, useVariable, useVariables } from "../../src/react.ts";
 
-/** An application that uses `byref/react` as its guide says: `test/browser/react.test.ts` looks at it. */
+/** An application that uses `byref/react` as in its guide. `test/browser/react.test.ts` uses it. */
 
 const query = new URLSearchParams(location.search);
 const id = query.get("id") ?? "";
@@ -19,7 +19,7 @@ interface Shown {
 
 declare global {
   interface Window {
-    /** Each pair of a value and a version that was drawn. */
+    /** Each pair of a value and a version that was rendered. */
     drawn: Shown[];
   }
 }

@@ -74,7 +74,7 @@ describe("the rows in sight", () => {
     expect(height).toBeLessThan(17_000_000);
     const end = stretchAt(height - 320, long);
     expect(end.to).toBe(5_000_000);
-    // The last row's lower edge is the list's.
+    // The lower edge of the last row is also that of the list.
     expect(end.top + (end.to - end.from) * 32).toBeCloseTo(height, 3);
     const middle = stretchAt(height / 2, long);
     expect(middle.from).toBeGreaterThan(2_499_800);

@@ -13,7 +13,7 @@ const chunks: readonly UIMessageChunk[] = [
   { type: "finish" },
 ];
 
-/** Frames from one number to before another; then the end of the stream, or of the connection. */
+/** Streams frames with numbers from `from` up to `to`, exclusive; then the stream or the connection ends. */
 function streamed(from: number, to: number): Response {
   const frames = chunks.slice(from, to).map((chunk, at) => {
     return `id: ${from + at + 1}\ndata: ${JSON.stringify(chunk)}\n\n`;
@@ -31,7 +31,7 @@ function streamed(from: number, to: number): Response {
   return new Response(body, { headers: { "content-type": "text/event-stream" } });
 }
 
-/** A transport whose server answers so, one after the other, and in the end always as it did last. */
+/** Creates a transport whose server gives these answers in order, and then repeats the last one. */
 function transportTo(answers: readonly Answer[]) {
   const asked: string[] = [];
   const lost: boolean[] = [];

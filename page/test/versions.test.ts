@@ -30,7 +30,7 @@ describe("the version that a variable had", () => {
   it.each([
     [callOf("t1", "c1"), 1],
     [callOf("t1", "c2"), 2],
-    // Models number their calls anew in each turn.
+    // Models may reuse call ids in later turns.
     [callOf("t2", "c1"), 3],
   ])("at a moment is the one that was written last before (%#)", (moment, version) => {
     expect(versionAt(events, "rows", moment)).toBe(version);

@@ -34,7 +34,7 @@ describe("time in words", () => {
     const info = { updatedAt: START, expiresAt: later(240), pinned: false };
     expect(lifeOf(info, now + 60_000)).toEqual({ left: 0.75, words: "expires in 3 min" });
     expect(lifeOf(info, now + 300_000)).toEqual({ left: 0, words: "expires now" });
-    // Its time was set anew after it had been written.
+    // The share is at most 1, also if the clock is behind the server's.
     expect(lifeOf({ ...info, updatedAt: later(200) }, now)?.left).toBe(1);
     expect(lifeOf({ ...info, pinned: true }, now)).toBeUndefined();
     expect(lifeOf({ updatedAt: START, pinned: false }, now)).toBeUndefined();

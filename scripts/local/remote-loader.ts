@@ -76,7 +76,7 @@ async function connect(url: string, cancelled: AbortSignal): Promise<WebSocket> 
       webSocket?.accept();
       webSocket?.close(1_000);
     } catch {
-      // The process does not listen yet.
+      // The process is not listening yet.
     }
     if (cancelled.aborted) throw new Error(ENDED);
     await new Promise((done) => setTimeout(done, PAUSE_MS));

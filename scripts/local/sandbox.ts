@@ -10,7 +10,7 @@ import { RpcTarget } from "cloudflare:workers";
 
 interface Env {
   readonly LOADER: WorkerLoader;
-  /** The path that only this machine's own server knows. */
+  /** The secret path, known only to the server on this machine. */
   readonly SECRET: string;
 }
 

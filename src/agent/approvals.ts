@@ -172,8 +172,8 @@ interface DecidedCall {
 }
 
 /**
- * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a person
- * has to approve the call, that person must have been asked about this very call and have approved it.
+ * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a call needs a
+ * person's approval, the person must have approved this very call.
  */
 export function ifDecided(
   { prepared, pin }: PinnedCall,

@@ -23,7 +23,7 @@ export function expandResponse(
   return new Response(expanded, { status, statusText, headers });
 }
 
-/** A part of the stream, whose fields are checked by whoever reads them. */
+/** A part of the stream. Its readers check the fields. */
 const anyPart = z.looseObject({ type: z.string() });
 
 function expandingEvents(
@@ -44,7 +44,7 @@ function expandingEvents(
     },
     async transform(event) {
       if (!event.success) throw event.error;
-      // Checked as far as it is read: its type, and of a text its id and delta.
+      // Only the fields that are read were checked: the type, and the id and delta of a text.
       await parts?.write(event.value as unknown as UIMessageChunk);
     },
     async flush(controller) {

@@ -11,9 +11,7 @@ import type {
   WrappedTool,
 } from "../tool/wrapped-tool.ts";
 
-/**
- * The options that the SDK passes with a tool call. There is no signal when the SDK asks about an approval.
- */
+/** The options that the SDK passes with a tool call. There is no signal when the SDK evaluates an approval. */
 export type Call = ToolExecutionOptions<unknown>;
 
 /** A tool of the AI SDK that runs in this process. */

@@ -41,7 +41,7 @@ export function withGuide(
   return [...messages, { role: "system", content: guide }];
 }
 
-/** Which variables are listed, and how. */
+/** The variables in the list, and its format. */
 export interface ListingOptions<
   Tools extends ToolSet = ToolSet,
   Context extends Record<string, unknown> = Record<string, unknown>,

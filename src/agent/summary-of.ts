@@ -4,7 +4,7 @@ import type { VariableInfo } from "../store/variable.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { guardedView } from "../tool/tool-output.ts";
 
-/** Which variables a summary is about. Default: all. */
+/** The variables in a summary. Default: all. */
 export interface SummaryOptions {
   /** Only the newest ones, up to this number. */
   readonly last?: number;

@@ -32,9 +32,9 @@ export interface VariableToolsOptions<Name extends VariableToolName> extends Wra
 }
 
 /**
- * Returns the tools with which a model looks into its variables and changes them, beside the tools of
- * `wrapTools`. Sealed values are refused. `query_variables`, and edits of records by a condition, need
- * `node:sqlite` (Node 22.13 or newer) or an engine: without them the tool is missing.
+ * Returns the tools with which a model reads and changes its variables, in addition to the tools of `wrapTools`.
+ * Sealed values are refused. `query_variables`, and edits of records by a condition, need `node:sqlite` (Node 22.13
+ * or newer) or an engine: without them the tool is missing.
  */
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,

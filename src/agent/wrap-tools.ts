@@ -65,8 +65,8 @@ export function wrapDecidedTools<Tools extends ToolSet>(
 }
 
 /**
- * Marks the tools of `variableTools`, which have a store and a policy of their own. Other tools that are wrapped
- * twice have both policies.
+ * Marks the tools of `variableTools`, which have their own store and policy. Other tools that are wrapped twice
+ * have both policies.
  */
 export const VARIABLE_TOOL = Symbol("tool of variableTools");
 

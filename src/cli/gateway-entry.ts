@@ -36,7 +36,7 @@ export interface EntryOptions {
   readonly copy: string;
   /** Digest of the copy's text. Undefined keeps the entry's digest. */
   readonly digest: string | undefined;
-  /** The servers that the gateway stands in front of. */
+  /** The servers behind the gateway. */
   readonly servers: Readonly<Record<string, unknown>>;
 }
 
@@ -69,8 +69,8 @@ function textsIn(value: unknown): readonly string[] {
 }
 
 /**
- * Returns a free name for the entry. Claude Code and Cursor start only one of the servers that several of their
- * files have by one name, so the home folder's entries have names of their own.
+ * Returns a free name for the entry. If several files have a server with the same name, Claude Code and Cursor
+ * start only one of them, so the home folder's entries have different names.
  */
 export function nameFor({ servers, project }: ServerGroup, file: string): string {
   const base = project === undefined ? (isOfUser(file) ? "byref-user" : "byref") : "byref-project";

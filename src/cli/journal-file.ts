@@ -64,7 +64,7 @@ function identityOf(pid: number): string {
 
 const OWN = identityOf(process.pid);
 
-/** True for a process that runs, or that this one cannot tell from one that runs. */
+/** True for a process that runs, or that cannot be distinguished from one that runs. */
 function isAlive(identity: string): boolean {
   const pid = Number.parseInt(identity, 10);
   try {
@@ -75,7 +75,7 @@ function isAlive(identity: string): boolean {
   return identity === (pid === process.pid ? OWN : identityOf(pid));
 }
 
-/** When the process started, where the system says so in a file. */
+/** The start time of the process, if the system provides it in a file. */
 function startOf(pid: number): string {
   try {
     const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ");

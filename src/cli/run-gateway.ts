@@ -136,7 +136,10 @@ async function overHttp(
   };
 }
 
-/** The library starts a program of its own class twice: a first time only to ask for its version. */
+/**
+ * The library starts a program twice, first only to get its version, if the transport has the class of the library.
+ * A subclass avoids this.
+ */
 class ProgramTransport extends StdioClientTransport {}
 
 function transportTo({ name, address }: ServerConfiguration) {

@@ -42,9 +42,9 @@ export interface WrapOptions {
 }
 
 /**
- * Puts the gateway in front of all servers of a configuration, in each place that has any. The original is first
- * copied, byte for byte, to `FILE.byref.json`, which the gateway reads. Servers that only the client can start stay.
- * Of a wrapped file, those that were added since are taken in.
+ * Puts the gateway in front of all servers of a configuration, in each place that has any. First copies the
+ * original, byte for byte, to `FILE.byref.json`, which the gateway reads. Leaves servers that only the client can
+ * start. In a wrapped file, wraps the servers that were added since.
  */
 export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
   const { dryRun = false, command = ["npx", "-y", "byref"] } = options;
@@ -90,8 +90,8 @@ export function wrapFile(name: string, options: WrapOptions = {}): WrapReport {
 }
 
 /**
- * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys stay, and so do
- * the servers that were added; if the copy was changed, its servers are put back as they are there.
+ * Restores the original, byte for byte. If the file was changed since it was wrapped, its other keys and the added
+ * servers stay; if the copy was changed, its servers are restored from the copy.
  */
 export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): WrapReport {
   const client = readClientFile(name);
@@ -123,12 +123,12 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   return { file, outcome: isMerged || isEdited ? "merged" : "unwrapped", servers, notes, changes };
 }
 
-/** Servers of a group, and what becomes of each. */
+/** Servers of a group: those that are wrapped and those that are left. */
 interface Place {
   readonly group: ServerGroup;
   /** The name of the gateway's entry, if there is one. */
   readonly own: string | undefined;
-  /** Servers that the gateway will stand in front of. */
+  /** Servers that the gateway is put in front of. */
   readonly taken: Readonly<Record<string, unknown>>;
   /** Servers that only the client can start. */
   readonly left: Readonly<Record<string, unknown>>;
@@ -152,7 +152,7 @@ function notesAbout({ left }: Place): string[] {
   );
 }
 
-/** Puts an entry in each place that has one, or servers to stand in front of, and leaves the others there. */
+/** Writes an entry in each place that has one, or that has servers to wrap. Leaves the other servers there. */
 function withEntries(
   text: string,
   places: readonly Place[],

@@ -24,7 +24,7 @@ export interface Reading {
   readonly signal?: AbortSignal;
 }
 
-/** Which events to read, and a callback for turns that begin in the meantime. */
+/** Selects the events to read. Has a callback for turns that begin in the meantime. */
 export interface EventReading extends Reading {
   /** The id of the last event that the caller has received. */
   readonly after?: number;
@@ -56,7 +56,7 @@ export interface Decision {
   readonly reason?: string;
 }
 
-/** Which messages of a conversation to return; pages go from newest to oldest. */
+/** Selects messages of a conversation. Pages are ordered from newest to oldest. */
 export interface MessageQuery {
   /** 1 to 200. */
   readonly limit?: number;

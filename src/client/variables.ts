@@ -4,7 +4,7 @@ import type { WriteMode } from "../store/variable-store.ts";
 import type { Json } from "../value/json.ts";
 import { type Connection, withNetworkErrors } from "./connection.ts";
 
-/** Which variables of a conversation to return. */
+/** Selects variables of a conversation. */
 export interface VariableQuery {
   /** Only the newest ones, up to this number. */
   readonly last?: number;
@@ -25,7 +25,7 @@ export interface VariablePage {
   readonly next?: number;
 }
 
-/** Which part of a value to return. Default: all of it. */
+/** Selects a part of a value. Default: the whole value. */
 export interface ValuePart {
   /** The path after the name in a reference: `[0].id`. */
   readonly path?: string;

@@ -25,7 +25,7 @@ export interface CallReading {
   readonly left: readonly Token[];
   /** The words of the tool's name. */
   readonly words: readonly string[];
-  /** True if the question asks how many there are. */
+  /** True if the question is about the number of items. */
   readonly counts: boolean;
   /** True if the call may change something: its name does not begin as those that read. */
   readonly changes: boolean;
@@ -41,7 +41,7 @@ interface Reading extends Callable {
   readonly parameters: readonly Parameter[];
   /** The words that mean the tool. */
   readonly words: readonly string[];
-  /** True if the call changes nothing, as far as its name tells. */
+  /** True if the call changes nothing, judging by its name. */
   readonly reads: boolean;
 }
 

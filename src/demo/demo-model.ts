@@ -33,9 +33,9 @@ const charsPerInputDelta = 12;
 export const demoModels: ModelProvider = { name: "demo", model: () => demoModel() };
 
 /**
- * Creates a model that needs no key and no network: rules in place of a language model's words. It calls tools
- * whose names and schemas have the words of the question, asks tables that the prompt shows, and answers by
- * reference. A question with a word that it cannot account for is refused, with what can be asked.
+ * Creates a model that needs no key and no network: it uses rules instead of a language model. It calls tools whose
+ * names and schemas contain the words of the question, queries tables that the prompt shows, and answers by
+ * reference. It refuses a question with a word that it does not recognize, and lists what can be asked.
  * Deterministic: the same prompt and tools give the same stream.
  */
 export function demoModel({

@@ -49,7 +49,7 @@ export function fits(text: string, { isDate, type, words }: Parameter): boolean 
 /** A parameter with such a name takes no plain words. */
 const IDS: ReadonlySet<string> = new Set(["id", "key", "number", "code", "uuid", "no"]);
 
-/** Each schema accepts a string for a reference beside its own type, so the string is the last. */
+/** Each schema also accepts a string for a reference, so `string` comes last. */
 const TYPES = ["array", "object", "number", "boolean", "string"] as const;
 
 type Branch = Readonly<Record<string, JSONValue | undefined>>;

@@ -32,7 +32,7 @@ export function readCall(
   return isFull && parameters.some(({ isRequired }) => isRequired) ? read : undefined;
 }
 
-/** True if the tool only reads and needs nothing: its result may be asked about. */
+/** True if the tool only reads and requires no input, so that a question can be about its result. */
 export function isList({ tool, missing }: CallReading): boolean {
   const needsNothing = parametersOf(tool.inputSchema).every(({ isRequired }) => !isRequired);
   return needsNothing && missing.length === 0 && nameOf(tool.name).verb !== undefined;

@@ -59,7 +59,7 @@ type Message = LanguageModelV4Prompt[number];
 
 const maxQuotedChars = 300;
 
-/** Reads all that the demo model uses from the prompt: the model has no state between calls. */
+/** Reads everything that the demo model uses from the prompt, because the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   const questionIndex = prompt.findLastIndex((message) => isQuestion(message));
   const outputs = outputsByCall(prompt);

@@ -50,7 +50,7 @@ export function isPreposition({ kind, text, word }: Token): boolean {
   return kind === "word" && !isCapitals(text) && PREPOSITIONS.has(word);
 }
 
-/** True for what a value never has in it: such words change the meaning of those beside them. */
+/** True for words that never occur in a value, because they change the meaning of their neighbours. */
 export function isTelling({ kind, word, stem }: Token): boolean {
   if (kind === "quoted") return false;
   return /n['’]t$|^(?:non|un)-/u.test(word) || TELLING.has(word) || TELLING.has(stem);
@@ -101,7 +101,7 @@ function isCapitals(text: string): boolean {
   return text.length > 1 && text === text.toUpperCase() && text !== text.toLowerCase();
 }
 
-/** A comma after "please" or "hello" says nothing. */
+/** True for a comma after "please" or "hello", which has no meaning. */
 function isPause({ word }: Token, before: Token | undefined): boolean {
   return word === "," && before !== undefined && isFiller(before);
 }

@@ -44,7 +44,7 @@ export function sqlOf(query: Query, table: Table): string {
   return `SELECT ${by}, ${figures}${from} GROUP BY ${by} ORDER BY ${first} DESC`;
 }
 
-/** A filter as people say it, with the other ways to write a country. */
+/** Describes a filter in words, with other spellings of a country. */
 export function sayFilter(filter: Filter): string {
   return `${filter.column.name} ${spellings(filter).join(" or ")}`;
 }

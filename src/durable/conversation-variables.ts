@@ -26,7 +26,7 @@ import { OwnAlarm, ScheduledSweep, type SchedulingAgent, type SweepAlarm } from 
 export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
 
 export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" | "taint"> {
-  /** For values over 8 MiB, and bytes over 64 KiB. Default: all values are rows of the object. */
+  /** Bucket for values over 8 MiB, and bytes over 64 KiB. Default: all values are rows of the object. */
   readonly bucket?: R2Bucket;
   /**
    * The namespace that is bound to the class `Tables` of `byref`, for `query_variables` and for edits of records
@@ -35,9 +35,9 @@ export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" 
    */
   readonly tables?: DurableObjectNamespace;
   /**
-   * Who uses the object's one alarm. `shared`: the object does, and calls `sweep` at `nextAlarm`; if it does
-   * not, nothing is ever evicted. `own`: the variables do, and the object's `alarm()` calls `sweep`. Default:
-   * `shared`, because it cannot be seen from here whether the object has an alarm.
+   * Owner of the object's one alarm. `shared`: the object owns it, and calls `sweep` at `nextAlarm`; if it does
+   * not, nothing is ever evicted. `own`: the variables own it, and the object's `alarm()` calls `sweep`. Default:
+   * `shared`, because this package cannot detect whether the object has an alarm.
    */
   readonly alarm?: "own" | "shared";
   /** The object itself, if it is an agent of the Agents SDK: its scheduler then calls `sweep`. */
@@ -65,9 +65,12 @@ export interface ConversationVariables {
   tools<Name extends VariableToolName = VariableToolName>(options?: {
     readonly only?: readonly Name[];
   }): Record<Name, Tool<Json, Json>>;
-  /** For `streamText` and `generateText`: lists the variables, and shows earlier answers as they were written. */
+  /**
+   * `prepareStep` for `streamText` and `generateText`: lists the variables, and shows earlier answers as they were
+   * written.
+   */
   readonly prepareStep: PrepareAnyStep;
-  /** For `streamText`, as its `experimental_transform`: replaces the references in texts by their values. */
+  /** `experimental_transform` for `streamText`: replaces the references in texts by their values. */
   readonly transform: <Tools extends ToolSet>() => TransformStream<
     TextStreamPart<Tools>,
     TextStreamPart<Tools>
@@ -76,7 +79,7 @@ export interface ConversationVariables {
   expand(response: Response): Response;
   /** Summarizes the variables as Markdown for a prompt. */
   summary(options?: SummaryOptions): string;
-  /** When `sweep` is due, in milliseconds since 1970; undefined if nothing is. */
+  /** Time at which `sweep` is due, in milliseconds since 1970; undefined if nothing is due. */
   nextAlarm(): number | undefined;
   /** Evicts what is due and removes bytes that belong to no variable. May be called at any time. */
   sweep(): Promise<void>;
@@ -179,7 +182,7 @@ class VariablesInObject implements ConversationVariables {
 
   nextAlarm(): number | undefined {
     const { store, imports } = this.#parts;
-    // Garbage has no time of its own.
+    // Garbage is due at once.
     const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
     const nextMs = Math.min(dueMs, imports.dueMs);
     return nextMs === Infinity ? undefined : nextMs;

@@ -13,7 +13,7 @@ const NAMES = new RegExp(
 export class PrefixedSql implements Sql {
   readonly #sql: Sql;
   readonly #prefix: string;
-  /** By the statement without the prefix. All statements are constants or differ in a few columns. */
+  /** Prefixed statements by the original one. All statements are constants or differ in a few columns. */
   readonly #statements = new Map<string, string>();
 
   /** `prefix`: letters, digits and underscores. */

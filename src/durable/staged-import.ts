@@ -18,8 +18,8 @@ export interface StagedImportOptions {
 }
 
 /**
- * Imports a file into tables of its own, which take the place of the store's when the file is complete. Until
- * then nobody sees them. If the process ends, they are left over, for `clear`.
+ * Imports a file into separate tables, which replace the store's tables when the file is complete. Until then they
+ * are not visible. If the process ends, they remain until `clear`.
  */
 export class StagedImport {
   readonly #options: StagedImportOptions;
@@ -33,7 +33,7 @@ export class StagedImport {
     this.#isLeft = hasTable(options.sql, `${this.#staged}meta`);
   }
 
-  /** When `clear` is due, in milliseconds since 1970. */
+  /** Time at which `clear` is due, in milliseconds since 1970. */
   get dueMs(): number {
     if (this.#isRunning) return Date.now() + CLEAR_AFTER_MS;
     return this.#isLeft ? Date.now() : Infinity;

@@ -20,7 +20,7 @@ const MARGIN_CHARS = 1_000;
 const MIN_WHOLE_CHARS = 4;
 /** The start or end of a value of this length is replaced wherever it is. */
 const MIN_PART_CHARS = 8;
-/** Characters beside a short value that show that it is the one that was shown. */
+/** Number of characters next to a short value that identify it as the one that was shown. */
 const MIN_CONTEXT_CHARS = 3;
 
 /** Matches the text after a clipped value: nothing, or a mark such as `…`, `...` or `[truncated]`. */
@@ -28,9 +28,9 @@ const CUT = /^\s*(?:$|…|\.\.\.|[[(<])/u;
 const WORD = /[\p{L}\p{N}]/u;
 
 /**
- * Returns the text with a reference in place of the sealed value, wherever the value is: whole, or cut off at
- * its start or end. Of a value shorter than four characters, and of the first seven characters of a value that
- * was cut off, only those are found that have the same characters beside them. Cost: linear.
+ * Returns the text with a reference in place of the sealed value, wherever the value occurs: whole, or cut off at
+ * its start or end. A value shorter than four characters, and the first seven characters of a value that was cut
+ * off, are found only with the same characters next to them. Cost: linear.
  */
 export function withoutSealed(text: string, place: SealedPlace): string {
   const value = place.text.trim();
@@ -109,7 +109,7 @@ function lastBefore(text: string, sought: string, end: number): number {
   return end < sought.length ? -1 : text.lastIndexOf(sought, end - sought.length);
 }
 
-/** Replaces a value, or the start of one that was cut off, where it is beside what it was shown with. */
+/** Replaces a value, or the start of one that was cut off, if its neighbours are those with which it was shown. */
 function withoutNeighbors(
   text: string,
   { source, text: value, before, after }: SealedPlace,

@@ -51,7 +51,7 @@ const coreApi: Api = {
   },
 };
 
-/** With plans, approvals also decide on their gates. */
+/** Used without plans. With plans, the endpoint of approvals also decides on their gates. */
 const WITHOUT_PLANS: Api = { conversation: [approvalEndpoint], components: {} };
 
 /** Merges the parts. No two endpoints have one route. */

@@ -127,7 +127,7 @@ async function receive(
     return { body, id: endpoint.idIn(parseJson(body)) };
   }
   if (isStreamed(endpoint)) {
-    // A value without a declared length is counted as it is received.
+    // A value without a declared length is counted while it is received.
     const maximum = limits.maxValueBytes;
     if (Number(raw.headers.get("content-length")) > maximum) throw tooLarge(maximum);
     return withEnd(context.var.body.pieces());

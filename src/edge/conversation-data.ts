@@ -141,7 +141,7 @@ export class ConversationData {
     return Math.max(created, this.#lastMessageMs(), lastAccessMs, this.events.lastActiveMs);
   }
 
-  /** When maintenance is due next, even without requests. */
+  /** Time of the next maintenance, even without requests. */
   get dueMs(): number {
     const dueMs = [this.lastActiveMs + this.#idleMs, this.store.nextDueMs() ?? Infinity];
     if (this.store.hasGarbage()) dueMs.push(Date.now() + SWEEP_AFTER_MS);

@@ -73,7 +73,7 @@ export function conversationIn(name = "null") {
     const [tenant, id] = parts as readonly unknown[];
     return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
   } catch {
-    // Not a name made by this Worker.
+    // This Worker did not create the name.
     return undefined;
   }
 }

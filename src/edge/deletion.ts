@@ -48,7 +48,7 @@ export class Deletion {
     return this.stoppable(controller, work(controller.signal));
   }
 
-  /** The same for work that has begun. */
+  /** Makes work that has already begun stoppable. */
   stoppable<Result>(controller: AbortController, running: Promise<Result>): Promise<Result> {
     this.#running.set(controller, running);
     return running.finally(() => this.#running.delete(controller));

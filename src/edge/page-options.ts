@@ -2,7 +2,7 @@
 export interface PageOptions {
   /** Name of the application: the headline of a new conversation, and in the window's title. Default: `Byref`. */
   readonly title?: string;
-  /** What the application does, in a sentence or two below the headline. */
+  /** A sentence or two about the application, below the headline. */
   readonly lead?: string;
   /** CSS colours, one for both themes or one for each. The page derives the others. */
   readonly colors?: Readonly<Partial<Record<PageColor, ColorOfPage>>>;
@@ -22,7 +22,7 @@ export interface ExampleQuestion {
   readonly question: string;
   /** A few words, such as `5,000 orders`. */
   readonly title: string;
-  /** What it shows, in a sentence. */
+  /** A sentence about what the question shows. */
   readonly about?: string;
   /** The agent that answers it. Default: the chosen one. */
   readonly agent?: string;
@@ -42,7 +42,7 @@ export interface ModelDescription {
   readonly id: string;
 }
 
-/** What `GET /agents` returns. */
+/** The response of `GET /agents`. */
 export interface AgentsDescription {
   readonly agents: readonly { readonly name: string; readonly description: string }[];
   /** Absent where the model cannot be made, because a setting is missing. */

@@ -146,9 +146,9 @@ const settingsSchema = z
     AGENT: z.string().optional(),
     /** How requests authenticate. Unset: every request is rejected. */
     AUTH: z.enum(["none", "bearer", "jwt"], { error: "must be none, bearer or jwt" }).optional(),
-    /** For `AUTH=bearer`: `{"<key>": "<tenant>"}`. */
+    /** Keys for `AUTH=bearer`: `{"<key>": "<tenant>"}`. */
     API_KEYS: json(apiKeys).optional(),
-    /** For `AUTH=jwt`: the secret that tokens are signed with (HS256). */
+    /** The secret that signs tokens for `AUTH=jwt` (HS256). */
     JWT_SECRET: secret.optional(),
     /** Alternatively: the URL of the issuer's public keys. */
     JWT_JWKS_URL: jwksUrl.optional(),
@@ -162,9 +162,9 @@ const settingsSchema = z
     TICKET_SECRET: secret.optional(),
     /** MCP servers whose tools the agents may use: `[{name, url, headers?, agents?, tools?}]`. */
     MCP_SERVERS: json(mcpServers).optional(),
-    /** For `AUTH=none`: sent by the listener in front. `npm start` creates one. */
+    /** Sent by the listener in front, for `AUTH=none`. `npm start` creates one. */
     LOCAL_SECRET: z.string().optional(),
-    /** Where new conversations are created. Default: near the client that creates them. */
+    /** Location of new conversations. Default: near the client that creates them. */
     LOCATION_HINT: locationHint.optional(),
     /** The jurisdiction that conversations stay in. After a change, existing conversations are not found. */
     JURISDICTION: z
@@ -226,7 +226,7 @@ export function readSettings(env: Readonly<Record<string, unknown>>): Settings {
 
 const known = new WeakMap<object, Settings>();
 
-/** The same for the Worker's own environment, which does not change; cached. */
+/** Returns the settings of the Worker's own environment, which does not change. Cached. */
 export function settingsOf(env: object): Settings {
   const settings = known.get(env) ?? readSettings({ ...env });
   known.set(env, settings);

@@ -9,7 +9,7 @@ export interface CallJournal {
   takeCutOff(call: string): number | undefined;
 }
 
-/** True if the server does not say that its tool may be called again. */
+/** True unless the server declares its tool as read-only or idempotent. */
 export function runsOnce({ annotations }: Pick<Tool, "annotations">): boolean {
   return annotations?.readOnlyHint !== true && annotations?.idempotentHint !== true;
 }
@@ -35,7 +35,7 @@ export async function journaled<Result>(
   }
 }
 
-/** The error for a call of which nobody knows whether it has run. */
+/** The error for a call whose outcome is unknown. */
 export function unknownOutcome(tool: string, what: string): ByrefError {
   const message = `${what}, while ${tool} ran with this input: it may have had its effect. Find out first. If it has not, call it again.`;
   return new ByrefError("outcome_unknown", message);

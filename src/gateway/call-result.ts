@@ -14,7 +14,7 @@ export interface SavedResult {
   readonly received: CallToolResult | undefined;
   readonly output: ToolOutput;
   readonly info: VariableInfo | undefined;
-  /** Results of up to so many characters pass as they are. */
+  /** Results of up to this many characters are passed on unchanged. */
   readonly inlineChars: number;
 }
 

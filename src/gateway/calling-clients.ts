@@ -8,8 +8,8 @@ import type { Visibility } from "../store/variable.ts";
 import { type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
 
 /**
- * The clients of a server's running calls. Neither a question of the server nor a line of its log names its
- * call: it is the newest one's, and as guarded as the most guarded one.
+ * The clients of a server's running calls. A server's question or log line does not name its call, so it is
+ * attributed to the newest call, and is as guarded as the most guarded call.
  */
 export class CallingClients {
   readonly #server: string;
@@ -19,7 +19,7 @@ export class CallingClients {
     this.#server = server;
   }
 
-  /** Who may see the server's messages. */
+  /** Visibility of the server's messages. */
   get visibility(): Visibility {
     return strictestVisibility(this.#clients.map(({ visibility = "model" }) => visibility));
   }
@@ -39,7 +39,10 @@ export class CallingClients {
     if (this.visibility === "model") this.#clients.at(-1)?.onLog?.(line);
   }
 
-  /** Asks the newest call's client, or `outside` if none runs. Rejects if nobody can be asked. */
+  /**
+   * Sends the question to the newest call's client, or to `outside` if no call runs. Rejects if neither can answer,
+   * or if they must not see the call's values.
+   */
   async ask(
     question: InputRequest,
     outside?: () => Promise<InputResponse>,
@@ -59,7 +62,7 @@ function maySee({ method }: InputRequest, visibility: Visibility): boolean {
   return method === QUESTIONS.roots || visibility !== "secret";
 }
 
-/** Says who asks: a person and a model would take the question for the gateway's own. */
+/** Names the server in its question, because a person or a model would otherwise attribute it to the gateway. */
 function attributed(question: InputRequest, server: string): InputRequest {
   const asks = `The MCP server "${server}" asks:`;
   switch (question.method) {

@@ -3,9 +3,9 @@ import type { Gateway } from "./gateway.ts";
 import { subscribeAtServer } from "./passed-through.ts";
 import type { Change, ListChange } from "./change.ts";
 
-/** Passes on what the client and the servers tell each other outside of calls. */
+/** Passes on notifications of the client and the servers outside of calls. */
 export function passEvents(server: Server, gateway: Gateway, era: McpRequestContext["era"]): void {
-  /** By the server's name and its address, the address that the client knows. */
+  /** The URI that the client uses, by the server's name and its URI. */
   const watched = new Map<string, string>();
   const unsubscribe = gateway.onChange((change) => {
     if (change.kind !== "resource") return void tell(server, change).catch(() => undefined);

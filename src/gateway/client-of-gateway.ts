@@ -16,11 +16,11 @@ export interface ClientOfCall {
   readonly onProgress?: ((progress: Progress) => void) | undefined;
   /** Receives a line of the server's log. */
   readonly onLog?: ((message: LoggingMessageNotificationParams) => void) | undefined;
-  /** Asks for a person's answer, a model's, or the roots. Default: nobody answers. */
+  /** Requests a person's answer, a model's answer or the roots. Default: questions stay unanswered. */
   readonly onQuestion?: AskClient | undefined;
   /** Lines of the log from this level on. Default: the server's own choice. */
   readonly logLevel?: LoggingLevel | undefined;
-  /** Who may see the server's messages about the call. Default: the model too. */
+  /** Visibility of the server's messages about the call. Default: the model too. */
   readonly visibility?: Visibility;
 }
 
@@ -67,7 +67,7 @@ type Capability = keyof typeof QUESTIONS;
 
 const CAPABILITIES = Object.keys(QUESTIONS) as readonly Capability[];
 
-/** True if the client says that it answers such questions. */
+/** True if the client declares that it answers such questions. */
 export function answers(declared: ClientCapabilities, question: InputRequest): boolean {
   if (question.method === QUESTIONS.elicitation) {
     const { form, url } = modesOf(declared);
@@ -91,7 +91,7 @@ export function modesOf({ elicitation }: ClientCapabilities): {
 
 type Empty = Readonly<Record<string, never>>;
 
-/** The program that uses the gateway; over HTTP, all that do. */
+/** The program that uses the gateway; over HTTP, all such programs together. */
 export class ClientOfGateway {
   #declared: ClientCapabilities = {};
   /** The level that was set last. */
@@ -109,7 +109,7 @@ export class ClientOfGateway {
     };
   }
 
-  /** Adds to what servers are told. */
+  /** Adds to the capabilities that are declared to servers. */
   declare(capabilities: ClientCapabilities): void {
     const { elicitation, sampling, roots } = capabilities;
     const modes = { ...modesOf(this.#declared), ...modesOf(capabilities) };

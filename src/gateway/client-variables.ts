@@ -3,8 +3,8 @@ const OF_CLIENTS =
   /\$\{((?:input|config|command|env|workspaceFolder):[^}]+|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|\/|cwd|execPath)\}/gu;
 
 /**
- * Returns the environment variables by which a client passes its own variables in the texts on to the gateway:
- * `{BYREF_INPUT_KEY: "${input:key}"}`. A client that does not know a variable leaves it as it is written.
+ * Returns the environment variables with which a client passes its own variables in the texts to the gateway:
+ * `{BYREF_INPUT_KEY: "${input:key}"}`. A client leaves variables that it does not know unchanged.
  */
 export function clientVariablesIn(texts: readonly string[]): Readonly<Record<string, string>> {
   const all = texts.flatMap((text) => [...text.matchAll(OF_CLIENTS)]);

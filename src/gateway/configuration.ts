@@ -85,7 +85,7 @@ export function withoutMark(text: string): string {
   return text.startsWith("\uFEFF") ? text.slice(1) : text;
 }
 
-/** Says why the gateway cannot stand in front of an entry of a configuration. Undefined if it can. */
+/** Returns the reason why the gateway cannot be put in front of an entry of a configuration. Undefined if it can. */
 export function unusableBecause(value: unknown): string | undefined {
   const { success, data, error } = serverSchema.safeParse(value);
   if (!success) return `It is no server: ${z.prettifyError(error).replaceAll(/\s+/gu, " ")}.`;

@@ -60,7 +60,7 @@ export interface ServingOptions {
 
 /** State that a client returns with the next round of a call. */
 interface State extends ApprovalState {
-  /** The call whose server asked a question. */
+  /** The call whose server has sent a question. */
   readonly waiting?: string;
 }
 
@@ -152,7 +152,10 @@ function begun({ name, arguments: input = {} }: CallToolRequestParams, answering
   return new RunningCall(gateway, { name, input: input as Json, isApproved, logLevel });
 }
 
-/** Returns the call that waits for the answer in this request. It is over if nobody answered in time. */
+/**
+ * Returns the call that waits for the answer in this request. Throws if the question has expired, or if the gateway
+ * was restarted.
+ */
 function continued({ context: { mcpReq }, waiting }: Answering): RunningCall | undefined {
   const id = mcpReq.requestState<State>()?.waiting;
   if (id === undefined) return undefined;

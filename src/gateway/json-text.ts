@@ -22,7 +22,7 @@ export function savedValue(result: CallToolResult): unknown {
   try {
     return withText(toJson(value).value, only.text);
   } catch (error) {
-    // A value that is too large to keep has no text, so that the save says so.
+    // A value that is too large to store has no text, so that the save reports the error.
     if (codeOf(error) === "limit_exceeded") return value;
     throw error;
   }

@@ -10,8 +10,8 @@ export interface FoundResource {
 }
 
 /**
- * The resources and templates of all servers. An address that a server had first stays that server's; another
- * one's is `byref://servers/NAME/ADDRESS`. Addresses of the gateway's own are left out.
+ * The resources and templates of all servers. An address belongs to the first server that offered it; on another
+ * server it is `byref://servers/NAME/ADDRESS`. The gateway's own addresses are left out.
  */
 export class OfferedResources {
   readonly #servers: AllServers;

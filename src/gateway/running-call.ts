@@ -19,8 +19,8 @@ export interface Round extends Omit<ClientOfCall, "onQuestion"> {
 }
 
 /**
- * A call that may outlive one request of its client: when a server asks something, the request ends with the
- * question, and the next one brings the answer.
+ * A call that may outlive one request of its client: if a server sends a question, the request ends with the
+ * question, and the next request contains the answer.
  */
 export class RunningCall {
   readonly id = crypto.randomUUID();
@@ -67,12 +67,12 @@ export class RunningCall {
     if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
   }
 
-  /** Ends a call whose question nobody answers any more. */
+  /** Ends a call whose question will not be answered. */
   abandon(): void {
     this.reply(() => undefined);
   }
 
-  /** A server may ask several things at once; the client is asked one after the other. */
+  /** A server may send several questions at once; the client receives them one after the other. */
   #ask(request: InputRequest): Promise<InputResponse> {
     const answer = this.#asking.then(() => this.#askNext(request));
     this.#asking = answer.catch(() => undefined);
@@ -135,7 +135,7 @@ export class WaitingCalls {
   }
 }
 
-/** When what a client was given to send back is no longer accepted. */
+/** Calls `work` once the client's time to answer a question is over. */
 function later(work: () => void): void {
   const timer: unknown = setTimeout(work, limits.gatewayQuestionMs);
   // In Node a timer keeps the process alive.

@@ -24,7 +24,10 @@ export interface FileSaver {
 /** Bytes of a stored value that are in memory at once. */
 const PIECE_BYTES = 1_048_576;
 
-/** Returns the tool that writes a variable to a file. A sealed one is refused: anybody might read the file. */
+/**
+ * Returns the tool that writes a variable to a file. Refuses sealed variables, because other programs could read
+ * the file.
+ */
 export function saveVariable(files: FileSaver): RuntimeTool {
   return runtimeTool({
     name: "save_variable",

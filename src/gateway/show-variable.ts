@@ -17,7 +17,7 @@ const APP = {
   mimeType: APP_TYPE,
 };
 
-/** A tool of the gateway with what clients are told beside its definition. */
+/** A tool of the gateway with metadata for clients beside its definition. */
 export type OwnTool = RuntimeTool & { readonly meta?: Tool["_meta"] };
 
 /**

@@ -19,7 +19,7 @@ export interface ToolListsOptions {
 
 /** Tools that a server has listed in this process. */
 interface Known extends ToolList {
-  /** When the server wants to be asked again, in milliseconds since 1970. */
+  /** Time from which the server wants a new request, in milliseconds since 1970. */
   readonly freshUntilMs: number;
 }
 
@@ -28,7 +28,7 @@ export class ToolLists {
   readonly #options: ToolListsOptions;
   readonly #known = new Map<string, Known>();
   readonly #asking = new Map<string, Asking>();
-  /** Servers whose list has changed while they were asked for it. */
+  /** Servers whose list has changed during the request for it. */
   readonly #outdated = new Set<string>();
 
   constructor(options: ToolListsOptions) {
@@ -36,9 +36,9 @@ export class ToolLists {
   }
 
   /**
-   * Returns the server's tools: those it named in this process, until their time is over; else those that were
-   * kept, which are renewed meanwhile; else what it answers in time. Of a server that does not answer, those that
-   * are known: its calls say that it is down. Never rejects.
+   * Returns the server's tools. Uses the list that the server sent in this process, until it expires; else the
+   * stored list, which is renewed meanwhile; else the server's answer, if it arrives in time. If a server does not
+   * answer, returns the known tools, and their calls report that it is down. Never rejects.
    */
   async toolsOf(upstream: Upstream): Promise<readonly Tool[]> {
     const { server } = upstream;
@@ -52,7 +52,7 @@ export class ToolLists {
     return withTimeLimit(leftMs, () => tools).catch(() => given ?? []);
   }
 
-  /** True if each of the servers has named its tools, and need not be asked again. */
+  /** True if the list of each of the servers is known and has not expired. */
   areFresh(upstreams: readonly Upstream[]): boolean {
     const known = upstreams.map(({ server }) => this.#known.get(server.name));
     return known.every((one) => one !== undefined && isFresh(one));

@@ -47,7 +47,7 @@ function shortened(name: string): string {
   return name.slice(0, limits.maxGatewayNameChars - end.length) + end;
 }
 
-/** FNV-1a, 32 bits: it tells names apart, and has no other purpose. */
+/** FNV-1a, 32 bits. Used only to distinguish names. */
 function digestOf(text: string): string {
   let hash = 0x811c9dc5;
   for (const character of text) {

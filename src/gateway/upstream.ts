@@ -51,7 +51,9 @@ export interface UpstreamStatus {
 
 export interface ToolList {
   readonly tools: readonly Tool[];
-  /** How long the list may be used without asking again, in milliseconds. Infinite if the server does not say. */
+  /**
+   * Milliseconds for which the list may be used without a new request. Infinite if the server does not specify it.
+   */
   readonly ttlMs: number;
 }
 
@@ -235,7 +237,7 @@ export class Upstream {
     return client;
   }
 
-  /** An old program may end when it is first asked for its version; then it is started again without that. */
+  /** An old program may end at the request for its version. It is then started again without that request. */
   async #open(client: Client): Promise<void> {
     const timing = { timeout: limits.gatewayConnectMs };
     try {
@@ -271,7 +273,7 @@ export class Upstream {
   async #setLogLevel(client: Client): Promise<void> {
     const level = this.#options.client.logLevel;
     if (level === undefined || client.getServerCapabilities()?.logging === undefined) return;
-    // A server without sessions is told with each call.
+    // A server without sessions receives the level with each call.
     await client.setLoggingLevel(level).catch(() => undefined);
   }
 

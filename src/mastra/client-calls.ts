@@ -7,9 +7,7 @@ import type { Chunk } from "./mastra-agent.ts";
 import { Recent } from "../value/recent.ts";
 import type { Run } from "./run.ts";
 
-/**
- * A client's tool must not receive guarded values: its result goes to the model as it is.
- */
+/** A client's tool must not receive guarded values, because the model receives its result unchanged. */
 const noGuarded: Policy = ({ tool, references }) => {
   const guarded = references.find(({ visibility }) => visibility !== "model");
   if (guarded === undefined) return "allow";
@@ -29,8 +27,8 @@ export class ClientCalls {
   readonly #written = new Recent<{ readonly input: unknown }>();
 
   /**
-   * Returns the call with its references resolved. A call that must not run, or that needs a person's
-   * approval, stays as it is written, and is followed by its error.
+   * Returns the call with its references resolved. A call that must not run, or that needs a person's approval,
+   * stays unchanged, and is followed by its error.
    */
   async resolved(chunk: Chunk, run: Run): Promise<readonly Chunk[]> {
     const { toolCallId, toolName, args } = chunk.payload ?? {};

@@ -88,7 +88,7 @@ export interface CoreTool {
   readonly onOutput?: (given: object) => unknown;
 }
 
-/** What Mastra passes to `onInputAvailable`. */
+/** The argument that Mastra passes to `onInputAvailable`. */
 export interface Announced {
   readonly toolCallId: string;
   readonly input: unknown;
@@ -112,7 +112,7 @@ export interface Chunk {
   readonly object?: unknown;
 }
 
-/** What `stream` returns. */
+/** The return value of `stream`. */
 export interface ModelOutput {
   readonly fullStream: ReadableStream<Chunk>;
   readonly textStream: ReadableStream<string>;
@@ -125,7 +125,7 @@ export interface ModelOutput {
   getFullOutput(): Promise<FullOutput>;
 }
 
-/** What `generate` returns. */
+/** The return value of `generate`. */
 export interface FullOutput {
   readonly text: string;
   readonly steps: readonly { readonly text?: string }[];

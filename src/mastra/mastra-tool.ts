@@ -155,7 +155,7 @@ class MastraTool {
     this.#run = run;
   }
 
-  /** Mastra asks before each call. A call that cannot run fails without a question. */
+  /** Called by Mastra before each call. A call that cannot run fails without a question. */
   readonly needsApproval = async (input: unknown, approval?: ApprovalContext): Promise<boolean> => {
     const { written } = this.#split(input);
     const { prepared } = await this.#own.prepare(written, callOf({}, compact({ approval })));
@@ -170,7 +170,7 @@ class MastraTool {
     return Boolean(await requiresApproval(call));
   };
 
-  /** Mastra announces each call before it asks about it, and again before a call that it resumes. */
+  /** Called by Mastra before the approval of a call, and again before a call that it resumes. */
   readonly announce = async ({ toolCallId, input }: Announced): Promise<void> => {
     const mayWait = this.#own.mayRequireApproval || this.#run.requiresApproval !== undefined;
     if (!mayWait) return;

@@ -31,7 +31,7 @@ export function promptProcessor(prompting: Prompting): PromptProcessor {
   return {
     id: "byref-variables",
     async processLLMRequest({ prompt }) {
-      // Calls that come now are asked about in this process.
+      // Approvals of calls from now on are requested in this process.
       run.isForeign = false;
       const options = prompting.options();
       prepare ??= listingVariables({ ...options, instructionStyle });

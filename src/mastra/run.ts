@@ -6,7 +6,7 @@ import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { CallOptions, ToolsFor } from "./mastra-agent.ts";
 import { Recent } from "../value/recent.ts";
 
-/** A call of a tool that a person is asked about, or that its tool has suspended. */
+/** A call that waits for a person's approval, or that its tool has suspended. */
 export interface Asked {
   /** The resolved input, for users. Undefined if the call could not run. */
   readonly shown: unknown;
@@ -57,7 +57,7 @@ export class Run {
     this.#part++;
   }
 
-  /** Stores what a call would run with, unless it is known from when the call was asked about. */
+  /** Stores the resolved input of a call, unless it is known from an earlier approval request. */
   ask(toolCallId: string, asked: Asked): void {
     const part = this.#asked.get(toolCallId)?.part ?? this.#part;
     if (part < this.#part) return;
@@ -70,8 +70,8 @@ export class Run {
   }
 
   /**
-   * Returns the decision about a call that is resumed, and removes it. Undefined for a call that has not
-   * waited: Mastra runs a call that it asked about only in a later part of the run, when it is approved.
+   * Returns the decision about a call that is resumed, and removes it. Undefined for a call that has not waited:
+   * Mastra runs a call that needs approval only in a later part of the run, after it was approved.
    */
   takeDecision(toolCallId: string): Decision | undefined {
     const asked = this.#asked.get(toolCallId);

@@ -46,7 +46,7 @@ export function withToolVariables<Agent extends MastraAgent>(
   }
   new VariableAgent(fork, options).attach();
   originals.set(fork, given);
-  // The same class with the same settings.
+  // It has the same class and the same settings.
   return fork as unknown as Agent;
 }
 
@@ -86,7 +86,10 @@ class VariableAgent {
   readonly #runs: Runs;
   readonly #stores: Stores;
   readonly #clientCalls = new ClientCalls();
-  /** By the processor of its prompts, which Mastra passes with the call. A client may choose a run's id. */
+  /**
+   * Runs by the processor of their prompts, which Mastra passes with the call. Run ids are not used, because a
+   * client may choose them.
+   */
   readonly #runOf = new WeakMap<object, Run>();
 
   constructor(agent: AgentMembers, options: ToolVariablesOptions) {

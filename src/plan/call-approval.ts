@@ -13,15 +13,15 @@ interface ApprovalOptions {
 }
 
 /**
- * Returns the state in which a call waits for its own approval, or is skipped; undefined if it may run.
- * Approving the plan covers the plan and its gates. A call that the policy asks about, and one whose input has
- * changed since a person saw it at a gate, has an additional gate, which names the run, the call and the
- * input: the input that the person sees and approves is the input that runs.
+ * Returns the state in which a call waits for its own approval, or is skipped; undefined if it may run. Approving
+ * the plan covers the plan and its gates. A call that needs approval by policy, and one whose input has changed
+ * since a person saw it at a gate, has an additional gate, which names the run, the call and the input: the input
+ * that the person sees and approves is the input that runs.
  */
 export async function approvalOf(options: ApprovalOptions): Promise<CallState | undefined> {
   const { id, ready, state, decisionOn, inputNow } = options;
   const { approval, pin } = ready;
-  // A denial is final, whatever becomes of the input.
+  // A denial is final, also if the input changes.
   const denied = state.gate === undefined ? undefined : decisionOn(state.gate);
   if (state.gate !== undefined && denied?.approved === false) {
     return { status: "skipped", reason: deniedReason(state.gate, denied) };
@@ -37,5 +37,5 @@ export async function approvalOf(options: ApprovalOptions): Promise<CallState | 
 
 const CHANGED = "Its input has changed since it was shown for approval.";
 
-/** Enough digits to tell the inputs of a call apart. */
+/** Number of digits that distinguishes the inputs of a call. */
 const PIN_CHARS = 12;

@@ -29,7 +29,7 @@ export interface PlanContext {
   readonly tools: ToolSet;
   /** True if the conversation has a variable of this name. */
   readonly isKnown: (name: string) => boolean;
-  /** Looks up places in the conversation's `state`. Default: it holds nothing. */
+  /** Looks up places in the conversation's `state`. Default: it is empty. */
   readonly state?: Lookup;
 }
 
@@ -45,9 +45,7 @@ export interface CheckedCall {
 }
 
 export interface CheckedNeed extends Need {
-  /**
-   * For each reference, the calls of this plan that write it. Undefined for a variable of the conversation.
-   */
+  /** The calls of this plan that write each reference. Undefined for a variable of the conversation. */
   readonly writers: readonly (Writers | undefined)[];
 }
 

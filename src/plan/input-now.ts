@@ -15,7 +15,7 @@ interface InputNowOptions {
 
 /** The input with which a call would run now. */
 export interface InputNow {
-  /** As text for approval, shortened. */
+  /** The input as shortened text, shown for approval. */
   readonly text: string;
   /** A digest of all of it. */
   readonly digest: string;

@@ -43,7 +43,7 @@ export const jsonPlans: PlanFormat = {
 /** Reads a JSON plan. Its references use the dagger: `†state.user`. */
 export function readJsonPlan(given: unknown): ReadPlan {
   const count = callsIn(given);
-  // With too many calls, the calls themselves are not checked.
+  // If there are too many calls, the calls themselves are not checked.
   if (count > limits.maxPlanCalls) return { findings: [tooManyCalls(count)] };
   const read = jsonPlan.safeParse(given);
   if (!read.success) return { findings: read.error.issues.map(findingOf) };

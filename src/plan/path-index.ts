@@ -57,7 +57,7 @@ export class PathIndex {
     let node: Node | undefined = root;
     for (const segment of path) {
       const key = keyOf(segment);
-      // The key stands for all elements, or for one that is unknown before the run.
+      // The segment covers all elements, or one that is unknown before the run.
       if (key === undefined) break;
       node = node.children.get(key);
       if (node === undefined) return { whole, parts: [] };
@@ -98,7 +98,7 @@ function others({ call }: Writer, found: readonly Iterable<Writer>[]): readonly 
   return [...some.values()];
 }
 
-/** Undefined for a segment that stands for several elements, or that counts from the end. */
+/** Returns undefined for a segment that covers several elements, or that counts from the end. */
 function keyOf(segment: Segment): string | undefined {
   if ("key" in segment) return `.${segment.key}`;
   return "index" in segment && segment.index >= 0 ? `#${segment.index}` : undefined;

@@ -13,7 +13,7 @@ export function shown(source: string): string {
   return clip(source, MAX_SOURCE_CHARS);
 }
 
-/** What to do about a reference that nothing writes: read a place like it, or have a call write this one. */
+/** Advice for a reference that no call writes: read a similar place, or let a call write this one. */
 export function writeAdvice(
   { source, references }: Pick<Need, "source" | "references">,
   targets: readonly (SaveTarget | undefined)[],

@@ -12,7 +12,7 @@ export interface PlanRecord {
   readonly agent: string;
   /** True if the model that wrote the plan had seen untrusted content. */
   readonly tainted?: boolean;
-  /** For each call id: the calls that come before it. */
+  /** The ids of the calls before each call, by its id. */
   readonly after: Readonly<Record<string, readonly string[]>>;
   /** ISO 8601. */
   readonly createdAt: string;

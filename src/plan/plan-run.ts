@@ -262,7 +262,7 @@ export class PlanRun {
     // The gate may have been opened meanwhile.
     if (this.#progress.decisionOn(gate) !== undefined) return;
     const reason = `Waits for approvals.${gate}.`;
-    // Whoever opened an earlier gate saw the input of that time.
+    // A person who opened an earlier gate saw the input of that time.
     const { shown = digest } = stateIn(this.record, call.call.id);
     this.#setCall(call, { status: "waiting", gate, reason, asked, shown });
   }

@@ -39,7 +39,7 @@ export interface PlanCall {
   readonly parameters: Readonly<Record<string, Json>>;
   /** Gates that have to be opened before the call starts, e.g. `†approvals.legal`. */
   readonly gates?: readonly string[];
-  /** Where the result is written, e.g. `†state.user`. `a || b` is one of them, `a && b` all of them. */
+  /** Place of the result, e.g. `†state.user`. `a || b` is one of them, `a && b` all of them. */
   readonly outputPath?: string;
 }
 

@@ -21,7 +21,7 @@ export function nameInRun(run: string, name: string, runNames: readonly string[]
   return own.length <= limits.maxNameChars ? own : `${shortName(name, runNames)}_${run}`;
 }
 
-/** For a name that is too long to add the run's id. Generated result names never begin like it. */
+/** Returns a name for one that is too long to add the run's id. Generated result names never begin like it. */
 function shortName(name: string, runNames: readonly string[]): string {
   let short = `_${runNames.indexOf(name)}`;
   while (runNames.includes(short)) short = `_${short}`;
@@ -44,7 +44,7 @@ export function scopeOfRun(run: string, { plan: { runNames, order }, inherits }:
   } satisfies RunScope;
 }
 
-/** All variables that a run may have of its own. */
+/** Names of all variables that can belong to a run. */
 export function namesOfRun(run: string, runNames: readonly string[]): readonly string[] {
   return [...RESERVED_NAMES, ...runNames].map((name) => nameInRun(run, name, runNames));
 }

@@ -98,7 +98,7 @@ function costOf(schema: Definition, value: Json): number {
   return 1 + options.length + required.length + Math.ceil(chars / 64);
 }
 
-/** What the first alternatives say of a value: "must be integer, and is string; must be null, and is string". */
+/** Joins the messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
 function firstOf(results: readonly (readonly Issue[])[]): string {
   const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
   return messages.map((message) => message.replace(/\.$/u, "")).join("; ");

@@ -11,8 +11,8 @@ export interface ByrefTransportOptions extends ClientOptions {
   /** Further headers of each request, or a function that returns them. */
   readonly headers?: HeaderFields | (() => HeaderFields);
   /**
-   * What happens when the chat's `stop` is called or its component is removed: `stop` (default) stops the
-   * server's turn, `leave` only stops reading.
+   * Effect of the chat's `stop` and of removing its component: `stop` (default) stops the server's turn, `leave`
+   * only stops reading.
    */
   readonly onAbort?: "stop" | "leave";
   /** Called with true when the connection breaks and is made again, and with false when it is back. */
@@ -144,7 +144,7 @@ function streamOf(
   return stream as ReadableStream<UIMessageChunk>;
 }
 
-/** If it fails the turn goes on, and the messages show it. */
+/** Stops the turn. If that fails, the turn continues, and the messages show it. */
 function stop({ call }: Connection): void {
   call("POST", "/stop").catch(() => undefined);
 }

@@ -43,7 +43,7 @@ export interface VariableList {
 const MAX_EVENTS = 2_000;
 /** Number of variables loaded by default. */
 export const LAST_VARIABLES = 500;
-/** As many as the server lists as the last ones. */
+/** The server's maximum for `last`. */
 const MAX_LAST = 1_000;
 const TOLD_EVERY_MS = 100;
 const AGAIN_AFTER_MS = 5_000;
@@ -51,8 +51,8 @@ const AGAIN_AFTER_MS = 5_000;
 const CLOSES_AFTER_MS = 1_000;
 
 /**
- * What the components of a page share of a conversation. Listens to its events while a component uses it and
- * the page is visible: over HTTP/1.1 a browser has six connections for all of its tabs.
+ * State of a conversation that the components of a page share. Listens to its events while a component uses it and
+ * the page is visible, because over HTTP/1.1 a browser has six connections for all of its tabs.
  */
 export class LiveConversation {
   readonly variables = new Shared<VariableList>(
@@ -79,7 +79,7 @@ export class LiveConversation {
     });
   }
 
-  /** The part at the path, or without one the metadata alone. */
+  /** The part at the path; without a path, only the metadata. */
   part(name: string, path: string | undefined): VariablePart {
     const key = `${name} ${path ?? "?"}`;
     const known = this.#parts.get(key);
@@ -95,7 +95,7 @@ export class LiveConversation {
     return part;
   }
 
-  /** Loads at least so many of the newest variables from now on. */
+  /** Loads at least this many of the newest variables from now on. */
   needVariables(last: number): void {
     if (last <= this.#last) return;
     this.#last = last;
@@ -235,7 +235,7 @@ export class LiveConversation {
     if (/^(?:plan|run)\./.test(type)) this.#changed(this.plans, this.loadPlans);
   }
 
-  /** A turn's events come when it ends; its stream says at once what it writes. */
+  /** Reads the turn's stream, because it reports writes at once, and events arrive only at the end of a turn. */
   async #readTurn(signal: AbortSignal): Promise<void> {
     const { id } = this.#conversation;
     if (await isRead(id)) return;
@@ -275,7 +275,7 @@ const page = globalThis as {
 
 const known = new WeakMap<object, Map<string, LiveConversation>>();
 
-/** The same for every object of the same client with the same id. */
+/** Returns the same object for all objects of one client with the same id. */
 export function liveOf(conversation: ClientConversation): LiveConversation {
   const { client, id } = conversation;
   const all = known.get(client) ?? new Map<string, LiveConversation>();

@@ -4,15 +4,15 @@ type Listener = (variable: string) => void;
 const readings = new Map<string, Set<Promise<boolean>>>();
 const listeners = new Map<string, Set<Listener>>();
 
-/** Resolves with true if a transport reads a stream of the conversation; one that asks for it may find none. */
+/** Resolves with true if a transport reads a stream of the conversation. A pending request may find none. */
 export async function isRead(conversation: string): Promise<boolean> {
   const found = await Promise.all(readings.get(conversation) ?? []);
   return found.includes(true);
 }
 
 /**
- * Notes that a transport asks for a stream; `found` resolves with false if there is none. Returns a function
- * that ends it.
+ * Records that a transport requests a stream; `found` resolves with false if there is none. Returns a function that
+ * removes the record.
  */
 export function beginReading(conversation: string, found: Promise<boolean>): () => void {
   const all = readings.get(conversation) ?? new Set();
@@ -23,7 +23,7 @@ export function beginReading(conversation: string, found: Promise<boolean>): () 
   };
 }
 
-/** Tells that a turn has written or evicted a variable. */
+/** Notifies listeners that a turn has written or evicted a variable. */
 export function tell(conversation: string, variable: string): void {
   for (const listener of listeners.get(conversation) ?? []) listener(variable);
 }

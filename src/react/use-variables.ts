@@ -9,7 +9,7 @@ import {
   type VariableList,
 } from "./live-conversation.ts";
 
-/** Which variables to return. */
+/** The variables to return. */
 export interface VariablesOptions {
   /** The newest ones, up to this number. Default: 500. More than 1,000 are loaded in several requests. */
   readonly last?: number;
@@ -23,7 +23,7 @@ export function useVariables(
   return useVariableList(conversation, options).variables ?? NONE;
 }
 
-/** The same, and whether there are more, they are loaded yet, or an error has occurred. */
+/** Like `useVariables`, and returns whether there are more, whether they are loaded yet, and any error. */
 export function useVariableList(
   conversation: ClientConversation | undefined,
   { last = LAST_VARIABLES }: VariablesOptions = {},

@@ -45,7 +45,7 @@ export class VariablePart extends Shared<VariableState> {
 
   readonly load = coalesced(async () => {
     const before = this.read();
-    // The value stays, with the metadata of its own version.
+    // The old value stays while loading, with the metadata of its version.
     if (before.status !== "loading") this.set({ ...before, status: "loading" });
     try {
       this.set(await this.#loaded(before));

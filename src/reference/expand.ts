@@ -20,14 +20,14 @@ export interface Unresolved {
   readonly near?: readonly string[];
 }
 
-/** What a reference was replaced with. */
+/** The value that replaced a reference. */
 export interface Origin {
   readonly reference: Reference;
   /** A miss for a secret, of which only the name is shown. */
   readonly answer: Found | Missing;
 }
 
-/** Which references of a response are replaced, and where. */
+/** Selects the references of a response that are replaced. */
 export interface ExpandOptions {
   /** Default: dollar only. */
   readonly syntaxes?: readonly (SyntaxName | Syntax)[];

@@ -24,17 +24,17 @@ export interface Missing {
   /** `unreadable`: the value exists, but cannot be returned as JSON; `code` and `message` explain why. */
   readonly reason: "unknown" | "path" | "evicted" | "secret" | "unreadable";
   readonly code?: ErrorCode;
-  /** For `path`: the longest existing prefix of the reference, as text. */
+  /** The longest existing prefix of the reference, as text. Set for `path`. */
   readonly nearest?: string;
-  /** For `path`: the first keys of the value at `nearest`. */
+  /** The first keys of the value at `nearest`. Set for `path`. */
   readonly keys?: readonly string[];
-  /** For `path`: the number of elements or characters at `nearest`. */
+  /** The number of elements or characters at `nearest`. Set for `path`. */
   readonly length?: number;
   /** Names or keys similar to the written one. */
   readonly near?: readonly string[];
-  /** For `evicted`: a text with the time, the reason and how to get the value back. */
+  /** A text with the time, the reason and how to get the value back. Set for `evicted`. */
   readonly message?: string;
-  /** For `evicted`: the same as data. */
+  /** The content of `message` as data. Set for `evicted`. */
   readonly tombstone?: object;
 }
 

@@ -149,7 +149,7 @@ class Resolver {
 
   async #resolveWhole(operand: Operand, place: Place): Promise<Json> {
     const answer = await this.#find(operand.reference);
-    // With an unknown name it is not a reference, but its path may contain one: ['$name'].
+    // An unknown name is not a reference, but its path may contain one: ['$name'].
     if (!answer.found && answer.reason === "unknown") return this.#resolveUnknown(operand, answer);
     this.#count();
     if (answer.found) return this.#whole(operand, answer, place);

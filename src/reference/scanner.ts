@@ -12,7 +12,7 @@ const ASCII = 128;
 /** Text with the form of a reference, if its name exists. */
 export interface ReferencePiece {
   readonly reference: Reference;
-  /** As written, without the backslash. */
+  /** The reference as written, without the backslash. */
   readonly source: string;
   /** A backslash precedes it: the reference prints as written. */
   readonly escaped: boolean;

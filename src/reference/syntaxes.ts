@@ -12,14 +12,14 @@ export type SyntaxName = keyof typeof syntaxes;
 /** Syntaxes by name, or of an application. */
 export type Syntaxes = readonly (SyntaxName | Syntax)[];
 
-/** How a reference is written in the syntaxes that may stand in the middle of a text. */
+/** Functions that write a reference, for syntaxes that can be used in the middle of a text. */
 const written = {
   dollar: (reference: string) => `$${reference}`,
   mustache: (reference: string) => `{{${reference}}}`,
   dagger: (reference: string) => `†${reference}`,
 } as const;
 
-/** The built-in syntaxes that may stand in a text. */
+/** The built-in syntaxes that can be used in a text. */
 export const inTexts = ["dollar", "mustache", "dagger"] as const;
 
 /**

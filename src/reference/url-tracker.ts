@@ -38,7 +38,7 @@ const LONG_WORD = 28 ** 10;
 const BLOCK_MARKS = ">-*+|.)0123456789";
 /** Characters, besides letters, that may directly precede the dot of a name. */
 const NAME_MARKS = "._+-;:&=$,0123456789";
-/** The same before the `@` of an address: all of `atext` (RFC 5322), as in linkify. */
+/** Marks before the `@` of an address: all of `atext` (RFC 5322), as in linkify. */
 const ADDRESS_MARKS = `${NAME_MARKS}!#%'*/?^\`{|}~`;
 /** Characters that begin a port, path, query or fragment. */
 const AFTER_HOST = "/?#:";

@@ -1,6 +1,6 @@
 import { codeOf } from "../errors.ts";
 
-/** By what is written: the end of the last write in its queue. */
+/** The end of the last write in each queue, by the subject of the writes. */
 const queues = new WeakMap<object, Promise<unknown>>();
 
 /** Maximum tries in the queue. Only writes that had begun before it, or do not use it, conflict there. */

@@ -102,7 +102,7 @@ export class StoreState {
     return dueMs <= nowMs || (dueMs < Infinity && this.#due.has(entry.seq));
   }
 
-  /** The same for a result that becomes visible: the entry then stays expired, even if the clock is set back. */
+  /** Like `isDue`, for a result that becomes visible: the entry then stays expired, even if the clock is set back. */
   isExpired(entry: Entry, nowMs: number): boolean {
     const isDue = this.isDue(entry, nowMs);
     if (isDue) {
@@ -199,7 +199,7 @@ export class StoreState {
     return entry && info && withAccess(info, entry);
   }
 
-  /** The same without a long input, because many variables may be evicted at once. */
+  /** Like `info`, without a long input, because many variables may be evicted at once. */
   shortInfo(name: string): VariableInfo | undefined {
     const entry = this.catalog.get(name);
     return entry === undefined

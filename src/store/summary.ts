@@ -11,7 +11,7 @@ export function summaryOf(variables: readonly Summarized[], last?: number): stri
   return `${[title, ...body].join("\n\n")}\n`;
 }
 
-/** What a summary tells. Without `type`, `count` or `preview` the reader may not see them. */
+/** The content of a summary. `type`, `count` or `preview` are absent if the reader may not see them. */
 export type Summarized = Pick<VariableInfo, "name" | "description" | "tool" | "createdAt"> &
   Partial<Pick<VariableInfo, "type" | "count" | "preview">>;
 

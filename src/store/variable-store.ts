@@ -73,7 +73,7 @@ export interface Changes {
   readonly description?: string;
 }
 
-/** Which variables to list. Default: all. */
+/** Selects the variables to list. Default: all. */
 export interface ListOptions {
   /** Lists only this many, the newest. */
   readonly last?: number;
@@ -123,7 +123,7 @@ export interface Variables {
    * bytes. Rejects as `save` does. `commit` can then be part of a larger transaction.
    */
   prepare(write: Write): Promise<PreparedWrite>;
-  /** The same for several writes that commit together. Each extends the values that the writes before it wrote. */
+  /** Prepares several writes that commit together. Each extends the values that the writes before it wrote. */
   prepareAll(writes: readonly Write[]): Promise<PreparedWrite<readonly VariableInfo[]>>;
   /** Receives a value from a stream, for a later save. Rejects with the errors of the meter of its media type. */
   receive(stream: ReadableStream<Uint8Array>, mediaType: string): Promise<Content>;
@@ -197,9 +197,9 @@ export interface VariableStore extends Variables {
   readonly transfer: Transfer;
   /** Evicts variables that are due at `nowMs`, at most `limit` per call, and writes tombstones. */
   evictDue(nowMs: number, limit: number): readonly Tombstone[];
-  /** When the next variable is due, in milliseconds since 1970; undefined if none is. */
+  /** Time at which the next variable is due, in milliseconds since 1970; undefined if none is. */
   nextDueMs(): number | undefined;
-  /** When any value was last read or written, in milliseconds since 1970. */
+  /** Time of the last read or write of any value, in milliseconds since 1970. */
   lastAccessMs(): number | undefined;
   /** Writes pending access times to the rows. */
   flushAccess(): void;

@@ -1,8 +1,8 @@
 import type { Json, JsonType } from "../value/json.ts";
 
 /**
- * Who may see a value (table in `docs/architecture.md`). `sealed`: the model sees name, type and count.
- * `secret`: the value is shown to no one, and is passed only to tools that list it.
+ * Visibility of a value (table in `docs/architecture.md`). `sealed`: the model sees name, type and count. `secret`:
+ * the value is shown to no one, and is passed only to tools that list it.
  */
 export type Visibility = "model" | "sealed" | "secret";
 
@@ -16,7 +16,7 @@ export type Flag = "composed" | "derived" | "failed";
 /** `run`: the variable is evicted when its run ends. */
 type Scope = "conversation" | "run";
 
-/** Where the value is stored: in its row, in chunk rows, in the bucket, or in the conversation's messages. */
+/** Location of the value: its row, chunk rows, the bucket, or the conversation's messages. */
 export type Location = "row" | "chunks" | "r2" | "messages";
 
 /** A variable's metadata. Times are ISO 8601. */
@@ -33,7 +33,7 @@ export interface VariableInfo {
   readonly bytes: number;
   /** Characters of the same text: the value's cost in a prompt. */
   readonly chars: number;
-  /** For a secret, only its type. */
+  /** The shape of the value. For a secret, only its type. */
   readonly shape: string;
   /** Empty for a secret. */
   readonly preview: string;
@@ -50,7 +50,7 @@ export interface VariableInfo {
   /** Times are ISO 8601, in UTC. */
   readonly createdAt: string;
   readonly updatedAt: string;
-  /** When the value was last read or written. */
+  /** Time of the last read or write of the value. */
   readonly accessedAt: string;
   /** End of the ttl. An unused variable is evicted earlier (`variableIdleMs`); a pinned one does not expire. */
   readonly expiresAt?: string;

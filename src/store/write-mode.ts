@@ -100,7 +100,7 @@ export function keepingMetadata(write: Write, existing: VariableInfo, nowMs: num
   };
 }
 
-/** The same for a write that extends the variable, with the labels of both. */
+/** Returns a write that extends the variable, with the labels of both. */
 export function extending(write: Write, existing: VariableInfo, nowMs: number): Write {
   const { trusted = true, visibility = "model", flags, toolCallId } = write;
   const own = { sources: sourcesOf(write), trusted, visibility, ...flagged(flags) };

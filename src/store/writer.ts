@@ -248,7 +248,7 @@ export class Writer {
     return { mediaType, bytes, count, marks, body: isLarge ? bodies.toChunks(body) : body };
   }
 
-  /** True if the write asks for it, and the current value may be read later. */
+  /** True if the write requests it, and the current value may be read later. */
   #keepsVersion(name: string, { keepsVersion = false, visibility }: Write): boolean {
     const current = keepsVersion ? this.#state.alive(name) : undefined;
     return current !== undefined && current.visibility !== "secret" && visibility !== "secret";

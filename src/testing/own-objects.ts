@@ -21,7 +21,7 @@ class OwnedOrDeployed extends ConversationObject {
 
 /** Changes the class that is deployed as `CONVERSATIONS`. Throws if it is none of `createRuntime`. */
 async function changeClassOf(namespace: DurableObjectNamespace): Promise<void> {
-  // Nobody's conversation, and nothing is stored in it.
+  // An object that belongs to no conversation; nothing is stored in it.
   const unused = namespace.get(namespace.newUniqueId());
   const deployed = await runInDurableObject(unused, (object) => object.constructor);
   for (let made: unknown = deployed; typeof made === "function"; made = baseOf(made)) {

@@ -8,13 +8,13 @@ export interface ScriptedCall {
   readonly input: unknown;
   /** Default: unique in the script. */
   readonly id?: string;
-  /** For a tool that the call's request does not define. */
+  /** True for a tool that the call's request does not define. */
   readonly dynamic?: boolean;
 }
 
 /**
- * What a step consists of: a text, a call of a tool, an error that breaks the stream, or parts of a stream as
- * `text`, `reasoning`, `toolCall` and `finish` make them.
+ * An item of a step: a text, a call of a tool, an error that breaks the stream, or parts of a stream from `text`,
+ * `reasoning`, `toolCall` and `finish`.
  */
 export type StepItem = string | ScriptedCall | Error | Part | readonly Part[];
 

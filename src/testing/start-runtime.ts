@@ -54,7 +54,7 @@ export async function openRuntime(
     (state) => new runtime.Conversation(state, ownEnv),
   );
   const namespace = objects.namespace();
-  // The runtime asks a namespace for nothing else.
+  // The runtime uses no other method of a namespace.
   const ownEnv = {
     ...env,
     AUTH: "none",

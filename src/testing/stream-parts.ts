@@ -68,7 +68,7 @@ export function toolCall(
   ];
 }
 
-/** The end of a call: `tool-calls` for a step that asks for tools. */
+/** The end of a call: `tool-calls` for a step with tool calls. */
 export function finish(
   unified: LanguageModelV4FinishReason["unified"] = "stop",
   tokens: { readonly input?: number; readonly output?: number } = {},

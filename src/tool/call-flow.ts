@@ -4,8 +4,8 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { Path } from "../value/path.ts";
 
 /**
- * The variables that a call reads and writes, as far as its input tells before it is prepared. Names are
- * those of the store.
+ * The variables that a call reads and writes, as far as its input shows before it is prepared. Names are those of
+ * the store.
  */
 export interface CallFlow {
   readonly reads: readonly Read[];
@@ -24,7 +24,7 @@ interface Read extends Reference {
  */
 export type Written = Reference | { readonly base: string } | { readonly prefix: string };
 
-/** The flow of a call whose input tells nothing. */
+/** The flow of a call whose input shows nothing. */
 export const NO_FLOW: CallFlow = { reads: [], writes: [] };
 
 /** True if the call may write what is read. Places overlap if one is part of the other. */

@@ -57,7 +57,7 @@ function placeIn(text: string): Reference | undefined {
   return orElse(() => targetIn(text), undefined);
 }
 
-/** For an input that cannot be used. */
+/** Returns `otherwise` for an input that cannot be used. */
 function orElse<Result>(read: () => Result, otherwise: Result): Result {
   try {
     return read();

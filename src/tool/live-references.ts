@@ -19,9 +19,9 @@ interface Group {
 }
 
 /**
- * The references that exist now: the newest variables, with paths that their shapes tell. Of a guarded or
- * hidden variable only the name, and of its type only what its handle shows. Keys of untrusted values are
- * left out until the model has seen untrusted content.
+ * The references that exist now: the newest variables, with paths from their shapes. A guarded or hidden variable
+ * has only its name, and only the type that its handle shows. Keys of untrusted values are left out until the model
+ * has seen untrusted content.
  */
 class NewestVariables implements LiveReferences {
   /** How the model writes a name with its path. */
@@ -155,7 +155,7 @@ function isOffered(key: string): boolean {
   return isPlainKey(key) && key.length <= limits.maxNameChars;
 }
 
-/** True if values of the shape have the types that the schema asks for. What is unknown fits. */
+/** True if values of the shape have the types that the schema requires. Unknown types fit. */
 function fits(shape: Shape, schema: Definition, root: JSONSchema7): boolean {
   return shape.every((kind) =>
     foldSchema<boolean>(schema, root, {

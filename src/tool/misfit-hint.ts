@@ -10,9 +10,9 @@ import type { WrapOptions } from "./wrapped-tool.ts";
 
 /** An input that does not fit the tool's schema. */
 export interface Misfit {
-  /** As the model wrote it. */
+  /** The input as the model wrote it. */
   readonly written: Json;
-  /** With references resolved. */
+  /** The input with references resolved. */
   readonly value: Json;
   readonly unresolved: readonly Unresolved[];
 }

@@ -21,15 +21,15 @@ import { clip } from "../value/characters.ts";
 import type { Diff } from "../value/line-diff.ts";
 import { charsOf } from "../value/json-text.ts";
 
-/** Which calls may run, and what the model and people see of their results. */
+/** Rules for which calls may run, and which results the model and people see. */
 export interface TrustOptions {
   /** Secrets and result labels, by tool. */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
   /** Decides about each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;
   /**
-   * `show` (default): untrusted results are shown, and marked as untrusted; `hide`: they are hidden until
-   * the model asks to read them.
+   * `show` (default): untrusted results are shown, and marked as untrusted; `hide`: they are hidden until the model
+   * requests them.
    */
   readonly untrusted?: "show" | "hide";
   /** Records whether the model has seen untrusted data; updated when it sees more. */
@@ -146,8 +146,8 @@ export interface VariableDiff extends Partial<Diff> {
   /** The variable, or an earlier version of the same one. Absent if it is not known, or not kept any more. */
   readonly from?: { readonly name: string; readonly version: number };
   /**
-   * Why there is no diff. `sealed`: a value is sealed or secret; `too_large`: more than 4 MiB;
-   * `gone`: what it was edited from is not kept.
+   * Reason why there is no diff. `sealed`: a value is sealed or secret; `too_large`: more than 4 MiB; `gone`: the
+   * original is not stored any more.
    */
   readonly withheld?: "sealed" | "too_large" | "gone";
 }
@@ -299,10 +299,10 @@ function shortened(message: string): string {
 }
 
 /**
- * True if the model must not learn whether a call failed before its tool ran: sealed values went in, and
- * each failure would reveal something about them. The result is then a variable in either case. A step of a
- * plan fails openly, because the steps after it must not run. A call with only secrets does, too, because
- * the model must be able to correct a wrong argument beside a key.
+ * True if the model must not learn whether a call failed before its tool ran: its input contained sealed values,
+ * and each failure would reveal something about them. The result is then a variable in either case. A step of a
+ * plan fails openly, because the steps after it must not run. So does a call with only secrets, because the model
+ * must be able to correct a wrong argument beside a key.
  */
 export function hidesFailure(
   labels: Labels,

@@ -8,7 +8,7 @@ import type { VariableInfo } from "../store/variable.ts";
  */
 export type Prepare<Result> = () => Promise<PreparedWrite<Result>>;
 
-/** What happens to writes that the store refuses: other writes replace them, or nothing is saved. */
+/** Replacement for writes that the store refuses: other writes, or a result without a saved value. */
 type Refusal<Result> = { readonly writes: readonly Write[] } | { readonly result: () => Result };
 
 interface SaveOptions<Result> {
@@ -78,7 +78,7 @@ export function change<Result>(commit: () => Result): PreparedWrite<Result> {
   return { commit, discard: () => undefined };
 }
 
-/** The same change, with a mapped result. */
+/** Returns the same change with a mapped result. */
 export function mapped<From, To>(
   { commit, discard }: PreparedWrite<From>,
   use: (result: From) => To,

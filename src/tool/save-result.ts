@@ -154,7 +154,7 @@ function savingValue(finished: FinishedCall, result: ValueResult): Prepare<Saved
   return savingAt(saving, options);
 }
 
-/** Returns the write for each of the places, or as it is without any. */
+/** Returns the write for each of the places, or unchanged if there are none. */
 export function writesAt(places: readonly Place[], write: Write): Saving["writes"] {
   const [first, ...others] = places.map(({ name, path, run }) => ({
     ...write,

@@ -14,7 +14,7 @@ import { formatPath, type Segment } from "../value/path.ts";
 export const OUTPUT_PATH = "_outputPath";
 const DESCRIPTION = "_description";
 
-/** Where a result is saved: one place, one of several, or all of several. */
+/** Target of a result: one place, one of several, or all of several. */
 export interface SaveTarget {
   readonly operator: "first" | "all";
   readonly places: readonly Place[];
@@ -170,7 +170,7 @@ export function chosenPlaces({ operator, places }: SaveTarget, named?: string): 
   throw new ByrefError("bad_path", `The tool chose ${named ?? "nothing"}, not one of ${known}.`);
 }
 
-/** The same for all spellings of a place: `$state.a` and `†state["a"]`. */
+/** Returns the same key for all spellings of a place: `$state.a` and `†state["a"]`. */
 function placeKey(text: string): string | undefined {
   const place = placeOf(text);
   return place && place.name + formatPath(place.path);

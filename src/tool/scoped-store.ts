@@ -169,7 +169,7 @@ export function lookupFor(
   };
 }
 
-/** Returns the stored names that a name in a call's input may stand for; empty texts for none. */
+/** Returns the stored names that a name in a call's input may refer to; empty texts for none. */
 export function storedNames(name: string, store: VariableStore, scope?: RunScope) {
   return [scope, undefined].map((from) => nameFor(name, store, from) ?? "");
 }

@@ -28,7 +28,7 @@ export function shownResult(info: VariableInfo, value: Json | undefined): Json {
   return { $var: name, type, count, bytes, shape, preview };
 }
 
-/** The same for an output that is no variable. */
+/** Returns the short form of an output that is not a variable. */
 export function shortOutput(output: Json): Json {
   if (isShort(output)) return output;
   const [type, count] = [typeOfJson(output), countOf(output)];

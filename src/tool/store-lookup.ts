@@ -10,7 +10,7 @@ import { clip } from "../value/characters.ts";
 import type { Json } from "../value/json.ts";
 import { formatPath, type Reading } from "../value/path.ts";
 
-/** What a lookup may return and reveal. */
+/** Limits of what a lookup returns and reveals. */
 export interface LookupOptions {
   /** Names of the secrets that a lookup may return. Default: none. */
   readonly secrets?: readonly string[];

@@ -14,7 +14,7 @@ interface Live {
 /** A reference that a model may write now. */
 export interface Offered {
   readonly name: string;
-  /** As the model writes it. */
+  /** The reference as the model writes it. */
   readonly text: string;
 }
 
@@ -23,7 +23,7 @@ export class StrictSlots implements Slots {
   readonly #root: JSONSchema7;
   readonly #live: Live;
   readonly #options: SlotOptions;
-  /** By the references that they accept. */
+  /** Slots by the references that they accept. */
   readonly #slots = new Map<string, Slot & { uses: number }>();
   /** True if pointers lead to places below a value, which therefore must stay where they are. */
   readonly #keepsPlaces: boolean;

@@ -34,14 +34,11 @@ import type { CallOptions, Prepared, ToolRun, WrapOptions, WrappedTool } from ".
 export interface CallableTool {
   readonly name: string;
   readonly options: WrapOptions;
-  /**
-   * Where the result is saved. True: the model may choose; a string: at that place; false: only the caller
-   * may choose.
-   */
+  /** Place of the result. True: the model may choose; a string: at that place; false: only the caller may choose. */
   readonly target: string | boolean;
   /** The parameters of its schema; undefined if it may have others. */
   readonly parameters?: ReadonlySet<string> | undefined;
-  /** Returns what the input says about variables. */
+  /** Returns the variables that the input names. */
   names(input: Json): CallNames;
   /** The variables for the labels, under the names that the tool adds. */
   variables(call: CallOptions): Variables;
@@ -52,13 +49,13 @@ export interface CallableTool {
   run(prepared: PreparedCall): Promise<CallResult>;
 }
 
-/** What an input says about variables, apart from its references and the place of the result. */
+/** Variables that an input names, apart from its references and the place of the result. */
 export interface CallNames {
   /** Texts that name a variable, or a place in one, that the call reads. */
   readonly read: readonly string[];
-  /** The same for what it writes. */
+  /** Texts that name a variable, or a place in one, that the call writes. */
   readonly written: readonly string[];
-  /** The base of the automatic name of the result; absent if it cannot be told, or nothing is saved. */
+  /** The base of the automatic name of the result; absent if it is unknown, or nothing is saved. */
   readonly base?: string;
 }
 
@@ -81,7 +78,7 @@ export interface CallInput extends ResolvedInput {
   readonly failure?: unknown;
 }
 
-/** A call and all that is known about it before it runs. */
+/** A call and everything that is known about it before it runs. */
 export interface PreparedCall {
   readonly tool: CallableTool;
   readonly call: CallOptions;

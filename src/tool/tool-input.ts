@@ -151,7 +151,7 @@ async function sha256(content: string | Uint8Array): Promise<string> {
 }
 
 /** The schema of any JSON value. All tools share it, so that a JSON Schema defines it once. */
-// The same values; this type is read-only.
+// The same values with a read-only type.
 export const anyJson = z.json() as unknown as z.ZodType<Json>;
 
 const known = new WeakMap<object, JSONSchema7>();

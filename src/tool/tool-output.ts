@@ -52,9 +52,8 @@ export interface Handle extends ResultNotes {
 }
 
 /**
- * The output for a guarded result: type and count of a sealed value that is not derived, only the name of
- * others. If the agent hides untrusted values, they are `hidden` like sealed ones until the model asks to
- * read them.
+ * The output for a guarded result: type and count of a sealed value that is not derived, only the name of others.
+ * If the agent hides untrusted values, they are `hidden` like sealed ones until the model requests them.
  */
 export interface GuardedHandle extends ResultNotes {
   readonly $var: string;
@@ -120,7 +119,7 @@ export function toolOutput(
     : { ...handleOf(info, { value, path }), ...note };
 }
 
-/** Returns all that a model may see of a guarded variable beside its name; undefined if it is not guarded. */
+/** Returns the fields of a guarded variable that a model may see beside its name; undefined if it is not guarded. */
 export function guardedView({
   visibility,
   type,
@@ -205,7 +204,10 @@ function handleOf(info: VariableInfo, { value, path }: Shown): Handle {
   return handle;
 }
 
-/** The others are alike: the shape has their keys, and the count says how many there are. */
+/**
+ * Returns the first record of an array. The others are similar: the shape has their keys, and the count their
+ * number.
+ */
 function firstRecord(value: Json | undefined): JsonObject | undefined {
   const [first] = value !== undefined && isJsonArray(value) ? value : [];
   return first !== undefined && isJsonObject(first) ? first : undefined;

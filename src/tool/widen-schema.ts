@@ -36,14 +36,14 @@ export interface Slots {
   shared(widened: JSONSchema7): JSONSchema7;
 }
 
-/** What accepts a reference in place of a value. */
+/** The schema that accepts a reference in place of a value. */
 export interface Slot {
   /** The schema of the reference, as an alternative. */
   readonly schema: JSONSchema7;
-  /** What the alternative adds, as JSON. */
+  /** Length of the JSON that the alternative adds. */
   readonly chars: number;
   /**
-   * What a schema without strings needs beside the type `string`, so that what it holds stays in its place.
+   * Keywords that a schema without strings needs beside the type `string`, so that its subschemas stay in place.
    * Undefined: the reference is always an alternative, which decoders that follow a schema can read.
    */
   readonly keywords?: JSONSchema7 | undefined;
@@ -56,10 +56,10 @@ interface WidenOptions extends Pick<SlotOptions, "secrets"> {
 }
 
 /**
- * Returns the schema for the model. It accepts all that the original accepts, and a string for a reference
- * in place of each property and element. The original validates the resolved value. A root that is not an
- * object is left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested
- * places accept no references.
+ * Returns the schema for the model. It accepts everything that the original accepts, and a string for a reference
+ * in place of each property and element. The original validates the resolved value. A root that is not an object is
+ * left unchanged. At most `maxWidenedChars` are added: in a schema that needs more, deeply nested places accept no
+ * references.
  */
 export function widenSchema(schema: JSONSchema7, options: WidenOptions = {}): JSONSchema7 {
   const isObjectRoot = schema.type === "object" || schema.properties !== undefined;

@@ -90,7 +90,10 @@ export function runtimeToolSchema(
   return withoutKeywords(shown, (keyword) => BOUNDS.has(keyword));
 }
 
-/** What a tool checks itself. A schema is sent with each call, and a refused input tells the model its bounds. */
+/**
+ * Keywords of constraints that a tool checks itself. They are omitted, because a schema is sent with each call, and
+ * the error of a refused input names the bounds.
+ */
 const BOUNDS: ReadonlySet<string> = new Set(
   "additionalProperties default definitions exclusiveMinimum maxItems maxLength maximum minItems minLength minimum".split(
     " ",
@@ -163,7 +166,7 @@ function run(tool: RuntimeTool, prepared: PreparedCall): Promise<RuntimeResult> 
   const { options } = prepared.tool;
   return runTool({
     name: tool.name,
-    // The signal stops a tool that is no longer awaited, and all that the tool has started.
+    // The signal stops a tool that is no longer awaited, and everything that it has started.
     tool: {
       execute: (_: unknown, { abortSignal }: { readonly abortSignal: AbortSignal }) =>
         tool.execute(input.checked, contextOf(prepared, abortSignal)),

@@ -97,8 +97,8 @@ export function shownSchema(
 }
 
 /**
- * The schema without what tells a model nothing, as it is sent with each call. Providers require
- * `additionalProperties: false` of strict tools.
+ * Removes keywords that do not inform a model, because the schema is sent with each call. Providers require
+ * `additionalProperties: false` for strict tools.
  */
 function conciseSchema(schema: JSONSchema7, isStrict: boolean): JSONSchema7 {
   if (isStrict || schema.type !== "object") return schema;

@@ -65,9 +65,9 @@ export interface WrappedTool {
   readonly name: string;
   /** The same tool with a schema that accepts references, and without `execute`. */
   readonly shown: AnyTool;
-  /** The same with a schema that accepts these references only. Absent if the provider has the schema. */
+  /** Returns `shown` with a schema that accepts these references only. Absent if the provider has the schema. */
   readonly shownWith?: (live: LiveReferences) => AnyTool;
-  /** Returns which variables the call will read and write, as far as its input tells. */
+  /** Returns which variables the call will read and write, as far as its input shows. */
   flow(input: Json, options: Pick<CallOptions, "scope">): CallFlow;
   /** Resolves the references and applies the policy. Runs nothing and changes nothing. */
   prepare(input: Json, options: CallOptions): Promise<Prepared>;
@@ -77,7 +77,7 @@ export interface CallOptions {
   readonly toolCallId: string;
   readonly messages: readonly ModelMessage[];
   readonly signal: AbortSignal;
-  /** The same for each attempt at this call, and for no other call. Absent if calls are never retried. */
+  /** Identical for all attempts at this call, and different for other calls. Absent if calls are never retried. */
   readonly idempotencyKey?: string;
   /** The place for the result. Takes precedence over the input's and the agent's. */
   readonly saveTo?: SaveTarget;
@@ -155,7 +155,7 @@ interface Done {
   readonly prepare: Prepare<Saved>;
   /** Prepares and commits; repeats both after a conflict with another write. */
   save(): Promise<Saved>;
-  /** Names of variables that the commit changes, without one that the store chooses; undefined: any. */
+  /** Names of variables that the commit changes, except for one that the store chooses; undefined: any. */
   readonly changes: readonly string[] | undefined;
 }
 
@@ -174,6 +174,6 @@ export interface Saved {
 export interface ReferenceCount {
   readonly authoredChars: number;
   readonly resolvedChars: number;
-  /** What they resolved to; not copied. */
+  /** The resolved values; not copied. */
   readonly values: readonly Json[];
 }

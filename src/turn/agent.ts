@@ -44,9 +44,7 @@ export interface Agent {
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
   /** Decides on each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;
-  /**
-   * Handling of untrusted values: shown and marked (default), or hidden until the model asks to read them.
-   */
+  /** Handling of untrusted values: shown and marked (default), or hidden until the model requests them. */
   readonly untrusted?: "show" | "hide";
   /**
    * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
@@ -55,7 +53,7 @@ export interface Agent {
    * are saved. `references` and `outputPath` override this.
    */
   readonly toolCalls?: "native" | CapabilityTags;
-  /** Who may choose where a result is saved: the model (true), or the caller, by tool. Default: neither. */
+  /** The place of a result. True: the model may choose it; by tool, a string: that place. Default: neither. */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
    * The runtime's own tools, such as `read_variable`, that the model receives once there is something they
@@ -122,7 +120,7 @@ export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
   const { naming, readonlyTools, policies, policy, untrusted } = agent;
   const { syntaxes, unknown, strict = false } = referencesOf(agent);
   const references = strict ? ("strict" as const) : undefined;
-  // A tag says where its result is saved.
+  // A tag contains the place of its result.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
   const referring = { syntaxes, unknown, references };

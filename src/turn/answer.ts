@@ -37,7 +37,7 @@ interface LookupChoice {
  * prompt.
  */
 export class Answer {
-  /** What a step shows, which waits for the check of its figures. */
+  /** The text of a step that waits for the check of its figures. */
   readonly held: HeldStep;
   readonly #joined: JoinedDeltas;
   readonly #texts: TextsExpander;

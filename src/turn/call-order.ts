@@ -141,7 +141,7 @@ async function orderOf(
   return deferred;
 }
 
-/** Which calls write a name. */
+/** The calls that write each name. */
 class Producers {
   readonly #options: OrderOptions;
   readonly #byName = new Map<string, readonly Producer[]>();

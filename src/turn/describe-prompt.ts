@@ -11,7 +11,7 @@ import { isTaintedPrompt, type Prompt, Prompts } from "./prompts.ts";
 import { charsOfMessage, charsOfTools } from "./spend/savings.ts";
 import type { TurnContext } from "./turn-context.ts";
 
-/** What a model is sent, with sizes in characters as `savings` counts them. */
+/** The prompt of a model call, with sizes in characters as `savings` counts them. */
 export interface PromptDescription {
   readonly agent: string;
   /** The agent's instructions with what Byref adds. With calls as tags, they describe the tools. */
@@ -22,7 +22,7 @@ export interface PromptDescription {
   readonly toolChars: number;
   /** The messages of the next call. Its question has no characters yet. */
   readonly messages: readonly { readonly role: string; readonly chars: number }[];
-  /** What explains references once there is a handle or a guarded variable. Absent if nothing is left to say. */
+  /** Explanation of references, sent once there is a handle or a guarded variable. Absent if there are no details. */
   readonly guide?: SizedText & { readonly sent: boolean };
   /** The last message, if there is one: the guide once it is sent, and the list of variables. */
   readonly tail?: SizedText;
@@ -43,7 +43,9 @@ interface DescribedTool {
   readonly inputSchema?: object;
   /** The definition as JSON. */
   readonly chars: number;
-  /** When one of Byref's own tools is offered. Absent for an agent's tool, which always is. */
+  /**
+   * The stage from which one of Byref's own tools is offered. Absent for an agent's tool, which is always offered.
+   */
   readonly offeredFrom?: PromptStage;
   readonly sent: boolean;
 }
@@ -105,7 +107,7 @@ const NEXT_QUESTION: ModelMessage = { role: "user", content: "" };
 type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
 
 interface Sent {
-  /** As the provider's model receives it: with calls as tags, the instructions describe the tools. */
+  /** The request that the provider's model receives. With calls as tags, the instructions describe the tools. */
   readonly received: LanguageModelV4CallOptions;
   readonly definitions: readonly Definition[];
   readonly instructions: string;

@@ -31,13 +31,13 @@ export interface PromptOptions {
   readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
   /** True if the model writes names of a run. Default: those of the conversation. */
   readonly hasOwnNames?: boolean;
-  /** What the turn itself had reached before it waited for a person. */
+  /** State of the turn's own prompts before it waited for a person. */
   readonly own?: PromptRecord | undefined;
 }
 
 /** A prompt before it is in the form that providers accept. */
 export interface Prompt extends Omit<ModelRequest, "signal"> {
-  /** What explains references: in the instructions, or later. */
+  /** The explanation of references: in the instructions, or later. */
   readonly guide: Guide;
   /** True if the guide's details are in the last message. */
   readonly hasDetails: boolean;
@@ -90,7 +90,7 @@ export class Prompts {
     });
   }
 
-  /** What the prompts have reached. Undefined if there is nothing to store. */
+  /** State of the prompts. Undefined if there is nothing to store. */
   get record(): PromptRecord | undefined {
     return this.#list.record;
   }
@@ -138,5 +138,5 @@ export function isTaintedPrompt(window: readonly StoredMessage[], outline?: Outl
   );
 }
 
-/** What prompts have reached once turns are in the variable `$history`. */
+/** State of prompts once turns are in the variable `$history`. */
 const COMPACTED = { stage: "text", hasHandle: true } as const;

@@ -130,7 +130,7 @@ export class Steps {
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
     this.#answer.restart(this.#state.parts.display);
-    // Of a step that is held back, nothing was shown.
+    // A step that is held back has not been shown.
     if (!this.#answer.held.isHolding) this.#context.emit({ type: "reset-step" });
   }
 
@@ -306,7 +306,7 @@ const NOT_CALLED = {
   message: "The turn ended before this call had a result.",
 } as const;
 
-/** What the journal receives before the calls of a step begin. */
+/** Entry of the journal before the calls of a step begin. */
 interface Progress {
   /** Default: the chunks about calls that are not in the journal yet. */
   readonly progress?: () => Pick<JournalEntry, "step" | "chunks">;

@@ -31,7 +31,7 @@ export function askAgentFor(context: TurnContext): AskAgent {
   return (calledAgent, question) => askAgent({ ...context, depth }, calledAgent, question);
 }
 
-/** Returns the function with which a step of a plan asks an agent's model. */
+/** Returns the function with which a step of a plan calls an agent's model. */
 export function askModelOf(context: TurnContext, calledAgent: CalledAgent): AskModel {
   return (question) => askAgent(context, calledAgent, question);
 }

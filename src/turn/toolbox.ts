@@ -118,7 +118,10 @@ export class Toolbox {
     return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))), live);
   }
 
-  /** When one of the runtime's own tools is offered. Undefined for an agent's tool, which always is. */
+  /**
+   * Returns the stage from which one of the runtime's own tools is offered. Undefined for an agent's tool, which is
+   * always offered.
+   */
   offeredFrom(name: string): PromptStage | undefined {
     return this.#tools.offeredFrom.get(name);
   }
@@ -132,7 +135,7 @@ export class Toolbox {
 interface Tools {
   readonly plain: ToolSet;
   readonly wrapped: ReadonlyMap<string, WrappedTool>;
-  /** By the name of each of the runtime's own tools. */
+  /** Stages by the name of each of the runtime's own tools. */
   readonly offeredFrom: ReadonlyMap<string, PromptStage>;
   readonly effects: ReadonlyMap<string, Effects>;
   readonly showsAll: boolean;

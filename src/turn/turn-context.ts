@@ -58,7 +58,7 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly trace?: string | undefined;
   /** The request that started the turn. Recognises the request when it is sent again. */
   readonly post?: Post | undefined;
-  /** What the attempt has spent its time on so far, stored with the answer. Default: nothing is stored. */
+  /** Durations within the attempt so far, stored with the answer. Default: not stored. */
   readonly timeline?: () => TimedAttempt;
   /** The cost of the turn so far. */
   readonly cost: () => Cost;

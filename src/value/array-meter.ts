@@ -21,7 +21,7 @@ export class ArrayMeter {
   readonly #encoder = new ArrayEncoder();
   readonly #shape = new ArrayShape();
   readonly #preview = new ArrayPreview();
-  /** What was not parsed: from a comma on, after the first elements, or what follows the array. */
+  /** Text that was not parsed: from a comma on after the first elements, or the text after the array. */
   #held = "";
   /** Open brackets and braces. */
   #depth = 1;

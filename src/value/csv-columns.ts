@@ -100,9 +100,9 @@ function kindOf(cell: string): Kind {
   return isNumber(cell) ? "number" : "text";
 }
 
-/** As in JSON, without exponents: `007` and `1,5` are texts. */
+/** Matches a JSON number without an exponent. `007` and `1,5` are texts. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?$/;
-/** Any decimal number of as many digits is read as the same number. */
+/** Decimal numbers with up to this many digits are parsed without loss. */
 const EXACT_DIGITS = 15;
 /** The longest text of a number that JavaScript writes. */
 const MAX_NUMBER_CHARS = 25;

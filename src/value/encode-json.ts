@@ -24,7 +24,7 @@ export function encodeArray(values: readonly Json[]): EncodedArray {
   return encoder.end();
 }
 
-/** The same for elements that arrive in several arrays. */
+/** Encodes elements that arrive in several arrays. */
 export class ArrayEncoder {
   readonly #pieces: Uint8Array[] = [];
   readonly #marks = new MarkList();

@@ -17,7 +17,10 @@ export function finderOf(piece: string): (text: string) => boolean {
   };
 }
 
-/** For each prefix of the piece, the length of its longest suffix that is also a prefix (Knuth, Morris, Pratt). */
+/**
+ * Returns, for each prefix of the piece, the length of its longest suffix that is also a prefix (Knuth, Morris,
+ * Pratt).
+ */
 export function bordersOf(piece: string): Int32Array {
   const borders = new Int32Array(piece.length + 1);
   for (let at = 1; at < piece.length; at++) {

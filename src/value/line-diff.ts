@@ -48,7 +48,7 @@ export class LineDiff {
       if (kind === "same") this.#endBoth();
       else if (kind === "removed") this.#old.endLine();
       else this.#new.endLine();
-      // What follows in these lines belongs to the change.
+      // The rest of these lines belongs to the change.
       if (kind !== "same") (kind === "removed" ? this.#old : this.#new).mark();
     }
   }

@@ -1,6 +1,6 @@
 import { isDigit, isWordCode } from "./characters.ts";
 
-/** What a place of a value may be. Without kinds: unknown. */
+/** The kinds that a part of a value may have. Unknown if empty. */
 export type Shape = readonly Kind[];
 
 export type Kind =

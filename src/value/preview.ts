@@ -62,7 +62,7 @@ export class ArrayPreview {
     return finish(this.write(total), limits.maxPreviewChars);
   }
 
-  /** The same before it is cleaned and clipped. */
+  /** Returns the preview before it is cleaned and clipped. */
   write(total: number): string {
     return `[${withRest(this.#written, total)}]`;
   }

@@ -14,10 +14,10 @@ export interface Replacement {
   readonly isOpaque?: boolean;
 }
 
-/** What a piece costs however short it is, in characters that are read. */
+/** Minimum cost of a piece, in characters that are read. */
 const PIECE_CHARS = 512;
 
-/** Counts the characters that the edits of one text read together, in as many pieces as occurrences make. */
+/** Counts the characters that the edits of one text read together, with a minimum cost for each piece. */
 export class EditWork {
   #chars = 0;
 
@@ -80,7 +80,7 @@ export class TextEdit {
       return;
     }
     this.#queue.add(segment);
-    // Where occurrences end, in the queue.
+    // Offset of the segment in the queue.
     const before = this.#queue.length - segment.text.length;
     let taken = 0;
     for (const end of this.#endsIn(segment.text)) {

@@ -60,7 +60,7 @@ function isContinuation(byte: number | undefined): boolean {
 /** Counts the characters that begin in these bytes. */
 function charactersIn(bytes: Uint8Array): number {
   let count = 0;
-  // By index: six times as fast as an iterator, and this reads every byte of a long text.
+  // A loop by index is six times as fast as an iterator, and reads every byte of a long text.
   for (let index = 0; index < bytes.length; index++) if (!isContinuation(bytes[index])) count++;
   return count;
 }

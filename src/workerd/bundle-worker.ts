@@ -20,7 +20,7 @@ import { type PageFile, pageFiles } from "../page/page-files.ts";
 export interface BundleOptions {
   /** The folder of `wrangler.toml`, with wrangler among its packages. */
   readonly project: string;
-  /** Where the bundle is written. */
+  /** Folder to which the bundle is written. */
   readonly folder: string;
 }
 

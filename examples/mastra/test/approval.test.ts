@@ -47,7 +47,7 @@ function setUp(tool: ReturnType<typeof sendMail>, options: Options = {}) {
     tools: { send_mail: tool },
   });
   const mailer = withToolVariables(agent, { store, ...options });
-  // Runs that wait are in its storage.
+  // The storage contains the waiting runs.
   const mastra = new Mastra({ agents: { mailer }, storage: new InMemoryStore(), logger: false });
   return { model, agent: mastra.getAgent("mailer") };
 }

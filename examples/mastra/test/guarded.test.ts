@@ -82,7 +82,7 @@ describe("a tool of the client", () => {
     expect(toolCalls[0]?.payload.args).toEqual({ city: "Oslo" });
     const tools = JSON.stringify(model.prompts[0]?.tools);
     expect(tools).toContain("show_map");
-    // The number takes a reference, too, which is a string.
+    // The number parameter also accepts a reference, which is a string.
     const shown = model.prompts[0]?.tools?.find(({ name }) => name === "show_map");
     expect(shown).toMatchObject({
       inputSchema: {

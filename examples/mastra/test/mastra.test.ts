@@ -86,7 +86,7 @@ describe("the guide to Mastra agents", () => {
     expect(JSON.stringify(toolResults)).toContain('"warmer":"NYC","degrees":14');
     const prompt = JSON.stringify(model.prompts.at(-1)?.prompt);
     expect(prompt).toContain("weather_nyc");
-    // The guide and the list are in no earlier message.
+    // No earlier message contains the guide or the list.
     expect(prompt.split("<variables>").length).toBeLessThan(3);
   });
 

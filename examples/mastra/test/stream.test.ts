@@ -25,7 +25,7 @@ function agentOf(steps: readonly Step[]) {
   return withToolVariables(agent, { store });
 }
 
-/** Cuts the text at the places. */
+/** Splits the text at these offsets. */
 function cut(text: string, places: readonly number[]): readonly string[] {
   const all = [0, ...places.toSorted((a, b) => a - b), text.length];
   return all.slice(1).map((end, index) => text.slice(all[index], end));

@@ -9,7 +9,7 @@ import { ScriptedModel, type Step } from "../scripted-model.ts";
 
 const orders = Array.from({ length: 500 }, (_, id) => ({ id, total: id * 3 }));
 
-/** Two tools: one returns what is too large to be shown, the other records what it is given. */
+/** Two tools: one returns a result that is too large to be shown, the other records its input. */
 function orderTools(received: unknown[] = []) {
   return {
     list_orders: createTool({

@@ -1,7 +1,7 @@
 import type { ReadResourceResult } from "@modelcontextprotocol/client";
 import type { Json } from "../../../src/value/json.ts";
 
-/** What the model asked to show. */
+/** The variable that the model asked to show. */
 export interface Shown {
   readonly name: string;
   readonly path?: string;
@@ -73,7 +73,7 @@ async function readText(read: ReadResource, { name, path }: Shown): Promise<Read
   }
 }
 
-/** The server serializes it. */
+/** Parses JSON that the server has serialized. */
 function parsed(text: string): Json {
   return JSON.parse(text) as Json;
 }

@@ -16,7 +16,7 @@ export interface ChartChoice {
 }
 
 const MAX_SERIES = 4;
-/** With more places, bars would be too thin. */
+/** Maximum places with bars. With more, bars would be too thin. */
 const MAX_BARS = 60;
 /** Largest ratio of series that share a chart. Beyond it, the smaller one would look flat. */
 const MAX_RATIO = 20;

@@ -6,7 +6,7 @@ import "./approval-sizes.css";
 export type Sizes = NonNullable<ApprovalRequest["sizes"]>;
 
 interface ApprovalSizesProps {
-  /** As the model wrote it. */
+  /** The input as the model wrote it. */
   readonly input: unknown;
   readonly sizes: Sizes;
 }

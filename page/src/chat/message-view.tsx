@@ -196,7 +196,7 @@ function LookInside({ message }: { readonly message: string }) {
   return <Action icon="meter" word="Look inside" act={() => openTurn(message)} />;
 }
 
-/** Says how the answer ended, unless it is complete. */
+/** Shows how the answer ended, unless it is complete. */
 function End({ message, isTroubled }: MessageViewProps): ReactNode {
   const { error, stopped } = { ...(message.metadata as Ended | undefined) };
   if (stopped === true) return <p className="message-note">Stopped</p>;

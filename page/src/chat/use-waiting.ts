@@ -33,7 +33,7 @@ function waitingCalls(message: UIMessage | undefined): number {
   return parts.filter((part) => isToolPart(part) && part.state === "approval-requested").length;
 }
 
-/** The newest event of a run tells whether it waits. */
+/** The newest event of a run shows whether it waits. */
 function waitingPlans(events: readonly ConversationEvent[]): readonly string[] {
   const runs = new Map<string, ConversationEvent>();
   for (const event of events) {

@@ -37,8 +37,8 @@ export interface MarkdownProps {
 }
 
 /**
- * Markdown as elements. HTML in it is text, images are links, and links lead to web and mail addresses
- * only: what it says may come from anywhere.
+ * Renders Markdown as elements. HTML in it stays text, images become links, and only web and mail addresses are
+ * linked, because the text may come from an untrusted source.
  */
 export const Markdown = memo(function Markdown({ text, renderMarked }: MarkdownProps) {
   const tokens = Lexer.lex(text, { gfm: true });

@@ -63,7 +63,7 @@ export function ConversationPage(props: ConversationPageProps) {
               agent={props.agent}
               onExample={(example) => {
                 tryExample(example);
-                // Not on touch screens, where the keyboard would hide the answer.
+                // Skipped on touch screens, where the keyboard would hide the answer.
                 if (matchMedia("(hover: hover)").matches) field.current?.focus();
               }}
               field={field}

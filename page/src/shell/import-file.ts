@@ -4,10 +4,10 @@ import type { Api } from "./api.ts";
 
 const HEAD_BYTES = 65_536;
 
-/** What a file is by its content: an export of a conversation, or data for a variable. */
+/** Detects the kind of a file from its content: an export of a conversation, or data for a variable. */
 export async function contentKind(file: Blob): Promise<"export" | FileKind | undefined> {
   const head = await file.slice(0, HEAD_BYTES).text();
-  // A line that is cut at the end of the head says nothing.
+  // A line that is cut off at the end of the head is ignored.
   const isCut = file.size > HEAD_BYTES;
   const lines = head.replace(/^\uFEFF/, "").split(/\r?\n/);
   const whole = (isCut ? lines.slice(0, -1) : lines).filter((line) => line.trim() !== "");
@@ -22,8 +22,8 @@ export async function contentKind(file: Blob): Promise<"export" | FileKind | und
 }
 
 /**
- * Imports an export as a conversation, or CSV and JSON as a variable of a new one. Returns its id. Throws, in
- * words, for any other file.
+ * Imports an export as a conversation, or CSV and JSON as a variable of a new one. Returns its id. Throws an error
+ * with a message for the user for any other file.
  */
 export async function importFile(
   file: File,
@@ -49,7 +49,7 @@ function jsonIn(line: string): unknown {
   }
 }
 
-/** True if the first lines have a delimiter, each as often. Quoted cells may contain it. */
+/** True if the same delimiter occurs equally often in each of the first lines. Quoted cells may contain it. */
 function isTable(lines: readonly string[]): boolean {
   const plain = lines.slice(0, 5).map((line) => line.replaceAll(/"(?:[^"]|"")*"/g, ""));
   if (plain.length < 2) return false;

@@ -7,23 +7,23 @@ export interface Choice {
   readonly word: string;
   readonly isOff?: boolean;
   readonly isDangerous?: boolean;
-  /** Shown where there is no room for it elsewhere. */
+  /** True for a choice that is shown only on phones, where it has no button elsewhere. */
   readonly isForPhones?: boolean;
   readonly act: () => void;
 }
 
 interface MenuProps {
   readonly label: string;
-  /** Of the button that opens it. Default: three dots. */
+  /** Icon of the button that opens the menu. Default: three dots. */
   readonly icon?: IconName;
   /** Where the choices appear. Default: `below`. */
   readonly place?: "above" | "below";
-  /** Of the button. Where it is -1, another key than Tab leads to it. */
+  /** `tabIndex` of the button. -1 if another key than Tab moves the focus to it. */
   readonly tabIndex?: number;
   readonly choices: readonly Choice[];
 }
 
-/** Arrows go through it, Escape and a press elsewhere close it. */
+/** A menu. Arrow keys move through it; Escape or a click elsewhere closes it. */
 export function Menu({ label, icon = "dots", place = "below", tabIndex, choices }: MenuProps) {
   const own = useRef<HTMLDivElement>(null);
   const opener = useRef<HTMLButtonElement>(null);
@@ -74,7 +74,7 @@ function classesOf({ isDangerous = false, isForPhones = false }: Choice): string
 
 function useMenu(own: RefObject<HTMLElement | null>, opener: RefObject<HTMLElement | null>) {
   const [isOpen, setOpen] = useState(false);
-  // Before anybody can see it, or press another key.
+  // Moves the focus before the menu is painted or another key is pressed.
   useLayoutEffect(() => {
     if (isOpen) itemsIn(own.current)[0]?.focus();
   }, [isOpen, own]);

@@ -1,4 +1,4 @@
-/** Keys, and what they do; shown in this order. */
+/** Keyboard shortcuts and their descriptions, in the order of the dialog. */
 export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: string])[] = [
   [["/"], "Go to the message field"],
   [["?"], "Show these shortcuts"],
@@ -10,12 +10,12 @@ export const SHORTCUTS: readonly (readonly [keys: readonly string[], does: strin
   [["Escape"], "Close what is open, or cancel an edit"],
 ];
 
-/** Focuses the message field; on a phone, where it may be out of sight, nothing. */
+/** Focuses the message field. Does nothing while the field is hidden, as in other views on a phone. */
 export function focusComposer(): void {
   document.querySelector<HTMLElement>(".composer-field")?.focus();
 }
 
-/** True for keys that are typed into something, or meant for a dialog that is open. */
+/** True for keys that are typed into a field, or belong to an open dialog. */
 export function isTyping({ target }: KeyboardEvent): boolean {
   if (document.querySelector("dialog[open]") !== null) return true;
   return target instanceof HTMLElement && target.matches("input, textarea, select");

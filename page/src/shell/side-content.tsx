@@ -20,7 +20,7 @@ interface SideContentProps {
   /** Id of the open plan. */
   readonly plan: string | undefined;
   readonly setPlan: (id: string | undefined) => void;
-  /** The answer that one looks inside, by its id. */
+  /** Id of the answer whose details are shown. */
   readonly turn: string | undefined;
   readonly setTurn: (messageId: string) => void;
   readonly events: Events;

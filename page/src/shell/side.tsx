@@ -27,7 +27,7 @@ interface SideProps {
   readonly children: ReactNode;
 }
 
-/** What belongs to the conversation, one thing at a time. */
+/** The side panel of a conversation, with one tab open at a time. */
 export function Side({ tab, setTab, count, waiting, children }: SideProps) {
   const move = (step: number) => {
     const at = sideTabs.findIndex(({ id }) => id === tab);
@@ -68,7 +68,7 @@ export function Side({ tab, setTab, count, waiting, children }: SideProps) {
         className="side-panel"
         role="tabpanel"
         aria-labelledby={`tab-${tab}`}
-        // Not every panel has something in it that keys would scroll to.
+        // Focusable, because not every panel contains an element that keys could scroll to.
         tabIndex={0}
       >
         {children}
@@ -84,7 +84,7 @@ interface BottomTabsProps {
   readonly waiting: Waiting;
 }
 
-/** The same on a phone, where there is room for one of them. */
+/** Tabs for a phone, where only one view fits at a time. */
 export function BottomTabs({ tab, setTab, count, waiting }: BottomTabsProps) {
   const needed = (id: Tab) =>
     id === "talk" ? waiting.calls : id === "plans" ? waiting.plans.length : 0;

@@ -5,21 +5,21 @@ import { unchanging } from "../queries.ts";
 import type { Entry } from "../session.ts";
 
 const KEY = "byref-agents";
-/** Conversations of which it is remembered who answers. */
+/** Maximum number of conversations whose chosen agent is stored. */
 const MAX_REMEMBERED = 100;
 
 type Remembered = readonly (readonly [conversation: string, agent: string])[];
 
-/** Until they are known, the server chooses who answers. */
+/** Used until the agents are loaded: the server then chooses the agent. */
 const UNKNOWN: AgentsDescription = { agents: [] };
 
-/** What the server says of its agents. */
+/** Query options for the server's description of its agents. */
 export function agentsQuery({ client, options }: Entry) {
   const queryKey = ["agents", options.auth];
   return { queryKey, queryFn: () => client.agents(), ...unchanging };
 }
 
-/** Who can answer, and who does in this conversation: whoever was chosen in it, else in the last one. */
+/** Returns the agents and the one for this conversation: the agent chosen in it, or else in the last conversation. */
 export function useAgents(entry: Entry, conversation: string) {
   const { data: described = UNKNOWN } = useQuery(agentsQuery(entry));
   const [remembered, setRemembered] = useState<Remembered>(read);
@@ -40,7 +40,7 @@ export function useAgents(entry: Entry, conversation: string) {
   return { described, agents, agent, setAgent };
 }
 
-/** What is not as it was written above does not count. */
+/** Reads the stored choices. Ignores entries with another shape. */
 function read(): Remembered {
   try {
     const kept: unknown = JSON.parse(localStorage.getItem(KEY) ?? "[]");

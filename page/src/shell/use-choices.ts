@@ -8,7 +8,7 @@ import { hear, newId } from "./use-route.ts";
 interface ChoicesOptions {
   readonly entry: Entry;
   readonly api: Api;
-  /** Id of the conversation that is open. */
+  /** Id of the open conversation. */
   readonly current: string;
   readonly run: (work: () => Promise<unknown>) => void;
   readonly open: (id: string) => void;
@@ -22,7 +22,7 @@ interface Question {
   readonly onYes: () => void;
 }
 
-/** What can be done with a conversation as a whole, and the question before it is deleted. */
+/** Actions on a whole conversation, and the confirmation before it is deleted. */
 export function useChoices({ entry, api, current, run, open, change }: ChoicesOptions) {
   const [question, setQuestion] = useState<Question>();
   const remove = (id: string) =>

@@ -10,7 +10,7 @@ export interface ConversationsList {
   readonly refresh: () => void;
 }
 
-/** The conversations, newest first; read again when something changes and when the page is looked at. */
+/** The conversations, newest first. Reloads after changes, and when the page becomes visible. */
 export function useList(api: Api): ConversationsList {
   const { data, error, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
     queryKey: ["conversations"],

@@ -7,7 +7,7 @@ import { isUnheardOf } from "./use-route.ts";
 
 export interface Opened {
   readonly session: Session;
-  /** Undefined until it is there. */
+  /** Undefined until the conversation is loaded. */
   readonly loaded: Loaded | undefined;
   readonly title: string | null | undefined;
   readonly exists: boolean;
@@ -15,14 +15,14 @@ export interface Opened {
   readonly retry: () => void;
 }
 
-/** The conversation that the address names, as the server has it. */
+/** Loads the conversation that the URL names. */
 export function useOpened(entry: Entry, id: string): Opened {
   const session = useMemo(() => ({ ...entry, conversation: id }), [entry, id]);
   const opened = useQuery({
     queryKey: ["conversation", id, "opened"],
     queryFn: () => load(session),
     ...unchanging,
-    // Opened again, it has other messages.
+    // Not cached, because the conversation may have other messages when it is opened again.
     gcTime: 0,
   });
   const { data: about } = useQuery({

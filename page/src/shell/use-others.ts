@@ -5,9 +5,9 @@ import type { Chatting } from "../chat/use-chatting.ts";
 import type { Events } from "../../../src/react.ts";
 
 /**
- * Shows turns that run elsewhere: in another tab, on another device, in a program. A turn that begins, or runs
- * when the page begins to listen, is joined; one that ended without being joined is loaded. So is this page's
- * own, if the connection was lost for longer than the chat waits.
+ * Shows turns that run elsewhere: in another tab, on another device or in a program. Joins a turn that begins, or
+ * that runs when the page begins to listen. Loads a turn that ended without being joined, also one of this page if
+ * its connection was lost for longer than the chat waits.
  */
 export function useOthers({ events, isLive, turn }: Events, chatting: Chatting): void {
   const { messages, isBusy, join, reload, catchUp } = chatting;
@@ -18,7 +18,7 @@ export function useOthers({ events, isLive, turn }: Events, chatting: Chatting):
   useEffect(() => {
     if (turn === undefined || turn === joined.current) return;
     const isOwn = messages.some((message) => message.id === turn.id && (isBusy || isDone(message)));
-    // Two streams at once would mix: it is joined when this page's own turn has ended.
+    // Two streams at once would mix, so the turn is joined when this page's own turn has ended.
     if (isBusy && !isOwn) return;
     joined.current = turn;
     if (!isOwn) join();
@@ -34,7 +34,7 @@ export function useOthers({ events, isLive, turn }: Events, chatting: Chatting):
   }, [last, isBusy, messages, reload]);
 }
 
-/** False for a message that waits for a decision here: once somebody decides elsewhere, the message goes on. */
+/** False for a message that waits for an approval, because it continues once the approval is decided elsewhere. */
 function isDone({ parts }: UIMessage): boolean {
   return !parts.some((part) => isToolPart(part) && part.state === "approval-requested");
 }

@@ -7,11 +7,11 @@ const MAX_PINS = 50;
 export interface Pins {
   readonly has: (id: string) => boolean;
   readonly toggle: (id: string) => void;
-  /** Pinned conversations, newest first; also those that the loaded part of the list does not have. */
+  /** Pinned conversations, newest first, including those that are not in the loaded part of the list. */
   readonly among: (listed: readonly Listed[]) => readonly Listed[];
 }
 
-/** Pins of this browser: the server has none for conversations. */
+/** Pinned conversations, stored in this browser, because the server does not store pins. */
 export function usePins(api: Api, listed: readonly Listed[], isLoaded: boolean): Pins {
   const [ids, setIds] = useState<readonly string[]>(read);
   const [others, setOthers] = useState<ReadonlyMap<string, Listed>>(new Map());
@@ -24,7 +24,7 @@ export function usePins(api: Api, listed: readonly Listed[], isLoaded: boolean):
       if (isCurrent) setOthers((all) => new Map(all).set(id, one));
     };
     for (const id of missing.split(" ")) {
-      // Deleted, or of another key.
+      // Fails for a conversation that was deleted, or that belongs to another key.
       if (id !== "") load(id).catch((error: unknown) => console.debug(error));
     }
     return () => {

@@ -1,9 +1,9 @@
 import { useCallback, useEffect, useState } from "react";
 
-/** Ids made here, of conversations in which nothing has been said. */
+/** Ids, created on this page, of conversations without messages. */
 const unheardOf = new Set<string>();
 
-/** The conversation that the address names (`#/c/<id>`), or a new one. */
+/** The conversation that the URL names (`#/c/<id>`), or a new one. */
 export function useRoute(): readonly [id: string, go: (id: string) => void] {
   const [id, setId] = useState(() => idIn(location.hash) ?? newId());
   useEffect(() => {
@@ -17,20 +17,20 @@ export function useRoute(): readonly [id: string, go: (id: string) => void] {
   return [id, go];
 }
 
-/** The id of a conversation that nobody has begun. */
+/** Creates the id of a new conversation. */
 export function newId(): string {
-  // Only pages with TLS, or of this machine, have `randomUUID`.
+  // `randomUUID` exists only on pages with TLS and on localhost.
   const id = "randomUUID" in crypto ? crypto.randomUUID() : randomId();
   unheardOf.add(id);
   return id;
 }
 
-/** The server has it now. */
+/** Call when the server has stored the conversation. */
 export function hear(id: string): void {
   unheardOf.delete(id);
 }
 
-/** Then there is nothing to ask the server for. */
+/** True if the server cannot know the conversation, so that no request is needed. */
 export function isUnheardOf(id: string): boolean {
   return unheardOf.has(id);
 }
@@ -39,7 +39,7 @@ export function addressOf(id: string): string {
   return `#/c/${encodeURIComponent(id)}`;
 }
 
-/** The server knows it now: it gets an address, under which a reload finds it. */
+/** Call when the server has stored the conversation. Puts its id into the URL, so that a reload opens it again. */
 export function begin(id: string): void {
   hear(id);
   if (idIn(location.hash) !== id) history.replaceState(null, "", addressOf(id));

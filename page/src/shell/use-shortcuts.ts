@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { focusComposer, isTyping } from "./shortcuts.ts";
 
-/** Listens for the keys that work everywhere. Returns whether the list of shortcuts is open. */
+/** Handles the global keyboard shortcuts. Returns whether the list of shortcuts is open. */
 export function useShortcuts() {
   const [isOpen, setOpen] = useState(false);
   useEffect(() => {

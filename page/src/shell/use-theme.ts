@@ -4,7 +4,7 @@ export type Theme = "light" | "dark";
 
 const KEY = "byref-theme";
 
-/** As the system has it until somebody chooses. */
+/** The theme that the user has chosen, or else the system's. */
 export function useTheme(): readonly [Theme, (theme: Theme) => void] {
   const [chosen, setChosen] = useState(() => themeIn(localStorage.getItem(KEY)));
   const [system, setSystem] = useState(systemTheme);

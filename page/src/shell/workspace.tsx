@@ -21,12 +21,12 @@ import { useTheme } from "./use-theme.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import "./workspace.css";
 
-/** From here on the list of conversations stands beside what it lists. */
+/** From this width on, the list of conversations is beside the open conversation. */
 const WIDE_PX = 1_100;
 
 interface WorkspaceProps {
   readonly entry: Entry;
-  /** Forgets the key; undefined where there is none. */
+  /** Deletes the stored key; undefined if there is none. */
   readonly leave: (() => void) | undefined;
 }
 
@@ -91,7 +91,7 @@ interface CurrentProps {
   readonly toggleList: () => void;
 }
 
-/** The conversation that is open, below its header. */
+/** The open conversation, below its header. */
 function Current({ opened, whole, isListOpen, toggleList }: CurrentProps) {
   const { entry, id, choicesOf, leave, change } = whole;
   const own = choicesOf(id).map((choice) => ({ ...choice, isOff: !opened.exists }));
@@ -159,7 +159,10 @@ function useTrouble() {
   return { trouble, forget, run };
 }
 
-/** Where there is room the list stays; else it lies above the conversation until one is chosen. */
+/**
+ * State of the list of conversations. It stays open on a wide screen; otherwise it covers the conversation until
+ * one is chosen.
+ */
 function useDrawer() {
   const isWide = useMedia(`(min-width: ${WIDE_PX}px)`);
   const [isOpen, setOpen] = useState(isWide);
@@ -178,7 +181,7 @@ function useDrawer() {
     document.addEventListener("keydown", close);
     return () => {
       document.removeEventListener("keydown", close);
-      // Once what lay below can be reached again.
+      // Waits until the covered content accepts focus again.
       setTimeout(() => opener instanceof HTMLElement && opener.focus());
     };
   }, [isDrawer, closeDrawer]);

@@ -9,7 +9,7 @@ interface CopyButtonProps {
 
 const SAID_MS = 1_600;
 
-/** Puts a text into the clipboard, and says so. */
+/** Copies a text to the clipboard, and shows that it was copied. */
 export function CopyButton({ text, children, className = "variables-action" }: CopyButtonProps) {
   const [isCopied, setCopied] = useState(false);
   useEffect(() => {
@@ -39,7 +39,7 @@ async function copyText(text: string): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Without TLS there is no clipboard, and it may be forbidden.
+    // The clipboard does not exist without TLS, and may be forbidden.
     copySelected(text);
   }
 }

@@ -1,7 +1,7 @@
 import { Icon } from "../icon.tsx";
 import "./empty-variables.css";
 
-/** Says what a panel without variables will show, and that it takes files. */
+/** Explains what the panel will show, and that it accepts files. */
 export function EmptyVariables() {
   return (
     <div className="variables-none">

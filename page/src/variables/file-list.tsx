@@ -85,7 +85,7 @@ function pathOf({ conversation }: Session): string {
   return `/conversations/${encodeURIComponent(conversation)}/files`;
 }
 
-/** The first page. */
+/** Loads the first page of files. */
 async function filesOf(session: Session): Promise<FilePage> {
   // The server's documented response.
   return (await (await session.fetch(pathOf(session))).json()) as FilePage;

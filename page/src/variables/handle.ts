@@ -3,7 +3,7 @@ import { bytesInWords, figure } from "../words.ts";
 /** A handle, in words. */
 export interface HandleWords {
   readonly name: string;
-  /** The value's type and size. Undefined for a small value, and for one that models do not see. */
+  /** The value's type and size. Undefined for a small value, and for one that is hidden from models. */
   readonly size: string | undefined;
   readonly preview: string | undefined;
   readonly visibility: string | undefined;

@@ -15,7 +15,7 @@ interface Uploading {
   readonly upload?: Upload;
 }
 
-/** What to do about an existing name. */
+/** Decision about an existing name. */
 type Choice = "replace" | "both";
 
 export interface Uploads {

@@ -49,9 +49,9 @@ export function directoryOf(
 }
 
 /**
- * Calls the directory of the conversation's tenant; returns undefined if there is none. Uses the
- * conversation's jurisdiction, even if the setting has changed since. Rejects after a time limit, because
- * calls between objects have none of their own.
+ * Calls the directory of the conversation's tenant; returns undefined if there is none. Uses the conversation's
+ * jurisdiction, even if the setting has changed since. Rejects after a time limit, because calls between objects
+ * have no time limit.
  */
 async function callDirectory<Answer>(
   { env, state: { id } }: ObjectContext,

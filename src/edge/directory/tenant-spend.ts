@@ -4,10 +4,9 @@ import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
 import type { Spent } from "../../turn/spend/spend.ts";
 
 /**
- * A tenant's spend, and the leases of its turns. A lease counts as spent until it is settled, so the total
- * granted never exceeds the limit; tokens may exceed it by the usage of calls under way when the limit is
- * reached. A lease that is never settled counts as spent until its window ends. The first claim creates the
- * table.
+ * A tenant's spend, and the leases of its turns. A lease counts as spent until it is settled, so the total granted
+ * never exceeds the limit; tokens may exceed it by the usage of calls in progress when the limit is reached. A
+ * lease that is never settled counts as spent until its window ends. The first claim creates the table.
  */
 export class TenantSpend {
   readonly #sql: Sql;

@@ -5,7 +5,7 @@ export interface FileSummary {
   readonly path: string;
   readonly bytes: number;
   readonly mediaType: string;
-  /** With quotes. Changes with each write. */
+  /** The ETag, with quotes. Changes with each write. */
   readonly etag: string;
   /** ISO 8601. */
   readonly modified: string;

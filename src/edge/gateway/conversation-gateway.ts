@@ -27,7 +27,7 @@ import { ConversationStatistics } from "./conversation-statistics.ts";
 import { ConversationTaint } from "./conversation-taint.ts";
 import { toolLists } from "./tool-lists.ts";
 
-/** The gateways of one conversation, one for each agent whose tools a client has asked for. */
+/** The gateways of one conversation, one for each agent whose tools a client has requested. */
 export class ConversationGateway {
   readonly #context: ConversationContext;
   readonly #open = new Map<string, OpenGateway>();
@@ -123,7 +123,7 @@ class OpenGateway {
   close(): void {
     clearTimeout(this.#timer);
     void this.gateway.close();
-    // What calls answered before is still on its way to the client.
+    // Answers of earlier calls may still be on their way to the client.
     setTimeout(() => void this.handler.close(), 0);
   }
 }

@@ -19,7 +19,7 @@ export class ConversationTaint extends Taint {
 
   override add(): void {
     if (this.isTainted) return;
-    // What a model has read counts before its first call, too.
+    // Data that a model has read before its first call counts, too.
     this.#context.wake();
     super.add();
     this.#context.sql.run(

@@ -109,7 +109,7 @@ export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): Pi
   };
 }
 
-/** For a stream that provides its own buffers. */
+/** Returns a reader for a stream that provides its own buffers. */
 function copyingReader(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   headBytes: number,

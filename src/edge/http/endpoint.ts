@@ -20,7 +20,7 @@ export interface Operation {
   /** A body that the handler reads itself. */
   readonly content?: Content;
   readonly isBodyOptional?: boolean;
-  /** By status: the body's schema, or a description if there is no body. All endpoints share the errors. */
+  /** Responses by status: the body's schema, or a description if there is no body. All endpoints share the errors. */
   readonly answers: Readonly<Record<number, Content | string>>;
   /** True if no authentication is required. */
   readonly isOpen?: boolean;

@@ -53,7 +53,7 @@ interface ModelKind {
   readonly name: string;
 }
 
-/** What an application imports for a kind of model. */
+/** The export that an application imports for each kind of model. */
 const EXPORTS: Readonly<Record<string, string>> = {
   anthropic: "anthropicModels",
   openai: "openaiModels",

@@ -128,7 +128,7 @@ export class Plans {
     if ((status === "done" || status === "failed") && live.length === 0) {
       return this.view(id);
     }
-    // From here on none of its runs begins.
+    // From here on, the plan's runs can no longer begin.
     await this.#note(id, "plan.cancelled");
     for (const { log } of live) queue.stopOne(log);
     await Promise.allSettled(live.flatMap(({ run, result }) => (run === undefined ? [] : result)));

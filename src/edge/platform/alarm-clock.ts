@@ -10,7 +10,9 @@ import type { DurableSql } from "./durable-sql.ts";
  */
 export class AlarmClock {
   readonly #sql: DurableSql;
-  /** When the platform next calls the handler, also after a crash. -Infinity while it runs; Infinity: never. */
+  /**
+   * Time of the platform's next call of the handler, also after a crash. -Infinity while it runs; Infinity: never.
+   */
   #setForMs = Infinity;
 
   constructor(sql: DurableSql) {

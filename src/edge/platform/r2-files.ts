@@ -51,7 +51,7 @@ export class R2Files implements Files {
       await requireRoom(this.#bucket, this.#folder, isGuarded ? file : { ...file, counts });
       return content;
     } catch (error) {
-      // What is appended to a file comes from a template's step, and no model reads its error.
+      // A step of a template appends to files, and its errors are not shown to a model.
       if (!isGuarded || write.expected !== undefined) throw error;
       return { text: JSON.stringify(failureReport(error)), mediaType: "application/json" };
     }

@@ -121,7 +121,7 @@ function decoded(segment: string): string {
     const text = decodeURIComponent(segment);
     if (!text.includes("/")) return text;
   } catch {
-    // Not UTF-8.
+    // The segment is not UTF-8.
   }
   const message = `"${segment.slice(0, 80)}" is no segment of a file's path: encode it as UTF-8, without a slash.`;
   throw new ByrefError("bad_path", message);

@@ -26,7 +26,7 @@ export const promptEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   },
 );
 
-/** The same route in a conversation's object. */
+/** The same route, in a conversation's object. */
 export const objectPromptEndpoint: Endpoint<ConversationParts> = endpoint(
   route,
   operation,

@@ -157,7 +157,7 @@ export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   },
   async ({ params: { id }, body: { path }, request }, context) => {
     const base = `/conversations/${requireId(id)}/`;
-    // As it will be in a request: without dot segments, and without a query.
+    // Requires the path in the form that a request has: without dot segments, and without a query.
     const isPath = URL.parse(path, request.url)?.pathname === path;
     if (!isPath || !path.startsWith(base)) {
       throw new ByrefError("bad_request", `path must be one below ${base}, without a query.`);

@@ -16,7 +16,7 @@ import {
 } from "./socket-connection.ts";
 import type { Turns } from "../turns/turns.ts";
 
-/** Maximum of open requests on one socket: all turns that can wait, and as many watchers. */
+/** Maximum of open requests on one socket: all turns that can wait, and the same number of watchers. */
 const MAX_OPEN_REQUESTS = 2 * limits.maxQueuedTurns;
 
 /**

@@ -133,7 +133,7 @@ export class Span implements ObservedActivity {
     };
   }
 
-  /** Not negative, even if the clock is set back. */
+  /** Duration in milliseconds. Never negative, even if the clock is set back. */
   get durationMs(): number {
     return Math.max((this.endMs ?? 0) - this.startMs, 0);
   }

@@ -93,8 +93,8 @@ export interface TurnRequest {
 }
 
 /**
- * The turn that a chat body requests. For another answer, a client sends its messages up to the question; for
- * an edit, it sends the new message with the old one's id as `messageId`.
+ * The turn that a chat body requests. To request another answer, a client sends its messages up to the question. To
+ * edit a message, it sends the new one with the id of the old one as `messageId`.
  */
 export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   const { agent, input, trigger, messages } = body;
@@ -105,7 +105,7 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
   if (trigger === "submit-message") {
     return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
   }
-  // The question is asked now if it never arrived.
+  // Contains the question in case it never arrived.
   const isQuestion = isObject(last) && last.role === "user";
   const message = isQuestion ? { message: parseMessage(last) } : {};
   return { agent, input, isRepeated: true, messageId: idOf(last), ...message };

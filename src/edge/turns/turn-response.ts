@@ -10,7 +10,7 @@ import * as limits from "../../limits.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
 
-/** As `UI_MESSAGE_STREAM_HEADERS` of the SDK, whose main module adds 11 KiB to a Worker (gzip). */
+/** Copy of the SDK's `UI_MESSAGE_STREAM_HEADERS`, because its main module adds 11 KiB to a Worker (gzip). */
 const UI_MESSAGE_STREAM_HEADERS = {
   "content-type": "text/event-stream",
   "cache-control": "no-cache",

@@ -245,7 +245,7 @@ async function questionOf(
     return { replace: () => history.removeAnswers(messageId) };
   }
   if (message === undefined) throw nothingToRepeat();
-  // The same post after its turn failed or was stopped: the stored message gets another answer.
+  // The same message was posted again after its turn failed or was stopped: it gets another answer.
   const last = journal.head();
   const hasFailed = last?.ended !== undefined && last.post !== undefined;
   if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {

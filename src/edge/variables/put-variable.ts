@@ -139,7 +139,10 @@ function committed(store: VariableStore, write: Write, check: () => boolean): Pr
   return retryConflicts(store, attempt, { queuesAtOnce: isExtension(write) });
 }
 
-/** The media type of a body as it is stored. Others than JSON, text and records are read by the store, or stored as bytes. */
+/**
+ * The media type with which a body is stored. Bodies other than JSON, text and records are read by the store, or
+ * stored as bytes.
+ */
 export function storedType(request: Request): string {
   const type = mediaTypeOf(request);
   if (type === undefined || type.text.length > limits.maxMediaTypeChars) {

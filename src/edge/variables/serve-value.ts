@@ -94,7 +94,7 @@ export async function serveValue(
   }
 }
 
-/** What values are read from, and the format that records can be served as. */
+/** The store of values, and the format that records can be served in. */
 interface Source {
   readonly store: Pick<VariableStore, "open" | "read" | "readPath">;
   readonly csv: RecordsFormat | undefined;

@@ -27,7 +27,7 @@ export const byReference: Arm = {
     conversationOf(world, (options) => variableTools({ ...options, only: PLAIN_TOOLS })),
 };
 
-/** The same, with `query_variables` and `run_code`. */
+/** The arm with references, with `query_variables` and `run_code`. */
 export const withCode: Arm = {
   name: "reference, code, SQL",
   open: (world) =>

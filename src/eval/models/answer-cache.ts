@@ -54,7 +54,7 @@ function sharedBy<Value>(
   return started;
 }
 
-/** Depends on all that the model is sent. */
+/** Returns a path that depends on everything in the request. */
 function pathOf(name: string, params: LanguageModelV4CallOptions): string {
   const { abortSignal: _abortSignal, headers: _headers, ...sent } = params;
   const digest = createHash("sha256")

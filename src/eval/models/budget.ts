@@ -3,8 +3,8 @@ import type { Tokens } from "./metered.ts";
 import { RunStopped } from "./run-stopped.ts";
 
 /**
- * Bounds what a run costs. A call is made only if its prompt fits beside all that was spent and all prompts
- * that are under way; what running calls write may exceed the budget.
+ * Limits the cost of a run. A call is made only if its prompt fits beside all spending so far and all prompts in
+ * progress; the output of running calls may exceed the budget.
  */
 export class Budget {
   readonly #limit: number;

@@ -18,8 +18,8 @@ const MAX_WAIT_MS = 120_000;
 const MAX_ASKED_MS = 15 * 60_000;
 
 /**
- * Makes all calls of a run wait when the provider says that there are too many: as long as `retry-after` says,
- * or twice as long each time.
+ * Delays all calls of a run when the provider reports too many requests: by the time in `retry-after`, or twice as
+ * long each time.
  */
 export class Pace {
   readonly #waiting: Waiting;

@@ -29,7 +29,7 @@ export function variantIn(text: string): Variant {
   return variantSchema.parse(JSON.parse(text));
 }
 
-/** Returns the model with a variant's texts in all that it is sent. */
+/** Returns the model with a variant's texts in all of its prompts. */
 export function varied(model: LanguageModelV4, variant: Variant): LanguageModelV4 {
   return withParams(model, async ({ params }) => variedParams(params, variant));
 }

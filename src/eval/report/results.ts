@@ -4,7 +4,7 @@ import type { Cell } from "../runner/cell.ts";
 import type { Interval } from "../statistics/bootstrap.ts";
 import type { Family } from "../tasks/task.ts";
 
-/** What `results.json` contains. */
+/** The content of `results.json`. */
 export interface Results {
   readonly about: About;
   readonly arms: readonly ArmRow[];

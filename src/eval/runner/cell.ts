@@ -20,13 +20,13 @@ export interface Cell {
   readonly ending: Ending;
   readonly isRight: boolean;
   readonly why?: string;
-  /** For tasks whose data has to arrive unchanged. */
+  /** True if the data arrived unchanged. Absent if the task does not require it. */
   readonly isIntact?: boolean;
   /** Characters of data that the model copied, and how many of them are wrong. */
   readonly copied?: { readonly chars: number; readonly errors: number };
   /** References in inputs of the task's tools. */
   readonly references: { readonly written: number; readonly wrong: number };
-  /** For arms with references: true if the model wrote one. */
+  /** True if the model wrote a reference. Absent for arms without references. */
   readonly usedReferences?: boolean;
   /** Model calls from the first failed call to one of the same tool that worked. Absent: nothing failed. */
   readonly recoverySteps?: number;

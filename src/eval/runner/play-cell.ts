@@ -123,7 +123,7 @@ function judged(
   };
 }
 
-/** Data that went by reference was not copied. */
+/** Counts copied characters. Data that was passed by reference was not copied. */
 function copiedBy(
   { expected, received }: Pick<Verdict, "expected" | "received">,
   usedReferences: boolean,

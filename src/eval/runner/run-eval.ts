@@ -29,7 +29,7 @@ import { playCell } from "./play-cell.ts";
 import { shownEstimate, shownProgress } from "./progress.ts";
 import { type RunEnd, runCells } from "./run-cells.ts";
 
-/** Where the evaluation writes lines, and its settings. */
+/** Output of the evaluation, and its settings. */
 export interface EvalContext {
   readonly env: ModelEnvironment;
   /** The results. */

@@ -19,7 +19,7 @@ export interface RecordedTool {
 /** Tools that know the answers to recorded calls only. */
 export interface RecordedWorld {
   readonly tools: ToolSet;
-  /** The recorded calls that nobody has made. */
+  /** The recorded calls that have not been made. */
   readonly missing: () => readonly RecordedCall[];
 }
 

@@ -18,7 +18,7 @@ export interface HandOptions {
   readonly skill: Skill;
   /** Random numbers of this request. */
   readonly random: Random;
-  /** The same in all requests of a conversation. */
+  /** Constant in all requests of a conversation. */
   readonly ignoresGuide: boolean;
 }
 

@@ -102,7 +102,7 @@ function writing(grasp: Grasp, inputOf: (value: Json) => object): Written {
   return "call" in grasp ? { before: { calls: [grasp.call] } } : { input: inputOf(grasp.value) };
 }
 
-/** Makes the last call of a task, again if it was wrong, and says so when it is done. */
+/** Makes the last call of a task, repeats it after an error, and answers when the call has succeeded. */
 function finish({ sight }: Work, tool: string, written: Written): Reply {
   const calls = callsOf(sight, tool);
   if (calls.some(({ isWrong }) => !isWrong)) return DONE;

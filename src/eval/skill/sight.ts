@@ -23,7 +23,7 @@ export interface Sight {
   readonly tools: ReadonlySet<string>;
 }
 
-/** Reads a prompt, of which a model sees so many characters: of a longer one the middle is gone. */
+/** Reads a prompt as a model that sees this many characters. The middle of a longer prompt is removed. */
 export function sightOf({ messages, tools = [] }: ChatRequest, seesChars: number): Sight {
   const texts = withoutMiddle(messages.map(textOf), seesChars);
   const results = new Map(

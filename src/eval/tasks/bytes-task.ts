@@ -13,7 +13,7 @@ export interface DocumentOptions {
   readonly seed: number;
 }
 
-/** A document goes from one tool to another, and must arrive as it was. */
+/** A document that must pass from one tool to another unchanged. */
 export function bytesTask({ kind, size, seed }: DocumentOptions): Task {
   const random = new Random(seed);
   const content = documentOf(kind, size, random);

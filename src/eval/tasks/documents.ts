@@ -7,7 +7,7 @@ export type DocumentKind = "base64" | "csv" | "json" | "text";
 
 export const documentKinds: readonly DocumentKind[] = ["base64", "csv", "json", "text"];
 
-/** Creates a document of about so many characters. Records are unlike each other, so that none can be guessed. */
+/** Creates a document of about this many characters. All records differ, so that none can be guessed. */
 export function documentOf(kind: DocumentKind, chars: number, random: Random): Json {
   switch (kind) {
     case "base64":
@@ -38,7 +38,7 @@ export interface DocumentRecord {
   readonly status: string;
 }
 
-/** Creates records of about so many characters as JSON. */
+/** Creates records of about this many characters as JSON. */
 export function recordsOf(chars: number, random: Random): readonly DocumentRecord[] {
   const records: DocumentRecord[] = [];
   for (let length = 0; length < chars;) {
@@ -71,7 +71,7 @@ function textOf(chars: number, random: Random): string {
   return lines.join("\n");
 }
 
-/** Creates a sentence of so many words and numbers. */
+/** Creates a sentence of this many words and numbers. */
 export function sentenceOf(random: Random, words: number): string {
   const all = Array.from({ length: words }, () =>
     random.chance(0.15) ? String(random.between(2, 9_999)) : random.one(WORDS),

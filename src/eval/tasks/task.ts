@@ -51,7 +51,9 @@ export interface World {
 
 export interface Verdict {
   readonly isRight: boolean;
-  /** For data that has to arrive unchanged; the order of an object's keys does not matter. */
+  /**
+   * True if the data arrived unchanged, where the task requires it; the order of an object's keys does not matter.
+   */
   readonly isIntact?: boolean;
   /** The data that had to arrive unchanged, as text. Absent if the task has none. */
   readonly expected?: string | undefined;

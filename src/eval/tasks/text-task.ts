@@ -9,7 +9,7 @@ export interface TextOptions {
   readonly text: string;
 }
 
-/** A text of the person's goes to a tool as it is, whatever in it looks like a reference. */
+/** A text of the user that must reach a tool unchanged, also if parts of it look like references. */
 export function textTask({ id, family, text }: TextOptions): Task {
   return {
     id,

@@ -14,7 +14,7 @@ export interface CapabilityCall {
   readonly outputVariable?: string;
   /** The variables that the call writes: `output_var`, and the key of `variable set`. */
   readonly writes: readonly string[];
-  /** Where these variables live: in one run, or in the conversation. */
+  /** The scope of these variables: one run, or the conversation. */
   readonly scope: "run" | "conversation";
 }
 

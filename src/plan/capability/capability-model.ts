@@ -12,8 +12,8 @@ type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
 
 export interface CapabilityOptions {
   /**
-   * The unwrapped tools. Their schemas have no room for references, and tell the type of a parameter written
-   * as text.
+   * The unwrapped tools. Their schemas do not accept references, and define the type of a parameter written as
+   * text.
    */
   readonly tools: ToolSet;
   /** Creates ids of calls. */
@@ -112,7 +112,7 @@ function callParts(
   ];
 }
 
-/** One text of the model. Each stretch between its tags becomes a text of its own, unless it is blank. */
+/** One text of the model. Each part between its tags becomes a separate text, unless it is blank. */
 class TaggedText {
   readonly #scanner = new CapabilityScanner();
   readonly #id: string;
@@ -181,7 +181,7 @@ export interface CapabilityTags {
 /** The value for an agent's `toolCalls`: tool calls as tags in a model's text. */
 export const capabilityTags: CapabilityTags = {
   model: capabilityModel,
-  // The call says where their results are saved.
+  // The call contains the place of its result.
   tools: variableCapability.map((tool) => ({ ...tool, takesOutputPath: true })),
   syntaxes: ["dollar", "mustache"],
 };

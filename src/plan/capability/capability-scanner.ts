@@ -90,7 +90,7 @@ export class CapabilityScanner {
 
   #inOpening(code: number, at: number): void {
     const length = this.#openingLength++;
-    // The second character tells a comment from a tag.
+    // The second character distinguishes a comment from a tag.
     if (length === 1) this.#opening = code === BANG ? COMMENT : OPENING;
     const isMore = length < this.#opening.length && code === this.#opening.charCodeAt(length);
     if (isMore && this.#opening === COMMENT && this.#openingLength === COMMENT.length) {

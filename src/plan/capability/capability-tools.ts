@@ -11,14 +11,14 @@ import { type Definition, foldSchema, type TypeName, typesIn } from "../../tool/
 export interface CapabilityTool {
   readonly name: string;
   readonly description: string;
-  /** The tool's own schema, without references. It tells the type of a parameter written as text. */
+  /** The tool's own schema, without references. It defines the type of a parameter written as text. */
   readonly schema: JSONSchema7;
   readonly parameters: readonly Parameter[];
   /** The meaning of a body: the parameter `content`, or a JSON object with parameters. */
   readonly body: "content" | "json";
   /** True if a parameter cannot be an attribute. All parameters are then written in the body. */
   readonly needsBody: boolean;
-  /** True if the call says where the result is saved. */
+  /** True if the call contains the place of its result. */
   readonly takesOutput: boolean;
 }
 

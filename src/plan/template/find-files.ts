@@ -87,7 +87,7 @@ const STEP = 10;
 interface Rules {
   /** True if the part matches any number of items. */
   readonly isAny: (part: string) => boolean;
-  /** For other parts: true if the part matches this one item. */
+  /** True if a part for which `isAny` is false matches this one item. */
   readonly fitsOne: (part: string, item: string) => boolean;
 }
 

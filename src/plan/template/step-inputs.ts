@@ -12,7 +12,7 @@ import type { RunScope } from "../../tool/wrapped-tool.ts";
 import type { RunResources } from "../plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
-/** Where a step reads its inputs and writes its answer. */
+/** The stores from which a step reads its inputs and to which it writes its answer. */
 export type StepResources = Omit<RunResources, "ask">;
 
 /** The inputs of one step, and the labels of the values shown. */
@@ -43,7 +43,7 @@ export class StepInputs implements StepSources {
     }
   }
 
-  /** Names of the variables that were asked for, as the template calls them. */
+  /** Names of the variables that the template requested, as written in it. */
   get variables(): readonly string[] {
     return [...this.#given];
   }

@@ -30,7 +30,7 @@ export interface OutputOptions {
   readonly tool: string;
 }
 
-/** What a step has written. */
+/** The outputs of a step. */
 interface Written {
   /** All places, files first. */
   readonly written: readonly string[];

@@ -37,7 +37,7 @@ export const templateStepSchema = z.object({
       line,
     }),
   ),
-  /** Where the answer is written. */
+  /** Places to which the answer is written. */
   outputs: z.array(z.object({ target, line })),
   /** How outputs are written. Default: `append`. */
   writeMode: z.enum(writeModes),

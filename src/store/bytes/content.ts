@@ -56,7 +56,7 @@ export function isStored(body: Body): body is StoredBody {
 /** A value as stored, with the metadata that it determines. */
 export class Content {
   readonly about: About;
-  /** Where elements or characters begin, for a value that is too large for its row. */
+  /** Offsets of elements or characters, for a value that is too large for its row. */
   readonly marks: readonly Mark[];
   readonly body: Body;
   /** A private, frozen copy of the value, if it was parsed. */

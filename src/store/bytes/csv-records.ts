@@ -58,7 +58,7 @@ class CsvConversion implements RecordsConversion {
   /** Characters of `#held` that were searched for the end of a row. */
   #searched = 0;
   #isQuoted = false;
-  /** Where the last complete row in `#held` ends. */
+  /** End of the last complete row in `#held`. */
   #end = 0;
   /** The number of the line that `#held` begins with. */
   #line = 1;
@@ -81,7 +81,7 @@ class CsvConversion implements RecordsConversion {
     }
     this.#held += this.#decode();
     this.#search();
-    // What follows the last complete row is read alone: if a quote is open, its line is the first.
+    // The text after the last complete row is read alone: if a quote is open, its line is the first.
     yield encoder.encode(this.#read(this.#end));
     yield encoder.encode(this.#read(this.#held.length));
     return undefined;

@@ -153,8 +153,8 @@ class Incoming {
 }
 
 /**
- * Of a long array, only encoded elements are held. Other values are held as bytes until they end: V8 copies
- * strings that it keeps, which takes half as much memory again.
+ * Receives JSON. Of a long array, only encoded elements are held. Other values are held as bytes until they end: V8
+ * copies strings that it keeps, which takes half as much memory again.
  */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
   const text = new HeldText();

@@ -18,9 +18,9 @@ const MAX_DUE_TIMES = 4;
 const NO_NAMES: ReadonlySet<string> = new Set();
 
 /**
- * All variables of a conversation: its rows, and the access times that are not in the rows yet. The rows are
- * the index. Only what each turn asks is kept in memory: the totals, and when the next variable is due. Every
- * change of a row goes through this class.
+ * All variables of a conversation: its rows, and the access times that are not in the rows yet. The rows are the
+ * index. Memory contains only values that each turn needs: the totals, and the time at which the next variable is
+ * due. All changes of rows use this class.
  */
 export class Catalog {
   readonly #rows: Rows;
@@ -57,7 +57,7 @@ export class Catalog {
     return this.#loadedTotals?.newestSeq ?? this.#newestSeq;
   }
 
-  /** When any variable was last read or written. Does not decrease when that variable is deleted. */
+  /** Time of the last read or write of any variable. Does not decrease when that variable is deleted. */
   get lastAccessMs(): number {
     return this.#totals.lastAccessMs;
   }

@@ -4,7 +4,7 @@ import type { Body } from "../bytes/content.ts";
 import type { Garbage } from "../bytes/garbage.ts";
 import type { Tombstone, VariableInfo, Flag, Visibility } from "../variable.ts";
 
-/** Where a value is stored and how to decode it. */
+/** Location of a value, and how to decode it. */
 export interface Stored {
   readonly mediaType: string;
   readonly bytes: number;
@@ -29,7 +29,7 @@ export interface KeptVersion {
   readonly isUndone: boolean;
 }
 
-/** The same without value and metadata. */
+/** A row without value and metadata. */
 export interface KeptGlance {
   readonly name: string;
   readonly version: number;

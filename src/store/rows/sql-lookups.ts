@@ -9,7 +9,7 @@ export const ENTRY_COLUMNS = (
   "input_digest"
 ).split(" ");
 const COLUMNS = ENTRY_COLUMNS.join(", ");
-/** As JSON, because each row that SQLite returns costs more than its content. */
+/** Selects entries as one JSON text, because each row that SQLite returns costs more than its content. */
 const ENTRIES = `SELECT json_group_array(json_array(${COLUMNS}))`;
 /** Entries of one statement: about 200 bytes each, and at most 2 MB in SQLite's output. */
 const MAX_SELECTED = 500;

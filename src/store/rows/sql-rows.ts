@@ -11,7 +11,7 @@ import { columnsOf, infoColumns, infoFrom } from "./variable-columns.ts";
 import type { Tombstone, VariableInfo } from "../variable.ts";
 
 const INFO_COLUMNS = [...infoColumns.map(({ column }) => column), "run"].join(", ");
-/** The same without long JSON, because many variables are listed at once. */
+/** The columns without long JSON, because many variables are listed at once. */
 const LISTED_COLUMNS = [
   "run",
   ...infoColumns.map(({ column, is }) =>
@@ -69,7 +69,7 @@ export class SqlRows implements Rows {
   listed(names: readonly string[]): readonly VariableInfo[] {
     const infos: VariableInfo[] = [];
     for (let from = 0; from < names.length; from += MAX_NAMES) {
-      // As JSON, because a statement accepts only a hundred bindings.
+      // Passed as JSON, because a statement accepts only a hundred bindings.
       const rows = this.#sql.all(
         `SELECT ${LISTED_COLUMNS} FROM variable WHERE name IN (SELECT value FROM json_each(?))`,
         JSON.stringify(names.slice(from, from + MAX_NAMES)),

@@ -156,7 +156,7 @@ export class CodeRun {
   }
 
   /**
-   * Refuses tool calls after guarded values went in: whether and how often a tool is called could reveal
+   * Refuses tool calls if the code received guarded values: whether and how often it calls a tool could reveal
    * them.
    */
   #requireUnguarded(name: string): void {

@@ -39,7 +39,10 @@ interface Origin extends Pick<Target, "path"> {
   readonly info: VariableInfo;
 }
 
-/** Returns undefined if the variable was not edited; `gone` if what it was edited from is not known. */
+/**
+ * Returns the original of an edited variable. Undefined if the variable was not edited; `gone` if the original is
+ * unknown.
+ */
 function originOf(edited: VariableInfo, store: VariableStore): Origin | "gone" | undefined {
   const chain: Origin[] = [];
   const names = new Set<string>();
@@ -64,7 +67,10 @@ function originOf(edited: VariableInfo, store: VariableStore): Origin | "gone" |
   return undefined;
 }
 
-/** What `edit_variable` read to make the variable. Undefined if it changed only a part, or made none of it. */
+/**
+ * Returns the source from which `edit_variable` created the variable. Undefined if it changed only a part, or did
+ * not create it.
+ */
 function sourceOf({ name, tool, input }: VariableInfo): Target | "unknown" | undefined {
   if (tool !== "edit_variable") return undefined;
   // Inputs of other versions, and of imports, may have any form.

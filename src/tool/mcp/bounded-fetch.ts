@@ -30,7 +30,10 @@ export function idOf(body: RequestInit["body"]): string | undefined {
 }
 
 export interface BoundedOptions {
-  /** When a stream of events ends with an error response to the request. Default: it breaks. */
+  /**
+   * Condition under which a stream of events ends with an error response to the request. Default: the stream
+   * breaks.
+   */
   readonly when?: "always" | "too long";
   /** The request's. */
   readonly id?: string | undefined;

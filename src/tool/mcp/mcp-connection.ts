@@ -208,7 +208,7 @@ function callTool(
   definition: McpDefinition,
   request: Parameters<MCPClient["callTool"]>[0],
 ): Promise<CallToolResult> {
-  // With the definition, the client knows which arguments a server without sessions expects as headers.
+  // From the definition, the client knows which arguments a server without sessions expects as headers.
   client.toolsFromDefinitions({ tools: [definition] });
   return client.callTool(request);
 }

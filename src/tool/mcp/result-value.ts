@@ -2,7 +2,7 @@ import { fromBase64 } from "../../value/base64.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 import type { BytesResult } from "../run-tool.ts";
 
-/** What an MCP server returns for a call, as far as it is read here. */
+/** The fields of an MCP server's result that are read here. */
 export interface ServerResult {
   readonly content?: unknown;
   readonly structuredContent?: unknown;

@@ -17,7 +17,7 @@ export const toolRules = z.object({
 export type ToolRules = Readonly<z.infer<typeof toolRules>>;
 
 export interface ServerRules extends ToolRules {
-  /** By patterns of tool names, in which `*` matches any characters; later ones take precedence. */
+  /** Rules by patterns of tool names, in which `*` matches any characters; later ones take precedence. */
   readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
 }
 

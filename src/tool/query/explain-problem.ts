@@ -6,11 +6,11 @@ import type { Statement } from "./statement.ts";
 interface Explaining {
   readonly statement: Statement;
   readonly tables: TableColumns;
-  /** Where SQLite says that the problem is, if it does. */
+  /** Position of the problem, if SQLite reports it. */
   readonly at: number | undefined;
 }
 
-/** What models know from other databases, and SQLite does not. */
+/** Replacements for features of other databases that SQLite does not have. */
 const INSTEAD: Readonly<Record<string, string>> = {
   REGEXP: "LIKE or GLOB",
   NOW: "datetime('now')",

@@ -181,7 +181,7 @@ function requireRow(actual: number): void {
 }
 
 /**
- * SQL does not distinguish capitals in names: a name that is there already gets a number. A statement cannot
+ * Makes names distinct: SQL ignores case in names, so a name that already exists gets a number. A statement cannot
  * contain NUL.
  */
 function distinctNames(names: readonly string[]): readonly string[] {

@@ -15,7 +15,7 @@ interface Reading {
   readonly sources?: UrlSources;
 }
 
-/** What a model may query: variables whose values it may see. */
+/** Returns a model's access to queries: variables whose values it may see. */
 export function modelAccess(
   { store, labels, resolve }: RuntimeToolContext,
   { engine, syntaxes, sources }: Reading,

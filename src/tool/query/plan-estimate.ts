@@ -26,7 +26,7 @@ export interface EstimateOptions {
   readonly rowsOf: (table: string) => number | undefined;
   /** Returns the characters of a table's rows. Undefined for an unknown one. */
   readonly charsOf: (table: string) => RowChars | undefined;
-  /** The same for the largest table. */
+  /** Characters of the rows of the largest table. */
   readonly chars: RowChars;
   /**
    * Returns how many rows of a table at most have the same values in these columns; undefined if that is not
@@ -43,7 +43,7 @@ export interface EstimateOptions {
   readonly groups?: ((table: string, columns: readonly string[]) => number | undefined) | undefined;
 }
 
-/** The names of tables in the view that the engine makes of chunks. They stand for the table's rows. */
+/** The prefixes of tables in the view that the engine creates from chunks. Such a name means the table's rows. */
 export const CHUNKS = "chunks of ";
 export const ELEMENTS = "elements of ";
 export const ROWS = "rows of ";
@@ -67,8 +67,8 @@ const CHARS_OF_VISIT = 64;
 const SEARCHED_CHARS = 1_024;
 
 /**
- * Estimates the rows that a plan visits: nested loops multiply, and what follows one another adds. The
- * estimate is high where the plan says little.
+ * Estimates the rows that a plan visits: nested loops multiply, and consecutive steps add. The estimate is high
+ * where the plan gives few details.
  */
 export class PlanEstimate {
   readonly scans: Scan[] = [];
@@ -265,7 +265,7 @@ export class PlanEstimate {
     const { facts } = this.#options;
     const { calls, elementCalls, searches, growth } = facts.text;
     const longest = this.#longestText;
-    // Where each row is read once, all of them together have the characters of the table.
+    // If each row is read once, all of them together have the characters of the table.
     const chars = facts.readsOnce ? this.#textOf("average") * growth : longest;
     // Joined rows are copied and compared with their texts.
     const carried = facts.readsOnce ? 0 : longest / SEARCHED_CHARS;

@@ -17,7 +17,7 @@ interface Naming {
 /** Columns of `json_each` and `json_tree`. */
 const FUNCTION_COLUMNS = new Set("key value type atom id parent fullkey path json root".split(" "));
 
-/** Collects what the text of a statement tells about the work of its plan. */
+/** Collects facts from the text of a statement about the work of its plan. */
 export function planFacts(statement: Statement, naming: Naming): PlanFacts {
   const { aliases, recursionSteps, tables, comparesLoosely, readsOnce, text } = statement;
   const known = new Map<AliasTarget, AliasFacts>();

@@ -13,7 +13,7 @@ export interface TableShape {
   readonly chars: number;
   /** Characters of the longest row. Default: all. */
   readonly largestRow?: number | undefined;
-  /** True if `*` stands for the position, too. */
+  /** True if `*` includes the position, too. */
   readonly showsIndex: boolean;
 }
 
@@ -58,9 +58,9 @@ export interface VisitAllowance {
   readonly uncounted: number;
 }
 
-/** What the text of a statement tells about the rows that its plan visits. */
+/** Facts from the text of a statement about the rows that its plan visits. */
 export interface PlanFacts {
-  /** By alias in lower case. */
+  /** Facts by alias in lower case. */
   readonly aliases: ReadonlyMap<string, readonly AliasFacts[]>;
   readonly recursionSteps: number;
   /** Characters of the longest parameter. */
@@ -74,14 +74,14 @@ export interface PlanFacts {
   readonly text: TextWork;
 }
 
-/** What is known of a SELECT. Names are in lower case. */
+/** Facts about a SELECT. Names are in lower case. */
 export interface SelectFacts {
   readonly select: true;
   readonly maxRows?: number | undefined;
   readonly keys?: readonly Key[] | undefined;
-  /** What it reads, if each row of that becomes at most one. */
+  /** The source, if each of its rows becomes at most one. */
   readonly source?: AliasFacts | undefined;
-  /** The columns of the source that its own ones are. */
+  /** Source columns by the names of the columns that are copies of them. */
   readonly columns?: ReadonlyMap<string, string | undefined> | undefined;
   /** True if it also has all other columns of the source. */
   readonly isStarred?: boolean | undefined;
@@ -102,7 +102,7 @@ export interface FunctionFacts {
   readonly isNested?: boolean | undefined;
 }
 
-/** What an alias stands for: a table by its name in the statement, a part of the statement, or a function. */
+/** The target of an alias: a table by its name in the statement, a part of the statement, or a function. */
 export type AliasFacts = { readonly table: string } | SelectFacts | { readonly function: true };
 
 /** The outcome of a query as data, because classes of errors do not cross from one object to another. */

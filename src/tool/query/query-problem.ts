@@ -7,7 +7,7 @@ export type TableColumns = Readonly<Record<string, readonly string[]>>;
 interface ProblemPlace {
   /** The statement. */
   readonly sql: string;
-  /** Where in it the problem is, in UTF-16 units. Default: unknown. */
+  /** Position of the problem in the statement, in UTF-16 units. Default: unknown. */
   readonly at?: number | undefined;
   /** The tables of the statement that exist. */
   readonly tables?: TableColumns | undefined;

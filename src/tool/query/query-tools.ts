@@ -3,11 +3,11 @@ import type { RuntimeTool } from "../runtime-tool.ts";
 import { type QueryToolOptions, queryTool } from "./query-tool.ts";
 import { recordEdits } from "./record-edits.ts";
 
-/** What tools do with queries. */
+/** The tools' access to queries. */
 export interface QueryTools {
   /** `query_variables`. */
   readonly query: RuntimeTool;
-  /** For `edit_variable`. */
+  /** Edits of records for `edit_variable`. */
   readonly records: RecordEdits;
 }
 

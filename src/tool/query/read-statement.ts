@@ -32,7 +32,7 @@ export function readStatement(sql: string, syntaxes: readonly Syntax[]): Stateme
   return new StatementReader(sql, tokens).read();
 }
 
-/** How aliases of tables without one begin. */
+/** Prefix of the aliases of tables that have none. */
 const UNNAMED = "$unnamed ";
 
 interface FoundTable {

@@ -88,7 +88,7 @@ async function searchFor(where: string, search: Search): Promise<FindRecords> {
 
 const NOWHERE: Target = { name: "records", path: [] };
 
-/** The condition has lines of its own, so that a comment in it ends. */
+/** The condition is on separate lines, so that a comment in it ends. */
 function statementFor(where: string, target: Target): string {
   return `SELECT "${POSITION}" AS at FROM "${aliasOf(target)}" WHERE (\n${where}\n)`;
 }

@@ -29,7 +29,7 @@ import type { ParameterUse, Statement } from "./statement.ts";
 import { type Rewritten, rewrite } from "./rewrite-statement.ts";
 import { requireSmall } from "./sql-query-engine.ts";
 
-/** Who asks, and what they may read. */
+/** The store and engine of a query, and the variables that it may read. */
 export interface QueryAccess {
   readonly store: Variables;
   readonly engine: QueryEngine;
@@ -43,14 +43,14 @@ export interface QueryAccess {
   readonly read: ReadTarget;
   /** Returns the value of a reference, by its source; undefined for an unknown name. */
   readonly parameter: (source: string) => Promise<Json | undefined>;
-  /** What the first table of the statement is, whatever its name. It has a column `POSITION`. */
+  /** The content of the statement's first table, whatever its name. It has a column `POSITION`. */
   readonly first?: Target | undefined;
 }
 
-/** The column with the position of a row in the first table, if the access says what that is. */
+/** The column with the position of a row in the first table, if the access defines that table. */
 export const POSITION = "$position";
 
-/** What is different in one run of a statement. */
+/** Options of one run of a statement. */
 export interface RunOptions {
   readonly replacing?: Replacing | undefined;
   /** See `EngineQuery`. */

@@ -2,13 +2,13 @@ import type { Token } from "./sql-tokens.ts";
 
 /** A column that a SELECT returns. All names are in lower case. */
 export interface OutputColumn {
-  /** Undefined if the statement does not say it. */
+  /** Undefined if the statement does not name the column. */
   readonly name: string | undefined;
   /** The column that it is; undefined for other expressions. */
   readonly column: ColumnName | undefined;
   /** Identifies its expression. */
   readonly text: string;
-  /** For `row_number()`: the expressions of its partitions. */
+  /** The expressions of the partitions of `row_number()`. */
   readonly partitions: readonly Expression[] | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface TableUse {
   readonly group: SelectGroup;
   /** Undefined where a table has no alias: behind IN. */
   readonly alias: string | undefined;
-  /** True if the statement itself says the alias. */
+  /** True if the statement itself contains the alias. */
   readonly isAliased: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface TableFunctionUse {
   readonly alias: string;
 }
 
-/** What an alias stands for: a variable's table, a statement in parentheses, or a table function. */
+/** The target of an alias: a variable's table, a statement in parentheses, or a table function. */
 export type AliasTarget = TableUse | SelectGroup | TableFunctionUse;
 
 interface NamedOutput extends OutputColumn {
@@ -59,7 +59,7 @@ export class SelectGroup {
   isTable = false;
   /** The tables that its WITH defines, by name in lower case. */
   readonly definitions = new Map<string, SelectGroup>();
-  /** Where the reader is in the definitions of WITH. */
+  /** The reader's position in the definitions of WITH. */
   definition: "none" | "name" | "columns" | "body" | "next" = "none";
   definedName = "";
   definedColumns: readonly string[] = [];
@@ -73,7 +73,7 @@ export class SelectGroup {
   isCompound = false;
   isGrouped = false;
   isDistinct = false;
-  /** What it reads, in FROM. */
+  /** The sources in FROM. */
   readonly sources: AliasTarget[] = [];
   /** Names of its columns that it gives itself, as in WITH a(b) AS (…). */
   names: readonly string[] = [];
@@ -107,10 +107,10 @@ export class SelectGroup {
     return this === other || this.parent?.isWithin(other) === true;
   }
 
-  /** The most records that it returns, as far as the text tells. */
+  /** The maximum number of records that it returns, as far as the text shows. */
   get maxRows(): number | undefined {
     const isOne = this.hasAggregate && !this.isGrouped && !this.hasWindow && !this.isCompound;
-    // Where columns of a statement around it are known, the aggregate may be of that one.
+    // If columns of an outer statement are known, the aggregate may belong to that one.
     return isOne && this.#isClosed ? 1 : this.limit;
   }
 
@@ -133,7 +133,7 @@ export class SelectGroup {
     return use.isEach && (table === undefined || table === use.alias);
   }
 
-  /** What it reads, if that is one table and each of its rows becomes at most one. */
+  /** The source, if it is a single table and each of its rows becomes at most one. */
   get source(): AliasTarget | undefined {
     const [source, ...others] = this.sources;
     const isOne = source !== undefined && others.length === 0;

@@ -71,7 +71,7 @@ function standIn({ names }: EngineQuery, rows: number): LoadedTable {
 
 interface Running {
   readonly query: EngineQuery;
-  /** By their names in the statement. */
+  /** Tables by their names in the statement. */
   readonly tables: ReadonlyMap<string, LoadedTable>;
   /** Statements that may run, with the rows that they visit. Tables never change, so this is decided once. */
   readonly checked: Map<string, number>;
@@ -79,9 +79,9 @@ interface Running {
 
 /** Combinations of columns whose values are counted for one statement. Each reads a table once. */
 const MAX_MEASURED = 16;
-/** A statement that is too expensive for so many rows is refused without a look at the others. */
+/** A statement that is too expensive for this many rows is refused without reading the others. */
 const SAMPLED_ROWS = 10_000;
-/** Elements are counted in tables of so many characters, once for each column. */
+/** Elements are counted in tables of up to this many characters, once for each column. */
 const MAX_COUNTED_CHARS = 16_777_216;
 const MAX_CHECKED = 64;
 const MAX_CHECKED_CHARS = 16_384;
@@ -154,7 +154,7 @@ class Run {
     return this.#rows<PlanLine>(`EXPLAIN QUERY PLAN ${this.#whole}`);
   }
 
-  /** What the estimate knows of the tables. */
+  /** Sizes of the tables for the estimate. */
   get #sizes() {
     const { query, tables } = this.#running;
     const sizes = [...tables.values()].map(charsOf);
@@ -199,7 +199,7 @@ class Run {
     if (estimate.visits <= uncounted) return estimate.visits;
     if (estimate.searches.length === 0)
       return estimate.visits > most ? expensive(estimate) : estimate.visits;
-    // A search visits all rows at worst. The data tells how many it visits: the first rows at least how many.
+    // A search visits all rows at worst. The data shows how many it visits, and the first rows give a minimum.
     for (const first of [SAMPLED_ROWS, Infinity]) {
       estimate = new PlanEstimate(plan, { ...options, ...this.#measured(first) });
       if (estimate.visits > most) return expensive(estimate);

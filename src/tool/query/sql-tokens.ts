@@ -30,7 +30,7 @@ export function isSign(token: Token | undefined, value: string): boolean {
 const SKIPPED = /(?:[ \t\n\f\r]|--[^\n]*|\/\*[^]*?\*\/)+/y;
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
 const NUMBER = /0[xX][\da-fA-F]+|(?:\d[\d_]*(?:\.[\d_]*)?|\.\d[\d_]*)(?:[eE][+-]?\d+)?/y;
-/** Strings and identifiers in quotes, which stand for themselves when they are doubled. */
+/** Strings and identifiers in quotes. A doubled quote is a literal quote. */
 const QUOTED = /'(?:[^']|'')*'|"(?:[^"]|"")*"|`(?:[^`]|``)*`|\[[^\]]*\]/y;
 
 /**

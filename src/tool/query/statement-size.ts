@@ -35,7 +35,7 @@ const JOINING = new Set(
   ),
 );
 const DOUBLING = new Set("HEX QUOTE JSON_QUOTE JSON STRFTIME".split(" "));
-/** By how many texts of 1,024 characters are read in the time of one row. */
+/** Number of texts of 1,024 characters that a function reads in the time of one row. */
 const SEARCHES = new Map([
   ["INSTR", 1],
   ["REPLACE", 1],
@@ -63,7 +63,7 @@ interface ColumnCalls {
   readonly calls: number;
 }
 
-/** What the reader counts in a SELECT, without those in it. */
+/** Counts of a SELECT, without the SELECTs in it. */
 export class SelectSize {
   calls = 0;
   searches = 0;
@@ -76,12 +76,12 @@ export class SelectSize {
   tables = 0;
   /** The steps of the recursion that it is. */
   steps = 0;
-  /** What `growth` and the names were before the last of the SELECTs that UNION joins. */
+  /** `growth` and the names before the last of the SELECTs that UNION joins. */
   #growthBefore = 1;
   #lastNames = new Map<string, number>();
   readonly #names = new Map<string, number>();
 
-  /** Counts a name in the list of columns: SQLite puts the expression that it stands for in its place. */
+  /** Counts a name in the list of columns, because SQLite replaces it with its expression. */
   addName({ value, word }: Token): void {
     if (word === "AS") return;
     const key = value.toLowerCase();
@@ -200,7 +200,7 @@ export function textWorkOf(root: Sized, chars: number): TextWork {
   const sizeOf = (group: Sized): Size => {
     const known = sizes.get(group);
     if (known !== undefined) return known;
-    // Of recursions, only what one step does is counted.
+    // A recursion counts only the work of one step.
     sizes.set(group, NO_SIZE);
     const { size } = group;
     const isOfElement = ({ column }: ColumnCalls) => group.readsElement(column.table);

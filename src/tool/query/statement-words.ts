@@ -21,7 +21,7 @@ export const AGGREGATES = new Set(
 export const TEXT_OPERATORS = new Set(["LIKE", "GLOB", "COLLATE"]);
 /** Functions that return tables. SQLite has others, which show the database itself. */
 export const TABLE_FUNCTIONS = new Set(["JSON_EACH", "JSON_TREE"]);
-/** What follows EXCLUDE in windows whose work is the square of their rows. */
+/** Words after EXCLUDE in windows whose work is the square of their rows. */
 export const QUADRATIC_FRAMES = new Set(["CURRENT", "GROUP", "TIES"]);
 
 /** Values that are compared with IS, and equal only themselves or nothing in the data. */

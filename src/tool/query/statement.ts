@@ -14,7 +14,7 @@ export interface ParameterUse {
 
 /** A statement in parentheses that is a table without an alias, and the alias that it gets. */
 export interface UnnamedTable {
-  /** Behind its closing parenthesis. */
+  /** Offset after the closing parenthesis. */
   readonly end: number;
   readonly alias: string;
 }
@@ -28,7 +28,7 @@ export interface Statement {
   readonly tables: readonly TableUse[];
   readonly parameters: readonly ParameterUse[];
   readonly unnamed: readonly UnnamedTable[];
-  /** By alias in lower case. An alias may have several targets in different parts of a statement. */
+  /** Targets by alias in lower case. An alias may have several targets in different parts of a statement. */
   readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
   /** All names in it, in lower case: columns have one of these. */
   readonly names: ReadonlySet<string>;

@@ -26,7 +26,7 @@ export function namesAt(tokens: readonly Token[], from: number): readonly string
     .flatMap(({ kind, value }) => (kind === "sign" ? [] : value.toLowerCase()));
 }
 
-/** The alias of a table without one: its name; for a part of a variable, the last key. */
+/** The alias of a table that has none: its name; for a part of a variable, the last key. */
 export function ownAliasOf({ value, reference }: Token): string {
   if (reference === undefined) return value;
   const key = reference.path.findLast((segment) => "key" in segment);

@@ -97,7 +97,7 @@ function requireShort(actual: number): void {
   requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
-/** What a file has, and how its digest is computed. */
+/** The schema of a file's lines, and its digest. */
 export interface TransferOptions<Own extends OwnLine> {
   readonly schema: z.ZodType<Own | FrameLine>;
   readonly digest: RunningDigest;

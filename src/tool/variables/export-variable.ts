@@ -34,7 +34,7 @@ export function exportVariable(files: FileWriter) {
     effects: "idempotent",
     description: "Write a variable or part to file:a.csv.",
     offeredFrom: "text",
-    // The name may have the path, and the file's ending says the format.
+    // The name may contain the path, and the file's extension determines the format.
     unlisted: ["path", "format"],
     inputSchema,
     async execute({ name, path, file, format }, { store, labels, call }) {

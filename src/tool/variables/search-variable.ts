@@ -182,7 +182,7 @@ class Findings {
   #more: string | undefined;
   /** True if a match was found that is not shown. */
   #isFull = false;
-  /** Where to continue after the matches that are shown. */
+  /** Position after the shown matches, where the next search continues. */
   #last: number | undefined;
 
   constructor(

@@ -13,7 +13,7 @@ interface Place {
 
 /** A value in an answer, and where it came from when the answer was written. */
 export interface ReceiptSpan extends Place, Omit<StoredSpan, "text" | "source"> {
-  /** As the model wrote it. */
+  /** The reference as written by the model. */
   readonly reference: string;
 }
 
@@ -22,7 +22,7 @@ export interface TypedFigure extends Place {
   readonly text: string;
 }
 
-/** What an answer's values came from, and which numbers came from no value. */
+/** Sources of an answer's values, and numbers that came from no value. */
 export interface AnswerReceipt {
   readonly message: string;
   readonly spans: readonly ReceiptSpan[];

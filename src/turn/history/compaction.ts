@@ -42,7 +42,7 @@ export interface SizedMessage {
   readonly message: StoredMessage;
 }
 
-/** What a turn's prompts have of the turns before it. */
+/** The earlier turns that a turn's prompts contain. */
 export interface PastMessages {
   readonly window: readonly StoredMessage[];
   readonly compacted?: Compacted | undefined;
@@ -139,8 +139,8 @@ export class Compaction {
   }
 
   /**
-   * Returns the newest lines, which no summary has replaced. Once for each compaction, whatever comes of it,
-   * also after a restart: that takes one row.
+   * Returns the newest lines, which no summary has replaced. Returns them only once for each compaction, even if
+   * the summary fails, and also after a restart: that takes one row.
    */
   takeLines(): readonly OutlineLine[] {
     const { compacted } = this;

@@ -23,7 +23,7 @@ import type { StoredMessage } from "./stored-message.ts";
 /** Number of messages that are read in one query. Each is at most a megabyte, or read by itself. */
 const READ_AT_ONCE = 8;
 
-/** Takes the place of a question that is not asked yet. */
+/** Placeholder for a question that does not exist yet. */
 const NO_QUESTION: StoredMessage = { id: "", role: "user", parts: [], createdAt: "" };
 
 interface HistoryOptions {
@@ -274,7 +274,7 @@ export class History {
     return row === undefined ? 0 : numberIn(row, "total");
   }
 
-  /** When the newest message was written, in milliseconds since 1970. */
+  /** Time of the newest message, in milliseconds since 1970. */
   lastMs(): number | undefined {
     const newest = this.#recent.cached?.at(-1)?.message;
     if (newest !== undefined) return Date.parse(newest.createdAt);

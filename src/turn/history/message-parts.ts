@@ -56,7 +56,7 @@ export class MessageParts {
   readonly #open = new Map<string, Fields>();
   /** Index in `display` for each text id, until the id is used again. */
   readonly #shownAt = new Map<string, number>();
-  /** Where the parts and the displayed texts of the current step begin. */
+  /** Start of the parts and the displayed texts of the current step. */
   #stepStart: number;
   #stepDisplay: number;
 

@@ -69,7 +69,7 @@ function userContent(part: MessagePart): (TextPart | FilePart)[] {
   return part.type === "file" ? [fileIn(part)] : [];
 }
 
-/** Nothing for sources and data, which are for people. */
+/** Returns nothing for sources and data, which are only for people. */
 function plainContent(part: Exclude<MessagePart, ToolPart>): Content[] {
   switch (part.type) {
     case "text":

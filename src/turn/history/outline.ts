@@ -10,7 +10,7 @@ const MAX_TEXT_CHARS = 160;
 
 /** A part of an outline: one turn, or a summary of several. */
 export interface OutlineLine {
-  /** The first and the last turn that it stands for. */
+  /** The first and the last turn that the line describes. */
   readonly from: number;
   readonly to: number;
   /** The first message of them. */
@@ -58,7 +58,7 @@ function startOf(text: string, chars: number): string {
   return start.length < line.length ? `${start}…` : start;
 }
 
-/** Names as many calls as fit, and counts the others. */
+/** Lists as many calls as fit, and the number of the others. */
 function listed(calls: readonly RecordedCall[], room: number): string {
   const written = calls.map(({ name, output, error }) => {
     const made = error === undefined ? variablesIn(output).join(" ") : "failed";

@@ -4,7 +4,7 @@ import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
 
 /** The parts of a posted request by which a repeated request is recognised. */
 export interface Post {
-  /** The id of the question's message. Absent if the client sent none, or asked for another answer. */
+  /** The id of the question's message. Absent if the client sent none, or requested another answer. */
   readonly messageId?: string;
   /** Digest of the question's parts. */
   readonly partsDigest: string;

@@ -110,7 +110,7 @@ function withHandle(part: MessagePart): MessagePart {
 /** Opens the part of a prompt that comes after the messages. */
 export const VARIABLES_TAG = "<variables>";
 
-/** What a prompt may have after its messages. */
+/** Optional content after the messages of a prompt. */
 interface Tail {
   /** Empty if there are none. */
   readonly details: string;

@@ -5,7 +5,7 @@ export interface PlacedValue {
   /** The reference as the model wrote it. */
   readonly source: string;
   readonly variable: string;
-  /** As in a reference: empty for all of the value. */
+  /** The path of the reference; empty for the whole value. */
   readonly path: string;
   readonly version?: number;
   /** The tool that returned the variable, its call, and when. */
@@ -22,11 +22,11 @@ export interface StoredSpan extends Omit<PlacedValue, "chars"> {
   readonly text: number;
   readonly start: number;
   readonly end: number;
-  /** Of the value, as `digestOf` makes it. Absent for a secret. */
+  /** Digest of the value, from `digestOf`. Absent for a secret. */
   readonly digest?: string;
 }
 
-/** Where the values in an answer's displayed texts came from. */
+/** Sources of the values in an answer's displayed texts. */
 export interface StoredReceipt {
   /** The first `maxReceiptSpans`. */
   readonly spans: readonly StoredSpan[];

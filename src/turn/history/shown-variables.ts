@@ -104,8 +104,8 @@ export function isHandle({ output }: ShownVariable): boolean {
 }
 
 /**
- * Replaces each handle that an earlier message has, too, with one line: it describes the same value. Messages
- * without one stay the same objects.
+ * Replaces each handle that an earlier message also contains with one line, because it describes the same value.
+ * Messages without handles stay the same objects.
  */
 export function withoutRepeats(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const seen = new Set<string>();
@@ -132,7 +132,9 @@ function withShortRepeats(value: unknown, seen: Set<string>, depth: number): unk
   return Array.isArray(value) ? short.map(([, inner]) => inner) : Object.fromEntries(short);
 }
 
-/** Leaves out what describes the value. What is said about it stays: a part, untrusted, unresolved references. */
+/**
+ * Omits the description of a value that was seen before. Keeps the notes: a part, untrusted, unresolved references.
+ */
 function shortIfSeen(handle: Output, seen: Set<string>): Output {
   if (!("try" in handle)) return handle;
   const text = JSON.stringify(handle);

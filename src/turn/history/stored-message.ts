@@ -12,14 +12,14 @@ export interface StoredMessage {
   readonly parts: readonly MessagePart[];
   /** The texts as the person saw them, one per text part. Absent if they equal the stored texts. */
   readonly display?: readonly string[];
-  /** Where the values in `display` came from. Absent if there are none. */
+  /** Sources of the values in `display`. Absent if there are none. */
   readonly receipt?: StoredReceipt;
   /** The newest attempts. */
   readonly timeline?: readonly TimedAttempt[];
   readonly metadata?: unknown;
   /** True if the model had seen untrusted content when it wrote this. */
   readonly tainted?: boolean;
-  /** What the prompts of the turn had reached. Absent while all values were in the messages. */
+  /** State of the turn's prompts. Absent while all values were in the messages. */
   readonly prompt?: PromptRecord;
   /** The pins of the inputs that would run, by approval; then the calls prepared after them, by id. */
   readonly waiting?: Readonly<Record<string, string>>;

@@ -19,7 +19,7 @@ export async function summarizeOutline(
   { isCurrent }: SummarizeOptions,
 ): Promise<void> {
   const { compaction } = history;
-  // What is deleted meanwhile must not be written to.
+  // A conversation that is deleted meanwhile must not be written to.
   const lines = summarize === undefined || !isCurrent() ? [] : compaction.takeLines();
   const [first] = lines;
   if (summarize === undefined || first === undefined) return;

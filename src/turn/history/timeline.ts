@@ -23,7 +23,7 @@ export interface TimedActivity {
   readonly outputTokens?: number;
 }
 
-/** What one attempt at a turn spent its time on. A turn that waited for a person has several. */
+/** Durations within one attempt at a turn. A turn that waited for a person has several attempts. */
 export interface TimedAttempt {
   /** ISO 8601. */
   readonly startedAt: string;
@@ -37,7 +37,7 @@ export interface TimedAttempt {
   readonly left?: number;
 }
 
-/** What a turn spent its time on. */
+/** Durations within a turn. */
 export interface Timeline {
   readonly message: string;
   readonly attempts: readonly TimedAttempt[];

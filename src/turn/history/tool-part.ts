@@ -3,7 +3,7 @@ import type { MessagePart } from "./message-parts.ts";
 /** A part that is a tool call. */
 export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 
-/** As `isToolUIPart` of the SDK, whose main module adds 11 KiB to a Worker (gzip). */
+/** Copy of the SDK's `isToolUIPart`, because its main module adds 11 KiB to a Worker (gzip). */
 export function isToolPart(part: MessagePart): part is ToolPart {
   return part.type === "dynamic-tool" || part.type.startsWith("tool-");
 }

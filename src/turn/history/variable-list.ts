@@ -18,7 +18,7 @@ import {
 /** A line of the list. Version 0: the variable was removed. */
 export type ListedLine = readonly [name: string, version: number, about: string];
 
-/** What the prompts of a turn had reached, stored with its answer so that it survives a restart. */
+/** State of a turn's prompts, stored with its answer so that it survives a restart. */
 export interface PromptRecord {
   readonly stage: PromptStage;
   /** Set from the first handle or guarded variable on. */
@@ -38,11 +38,11 @@ export interface VariableListOptions {
   readonly variables?: (() => readonly VariableInfo[] | undefined) | undefined;
   /** Records of the messages that are sent, oldest first. */
   readonly before?: readonly PromptRecord[];
-  /** What the turn itself had reached before it waited for a person. */
+  /** State of the turn's own prompts before it waited for a person. */
   readonly own?: PromptRecord | undefined;
 }
 
-/** What the list of variables adds to one model call. */
+/** The list of variables in one model call. */
 export interface ListedNow {
   readonly stage: PromptStage;
   /** True from the first handle or guarded variable on. */
@@ -77,7 +77,7 @@ export class VariableList {
     }
   }
 
-  /** What was reached and added since. Undefined if there is nothing to store. */
+  /** The state of the prompts and the lines added since. Undefined if there is nothing to store. */
   get record(): PromptRecord | undefined {
     if (this.#stage === "start") return undefined;
     const lines = this.#lines.slice(this.#known);
@@ -167,7 +167,7 @@ export class VariableList {
     }
   }
 
-  /** Returns no line while the messages show all that the lines are about. */
+  /** Returns no line while the messages show everything that the lines describe. */
   #written({ current, total }: Found): readonly string[] {
     const isNeeded = ([name, version]: ListedLine) => version === REMOVED || !current.has(name);
     if (!this.#lines.some(isNeeded)) return [];

@@ -29,7 +29,7 @@ export interface TurnHead {
   readonly post?: Post;
   /** The trace of further attempts: a `traceparent` header, or an id. */
   readonly trace?: string;
-  /** What an ended turn spent of its tenant's lease. Settled again in case the process died before. */
+  /** Spending of an ended turn from its tenant's lease. Settled again in case the process died before. */
   readonly lease?: { readonly key: string; readonly spent: Spent };
   /** The approvals with which the turn continues, if it has waited for a person. */
   readonly approvals?: readonly ApprovalResponse[];
@@ -51,7 +51,7 @@ export interface JournalCall {
   readonly input: Json;
   /** A digest of the values that its references resolved to. */
   readonly pin: string;
-  /** The same in each attempt. */
+  /** Identical in each attempt. */
   readonly idempotencyKey: string;
   /** True if a person approved it. */
   readonly isApproved?: boolean;
@@ -146,7 +146,7 @@ export class Journal {
     }
   }
 
-  /** Upper bound of the rows that `append` writes for so many characters and the head. */
+  /** Upper bound of the rows that `append` writes for this many characters and the head. */
   rowsFor(chars: number): number {
     const end = this.#readEnd();
     const more = end.chars + chars + MAX_HEAD_CHARS - limits.turnLogRowChars;

@@ -19,7 +19,7 @@ export interface RecoveredLog {
   readonly attempts: number;
   /** The newest of these attempts, in a row, in which the process died. */
   readonly deaths: number;
-  /** When the newest of them began, in milliseconds since 1970. */
+  /** Start of the newest attempt, in milliseconds since 1970. */
   readonly attemptMs: number;
   /** Steps that have begun. The last of them may have no entry. */
   readonly steps: number;

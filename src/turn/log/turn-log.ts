@@ -96,7 +96,7 @@ export class TurnLog {
     return log;
   }
 
-  /** A finished log of these chunks, with ids of its own. */
+  /** Creates a finished log of these chunks, with new ids. */
   static of(chunks: readonly UIMessageChunk[]): TurnLog {
     const log = new TurnLog();
     for (const chunk of chunks) log.#addFrame(JSON.stringify(chunk));
@@ -136,7 +136,7 @@ export class TurnLog {
     this.#commit(work, (text) => this.#journal?.append(text));
   }
 
-  /** Commits the end or a pause of the turn. The head that `work` returns tells which of the two. */
+  /** Commits the end or a pause of the turn, as specified by the head that `work` returns. */
   end(work: () => TurnHead): void {
     let head: TurnHead | undefined;
     const last = () => {
@@ -264,7 +264,7 @@ export class TurnLog {
     this.#firstOwn = this.#frames.length;
   }
 
-  /** With `isAtomic`, a failure leaves nothing behind. Otherwise the writes of `work` may stay. */
+  /** Commits `work`. With `isAtomic`, a failure undoes its writes. Otherwise they may remain. */
   #commit(work: () => void, append: (text: string) => void, isAtomic = false): void {
     this.#openCommits++;
     const before = { frames: this.#frames.length, pending: this.#pending };

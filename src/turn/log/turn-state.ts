@@ -30,7 +30,7 @@ export class TurnState {
   readonly waiting: Record<string, string>;
   /** Calls that are prepared after others of their step, by id. */
   readonly deferred = new Map<string, Deferred>();
-  /** What the prompts have reached; `Steps` sets it. */
+  /** The state of the prompts, set by `Steps`. */
   prompt: PromptRecord | undefined;
   readonly #context: TurnStateContext;
   readonly #options: TurnStateOptions;

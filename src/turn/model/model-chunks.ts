@@ -141,7 +141,7 @@ export class ToolChunks {
     if (invalid !== true) {
       return { chunk: { type: "tool-input-available", ...about }, input, isInvalid: false };
     }
-    // As in the SDK, the model sees the error's text only for tools that run here.
+    // Like in the SDK, the model sees the error's text only for tools that run here.
     const errorText =
       providerExecuted === true ? "An error occurred." : this.#errorFor(toolName, error);
     return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
@@ -188,7 +188,7 @@ export class ToolChunks {
     return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
   }
 
-  /** For unknown tools, the provider says whether they are dynamic. */
+  /** True for a dynamic tool. For an unknown tool, the provider's value is returned. */
   #dynamic(toolName: string, fallback: boolean | undefined): boolean | undefined {
     const tool = this.#toolNamed(toolName);
     if (tool === undefined) return fallback;

@@ -28,7 +28,7 @@ const NETWORK_CODES: ReadonlySet<unknown> = new Set([
   "UND_ERR_BODY_TIMEOUT",
   "UND_ERR_CONNECT_TIMEOUT",
 ]);
-/** For errors with only a message: from runtimes, from endpoints, and from providers whose stream was cut. */
+/** Matches errors with only a message: from runtimes, from endpoints, and from providers whose stream was cut off. */
 const TRANSIENT_MESSAGES =
   /^(?:terminated|fetch failed|failed to fetch|network connection lost\.?|overloaded|overloaded error|model overloaded|internal server error|service unavailable|response stream ended without a finish reason\.)$/iu;
 /** Errors wrap one another. This bounds the depth. */

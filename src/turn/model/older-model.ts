@@ -56,7 +56,7 @@ export function upgraded(model: LanguageModelV2 | LanguageModelV3): LanguageMode
 }
 
 function withOlderPrompt({ prompt, ...options }: LanguageModelV4CallOptions) {
-  // What the older versions lack is passed on as it is.
+  // Parts that older versions do not define are passed on unchanged.
   return { ...options, prompt: prompt.map(olderMessage) as LanguageModelV3Prompt };
 }
 

@@ -74,7 +74,7 @@ export class RunOutcome {
     return resultOf(parts, (part) => ({ $var: this.#names.get(part) ?? part.info.name }));
   }
 
-  /** The same for the stream: handles replace all that is long or guarded. */
+  /** The outcome for the stream: handles replace all long or guarded values. */
   get streamed(): Json {
     const { record } = this;
     const parts = new Map<ResultPart, ResultPart>();

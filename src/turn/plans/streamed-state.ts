@@ -25,9 +25,9 @@ interface StreamOptions {
 }
 
 /**
- * The part of a run's result as it is streamed: handles replace long texts and lists. A handle names the
- * variable that keeps the call's result, else the place in the conversation's variable. Undefined if a handle
- * replaces all of it.
+ * The streamed part of a run's result: handles replace long texts and lists. A handle names the variable that
+ * stores the call's result, or else the place in the conversation's variable. Undefined if a handle replaces the
+ * whole part.
  */
 export function streamedPart(part: ResultPart, { record, name }: StreamOptions): Json | undefined {
   const { info, shown, output } = part;

@@ -96,7 +96,7 @@ export class Lease implements Share {
   async #take(claim: Omit<Claim, "key">): Promise<Grant> {
     const { leases, key } = this.#options;
     const grant = await leases.take({ ...claim, key });
-    // For a grant that arrived after the turn stopped waiting for it.
+    // Settles a grant that arrived after the turn stopped waiting for it.
     if (this.#settled !== undefined) this.settle(this.#settled);
     return grant;
   }

@@ -73,7 +73,7 @@ export class SavingsCounter {
     this.#savings = {
       ...this.#savings,
       promptChars: promptChars + chars,
-      // What would not have fitted is not saved.
+      // Values that would not have fitted do not count as saved.
       inlinePromptChars:
         inlinePromptChars + (fits ? inline : Math.max(this.#maxInlineChars, chars)),
       ...(missed === 0 ? {} : { wouldNotFit: missed }),

@@ -14,7 +14,7 @@ export interface Spent {
 /** Tokens of a turn, as far as the provider reports them. */
 export interface Usage {
   readonly inputTokens?: number;
-  /** Of these, read from the provider's cache. */
+  /** Part of `inputTokens` that was read from the provider's cache. */
   readonly cachedInputTokens?: number;
   readonly outputTokens?: number;
   readonly totalTokens?: number;

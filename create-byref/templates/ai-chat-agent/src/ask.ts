@@ -1,4 +1,4 @@
-/** Asks the agent as its client does, over a socket: `npm run ask -- "How many tickets are open?"`. */
+/** Asks the agent over a socket, like its client: `npm run ask -- "How many tickets are open?"`. */
 export async function ask(url: string, question: string): Promise<string> {
   const socket = new WebSocket(`${url.replace("http", "ws")}/agents/chat/first`);
   await new Promise((resolve) => socket.addEventListener("open", resolve, { once: true }));

@@ -24,7 +24,7 @@ const tools = {
   }),
 };
 
-/** An agent for one conversation, whose variables it has in memory. */
+/** Creates an agent for one conversation, with its variables in memory. */
 export function helpdesk(model: LanguageModel) {
   const store = new MemoryStore();
   const all = { ...tools, ...variableTools({ store }) };
