@@ -49,11 +49,14 @@ export interface Agent {
   /**
    * How the model calls tools: natively (default), or with `<capability name="…" />` tags in its text
    * (`capabilityTags`), for models without tool calls. Users do not see the tags; results come back as a
-   * message. By default, such an agent may also write `{{name}}` in calls and answers, and `output_var` says where results
-   * are saved. `references` and `outputPath` override this.
+   * message. By default, such an agent may also write `{{name}}` in calls and answers, and `output_var` says
+   * where results are saved. `references` and `outputPath` override this.
    */
   readonly toolCalls?: "native" | CapabilityTags;
-  /** The place of a result. True: the model may choose it; by tool, a string: that place. Default: neither. */
+  /**
+   * The place of a result. True: the model may choose it; by tool, a string: that place. Default: neither, or
+   * true with `toolCalls: capabilityTags`.
+   */
   readonly outputPath?: boolean | Readonly<Record<string, string | boolean>>;
   /**
    * The runtime's own tools, such as `read_variable`, that the model receives once there is something they
