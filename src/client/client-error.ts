@@ -2,8 +2,8 @@ import type { ErrorCode } from "../errors.ts";
 
 /**
  * A code from the server, or one of the client's own. `unreachable`: no response, or an incomplete one.
- * `unavailable`: status 503, or 502 and 504 of a proxy. `turn_gone`: another turn has begun since; the result of this one is in the
- * messages. `bad_answer`: the response is not in Byref's format.
+ * `unavailable`: status 503, or 502 and 504 of a proxy. `turn_gone`: another turn has begun since; the result
+ * of this one is in the messages. `bad_answer`: the response is not in Byref's format.
  */
 export type ClientErrorCode =
   | ErrorCode

@@ -1,8 +1,8 @@
 /**
- * The code of the guides is run: a `ts` block of `docs/guides/NAME.md` stands in `test/guides/NAME.test.ts`
- * (or in `test/edge-node/guides`, with the Worker, or `test/edge/guides`, in workerd) between `// --- <title>` and `// ---`.
- * Indentation does not count. Where the lines are inside of a function, the imports of the block stand
- * among those of the file.
+ * The code of the guides is run: a `ts` block of `docs/guides/NAME.md` is in `test/guides/NAME.test.ts` (or in
+ * `test/edge-node/guides`, with the Worker, or `test/edge/guides`, in workerd) between `// --- <title>` and
+ * `// ---`. Indentation does not count. If the lines are inside a function, the imports of the block are among
+ * those of the file.
  */
 
 import { fencedIn, fencesIn } from "./fences.ts";

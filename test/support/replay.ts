@@ -113,7 +113,10 @@ function spell(name: string, path: Path, spelling: Spelling): string {
   return `${spelling === "dollar" ? "$" : "†"}${reference}`;
 }
 
-/** Returns the reference to a step's result by the variables' names. A label stands for a result, or for an entry of one: the newest that has it. */
+/**
+ * Returns the reference to a step's result by the variables' names. A label refers to a result, or to an entry of
+ * one: the newest that has it.
+ */
 export function sourceOf(
   { name, path }: Step["refs"][number],
   steps: readonly Step[],

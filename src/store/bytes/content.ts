@@ -104,7 +104,7 @@ export function jsonContent(value: Json): Content {
     : new Content({ about, marks: [], body: text, value: copy });
 }
 
-/** Creates content from an array that was read in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
+/** Creates content from an array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
 export function arrayContent(array: MeteredArray): Content {
   const { bytes, marks, count, chars, shape, preview } = array;
   requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);

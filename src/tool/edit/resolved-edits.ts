@@ -59,7 +59,7 @@ interface Hidden {
   readonly failure?: unknown;
 }
 
-/** Edits of records by conditions in SQL. Implemented on queries, so that an application without them has none of it. */
+/** Edits of records by conditions in SQL. They use queries, so applications without queries do not load them. */
 export interface RecordEdits {
   /**
    * Reads the conditions of edits, and resolves references in them and in the values. Throws
