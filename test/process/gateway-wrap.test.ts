@@ -111,7 +111,8 @@ describe("wrap", () => {
     expect(failure("--config", ".")).toBe(`--config needs a file: ${folder} is a folder.\n`);
     expect(failure("wrap", ".")).toContain("It is a folder. Name a client's configuration");
     const broken = written("broken.json", '{"mcpServers": {,}}');
-    expect(failure("--config", broken)).toContain(`--config ${broken}: Line 1, column 17 is not`);
+    const fault = "The configuration cannot be used. Line 1, column 17 is not JSON: ValueExpected.";
+    expect(failure("--config", broken)).toBe(`--config ${broken}: ${fault}\n`);
     const said = "Unknown option '--dryrun'. byref --help lists the options.\n";
     expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);
   });
