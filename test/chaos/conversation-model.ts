@@ -51,6 +51,14 @@ export class ConversationModel {
     if (operation.kind === "end") this.#endTriedMs = operation.latestMs;
   }
 
+  /** True if the conversation was deleted, or may have been, between the two times. */
+  mayEndDuring(fromMs: number, toMs: number): boolean {
+    return this.#wide.some(
+      ({ kind, startMs, endMs, answer }) =>
+        kind === "end" && (answer?.status ?? 204) === 204 && startMs <= toMs && fromMs <= endMs,
+    );
+  }
+
   /** A write whose name the server chooses. Returns what is wrong with the name, if something is. */
   addNew(base: string, operation: Operation & { kind: "put" }): string | undefined {
     const name = operation.answer?.info?.name;

@@ -87,8 +87,6 @@ export class Workload {
   readonly #clients: Promise<void>[];
   /** Requests that broke off; expected at a kill. */
   readonly #broken: Broken[] = [];
-  /** Deletions of conversations. They do not wait for readers of a value. */
-  readonly #ends: { readonly id: string; readonly startMs: number; readonly endMs: number }[] = [];
   readonly #wrong: string[] = [];
   #isOver = false;
   #answers = 0;
@@ -118,9 +116,10 @@ export class Workload {
     return this.#wrong;
   }
 
+  /** True for a read of a conversation that was deleted meanwhile: a deletion does not wait for readers. */
   #isOfDeleted({ startMs, atMs, request }: Broken): boolean {
-    return this.#ends.some(
-      (end) => request.startsWith(`GET ${end.id}/`) && end.startMs <= atMs && startMs <= end.endMs,
+    return this.#options.models.some(
+      (model) => request.startsWith(`GET ${model.id}/`) && model.mayEndDuring(startMs, atMs),
     );
   }
 
@@ -224,7 +223,6 @@ export class Workload {
   async #end(model: ConversationModel): Promise<void> {
     const { times, status } = await this.#ask(model.id, DELETE);
     if (status === 204) this.#options.counts.ends++;
-    this.#ends.push({ id: model.id, startMs: times.startMs, endMs: times.endMs });
     const answer = status === undefined ? {} : { answer: { status } };
     model.addWide({ kind: "end", ...times, ...answer });
   }
