@@ -2,7 +2,7 @@
  * `npm run bench`: the benches that need no other packages, with few samples, in under three minutes. `npm
  * run bench:peers`: all benches with the peers, which it installs; it takes two hours on an idle machine.
  * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
- * to `bench/results.json`, draws the charts and writes the tables in `bench/README.md`. `npm run bench --
+ * to `bench/results.json`, draws the charts and writes the tables of all documents that publish figures. `npm run bench --
  * loop many` runs the named benches with all of their samples, and only prints. `--quick` takes few samples,
  * and never publishes.
  */
@@ -72,10 +72,7 @@ function finish(): void {
   }
   copyFileSync(localPath, publishedPath);
   run(process.execPath, [join(peers, "draw.ts"), publishedPath, join(folder, "charts")], folder);
-  writeTables(whole, {
-    all: join(folder, "README.md"),
-    headlines: join(folder, "../README.md"),
-  });
+  writeTables(whole, join(folder, ".."));
 }
 
 function run(program: string, parameters: readonly string[], cwd: string): void {

@@ -1,4 +1,5 @@
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { type Curve, type Results, type Row, shown, shownSpread } from "./results.ts";
 
 const BEGIN = "<!-- figures: written by npm run bench:peers -->";
@@ -29,28 +30,65 @@ const PROMPT_ROWS = [
   "2000 turns: wake and first part",
 ];
 
-/** Writes the results between the markers of these files. */
-export function writeTables(
-  results: Results,
-  paths: { readonly all: string; readonly headlines: string },
-): void {
-  writeBetweenMarkers(paths.all, markdownOf(results));
-  writeBetweenMarkers(paths.headlines, headlinesOf(results));
+/** Rows that the guide on costs promises to keep small. */
+const PROMISED_ROWS = [
+  "prompt after a large result, messages: against ai-chat",
+  "prompt after a large result, messages: against think",
+  "prompt after a large result, messages and tools: against ai-chat",
+  "prompt after a large result, messages and tools: against think",
+  "prompt of a first question, run_code too: against kept",
+  "two short turns with small results, messages: against kept",
+  "two short turns with small results, messages and tools: against kept",
+  "50 turns of mixed work: what the request before does not begin with",
+  "500 turns of mixed work: messages of the last prompt",
+  "500 turns of mixed work: facts of turn 3 that one call does not find",
+  "2000 turns: first part",
+  "2000 turns: wake and first part",
+];
+
+/** Documents with published figures, and what each has between its markers. */
+export const PUBLISHED_TABLES: Readonly<Record<string, (results: Results) => string>> = {
+  "README.md": headlinesOf,
+  "bench/README.md": markdownOf,
+  "docs/guides/costs.md": boundsOf,
+};
+
+/** Writes the results into all documents that publish them, in the project's folder `root`. */
+export function writeTables(results: Results, root: string): void {
+  for (const [path, textOf] of Object.entries(PUBLISHED_TABLES)) {
+    writeBetweenMarkers(join(root, path), textOf(results));
+  }
+}
+
+/** The table of the guide on costs. */
+export function boundsOf({ rows }: Pick<Results, "rows">): string {
+  return besideBounds("row", rowsNamed(rows, PROMISED_ROWS), ({ value }) => shown(value));
 }
 
 /** The tables of the README. */
 export function headlinesOf({ rows }: Pick<Results, "rows">): string {
-  const prompts = PROMPT_ROWS.flatMap((name) => rows.find((row) => row.name === name) ?? []);
   return [
     besideTable(
       rows.filter((row) => HEADLINES.has(baseName(row))),
       HEADLINE_SIDES,
     ),
-    table(
-      ["what a prompt costs", "measured", "at most"],
-      prompts.map(({ name, value, unit, goal }) => [name, `${shown(value)} ${unit}`, String(goal)]),
-    ),
+    besideBounds("what a prompt costs", rowsNamed(rows, PROMPT_ROWS), withUnit),
   ].join("\n\n");
+}
+
+function withUnit({ value, unit }: Row): string {
+  return `${shown(value)} ${unit}`;
+}
+
+function rowsNamed(rows: readonly Row[], names: readonly string[]): readonly Row[] {
+  return names.flatMap((name) => rows.find((row) => row.name === name) ?? []);
+}
+
+function besideBounds(head: string, rows: readonly Row[], textOf: (row: Row) => string): string {
+  return table(
+    [head, "measured", "at most"],
+    rows.map((row) => [row.name, textOf(row), String(row.goal)]),
+  );
 }
 
 function writeBetweenMarkers(path: string, text: string): void {

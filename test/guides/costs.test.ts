@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { readResults, shown } from "../../bench/results.ts";
+import { readResults } from "../../bench/results.ts";
 
 const root = join(import.meta.dirname, "../..");
 const { rows } = readResults(join(root, "bench/results.json"));
@@ -20,7 +20,6 @@ function tableOf(head: string): readonly (readonly string[])[] {
 }
 
 const [[, ...sides] = [], , ...table] = tableOf("figure");
-const [, , ...bounds] = tableOf("row");
 
 /** As the guide writes it: to the digits of what is there. */
 function written(value: number, like: string): string {
@@ -42,12 +41,6 @@ it.each(table)("%s: the guide has what the benchmarks found", (name, ...cells) =
   expect(known.map(({ side, figure }) => [side, figure])).toEqual(
     known.map(({ side, figure, median }) => [side, written(median, figure)]),
   );
-});
-
-it.each(bounds)("%s: the guide has the measured value, and its bound", (name, ...cells) => {
-  const row = rows.find((one) => one.name === name);
-  expect(cells).toEqual([shown(row?.value ?? Number.NaN), String(row?.goal)]);
-  expect(row?.met).toBe(true);
 });
 
 const [, , ...million] = tableOf("for a million turns");
@@ -73,6 +66,6 @@ it.each(millionSides.map((side, at) => ({ side, at: at + 1 })))(
   },
 );
 
-it("shows ten of the one, and twelve of the other", () => {
-  expect([table.length, bounds.length]).toEqual([10, 12]);
+it("shows ten rows", () => {
+  expect(table).toHaveLength(10);
 });
