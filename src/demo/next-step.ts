@@ -16,6 +16,11 @@ const MAX_WORDS = 60;
 const MAX_OUTCOMES = 20;
 const MAX_QUOTED = 5;
 const ASKED = new Set(["how", "many"]);
+const EDITING = new Set(
+  "add change edit fix insert modify overwrite rename replace set update".split(" "),
+);
+const CANNOT_EDIT =
+  "I only call tools and ask tables: I do not edit a value. A language model does, with edit_variable, and so does a plan";
 const GREETING = new Set("help who are you what can your name".split(" "));
 
 /** A step, or the introduction of the model, with what it found no tool for. */
@@ -74,6 +79,7 @@ class Choice {
     if (call !== undefined)
       return others.length === 0 ? this.#follow(call) : several([call, ...others]);
     if (this.#calls.some(({ changes }) => changes)) return this.#refusal();
+    if (this.#asksToEdit()) return refuse(CANNOT_EDIT);
     return this.#shown() ?? this.#ofTable() ?? this.#ofList() ?? this.#refusal();
   }
 
@@ -89,6 +95,11 @@ class Choice {
 
   #outcome(toolName: string, input: JSONObject): Outcome | undefined {
     return outcomeOfCall({ toolName, input }, this.#prompt.conversation.thisTurn);
+  }
+
+  #asksToEdit(): boolean {
+    const verb = this.#tokens.find((token) => !isFiller(token));
+    return verb?.kind === "word" && EDITING.has(verb.word) && this.#tables.length > 0;
   }
 
   /** "Show $notes": any variable by its name. */

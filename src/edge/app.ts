@@ -74,7 +74,10 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
 const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
 
 function nothingAt({ req }: Context): Response {
-  return problemOf("not_found", `There is nothing at ${req.method} ${req.path}.`);
+  return problemOf(
+    "not_found",
+    `There is nothing at ${req.method} ${req.path}. GET /openapi.json has what this application serves.`,
+  );
 }
 
 /** Headers forwarded to every endpoint. */

@@ -217,6 +217,9 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["desk", "Show the tickets from there", "“from”"],
   ["shop", "How many sales are from it?", "“it”"],
   ["shop", "Show sales by country", "does not say which figure"],
+  ["shop", "Change the status of all sales to paid", "I do not edit a value"],
+  ["shop", "Please set total to 5", "edit_variable, and so does a plan"],
+  ["town", "Update the weather", "no tool and no table"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],
 ];
