@@ -4,13 +4,10 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, rmSync, appendFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { relative } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { instrumented } from "./mutation/instrument.ts";
-
-const files = process.argv.slice(2);
-if (files.length > 0) process.env["MUTATION_FILES"] = files.join(" ");
+import { instrumented, runsOf } from "./mutation/instrument.ts";
 
 const FOLDER = "mutation";
 const RESULTS = `${FOLDER}/results.jsonl`;
@@ -112,19 +109,28 @@ function report(mutants: readonly Mutant[], minutes: number): string {
   return [head, ...table, "", ...list.sort(), "", `${minutes.toFixed(1)} minutes`, ""].join("\n");
 }
 
-mkdirSync(FOLDER, { recursive: true });
-rmSync(RESULTS, { force: true });
-writeFileSync(RESULTS, "");
-const startMs = Date.now();
-const { mutants } = await instrumented();
-while (!(await runTests())) {
-  const lines = readResults();
-  const { began } = lines.findLast((line) => line.began !== undefined) ?? {};
-  if (began === undefined || lines.some(({ killed }) => killed === began)) {
-    throw new Error("The tests hang outside of a mutant.");
+/** Tries all mutants of these sources with these tests, and returns the report. */
+async function run(files: readonly string[]): Promise<string> {
+  process.env["MUTATION_FILES"] = files.join(" ");
+  writeFileSync(RESULTS, "");
+  const startMs = Date.now();
+  const { mutants } = await instrumented();
+  while (!(await runTests())) {
+    const lines = readResults();
+    const { began } = lines.findLast((line) => line.began !== undefined) ?? {};
+    if (began === undefined || lines.some(({ killed }) => killed === began)) {
+      throw new Error("The tests hang outside of a mutant.");
+    }
+    appendFileSync(RESULTS, `${JSON.stringify({ killed: began, isLate: true })}\n`);
   }
-  appendFileSync(RESULTS, `${JSON.stringify({ killed: began, isLate: true })}\n`);
+  return report(mutants, (Date.now() - startMs) / 60_000);
 }
-const text = report(mutants, (Date.now() - startMs) / 60_000);
-writeFileSync(`${FOLDER}/report.md`, text);
-console.log(text);
+
+mkdirSync(FOLDER, { recursive: true });
+const reports = [];
+for (const files of runsOf(process.argv.slice(2))) {
+  const text = await run(files);
+  console.log(text);
+  reports.push(text);
+}
+writeFileSync(`${FOLDER}/report.md`, reports.join("\n"));

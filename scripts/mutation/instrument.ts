@@ -2,26 +2,50 @@ import { globSync, readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { Instrumenter } from "@stryker-mutator/instrumenter";
 
-const MUTATED = [
-  "src/reference/*.ts",
-  "src/turn/log/{journal,log-lines,recovery,turn-log,turn-state}.ts",
-];
-const TESTS = [
-  "test/reference/{cases,expand,lookup-in,places,problems,references-in}.test.ts",
-  "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
-  "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
-];
+/** What is mutated, by the name of the part, and the tests for it: fast, deterministic and without set-up. */
+const PARTS: Readonly<Record<string, readonly string[]>> = {
+  reference: [
+    "src/reference/*.ts",
+    "test/reference/{cases,expand,lookup-in,places,problems,references-in}.test.ts",
+    "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
+  ],
+  log: [
+    "src/turn/log/{journal,log-lines,recovery,turn-log,turn-state}.ts",
+    "test/turn/{journal,log-lines,turn-log,turn-log-watchers,turn-state}.test.ts",
+  ],
+  tools: [
+    "src/tool/{call-flow,composed,flow-of-call,misfit-hint,policy,prepared-save,run-tool}.ts",
+    "src/tool/{save-result,save-target,shown-result,strict-slots,tool-call,tool-input}.ts",
+    "src/tool/{tool-output,try-paths,unknown-parameters,widen-schema,wrap-tool,wrapped-tool}.ts",
+    "test/tool/{composed,outside-runs,policy,result-name,save-target,strict-references}.test.ts",
+    "test/tool/{tool-output,tool-result,unknown-parameters,widen-schema,wrap-tool}.test.ts",
+  ],
+  gateway: [
+    "src/gateway/{approvals,call-journal,call-result,call-results,calling-clients}.ts",
+    "src/gateway/{client-variables,configuration,json-text,offered-tools,running-call}.ts",
+    "src/gateway/{tool-lists,unique-names}.ts",
+    "test/gateway/{approvals,as-received,call-journal,client-variables,configuration}.test.ts",
+    "test/gateway/{described-tools,gateway,guarded-calls,passed-through,questions}.test.ts",
+    "test/gateway/{tool-lists,unique-names}.test.ts",
+  ],
+};
 
-/**
- * The files named in `npm run mutation -- src/a.ts test/a.test.ts`, passed in `MUTATION_FILES`. Default: the
- * list above.
- */
+/** The files of each run: those of each named part (default: of all parts), or the named files. */
+export function runsOf(names: readonly string[]): readonly (readonly string[])[] {
+  if (names.some((name) => name.includes("/"))) return [names];
+  return (names.length > 0 ? names : Object.keys(PARTS)).map((name) => {
+    const files = PARTS[name];
+    if (files !== undefined) return files;
+    throw new Error(`There is no part ${name}; there are ${Object.keys(PARTS).join(", ")}.`);
+  });
+}
+
+/** The files of this run, from `MUTATION_FILES`. */
 function named(folder: "src/" | "test/"): readonly string[] {
-  const files = process.env["MUTATION_FILES"]?.split(" ") ?? [...MUTATED, ...TESTS];
+  const files = process.env["MUTATION_FILES"]?.split(" ") ?? [];
   return files.filter((name) => name.startsWith(folder));
 }
 
-/** The tests that run for each mutant: fast, deterministic and without set-up. */
 export const testFiles = () => [...named("test/")];
 
 const silent = () => undefined;
