@@ -20,7 +20,7 @@ export class AllowedFolders implements FileSaver {
   constructor(folders: readonly string[]) {
     this.#folders = folders.map((folder) => {
       const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
-      if (!isFolder) throw new ByrefError("bad_path", `--allow-write ${folder}: it is no folder.`);
+      if (!isFolder) throw new ByrefError("bad_path", `--allow-write: ${folder} is not a folder.`);
       return { given: resolve(folder), real: realpathSync.native(folder) };
     });
   }

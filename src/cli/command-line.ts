@@ -101,7 +101,7 @@ async function bundle(folder: string): Promise<void> {
   const { bundleWorker } = await import("../workerd/bundle-worker.ts");
   const { leftOut } = await bundleWorker({ project: process.cwd(), folder });
   console.log(`${folder}: a Worker for plain workerd.`);
-  if (leftOut.length > 0) console.log(`Left out, for workerd has none: ${leftOut.join(", ")}.`);
+  if (leftOut.length > 0) console.log(`Left out, because workerd has none: ${leftOut.join(", ")}.`);
 }
 
 function parsed(args: string[]) {
@@ -157,7 +157,7 @@ function portIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const port = Number(text);
   if (/^\d+$/u.test(text) && port <= 65_535) return port;
-  throw new Error(`--http needs a port from 0 to 65535: ${text} is none.`);
+  throw new Error(`--http needs a port from 0 to 65535, not ${text}.`);
 }
 
 function tableOf(counts: Counts): string {

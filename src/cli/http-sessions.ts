@@ -79,6 +79,6 @@ async function begins(request: Request): Promise<boolean> {
 
 /** A client then begins another session. */
 function notFound(): Response {
-  const error = { code: -32_001, message: "There is no such session; begin another." };
+  const error = { code: -32_001, message: "There is no such session; start another." };
   return Response.json({ jsonrpc: "2.0", error, id: null }, { status: 404 });
 }

@@ -58,7 +58,7 @@ function opened(file: string, log: (line: string) => void) {
     if (!isDamage(error)) throw error;
     renameSync(file, `${file}.damaged`);
     for (const end of ["-wal", "-shm"]) rmSync(`${file}${end}`, { force: true });
-    log(`The statistics are damaged and begin anew; they are kept as ${file}.damaged.`);
+    log(`The statistics are damaged and start again from zero; the old file is ${file}.damaged.`);
     return database(file);
   }
 }

@@ -107,7 +107,7 @@ export function unwrapFile(name: string, { dryRun = false }: WrapOptions = {}): 
   const isMerged = same !== client.text;
   const text = isMerged ? mergedText(client.text, original, places) : original.text;
   const notes: string[] = [];
-  if (isMerged) notes.push("It was changed since it was wrapped: what was changed stays.");
+  if (isMerged) notes.push("It has changed since it was wrapped: those changes stay.");
   const isEdited = isCopyChanged(places, original.text);
   if (isEdited) notes.push(`${copy} was changed: its servers are put back as they are there.`);
   const changes = [
@@ -242,5 +242,5 @@ function notWrapped(client: ClientFile, dryRun: boolean): WrapReport {
 
 function refuseIfChanged({ file, bytes }: ClientFile): void {
   if (readFileSync(file).equals(bytes)) return;
-  throw new ByrefError("conflict", `${file} was changed meanwhile. Run this again.`);
+  throw new ByrefError("conflict", `${file} was changed in the meantime. Run this again.`);
 }

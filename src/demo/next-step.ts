@@ -232,7 +232,7 @@ function sayOutcome(outcome: Outcome | undefined, input: JSONObject, counts: boo
 
 function sayResult(call: string, { name, type, count }: Variable, counts: boolean): string {
   if (type !== "array" || count === undefined) {
-    const unable = counts ? " It is no list that I could count." : "";
+    const unable = counts ? " It is not a list that I could count." : "";
     return `Here is the result of ${call}:${unable}\n\n$${name}`;
   }
   if (count === 0) return `${call} returned no records.`;

@@ -124,7 +124,7 @@ class QueryReader {
     const found = this.#columnAt(at);
     if (found === undefined || this.#group !== undefined) {
       const { text } = this.#tokens[at] ?? NOTHING;
-      return this.#refuse(`I cannot group by “${text}”, which is no column that I see`);
+      return this.#refuse(`I cannot group by “${text}”, which is not a column that I see`);
     }
     this.#group = found.column;
     return this.#pass(at + found.length - this.#at);
@@ -136,7 +136,7 @@ class QueryReader {
     const found = isWanted && this.#column === undefined ? this.#columnAt(this.#at) : undefined;
     if (found === undefined || this.#conditionAt(this.#at) !== undefined) return false;
     if (found.column.type !== "number") {
-      return this.#refuse(`“${found.column.name}” is no column of numbers`);
+      return this.#refuse(`“${found.column.name}” is not a column of numbers`);
     }
     this.#column = found.column;
     for (const word of found.column.words) this.#named.add(word);

@@ -34,4 +34,4 @@ async function* linesOf(store: VariableStore, id: string) {
   }
 }
 
-export const CHANGED = "The variables have changed meanwhile; try again.";
+export const CHANGED = "The variables changed in the meantime; try again.";

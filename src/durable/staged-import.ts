@@ -101,7 +101,7 @@ export class StagedImport {
   #replace(store: VariableStore): void {
     requireEmpty(store);
     if (store.hasGarbage()) {
-      throw new ByrefError("conflict", "A value is being written meanwhile; try again.");
+      throw new ByrefError("conflict", "A value is being written; try again.");
     }
     const { sql, prefix } = this.#options;
     const staged = this.#tables(this.#staged);

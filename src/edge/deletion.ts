@@ -131,7 +131,7 @@ export class Deletion {
 const IMPORT_CLEANUP_MS = 60_000;
 
 function wasDeleted(): ByrefError {
-  return new ByrefError("conversation_not_found", "The conversation was deleted meanwhile.");
+  return new ByrefError("conversation_not_found", "The conversation was deleted in the meantime.");
 }
 
 const DELETING = "deleting";

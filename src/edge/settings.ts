@@ -36,7 +36,7 @@ export function isTenant(value: unknown): value is string {
 /** At least as long as an HMAC-SHA-256. A PEM is rejected: a public key is not a secret. */
 const secret = z
   .string()
-  .regex(/^(?!\s*-----BEGIN)[^]{32,}$/, "must be a secret of at least 32 characters, and no PEM");
+  .regex(/^(?!\s*-----BEGIN)[^]{32,}$/, "must be a secret of at least 32 characters, not a PEM");
 
 const jwksUrl = z.url({ error: "must be a URL", abort: true }).refine(
   (text) => {
@@ -54,7 +54,7 @@ const origins = z
   .string()
   .transform((text) => text.split(",").map((origin) => origin.trim()))
   .refine((origins) => origins.every(isOrigin), {
-    error: "must be origins, by comma: https://app.example, http://localhost:5173",
+    error: "must be origins, separated by commas: https://app.example, http://localhost:5173",
   });
 
 /** True for an origin in the form that browsers send. */
@@ -62,7 +62,7 @@ function isOrigin(text: string): boolean {
   return /^https?:[^*]+$/.test(text) && URL.parse(text)?.origin === text;
 }
 
-const MCP_NAME = "must be a name of up to 32 letters, digits and _, a letter first";
+const MCP_NAME = "must be a name of up to 32 letters, digits and _ that begins with a letter";
 
 /** A URL without credentials, which belong in headers. */
 const plainUrl = z
@@ -88,7 +88,7 @@ const mcpServers = z
     { error: 'must be a JSON array: [{"name": "<name>", "url": "<url>"}]' },
   )
   .refine((servers) => new Set(servers.map(({ name }) => name)).size === servers.length, {
-    error: "must give each server a name of its own",
+    error: "must give each server a different name",
   });
 
 /** Header names and values that `fetch` accepts. */

@@ -37,7 +37,7 @@ export async function journaled<Result>(
 
 /** The error for a call whose outcome is unknown. */
 export function unknownOutcome(tool: string, what: string): ByrefError {
-  const message = `${what}, while ${tool} ran with this input: it may have had its effect. Find out first. If it has not, call it again.`;
+  const message = `${what}, while ${tool} ran with this input: it may have taken effect. Find out first; if it has not, call it again.`;
   return new ByrefError("outcome_unknown", message);
 }
 

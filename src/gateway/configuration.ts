@@ -88,7 +88,7 @@ export function withoutMark(text: string): string {
 /** Returns the reason why the gateway cannot be put in front of an entry of a configuration. Undefined if it can. */
 export function unusableBecause(value: unknown): string | undefined {
   const { success, data, error } = serverSchema.safeParse(value);
-  if (!success) return `It is no server: ${z.prettifyError(error).replaceAll(/\s+/gu, " ")}.`;
+  if (!success) return `It is not a server: ${z.prettifyError(error).replaceAll(/\s+/gu, " ")}.`;
   const key = KEYS_OF_CLIENTS.find((name) => data[name] !== undefined);
   if (key !== undefined) return `Only the client can use its "${key}".`;
   const { command, args = [], url } = data;

@@ -332,7 +332,7 @@ export class Upstream {
   }
 
   #unavailable(why: string, sent: typeof SENT | undefined = undefined): ByrefError {
-    const message = `Server ${this.server.name} is not available; go on without its tools. ${why}`;
+    const message = `Server ${this.server.name} is not available; continue without its tools. ${why}`;
     return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
 }

@@ -39,7 +39,7 @@ export function afterFindings(
 ): readonly Omit<Finding, "call">[] {
   const wrong = gates.find((text) => gateIn(text, syntaxes) === undefined);
   if (wrong === undefined) return [];
-  const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. Calls whose results are read need no _after.`;
+  const message = `"${clip(wrong, MAX_SHOWN_CHARS)}" is not a gate: write †${GATES}.name. A call whose result is read needs no _after.`;
   return [{ code: "bad_reference", at: "_after", message }];
 }
 

@@ -102,7 +102,7 @@ export function isOpenRun({ status }: Pick<RunRecord, "status">): boolean {
 /** The outcome of a call that had begun when a crash cut it off. */
 export const OUTCOME_UNKNOWN = {
   code: "outcome_unknown",
-  message: "This call was cut off: it may have done its work or not.",
+  message: "This call was cut off: it may or may not have run.",
 } as const;
 
 /**

@@ -234,7 +234,7 @@ export class PlanStore {
 
   /** Throws `limit_exceeded` if the plan, or all plans together, have the maximum of open runs. */
   requireRoom(plan: string): void {
-    const advice = "Decide on what waits, or cancel it.";
+    const advice = "Decide its pending approvals, or cancel it.";
     const all = `SELECT count(*) AS runs FROM plan_run WHERE open > 0`;
     const open = this.isUsed ? numberIn(firstRow(this.#sql, all) ?? {}, "runs") : 0;
     requireAtMost(["maxPlanRuns", limits.maxPlanRuns], this.countOpen(plan) + 1, advice);
@@ -250,7 +250,7 @@ export class PlanStore {
       `SELECT id FROM plan_head WHERE status IN ('done', 'failed', 'cancelled') ORDER BY seq LIMIT 1`,
     );
     if (oldest === undefined) {
-      const advice = "Cancel plans that nobody needs.";
+      const advice = "Cancel plans that are no longer needed.";
       throw limitExceeded("maxPlans", { maximum, actual: maximum + 1, advice });
     }
     const id = textIn(oldest, "id");

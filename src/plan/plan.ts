@@ -117,7 +117,7 @@ export class Findings {
     if (this.#more === 0) return this.#findings;
     return [
       ...this.#findings,
-      { code: "bad_plan", message: `There are ${this.#more} findings more.` },
+      { code: "bad_plan", message: `There are ${this.#more} more findings.` },
     ];
   }
 }

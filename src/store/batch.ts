@@ -157,13 +157,13 @@ interface Base {
 const NO_BASE: Base = { value: undefined, after: {} };
 
 function changedMeanwhile(name: string): ByrefError {
-  return new ByrefError("conflict", `${name} has changed while it was extended; try again.`);
+  return new ByrefError("conflict", `${name} changed while it was extended; try again.`);
 }
 
 function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
-  throw new ByrefError("bad_value", "A path belongs to a name, and to no mode=new.");
+  throw new ByrefError("bad_value", "A path needs a name, and cannot be combined with mode=new.");
 }
 
 /** Creates the content to store. Throws `bad_value`, `bad_path` or `limit_exceeded`. */
@@ -178,7 +178,7 @@ function contentOf(write: Write, existing: Json | undefined): Content {
   if (replaces) return value;
   const added = valueIn(value);
   if (added === undefined) {
-    const message = "Bytes and records that arrive as such can only replace; use mode=replace.";
+    const message = "Bytes and streamed records can only replace a value; use mode=replace.";
     throw new ByrefError("bad_value", message);
   }
   return jsonContent(valueWithin(existing, path, { mode, value: added }));

@@ -30,7 +30,7 @@ export function valueWithin(existing: Json | undefined, path: Path, write: Moded
     return Object.fromEntries(entries);
   }
   if (!("index" in segment)) {
-    throw new ByrefError("bad_path", `${formatPath(path)} is no single place to write to.`);
+    throw new ByrefError("bad_path", `${formatPath(path)} is not a single place to write to.`);
   }
   if (existing === undefined || !isJsonArray(existing)) throw inTheWay(existing ?? null, path);
   const index = segment.index < 0 ? existing.length + segment.index : segment.index;
@@ -79,7 +79,7 @@ function mergedObjects(
 
 function mismatch(verb: string, existing: Json, value: Json): ByrefError {
   const kinds = `${typeOfJson(existing)} here, ${typeOfJson(value)} given`;
-  const message = `Cannot ${verb} this variable (${kinds}): use mode=replace, or give what fits.`;
+  const message = `Cannot ${verb} this variable (${kinds}): use mode=replace, or give a value that fits.`;
   return new ByrefError("bad_value", message);
 }
 

@@ -110,7 +110,7 @@ export class Writer {
     const { catalog, numbers } = this.#state;
     const { name, version, visibility, flags, pinned, tool } = info;
     if (catalog.get(name) !== undefined) {
-      throw new ByrefError("conflict", `There is a variable ${name} already.`);
+      throw new ByrefError("conflict", `The variable ${name} already exists.`);
     }
     this.#requireRoom(content.about.bytes);
     const nowMs = this.#state.now();

@@ -93,10 +93,10 @@ export function requireTrusted(tools: readonly string[]): Policy {
       const names = untrustedReferences.map(
         ({ name, sources }) => `$${name} (${sources.join(", ")})`,
       );
-      return { ask: `${tool} is given what is not trusted: ${names.join(", ")}.` };
+      return { ask: `${tool} is given untrusted data: ${names.join(", ")}.` };
     }
     return tainted
-      ? { ask: `${tool} is called after the model has read what is not trusted.` }
+      ? { ask: `${tool} is called after the model has read untrusted data.` }
       : "allow";
   };
 }
@@ -260,11 +260,11 @@ export function failedCall(
   const policy = options.policies?.[name];
   const { visibility } = labels.ofResult(name, policy);
   if (labels.isGuarded || visibility !== "model") {
-    return failed(error, withheld(name, "it has to do with a guarded value"));
+    return failed(error, withheld(name, "a guarded value is involved"));
   }
   if (!labels.hasUntrusted && policy?.trusted !== false) return failed(error);
   if (options.untrusted === "hide") {
-    return failed(error, withheld(name, "it has to do with what is not trusted"));
+    return failed(error, withheld(name, "untrusted data is involved"));
   }
   options.taint?.add();
   return failed(error);
@@ -283,7 +283,7 @@ export function unresolvedCall(error: unknown, about: Parameters<typeof failedCa
 }
 
 function withheld(name: string, why: string): string {
-  return `${name} failed; what it said is withheld, because ${why}.`;
+  return `${name} failed; its message is withheld, because ${why}.`;
 }
 
 /** Converts an error to a failure. Errors without a Byref code are attributed to the tool. */

@@ -70,7 +70,7 @@ export function savingAll<Result>(
 }
 
 function changed(): ByrefError {
-  return new ByrefError("conflict", "What is saved has changed; prepare it again.");
+  return new ByrefError("conflict", "The target has changed; prepare it again.");
 }
 
 /** A change that needs no asynchronous preparation. */

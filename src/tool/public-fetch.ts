@@ -190,7 +190,7 @@ function requirePublic(
   if (port !== undefined && !PORTS.has(port) && !ports.includes(port)) {
     throw notAllowed(`Its port is ${port}.`);
   }
-  if (!isPublicHost(url.hostname)) throw notAllowed(`${url.hostname} is no public address.`);
+  if (!isPublicHost(url.hostname)) throw notAllowed(`${url.hostname} is not a public address.`);
   return url;
 }
 

@@ -51,7 +51,7 @@ export class Attempt {
   /** Creates the next attempt after a crash. */
   static next(options: TurnOptions): Attempt {
     const last = options.journal.head();
-    if (last === undefined) throw new ByrefError("internal", "There is no turn to go on with.");
+    if (last === undefined) throw new ByrefError("internal", "There is no turn to continue.");
     return new Attempt(options, nextAttempt(last));
   }
 
@@ -150,7 +150,7 @@ export class Attempt {
       throw error;
     }
     for (const result of results) return result;
-    throw new ByrefError("internal", "The turn was not written down.");
+    throw new ByrefError("internal", "The turn was not recorded.");
   }
 }
 

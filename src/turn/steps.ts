@@ -329,6 +329,6 @@ function figuresTyped(count: number): ByrefError {
 
 function tooManySteps(): ByrefError {
   const maximum = limits.maxSteps;
-  const advice = "The model asked for still more tools; ask for less at once.";
+  const advice = "The model kept asking for tools; ask for less at once.";
   return limitExceeded("maxSteps", { maximum, actual: maximum + 1, advice });
 }

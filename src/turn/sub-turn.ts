@@ -232,7 +232,7 @@ function unattended(tool: WrappedTool, { tools, call: { scope } }: Question): Wr
     async prepare(input, call) {
       const ready = await tool.prepare(input, { ...call, ...compact({ saveTo, scope }) });
       if (ready.kind === "failed" || ready.approval === undefined) return ready;
-      const message = `${name} runs only when a person approves it; a called agent cannot ask one.`;
+      const message = `${name} runs only when a person approves it; a called agent cannot ask a person.`;
       return failed(new ByrefError("tool_denied", message));
     },
   };

@@ -321,8 +321,7 @@ const MAX_TRIES = 20;
 
 export const OUTCOME_UNKNOWN: Failure = {
   code: "outcome_unknown",
-  message:
-    "This call was cut off: it may have done its work or not. Find out before you repeat it.",
+  message: "This call was cut off: it may or may not have run. Find out before you repeat it.",
 };
 
 const TOO_MANY: Failure = {

@@ -52,5 +52,5 @@ export function decidedIn(
     return call === undefined ? [] : [{ approval, call }];
   });
   if (decided.length > 0) return decided;
-  throw new ByrefError("approval_not_found", "No call waits for this approval any more.");
+  throw new ByrefError("approval_not_found", "No call is waiting for this approval any longer.");
 }

@@ -77,7 +77,7 @@ interface Place {
 function pointerIn(text: string): readonly string[] {
   if (text === "") return [];
   if (!text.startsWith("/") || /~(?![01])/.test(text)) {
-    const message = `"${clip(text, 80)}" is no JSON Pointer; write e.g. /orders/0/total.`;
+    const message = `"${clip(text, 80)}" is not a JSON Pointer; write e.g. /orders/0/total.`;
     throw new ByrefError("invalid_tool_input", message);
   }
   return text

@@ -22,7 +22,7 @@ export function toJson(value: unknown): Converted {
   const isNothing = converted === undefined && value !== undefined;
   if (isNothing)
     throw refused(
-      typeof value === "object" ? "An object that is nothing as JSON" : `A ${typeof value}`,
+      typeof value === "object" ? "An object that has no JSON form" : `A ${typeof value}`,
     );
   return { value: converted ?? null, notes: [...converter.notes] };
 }

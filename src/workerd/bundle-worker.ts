@@ -90,7 +90,7 @@ export async function bundleWorker({ project, folder }: BundleOptions): Promise<
 function requireOwn(folder: string): void {
   const inside = existsSync(folder) ? readdirSync(folder) : [];
   if (inside.length === 0 || inside.includes(MARK)) return;
-  throw new Error(`${folder} is not empty, and no bundle. Name another folder.`);
+  throw new Error(`${folder} is not empty, and is not a bundle. Name another folder.`);
 }
 
 /** Leaves `index.js`. Throws if wrangler wrote modules beside it. */

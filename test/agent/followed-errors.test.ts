@@ -222,10 +222,10 @@ const OTHERWISE = {
   variable_read_only: `variable_read_only: ${readOnly("history").message}`,
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
-    "outcome_unknown: This call was cut off: it may have done its work or not. Find out before you repeat it.",
+    "outcome_unknown: This call was cut off: it may or may not have run. Find out before you repeat it.",
   approval_required: `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`,
   server_unavailable:
-    "server_unavailable: Server shop is not available; go on without its tools. It was closed.",
+    "server_unavailable: Server shop is not available; continue without its tools. It was closed.",
   address_not_allowed: "address_not_allowed: The address is not allowed. It is not public.",
 };
 

@@ -156,7 +156,7 @@ describe("a file that must not be written", () => {
 
   it("says at the start what is no folder", () => {
     const { outside } = folders();
-    expect(() => new AllowedFolders([join(outside, "none")])).toThrow("it is no folder");
-    expect(() => new AllowedFolders([join(outside, "secret.txt")])).toThrow("it is no folder");
+    expect(() => new AllowedFolders([join(outside, "none")])).toThrow("is not a folder");
+    expect(() => new AllowedFolders([join(outside, "secret.txt")])).toThrow("is not a folder");
   });
 });

@@ -238,7 +238,7 @@ describe("wrapping", () => {
     const { servers, notes } = wrapFile(file);
     expect(servers).toEqual(["good"]);
     expect(notes).toEqual([
-      expect.stringMatching(/^bad stays outside the gateway. It is no server: .*command/u),
+      expect.stringMatching(/^bad stays outside the gateway. It is not a server: .*command/u),
       expect.stringMatching(/^signed stays outside the gateway. .*"oauth"/u),
     ]);
     const { mcpServers } = JSON.parse(read());

@@ -99,7 +99,7 @@ const faults: readonly Faults[] = [
   ['<capability name="variable" action="set"/>', `1:1 "" is not a variable name: ${NOT_NAME}`],
   [
     '<capability name="a" output_var="input"/>',
-    `1:1 "input" is the run's own and cannot be written.`,
+    `1:1 "input" belongs to the run and cannot be written.`,
   ],
   [
     '<capability name="variable" action="clear" key="a" scope="conversation"/>',

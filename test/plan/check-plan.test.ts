@@ -268,7 +268,7 @@ describe("what is said of a plan", () => {
     const findings = await findingsOf(plan(calls));
     expect(findings).toHaveLength(limits.maxPlanFindings + 1);
     expect(findings.at(-1)?.message).toBe(
-      `There are ${399 - limits.maxPlanFindings} findings more.`,
+      `There are ${399 - limits.maxPlanFindings} more findings.`,
     );
     expect(JSON.stringify(findings).length).toBeLessThan(20_000);
   });

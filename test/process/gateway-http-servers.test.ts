@@ -93,7 +93,7 @@ it("redirects within the server's origin are followed, with its headers", async 
 it("a redirect to another origin is refused, and no header reaches it", async () => {
   const result = await call("away");
   expect(result.isError).toBe(true);
-  expect(textIn(result)).toContain(`redirects to somewhere else, to ${other.url}`);
+  expect(textIn(result)).toContain(`redirects to another origin: ${other.url}`);
   expect(elsewhere).toEqual([]);
 });
 

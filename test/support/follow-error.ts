@@ -180,7 +180,7 @@ const rules: readonly Rule[] = [
   { says: /The query is empty\./u, next: (call) => set(call, "query", "text") },
   // Syntax.
   {
-    says: /names no variable\. Write letters, digits and _, the first not a digit/u,
+    says: /is not the name of a variable\. Write letters, digits and _, the first not a digit/u,
     next: (call) => {
       const [name = ""] = /[A-Za-z_]\w*/u.exec(String(call.input.name)) ?? [];
       return set(call, "name", name);

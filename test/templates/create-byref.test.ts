@@ -65,7 +65,9 @@ describe.each(projects)("npm create byref -- --template $template", (project) =>
 
 describe("a bundle of chat", () => {
   it("runs in the image, on plain workerd", { timeout: PATIENT_MS }, async () => {
-    expect(run("chat", "npx", "byref", "bundle")).toContain("Left out, for workerd has none: ai.");
+    expect(run("chat", "npx", "byref", "bundle")).toContain(
+      "Left out, because workerd has none: ai.",
+    );
     const image = join(machine.folder, "image");
     execFileSync(process.execPath, [join(root, "scripts/workerd-bundle.ts"), image], { cwd: root });
     const server = startPlain(

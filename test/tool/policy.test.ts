@@ -59,7 +59,7 @@ describe("a policy", () => {
       return ready.kind === "ready" ? (ready.approval?.reason ?? "none") : ready.code;
     };
     expect(await reasonOf({ to: "$mine[0]" })).toBe("none");
-    expect(await reasonOf({ text: "$mail" })).toContain("not trusted: $mail (mcp:mail)");
+    expect(await reasonOf({ text: "$mail" })).toContain("untrusted data: $mail (mcp:mail)");
     expect(await reasonOf({}, { taint: new Taint(true) })).toContain("after the model has read");
     expect(await reasonOf({}, { policy: () => ({ ask: "Sunday?" }) })).toBe("Sunday?");
     expect(await reasonOf({ text: "$mail" }, { policy: () => ({ deny: "" }) })).toBe("tool_denied");
@@ -146,7 +146,7 @@ describe("requireTrusted", () => {
 
   it("asks for what is not trusted, and says where it comes from", async () => {
     const asked = await decide("send_email", { trusted: false });
-    expect(asked).toEqual({ ask: "send_email is given what is not trusted: $x (mcp:web)." });
+    expect(asked).toEqual({ ask: "send_email is given untrusted data: $x (mcp:web)." });
   });
 
   it("asks when the model has read what is not trusted", async () => {

@@ -164,7 +164,7 @@ describe("a JSON Patch", () => {
     expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
     expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
     expect(at("/b/x/y")).toThrow("/b/x leads nowhere. /b is neither an object nor an array.");
-    expect(at("a")).toThrow('"a" is no JSON Pointer; write e.g. /orders/0/total.');
+    expect(at("a")).toThrow('"a" is not a JSON Pointer; write e.g. /orders/0/total.');
   });
 });
 

@@ -50,7 +50,7 @@ export class ConversationFiles {
       const range = { offset: from, length: to - from };
       const object = await this.#bucket.get(key, { range, onlyIf: { etagMatches: head.etag } });
       if (object !== null && "body" in object) return object.bytes();
-      throw new ByrefError("conflict", `${path} has changed while it was read; try again.`);
+      throw new ByrefError("conflict", `${path} changed while it was read; try again.`);
     };
     const open = { info: { bytes: head.size }, read, close: () => undefined };
     return { ...this.#summaryOf(head), open };

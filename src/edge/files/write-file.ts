@@ -84,7 +84,7 @@ export function missingFile(path: string): ByrefError {
 }
 
 function conflict(path: string): ByrefError {
-  return new ByrefError("conflict", `${path} was written meanwhile; try again.`);
+  return new ByrefError("conflict", `${path} was written in the meantime; try again.`);
 }
 
 /** Throws `body_too_large`. */

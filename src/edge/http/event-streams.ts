@@ -126,7 +126,7 @@ class EventReader {
       controller.enqueue(this.#encoder.encode(text));
       return;
     }
-    controller.error(new Error("The events are read too slowly."));
+    controller.error(new Error("The client reads the events too slowly."));
     this.stop();
   }
 }

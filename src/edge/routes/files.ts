@@ -123,7 +123,7 @@ function decoded(segment: string): string {
   } catch {
     // The segment is not UTF-8.
   }
-  const message = `"${segment.slice(0, 80)}" is no segment of a file's path: encode it as UTF-8, without a slash.`;
+  const message = `"${segment.slice(0, 80)}" is not a segment of a file's path: encode it as UTF-8, without a slash.`;
   throw new ByrefError("bad_path", message);
 }
 

@@ -299,7 +299,7 @@ function infoOf(store: VariableStore, name: string): VariableInfo {
 function pathIn(written: string): Path {
   const path = parsePath(written);
   if (path !== undefined) return path;
-  const message = `${written} is not a path; write it as behind a name, e.g. .temp or [0].id`;
+  const message = `${written} is not a path; write it as after a name, e.g. .temp or [0].id`;
   throw new ByrefError("bad_path", message);
 }
 

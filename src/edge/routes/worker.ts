@@ -141,7 +141,7 @@ function textOf({ id, updatedMs }: DirectoryPlace): string {
 function placeIn(before: string): DirectoryPlace {
   const [, updatedMs, id] = /^(\d{1,15})\.([A-Za-z0-9._-]{1,128})$/u.exec(before) ?? [];
   if (id !== undefined) return { id, updatedMs: Number(updatedMs) };
-  throw new ByrefError("bad_request", "before must be the next of a page.");
+  throw new ByrefError("bad_request", "before must be the next of an earlier page.");
 }
 
 /** `POST …/tickets`. */

@@ -79,7 +79,7 @@ function changeGuard(data: () => ConversationData | undefined): ChangeGuard {
 }
 
 function changed(): ByrefError {
-  return new ByrefError("conflict", "The conversation has changed meanwhile; try again.");
+  return new ByrefError("conflict", "The conversation changed in the meantime; try again.");
 }
 
 function* messages({ history }: ConversationData): Generator<TransferRecord> {

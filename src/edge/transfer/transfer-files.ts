@@ -82,7 +82,7 @@ export class TransferFiles {
     const options = { range, onlyIf: { etagMatches: version } };
     const object = await this.#bucket.get(this.#keyOf(path), options);
     if (object !== null && "body" in object) return object.bytes();
-    throw new ByrefError("conflict", `file:${path} was written meanwhile; try again.`);
+    throw new ByrefError("conflict", `file:${path} was written in the meantime; try again.`);
   }
 
   #keyOf(path: string): string {

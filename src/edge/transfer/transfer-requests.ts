@@ -30,7 +30,7 @@ export async function importFrom(
   const incoming = body ?? new Blob().stream();
   if (hasSchema(context.sql)) {
     await incoming.cancel();
-    throw new ByrefError("conversation_exists", `There is a conversation ${id} already.`);
+    throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
   const files = filesOf(context);
   await context.deletion.runImport(() =>
@@ -51,13 +51,10 @@ export async function storePart(
   const known = partsIn(sql);
   if (known === undefined && part > 1) throw noSuchImport();
   if (known !== undefined && known !== of) {
-    throw new ByrefError(
-      "bad_request",
-      `The first part was one of ${known}, this is one of ${of}.`,
-    );
+    throw new ByrefError("bad_request", `The first part has of=${known}, this one of=${of}.`);
   }
   const next = 1 + (data?.store.count() ?? 0);
-  if (part > next) throw new ByrefError("conflict", `Part ${next} comes next.`, { next });
+  if (part > next) throw new ByrefError("conflict", `Send part ${next} next.`, { next });
   if (known === undefined) markParts(sql, of);
   const { info } = await putValue(context, { name: nameOf(part), request, options: {} });
   return Response.json(info, { status: 201 });

@@ -65,7 +65,7 @@ async function putVariable(
   const check = () => {
     // Only the run itself changes its variables.
     if (store.glance(name)?.run !== undefined) {
-      throw new ByrefError("conflict", `${name} is a run's own; choose another name.`);
+      throw new ByrefError("conflict", `${name} belongs to a run; choose another name.`);
     }
     const info = options.mode === "new" ? undefined : store.info(name);
     requireConditions(conditions, info === undefined ? undefined : etagOf(info));

@@ -216,7 +216,7 @@ async function serveBytes(
 
 /** The 416, with the value's size in its header, as the RFC requires. */
 function unsatisfiable(size: number): Response {
-  const message = `The value has ${size} bytes; the range is outside of them.`;
+  const message = `The value has ${size} bytes; the range is outside of it.`;
   const response = problemOf("range_not_satisfiable", message, { size });
   response.headers.set("content-range", contentRange("unsatisfiable", size));
   return response;

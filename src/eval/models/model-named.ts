@@ -23,7 +23,7 @@ const FORMS =
 export async function modelNamed(name: string, env: ModelEnvironment): Promise<NamedModel> {
   const [kind = "", ...rest] = name.split(":");
   const id = rest.join(":");
-  if (id === "") throw new Error(`--model needs ${FORMS}: ${name} is none.`);
+  if (id === "") throw new Error(`--model needs ${FORMS}, not ${name}.`);
   switch (kind) {
     case "scripted":
       return scriptedNamed(id);
@@ -51,7 +51,7 @@ export async function modelNamed(name: string, env: ModelEnvironment): Promise<N
     case "workers-ai":
       return workersAi(id, env);
     default:
-      throw new Error(`--model needs ${FORMS}: ${name} is none.`);
+      throw new Error(`--model needs ${FORMS}, not ${name}.`);
   }
 }
 

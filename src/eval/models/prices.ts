@@ -52,7 +52,7 @@ export function priceIn(text: string): Price {
     more.length > 0
   ) {
     throw new Error(
-      `--price needs three prices in dollars for a million tokens, as 1.75,0.175,14: ${text} is none.`,
+      `--price needs three prices in dollars for a million tokens, such as 1.75,0.175,14, not ${text}.`,
     );
   }
   return { input, cached, output };

@@ -36,7 +36,7 @@ export class CellLog {
       return log;
     }
     if (head !== JSON.stringify(identity)) {
-      throw new Error(`${path} is of another run: ${head}. Choose another folder with --out.`);
+      throw new Error(`${path} belongs to another run: ${head}. Choose another folder with --out.`);
     }
     for (const line of lines) {
       // It was written by `add`.

@@ -27,7 +27,7 @@ needs no key, and measures nothing but the evaluation itself: scripted:sloppy, s
   --out FOLDER                 where results are written (default: eval-results/MODEL)
   --cache FOLDER               where answers are kept (default: eval-results/cache)
 
-A run that is stopped goes on where it was when it is started again.`;
+A stopped run continues where it stopped when you start it again.`;
 
 const options = {
   model: { type: "string" },
@@ -93,7 +93,7 @@ export function evalCommand(args: readonly string[], pricesOf: string): EvalComm
       throw new Error("--compare needs two results.");
     return { kind: "compare", first, second };
   }
-  if (first !== undefined) throw new Error(`${first} is no option.\n\n${HELP}`);
+  if (first !== undefined) throw new Error(`${first} is not an option.\n\n${HELP}`);
   const { model } = values;
   if (model === undefined) throw new Error(`--model is missing.\n\n${HELP}`);
   const isQuick = values.quick === true;
@@ -129,12 +129,12 @@ function numberIn(
   if (text === undefined) return otherwise;
   const value = Number(text);
   if (text.trim() !== "" && value >= 0) return value;
-  throw new Error(`--${name} needs a number: ${text} is none.`);
+  throw new Error(`--${name} needs a number, not ${text}.`);
 }
 
 function setIn(text: string): NamedSet {
   const [name = "", ...rest] = text.split("=");
   const folder = rest.join("=");
-  if (folder === "") throw new Error(`--set needs NAME=FOLDER: ${text} is none.`);
+  if (folder === "") throw new Error(`--set needs NAME=FOLDER, not ${text}.`);
   return { name, folder };
 }

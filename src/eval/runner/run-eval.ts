@@ -83,7 +83,7 @@ async function runNamed(
   writeReport(options.out, results);
   context.write(markdownReport(results));
   context.log(`Written to ${options.out}: results.html, results.md, results.json, charts as SVG.`);
-  if (end.stopped !== undefined) context.log(`Stopped: ${end.stopped} Start it again to go on.`);
+  if (end.stopped !== undefined) context.log(`Stopped: ${end.stopped} Start it again to continue.`);
   return end.stopped === undefined ? 0 : 1;
 }
 

@@ -80,7 +80,7 @@ const SCOPES = 'The scope is "run" or "conversation".';
 
 function faultInNames(names: readonly string[]): string | undefined {
   for (const name of names) {
-    if (RESERVED_NAMES.includes(name)) return `"${name}" is the run's own and cannot be written.`;
+    if (RESERVED_NAMES.includes(name)) return `"${name}" belongs to the run and cannot be written.`;
     if (!isValidName(name)) {
       return `"${name.slice(0, 80)}" is not a variable name: use letters, digits and underscores, the first not a digit.`;
     }

@@ -155,7 +155,7 @@ function notFound(key: string): RuntimeResult {
 /** Throws `bad_name` for a key that cannot be written. */
 function writable(key: string): string {
   if (!RESERVED_NAMES.includes(key)) return requireName(key);
-  throw new ByrefError("bad_name", `"${key}" is no key that can be written; choose another.`);
+  throw new ByrefError("bad_name", `"${key}" cannot be written; choose another key.`);
 }
 
 /** Undefined for a key that cannot be a variable's name, and so does not exist. */

@@ -81,7 +81,7 @@ function addOutput(step: StepDirectives, { value, line }: Directive): void {
 function setWriteMode(step: StepDirectives, { value }: Directive): void {
   const mode = writeModes.find((known) => known === value);
   if (mode === undefined) {
-    throw wrong(`"${shortened(value)}" is no write mode: write ${writeModes.join(", ")}.`);
+    throw wrong(`"${shortened(value)}" is not a write mode: write ${writeModes.join(", ")}.`);
   }
   if (step.writeMode !== undefined) throw wrong("This step has a @write-mode already.");
   step.writeMode = mode;
@@ -108,7 +108,7 @@ function addTools({ tools }: StepDirectives, { value, line }: Directive): void {
 
 function takeTool(cursor: TemplateCursor, line: number): ToolUse {
   const name = cursor.takeUntil(" \t,()");
-  if (name === "") throw wrong(`No tool's name begins at "${cursor.rest}".`);
+  if (name === "") throw wrong(`A tool's name is expected at "${cursor.rest}".`);
   cursor.skipBlanks();
   if (!cursor.take("(")) return { name, line };
   const option = cursor.takeUntil("=,)").trim();
@@ -151,7 +151,7 @@ function takeVariable(cursor: TemplateCursor): Target {
   const reference = cursor.takeReference();
   const isWhole = cursor.isAtEnd || cursor.skipBlanks() || cursor.isBefore("(");
   if (reference === undefined || !isWhole) {
-    throw wrong(`No variable's name or path goes on with "${cursor.rest}".`);
+    throw wrong(`A variable's name or path cannot continue with "${cursor.rest}".`);
   }
   return { scheme: "variable", ...reference };
 }
@@ -159,7 +159,7 @@ function takeVariable(cursor: TemplateCursor): Target {
 function takeFile(cursor: TemplateCursor): Target {
   const path = filePathIn(cursor.takeUntilOption().trimEnd());
   const unknown = unknownPlaceholder(path);
-  if (unknown !== undefined) throw wrong(`${unknown} stands for nothing; there is {today}.`);
+  if (unknown !== undefined) throw wrong(`${unknown} is unknown; the only placeholder is {today}.`);
   return { scheme: "file", path };
 }
 
@@ -172,7 +172,7 @@ type Options = Pick<Input, "required" | "pathsOnly" | "select">;
 function takeOptions(cursor: TemplateCursor): Options {
   const given = new Map<string, Path>();
   while (!cursor.isAtEnd) {
-    if (!cursor.take("(")) throw wrong(`Options stand in parentheses, not as "${cursor.rest}".`);
+    if (!cursor.take("(")) throw wrong(`Options go in parentheses, not as "${cursor.rest}".`);
     do takeOption(cursor, given);
     while (cursor.take(","));
     if (!cursor.take(")")) throw wrong(`A ")" is missing before "${cursor.rest}".`);
@@ -193,7 +193,7 @@ function takeOption(cursor: TemplateCursor, given: Map<string, Path>): void {
   else if (name === "required" || name === "paths-only") given.set(name, []);
   else {
     const known = "required, paths-only or select=[0:5]";
-    throw wrong(`"${shortened(name)}" is no option of @input: write ${known}.`);
+    throw wrong(`"${shortened(name)}" is not an option of @input: write ${known}.`);
   }
   cursor.skipBlanks();
 }
@@ -213,13 +213,13 @@ function requireWritable(target: Target): void {
     return;
   }
   if (target.name === "input") {
-    throw wrong(`${source} is the caller's and cannot be written; choose another name.`);
+    throw wrong(`${source} belongs to the caller and cannot be written; choose another name.`);
   }
   if (RESERVED_NAMES.includes(target.name)) {
-    throw wrong(`${source} is the run's own and cannot be written; choose another name.`);
+    throw wrong(`${source} belongs to the run and cannot be written; choose another name.`);
   }
   const isPlace = target.path.every((segment) => "key" in segment || "index" in segment);
-  if (!isPlace) throw wrong(`${source} is no single place to write to.`);
+  if (!isPlace) throw wrong(`${source} is not a single place to write to.`);
 }
 
 function wrong(message: string): ByrefError {

@@ -72,7 +72,7 @@ class TemplateReader {
   #begin({ title, line }: Extract<TemplatePart, { kind: "heading" }>): boolean {
     // The text before the first heading is among the drafts; the current step is not.
     if (this.#drafts.length === limits.maxPlanCalls) {
-      const message = `A template has at most ${limits.maxPlanCalls} steps; here begins another.`;
+      const message = `A template has at most ${limits.maxPlanCalls} steps; this is one more.`;
       this.#find("too_many_calls", line, message);
       return false;
     }
@@ -86,7 +86,7 @@ class TemplateReader {
     this.#directives++;
     const maximum = limits.maxTemplateDirectives;
     if (this.#directives > maximum) {
-      const message = `A template has at most ${maximum} directives; here is another.`;
+      const message = `A template has at most ${maximum} directives; this is one more.`;
       this.#find("bad_directive", line, message);
       return false;
     }
@@ -107,7 +107,7 @@ class TemplateReader {
   #requireNoDirectives(before: Draft | undefined): void {
     const line = before?.firstDirective;
     if (line === undefined) return;
-    const message = "No prompt goes with it: put it below a step's heading.";
+    const message = "It has no prompt: put it below a step's heading.";
     this.#find("bad_directive", line, message);
   }
 

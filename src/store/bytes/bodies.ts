@@ -109,7 +109,7 @@ export class Bodies {
    */
   claim(body: StoredBody): void {
     if (!this.#rows.garbage.has(body.id)) {
-      const message = "What arrived as a stream can be saved once, and soon; send it again.";
+      const message = "A streamed value can be saved only once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
     this.#rows.garbage.remove(body.id);
@@ -196,7 +196,7 @@ export class Bodies {
 
   #requireBucket(): Bucket {
     if (this.#bucket !== undefined) return this.#bucket;
-    const message = "A value lies in a bucket that is not bound any more: bind BLOBS again.";
+    const message = "The value is in a bucket that is no longer bound: bind BLOBS again.";
     throw new ByrefError("bad_configuration", message);
   }
 }

@@ -75,7 +75,7 @@ export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
   requireAtMost(
     ["maxValueBytes", limits.maxValueBytes],
     bytes.length,
-    "Save it in several variables.",
+    "Split it into several variables.",
   );
   const meter = new BytesMeter(mediaType);
   meter.write(bytes);
@@ -128,7 +128,7 @@ export const JSON_ADVICE =
 
 function textContent(text: string): Content {
   const bytes = byteLength(text);
-  requireAtMost(["maxValueBytes", limits.maxValueBytes], bytes, "Save it in several variables.");
+  requireAtMost(["maxValueBytes", limits.maxValueBytes], bytes, "Split it into several variables.");
   const about = { ...described(text), bytes, chars: text.length, mediaType: TEXT_TYPE };
   if (bytes <= limits.maxRowBytes)
     return new Content({ about, marks: [], body: text, value: text });

@@ -117,7 +117,7 @@ class Incoming {
     requireAtMost(
       ["maxValueBytes", limits.maxValueBytes],
       this.#bytes,
-      "Save it in several variables.",
+      "Split it into several variables.",
     );
     if (this.#writer !== undefined) return this.#writer.write(bytes);
     // A stream may reuse the buffer of its chunks.

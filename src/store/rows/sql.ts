@@ -22,7 +22,7 @@ type NotAPromise<Result> = Result extends PromiseLike<unknown> ? never : Result;
  */
 export function sqlError(error: unknown): unknown {
   if (!/SQLITE_FULL|database or disk is full/u.test(messageOf(error))) return error;
-  const message = "There is no room left; delete variables, or conversations, and try again.";
+  const message = "There is no space left; delete variables or conversations and try again.";
   return new ByrefError("storage_full", message);
 }
 

@@ -243,7 +243,7 @@ async function readPart(
   const match = dollar.match(wholeView(source, 0));
   const isWhole = match.kind === "whole" && match.end === source.length;
   if (!isWhole || match.reference.name !== name) {
-    throw new ByrefError("bad_path", "A path is written as behind a name: [0].total, [10:20].");
+    throw new ByrefError("bad_path", "A path is written as after a name: [0].total, [10:20].");
   }
   const text = await readText(store, match.reference, { labels, work });
   work.spend(text.length);

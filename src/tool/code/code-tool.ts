@@ -203,7 +203,7 @@ function resultOf(
 }
 
 function withheld(kind: SandboxError["kind"]): ByrefError {
-  const message = `${NAME} failed; what it said is withheld, because it was given a guarded value.`;
+  const message = `${NAME} failed; its message is withheld, because it was given a guarded value.`;
   return new ByrefError(kind === "timeout" ? "tool_timeout" : "tool_failed", message);
 }
 

@@ -173,7 +173,7 @@ function unlessChanged(save: Prepare<Json>, { name, version }: VariableInfo, { s
       commit: () => {
         if (store.glance(name)?.version === version) return commit();
         discard();
-        throw new ByrefError("edit_conflict", `$${name} has changed meanwhile; edit it again.`);
+        throw new ByrefError("edit_conflict", `$${name} changed in the meantime; edit it again.`);
       },
       discard,
     };

@@ -52,7 +52,7 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
       return compared(before, await edits.apply(before), edits.opaque);
     }
     if (typeof before !== "string") {
-      const message = `${referenceTo(target)} is no text. Change it with a JSON Patch: [{op, path, value}].`;
+      const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
     }
     requireWork(edits.replacements.length, before.length);

@@ -13,7 +13,7 @@ export async function fetchWithin(url: URL, init: RequestInit): Promise<Response
     const next = location === null || !keepsMethod ? undefined : new URL(location, target);
     if (next?.origin !== url.origin) {
       const where = next === undefined ? "" : `, to ${next.origin}`;
-      throw new Error(`The server redirects to somewhere else${where}.`);
+      throw new Error(`The server redirects to another origin${where}.`);
     }
     target = next;
   }

@@ -242,7 +242,7 @@ class StatementReader {
     }
     group.definition = "none";
     if (word === "SELECT" || word === "VALUES") return false;
-    throw notAllowed(`Behind WITH there is ${value}.`, { sql: this.#sql, at: start });
+    throw notAllowed(`WITH is followed by ${value}.`, { sql: this.#sql, at: start });
   }
 
   #table(token: Token, at: number): void {
@@ -263,7 +263,7 @@ class StatementReader {
 
   #tableFunction(token: Token, at: number): void {
     if (!TABLE_FUNCTIONS.has(token.word)) {
-      const said = `${token.value} is no table function; there are json_each and json_tree.`;
+      const said = `${token.value} is not a table function; there are json_each and json_tree.`;
       throw notAllowed(said, { sql: this.#sql, at: token.start });
     }
     const use = tableFunctionAt(this.#tokens, at, this.#group);
@@ -289,7 +289,7 @@ class StatementReader {
   #addAlias(alias: string, target: AliasTarget): void {
     // Plans name aliases without quotes.
     if (/[\s\0()=?]/.test(alias) && !alias.startsWith(UNNAMED))
-      throw this.#problem(`${alias} is no alias: write one word.`);
+      throw this.#problem(`${alias} is not an alias: write one word.`);
     const key = alias.toLowerCase();
     this.#aliases.set(key, [...(this.#aliases.get(key) ?? []), target]);
   }

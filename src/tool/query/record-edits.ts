@@ -115,7 +115,7 @@ function positionsIn({ records }: QueryResult): readonly number[] {
   // The statement has one column.
   for (const { at } of parsedJson(records) as readonly { readonly at: unknown }[]) {
     if (typeof at !== "number" || !Number.isInteger(at) || at < 0) {
-      throw new ByrefError("bad_query", "where is a condition, as behind WHERE.");
+      throw new ByrefError("bad_query", "where is a condition, as after WHERE.");
     }
     positions.add(at);
   }

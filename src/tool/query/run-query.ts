@@ -210,7 +210,7 @@ class Query {
     if (info.type !== "bytes") return info;
     throw new ByrefError(
       "not_queryable",
-      `$${info.name} is bytes (${info.mediaType}), and no table. Pass it to a tool by reference.`,
+      `$${info.name} is bytes (${info.mediaType}), not a table. Pass it to a tool by reference.`,
     );
   }
 

@@ -105,7 +105,7 @@ function quotedToken(sql: string, start: number, end: number): Token {
 function requirePlain(sql: string, at: number): void {
   const character = sql.charAt(at);
   if ("'\"`[".includes(character)) {
-    throw queryProblem(`${character} opens a text that has no end.`, { sql, at });
+    throw queryProblem(`${character} opens a text that is not closed.`, { sql, at });
   }
   if (sql.startsWith("/*", at)) throw queryProblem("This comment has no end.", { sql, at });
   if (!"?:@#${".includes(character)) return;

@@ -93,7 +93,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint
 }
 
 function requireShort(actual: number): void {
-  const advice = "No line of an export is as long.";
+  const advice = "No line of an export is this long.";
   requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
@@ -221,7 +221,7 @@ function parsedLine(line: Uint8Array, number: number): Json {
 function requireVersion(given: unknown): void {
   if (!isObject(given) || given.type !== "byref") throw badImport("Line 1 is no header.");
   if (given.version === TRANSFER_VERSION) return;
-  const message = `This is version ${String(given.version).slice(0, 20)}; known is ${TRANSFER_VERSION}.`;
+  const message = `This is version ${String(given.version).slice(0, 20)}; only ${TRANSFER_VERSION} is supported.`;
   throw new ByrefError("unsupported_version", message);
 }
 

@@ -23,7 +23,7 @@ export function targetIn(written: string, path: string | undefined = ""): Target
   const { end } = matchName(stretch, 0);
   const start = matchPath(stretch, Math.max(end, 0));
   if (end <= 0 || start.end !== text.length) {
-    const message = `"${written.slice(0, 80)}" names no variable. Write letters, digits and _, the first not a digit, then a path if any: name[0].id`;
+    const message = `"${written.slice(0, 80)}" is not the name of a variable. Write letters, digits and _, the first not a digit, then a path if any: name[0].id`;
     throw new ByrefError("bad_name", message);
   }
   const whole = [...start.path, ...pathIn(path.trim())];
@@ -52,7 +52,7 @@ function pathIn(text: string): Path {
   const isWritten = below === "" || below.startsWith(".") || below.startsWith("[");
   const path = parsePath(isWritten ? below : `.${below}`);
   if (path !== undefined) return path;
-  const message = `"${text.slice(0, 80)}" is no path; write e.g. .temp, [0].id or ["a key"].`;
+  const message = `"${text.slice(0, 80)}" is not a path; write e.g. .temp, [0].id or ["a key"].`;
   throw new ByrefError("bad_path", message);
 }
 

@@ -131,5 +131,5 @@ function infoOf(compacted: Compacted): VariableInfo {
 }
 
 function changed(name: string): ByrefError {
-  return new ByrefError("conflict", `${name} has changed while it was read; read it again.`);
+  return new ByrefError("conflict", `${name} changed while it was read; read it again.`);
 }

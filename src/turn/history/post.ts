@@ -25,7 +25,7 @@ export function isSameKey(some: Post, other: Pick<Post, "idempotencyKey" | "dige
   const { idempotencyKey, digest } = some;
   if (idempotencyKey === undefined || idempotencyKey !== other.idempotencyKey) return false;
   if (digest === other.digest) return true;
-  const message = "This Idempotency-Key was given with another body; take a new one.";
+  const message = "This Idempotency-Key was used with another body; use a new one.";
   throw new ByrefError("idempotency_mismatch", message);
 }
 

@@ -17,7 +17,7 @@ export function giveUpReason({ attempts, deaths }: RecoveredLog): string | undef
     return `The process died in ${limits.maxTurnDeaths} tries in a row, without any progress.`;
   }
   if (attempts <= limits.maxTurnTries) return undefined;
-  return `It was tried ${limits.maxTurnTries} more times, and cut off each time.`;
+  return `It was tried ${limits.maxTurnTries} more times, and interrupted each time.`;
 }
 
 /** Delay in milliseconds before an interrupted turn is tried again. */

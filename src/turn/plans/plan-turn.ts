@@ -117,7 +117,7 @@ export async function recoverRun(
   const { plans } = options;
   const attempt = Attempt.next(options);
   const record = plans.run(attempt.head.id)?.record;
-  if (record === undefined) throw new ByrefError("internal", "There is no run to go on with.");
+  if (record === undefined) throw new ByrefError("internal", "There is no run to continue.");
   const plan = plans.required(record.plan);
   const counted = recoveredLog.entries.at(-1)?.state;
   if (counted !== undefined) attempt.context.account.restore(counted);
@@ -240,7 +240,7 @@ class PlanTurn {
       });
     });
     const stored = plans.run(this.#record.id);
-    if (stored === undefined) throw new ByrefError("internal", "The run was not written down.");
+    if (stored === undefined) throw new ByrefError("internal", "The run was not recorded.");
     return stored;
   }
 

@@ -187,6 +187,6 @@ it("several policies are one, the strictest counts, and single tools say what th
     await asking(own, "What does the page say?");
     expect(paid).toEqual([7]);
     expect(waiting()).toMatchObject({ type: "tool-pay", state: "approval-requested" });
-    expect(JSON.stringify(waiting())).toContain("after the model has read what is not trusted");
+    expect(JSON.stringify(waiting())).toContain("after the model has read untrusted data");
   });
 });

@@ -77,7 +77,9 @@ describe("a page of another origin", () => {
       const response = await through("OPTIONS", "/agents", init);
       expect(response.headers.get("access-control-allow-origin")).toBeNull();
       const { detail } = await problemIn(response, "bad_configuration");
-      expect(detail).toContain("CORS_ORIGINS must be origins, by comma: https://app.example");
+      expect(detail).toContain(
+        "CORS_ORIGINS must be origins, separated by commas: https://app.example",
+      );
       expect(detail).not.toContain("hunter2");
     }
   });
