@@ -11,9 +11,11 @@ export async function fetchWithin(url: URL, init: RequestInit): Promise<Response
     // Other redirects change the request to a GET.
     const keepsMethod = response.status === 307 || response.status === 308 || init.method === "GET";
     const next = location === null || !keepsMethod ? undefined : new URL(location, target);
-    if (next?.origin !== url.origin) {
-      const where = next === undefined ? "" : `, to ${next.origin}`;
-      throw new Error(`The server redirects to another origin${where}.`);
+    if (next === undefined) {
+      throw new Error(`The server's redirect (${response.status}) cannot be followed.`);
+    }
+    if (next.origin !== url.origin) {
+      throw new Error(`The server redirects to another origin: ${next.origin}.`);
     }
     target = next;
   }
