@@ -15,7 +15,7 @@ import { firstTurn, operationsOn } from "./large-operations.ts";
 import { type Measured, measure } from "./memory-watch.ts";
 
 const ROUNDS = 15;
-/** The first rounds run code that is not yet compiled. */
+/** Rounds that run cold code, and are not counted. */
 const WARMUP_ROUNDS = 5;
 
 const [task, folder = "", size] = process.argv.slice(2);

@@ -35,7 +35,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const QUESTION = "Hello.";
 
-// The SDK's loop logs warnings about options that a provider does not support.
+// Turns off the SDK's warnings about options that a provider does not support.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
 /** Returns what a client sees of the SDK's own server. */

@@ -89,7 +89,7 @@ export class NodeObject {
   }
 
   #storage(life: { readonly isOver: boolean }): object {
-    /** Runs `work` unless the process is dead; then nothing happens but this error. */
+    /** Runs `work`, or throws if the process is dead. */
     const alive = <Result>(work: () => Result) => {
       if (life.isOver) throw new Error("This process is dead.");
       return work();

@@ -27,7 +27,7 @@ export async function fileOf(lines: readonly Line[]): Promise<string> {
   return `${text}${JSON.stringify(end)}\n`;
 }
 
-/** Returns the file with `change` applied to each line of this type. */
+/** Returns the file with `change` applied to each line of this type. Undefined removes the line. */
 export function changed(
   file: string,
   type: string,
