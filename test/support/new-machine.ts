@@ -16,8 +16,9 @@ interface Running {
 }
 
 /**
- * A new user's machine: an empty home and temporary folder, this repository's Node, and npm's registry,
- * certificates and cache from here. Installs the packages as they would be published.
+ * A new user's machine: an empty home and temporary folder, this repository's Node without its other
+ * programs, and npm's registry, certificates and cache from here. Installs the packages as they would be
+ * published.
  */
 export class NewMachine {
   readonly folder = mkdtempSync(join(tmpdir(), "new-"));

@@ -37,7 +37,9 @@ export function planTools(seen: Json[] = []): ToolSet {
   };
 }
 
-/** Returns a runtime whose only agent has these tools, and whose model answers with these steps. */
+/**
+ * Returns options of a runtime whose only agent has these tools, and whose model answers with these steps.
+ */
 export function planning(
   tools: ToolSet = planTools(),
   { agent = {}, steps = [] }: { agent?: Partial<Agent>; steps?: readonly Step[] } = {},

@@ -30,7 +30,7 @@ const leaf = fc.constantFrom<Json>(
   { a: 1 },
 );
 const record = fc.dictionary(fc.constantFrom("name", "age", "city", "tags"), leaf, { maxKeys: 4 });
-/** All values have the same type and count, because the model sees those. */
+/** The type and count are the same in every world, because the model sees them. */
 const patients = fc.array(fc.oneof(record, leaf), { minLength: 3, maxLength: 3 });
 const note = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), minLength: 6, maxLength: 6 });
 export const world: fc.Arbitrary<World> = fc.record({

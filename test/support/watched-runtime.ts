@@ -36,7 +36,7 @@ export const agentNamed = (name: string, more: Partial<Agent> = {}): Agent => ({
   ...more,
 });
 
-/** Returns a runtime with a researcher and a clerk that follows these steps. */
+/** Returns options of a runtime with a clerk and a researcher, whose model answers with these steps. */
 export const runtimeOf = (steps: readonly Step[], more: Partial<Agent> = {}): RuntimeOptions => ({
   agents: [agentNamed("clerk", more), agentNamed("researcher")],
   model: scriptedModel(steps),
