@@ -6,7 +6,7 @@ import { fencesIn } from "../support/fences.ts";
 const root = join(import.meta.dirname, "../..");
 const MAX_EXAMPLE_LINES = 15;
 
-/** Lists, and what is not a feature that one may use or leave. */
+/** Lists, and guides that do not describe an optional feature. */
 const OTHERS = /^(?:README|compare|costs|glossary|operating|security|gateway-.*)$/;
 
 const guides = globSync("docs/guides/*.md", { cwd: root })

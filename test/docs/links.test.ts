@@ -7,7 +7,7 @@ import { templateFolders } from "../../scripts/example-folders.ts";
 const root = join(import.meta.dirname, "../..");
 const docs = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
 
-/** Everything that is written for people. */
+/** All pages for readers. */
 const pages = [
   "README.md",
   "CONTRIBUTING.md",
@@ -20,7 +20,7 @@ const pages = [
   ...docs.filter((name) => name.endsWith(".md")).map((name) => `docs/${name}`),
 ].toSorted();
 
-/** Guides also name the files and scripts of projects that these make. */
+/** Guides also mention files and scripts of projects that these create. */
 const templates = templateFolders();
 
 function scriptsOf(folder: string): readonly string[] {
@@ -38,7 +38,7 @@ function tokensOf(page: string): readonly Token[] {
   return tokens;
 }
 
-/** As GitHub names headings; the second of one name has a number behind it. */
+/** Returns the anchors that GitHub gives to headings. Repeated names get a number. */
 function anchorsOf(page: string): ReadonlySet<string> {
   const anchors = new Set<string>();
   for (const token of tokensOf(page)) {

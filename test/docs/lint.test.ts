@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
-/** The lines that lint refuses because of an effect. */
+/** Returns the lines that lint rejects because of an effect. */
 function refused(lines: readonly string[]): readonly number[] {
   const folder = mkdtempSync(join(tmpdir(), "byref-lint-"));
   const file = join(folder, "effects.ts");

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "../..");
 const readme = readFileSync(join(root, "README.md"), "utf8");
 const lines = readme.trimEnd().split("\n");
 
-/** Lines of a table cell, of a paragraph or of a heading in which the words are. */
+/** Returns the index of the first line that contains these words, or -1. */
 const at = (words: string) => lines.findIndex((line) => line.includes(words));
 
 it("the README has at most 200 lines", () => {

@@ -50,7 +50,7 @@ it("has three new or changed lines", () => {
     ...text.split("\n"),
   ]);
   const changed = after?.filter((line) => before?.includes(line) !== true) ?? [];
-  // The import is one line of two names.
+  // The changed import, one line with two names, counts once.
   expect(changed.filter((line) => !line.startsWith("byref/agent ")).length + 1).toBe(3);
 });
 
@@ -69,7 +69,7 @@ it("runs the SDK's own agent by reference", async () => {
   expect((await agent.generate({ messages: again })).text).toBe("Still 400.");
   const namesOf = ({ tools = [] }: { tools?: readonly { name: string }[] | undefined }) =>
     tools.map(({ name }) => name);
-  // None of those that look into variables.
+  // None of the tools that look into variables is offered.
   expect(model.calls.map(namesOf)).toEqual(model.calls.map(() => ["list_orders", "sum"]));
 });
 

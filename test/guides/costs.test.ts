@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "../..");
 const { rows } = readResults(join(root, "bench/results.json"));
 const lines = readFileSync(join(root, "docs/guides/costs.md"), "utf8").split("\n");
 
-/** The cells of the guide's table with this first cell, with its head. */
+/** Returns the cells of the guide's table with this first cell, including its header. */
 function tableOf(head: string): readonly (readonly string[])[] {
   const first = lines.findIndex((line) => line.startsWith(`| ${head} |`));
   const table = lines.slice(first, lines.indexOf("", first));
@@ -21,7 +21,7 @@ function tableOf(head: string): readonly (readonly string[])[] {
 
 const [[, ...sides] = [], , ...table] = tableOf("figure");
 
-/** As the guide writes it: to the digits of what is there. */
+/** Formats a value with as many decimals as the guide shows. */
 function written(value: number, like: string): string {
   const digits = like.includes(".") ? 1 : 0;
   return value.toLocaleString("en", {
@@ -33,7 +33,7 @@ function written(value: number, like: string): string {
 it.each(table)("%s: the guide has what the benchmarks found", (name, ...cells) => {
   const found = rows.find((row) => row.name === name)?.sides ?? {};
   expect(found.ours).toBeDefined();
-  // A run without the peers says nothing of them.
+  // A run without the peers has no figures for them.
   const known = sides.flatMap((side, at) => {
     const { median } = found[side] ?? {};
     return median === undefined ? [] : [{ side, figure: cells[at] ?? "", median }];

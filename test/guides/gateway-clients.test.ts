@@ -26,7 +26,7 @@ function guideOf(client: string): string {
   return readFileSync(`docs/guides/gateway-${client}.md`, "utf8");
 }
 
-/** Starts what the client of a person with this home folder would start, and returns its tools. */
+/** Starts what a client would start for a user with this home folder, and returns its tools. */
 async function toolsOf(started: unknown): Promise<readonly string[]> {
   const { args } = commandSchema.parse(started);
   expect(args.slice(0, 2)).toEqual(["-y", "byref"]);
@@ -40,7 +40,7 @@ async function toolsOf(started: unknown): Promise<readonly string[]> {
   return (await client.listTools()).tools.map(({ name }) => name);
 }
 
-/** The address of the page's link to the site. */
+/** Returns the page's link to this site. */
 function linkIn(guide: string, site: string): URL {
   const [, address] = /\]\((https:[^)]+)\)/u.exec(guide) ?? [];
   const url = new URL(address ?? "");

@@ -12,7 +12,7 @@ import { FILESYSTEM, gatewayCommand } from "../support/gateway-process.ts";
 
 const guide = readFileSync("docs/guides/gateway.md", "utf8");
 const stories = fencesIn(guide).filter(({ lines }) => lines[0]?.startsWith("→ {") === true);
-/** The guide shows so much of each text in a message. */
+/** Number of characters that the guide shows of each text in a message. */
 const SHOWN_CHARS = 300;
 
 /** Records the messages of calls as they pass a transport, shortened as in the guide. */
@@ -61,7 +61,7 @@ it("the story of a page is what goes over the wire", async () => {
   writeFileSync(join(data, "prices.html"), page);
   const { command, args } = gatewayCommand(folder, { site: [...FILESYSTEM, data] });
   const client = new Client({ name: "test", version: "1" });
-  // The server reads relative paths in its folder.
+  // The server resolves relative paths in its folder.
   await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
   const record = recordedOf(client);
   const call = (name: string, input: Record<string, unknown>) =>

@@ -17,7 +17,7 @@ describe("docs/guides/gateway.md", () => {
       ["crm"],
       ["byref"],
     ]);
-    // The first is a client's, and starts the gateway.
+    // The first configuration is a client's, and starts the gateway.
     const [[gateway] = [], ...others] = read;
     expect(gateway?.problem).toBe("It is a gateway itself.");
     expect(others.flat().every(({ problem }) => problem === undefined)).toBe(true);

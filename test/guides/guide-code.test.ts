@@ -17,7 +17,7 @@ const tested = globSync("test/{,edge/,edge-node/}guides/*.test.ts", { cwd: root 
 const names = new Set([...guides, ...tested.map((path) => basename(path, ".test.ts"))]);
 names.delete("guide-code");
 
-/** Files of templates, which their own tests run: a guide may show one as a whole. */
+/** Template files, which their own tests run. A guide may show a whole file. */
 const templateFiles = globSync("create-byref/templates/*/src/*.ts", { cwd: root }).flatMap((path) =>
   blocksIn(`\`\`\`ts\n${readFileSync(join(root, path), "utf8")}\`\`\`\n`),
 );
@@ -26,7 +26,7 @@ function isTemplateFile(block: Code): boolean {
   return templateFiles.some((file) => isDeepStrictEqual(file, block));
 }
 
-/** The tests of one guide: what they import, and their regions. */
+/** Returns the imports and regions of one guide's tests. */
 function testsOf(name: string) {
   const files = globSync(
     [`test/{,edge/,edge-node/}guides/${name}.test.ts`, `examples/*/test/${name}.test.ts`],

@@ -5,11 +5,11 @@ import * as limits from "../../src/limits.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** What a guide may count a limit in, beside its own unit. */
+/** Larger units in which a guide may give a limit. */
 const BYTES = [2 ** 30, 2 ** 20, 2 ** 10];
 const MILLISECONDS = [86_400_000, 3_600_000, 60_000, 1_000];
 
-/** The number as it may be written, its unit left out. */
+/** Returns the number in every form that a guide may use, without its unit. */
 function formsOf(name: string, value: number): readonly string[] {
   const units = name.endsWith("Bytes") ? BYTES : name.endsWith("Ms") ? MILLISECONDS : [];
   const counts = units.map((unit) => value / unit).filter(Number.isInteger);

@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => Promise.all([shop?.down(), mail?.down()]));
 
-/** An agent with the servers of the guide, which are at other addresses here. */
+/** Connects an agent to the guide's servers, which have other addresses here. */
 async function equipped(more: Partial<Agent> = {}) {
   const MCP_SERVERS = blockOf(guide, "json")
     .replace("https://shop.example/mcp", shop.url)

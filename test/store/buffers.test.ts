@@ -11,7 +11,7 @@ const stores = [
 ] as const;
 const sizes = [5, 100_000, 1_500_000, 3_000_000];
 
-/** A view of a larger buffer, as Node's are. */
+/** Returns a view into a larger buffer, as Node often does. */
 function bufferOf(length: number): Buffer {
   return Buffer.alloc(length + 100, "abc").subarray(100);
 }
@@ -22,7 +22,7 @@ async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> 
   return opened.read(0, opened.info.bytes);
 }
 
-// `slice` of a Buffer is a view, and not a copy as that of other arrays.
+// `slice` of a Buffer is a view; on other typed arrays it copies.
 describe.each(stores)("a Buffer that is saved %s", (_, make) => {
   it.each(sizes)("of %i bytes is kept as it was, if it comes in a stream", async (length) => {
     const store = make();

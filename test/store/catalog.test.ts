@@ -15,7 +15,7 @@ afterEach(closeAll);
 
 describe("what is read of two thousand variables", () => {
   const COUNT = 2_000;
-  /** Of all entries it is more than 200,000. */
+  /** Far less than reading all entries, which takes more than 200,000 units. */
   const FEW_UNITS = 20_000;
   const call = { tool: "look_up", name: { base: "v", numbered: true, inputDigest: "c" } };
 
@@ -38,7 +38,7 @@ describe("what is read of two thousand variables", () => {
     return sql;
   }
 
-  /** What it comes to in a store that knows all. */
+  /** Returns the results in a store that has loaded all entries. */
   async function expected(work: (store: VariableStore) => unknown): Promise<unknown> {
     const store = new SqlStore(await filled(), { now });
     store.list();
@@ -81,7 +81,7 @@ describe("what is read of two thousand variables", () => {
     expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
     expect([found, store.count(), store.bytes(), store.nextDueMs()]).toEqual(wanted);
     expect(sql.unitsRead).toBeLessThan(2 * FEW_UNITS);
-    // What has been read is not read again.
+    // A second call reads nothing.
     const { statements } = sql;
     expect([store.count(), store.bytes(), store.nextDueMs()]).toEqual([wanted].flat().slice(1));
     expect(sql.statements).toBe(statements);
@@ -107,7 +107,7 @@ describe("what is read of two thousand variables", () => {
   });
 });
 
-/** A store of which few are known at a time, and one that knows all, on the same clock. */
+/** A store that loads few entries at a time, and one that has all of them, on the same clock. */
 class Pair {
   nowMs = START_MS;
   readonly lazy: VariableStore;
@@ -121,12 +121,12 @@ class Pair {
     this.whole = new MemoryStore(options);
   }
 
-  /** Does the same to both, with the same outcome. */
+  /** Does the same work on both stores and expects the same outcome. */
   async same(work: (store: VariableStore) => unknown): Promise<void> {
     expect(await outcomeOf(() => work(this.lazy))).toEqual(await outcomeOf(() => work(this.whole)));
   }
 
-  /** What is in memory is what the rows have, and what no rollback undoes. */
+  /** Discards both stores' state in memory, and expects the same facts when they are read again. */
   forget(): void {
     for (const store of [this.lazy, this.whole]) {
       const facts = () => [
@@ -194,12 +194,12 @@ const anyWrite = fc
     };
   });
 
-/** What is done to both stores, or asked of them, with the same outcome. */
+/** Returns a step that does the same work on both stores and expects the same outcome. */
 function same(work: (store: VariableStore) => unknown): Step {
   return (pair) => pair.same(work);
 }
 
-/** Asked one at a time: each makes other entries known. */
+/** Questions asked one at a time, because each loads other entries. */
 const anyQuestion: fc.Arbitrary<Step> = fc.oneof(
   fc.nat(130).map((last) => same((store) => store.list({ last }))),
   fc.array(anyName).map((names) => same((store) => store.list({ names }))),
@@ -284,7 +284,7 @@ it(
           const pair = new Pair();
           try {
             for (let index = 0; index < 120; index++) {
-              // Those that the steps are about are neither the newest nor the oldest.
+              // The names that the steps use are neither the newest nor the oldest.
               const name =
                 index < 50 || index >= 70 ? `f_${index}` : `${"vw"[index % 2]}_${index % 9}`;
               pair.nowMs += 1;

@@ -13,7 +13,7 @@ import {
 import type { Json } from "../../src/value/json.ts";
 import { byteLength, decodeUtf8 } from "../../src/value/utf8.ts";
 
-/** Any UTF-16 units, so that most surrogates stand alone; half of them from the surrogates' range. */
+/** Arbitrary UTF-16 units, half of them surrogates, so that most surrogates are unpaired. */
 const anyUnits = fc.string({
   unit: fc
     .oneof(fc.nat(0xffff), fc.integer({ min: 0xd800, max: 0xdfff }))
@@ -22,11 +22,11 @@ const anyUnits = fc.string({
 const anyText = fc.oneof(anyUnits, fc.string({ unit: "binary" }), fc.string({ unit: "grapheme" }));
 const anyJson: fc.Arbitrary<Json> = fc.oneof(
   anyText,
-  // Through JSON once: it has no negative zero.
+  // Converted through JSON once, because JSON has no negative zero.
   fc.jsonValue({ stringUnit: "binary" }).map((value) => JSON.parse(JSON.stringify(value)) as Json),
 );
 
-/** The text that is stored: of a large value as its bytes. */
+/** Returns the stored text. Large values are stored as bytes. */
 function textOf({ body }: Content): string {
   if (typeof body === "string") return body;
   if (body instanceof Uint8Array) return decodeUtf8(body);

@@ -208,8 +208,9 @@ describe("a CSV", () => {
     .chain(([columns, rows]) =>
       fc.record({
         names: fc.uniqueArray(
-          // After JSON.parse('{"a":1,"\\\\":2}'), V8 13 reads the key \ in '{"a":1,"\\"":2}', too: it compares a key
-          // with that of the object before without its escapes, which begin with a backslash.
+          // After JSON.parse('{"a":1,"\\\\":2}'), V8 13 also reads the key \ in '{"a":1,"\\"":2}': it
+          // compares a key with that of the previous object without resolving its escapes, which begin with a
+          // backslash.
           cell.map((name) => name.replaceAll("\\", "").trim() || "x"),
           {
             minLength: columns,

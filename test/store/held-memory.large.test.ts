@@ -15,7 +15,7 @@ const MIB = 1_048_576;
 setFlagsFromString("--expose-gc");
 const gc = runInNewContext("gc") as () => void;
 
-/** The most memory that is held beyond what was held at first. */
+/** The maximum memory in use, beyond what was in use at the start. */
 class Held {
   readonly #before = used();
   most = 0;
@@ -44,7 +44,7 @@ afterEach(() => {
   rmSync(folder, { recursive: true });
 });
 
-/** Samples every 5 MB that are sent. */
+/** Yields the pieces and takes a sample every 5 MB. */
 async function* sampled(piece: string, count: number, held: Held) {
   const bytes = new TextEncoder().encode(piece);
   let sent = 0;

@@ -25,7 +25,9 @@ const now = () => START_MS + 3_600_000;
 
 afterEach(closeAll);
 
-/** A surrogate pair, three, two and one byte; cut at 349,525 units, chunks begin at odd places. */
+/**
+ * Characters of four, three, two and one bytes in UTF-8. Cut at 349,525 units, chunks begin at odd places.
+ */
 const mixed = `a${"😀€éb".repeat(300_000)}`;
 const values: Readonly<Record<string, Json>> = {
   number: -1.5e-300,
@@ -53,7 +55,7 @@ const values: Readonly<Record<string, Json>> = {
   object: Object.fromEntries(Array.from({ length: 40_000 }, (_, id) => [`é😀${id}`, [id, "€"]])),
 };
 
-/** Small and large ones of every kind, in an order that is not the alphabet's. */
+/** Small and large variables of every kind, not in alphabetical order. */
 const variables: readonly OldVariable[] = [
   ...Object.entries(values).map(([name, value], index) => ({
     name,
@@ -138,7 +140,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     for (const variable of alive) {
       const { name, value } = variable;
       expect(store.info(name)).toEqual(known(variable));
-      // Compared as a whole: the difference of two texts of megabytes is slow to print.
+      // Compared as booleans, because the difference of two texts of several megabytes is slow to print.
       expect([name, isSame(await store.read(name), value)]).toEqual([name, true]);
     }
   });

@@ -16,7 +16,9 @@ const seen = (store: VariableStore) => everything(store, ["gone", "due", "file"]
 
 afterEach(closeAll);
 
-/** Fails at the call after the next `callsLeft`, once: before it did anything, or after it did all. */
+/**
+ * Fails once, at the call after the next `callsLeft`: either before the work or, with `failsLate`, after it.
+ */
 class FailingBlobs extends MemoryBlobs {
   callsLeft = Infinity;
   failsLate = false;
@@ -62,7 +64,7 @@ async function filled(sql: NodeSql, blobs: Blobs): Promise<SqlStore> {
 
 const filesKnown = "(SELECT count(*) FROM variable WHERE location = 'r2')";
 
-/** The bucket holds the bodies that rows name, and no others. */
+/** Expects that the bucket contains the bodies that rows refer to, and no others. */
 async function expectTidy(sql: NodeSql, blobs: Blobs, store: VariableStore): Promise<void> {
   expect([await store.sweep(), store.hasGarbage()]).toEqual([true, false]);
   const keys = await blobs.list("");
@@ -156,7 +158,7 @@ describe("a crash", () => {
     const before = await seen(store);
     const prepared = await store.prepare({ name: "new", value: bytes(9) });
     expect(await blobs.list(PREFIX)).toHaveLength(one(sql, filesKnown) + 1);
-    // Somebody is about to commit it.
+    // The prepared value may still be committed.
     expect([await store.sweep(), store.hasGarbage()]).toEqual([false, true]);
     const woken = storeOver(sql, blobs);
     expect(woken.hasGarbage()).toBe(true);

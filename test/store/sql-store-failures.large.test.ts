@@ -6,14 +6,14 @@ import { closeAll, everything as everythingOf, fails, migratedSql, one } from ".
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
-/** Of two chunks. */
+/** A value of two chunks. */
 const large = (letter: string) => letter.repeat(1_100_000);
 const chunkRows = "(SELECT count(*) FROM chunk)";
 const everything = (store: VariableStore) => everythingOf(store, ["gone", "due", "large"]);
 
 afterEach(closeAll);
 
-/** A store with something of every kind: chunks, a number that was used, a tombstone, one that is due. */
+/** Returns a store with something of every kind: chunks, a used number, a tombstone and a due variable. */
 async function filled(sql: NodeSql): Promise<SqlStore> {
   const store = new SqlStore(sql, { now });
   await store.save({ value: 1 });

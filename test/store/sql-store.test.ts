@@ -7,7 +7,7 @@ import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./
 
 const START_MS = Date.UTC(2026, 0, 1);
 const now = () => START_MS;
-/** Of two chunks. */
+/** A value of two chunks. */
 const large = (letter: string) => letter.repeat(1_100_000);
 const chunkRows = "(SELECT count(*) FROM chunk)";
 
@@ -101,7 +101,7 @@ describe("what a call costs", () => {
     await store.save({ name: "a", value: { text: large("x") } });
     expect(await statementsOf(sql, () => store.read("a"))).toBe(0);
     const woken = new SqlStore(sql, { now });
-    // Which variables there are, where this one lies, and its chunks.
+    // One statement each for the list of variables, the location of this one, and its chunks.
     expect(await statementsOf(sql, () => woken.read("a"))).toBe(3);
     expect(await statementsOf(sql, () => woken.read("a"))).toBe(0);
     expect(await woken.read("a")).toBe(await woken.read("a"));
@@ -129,7 +129,7 @@ describe("what a call costs", () => {
     await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
     const store = new SqlStore(sql, { now });
     expect(await statementsOf(sql, () => store.count())).toBe(1);
-    // Whether there are earlier versions.
+    // Checks whether there are earlier versions.
     expect(await statementsOf(sql, () => store.bytes())).toBe(1);
     const looks = [
       () => store.glance("a"),
@@ -167,7 +167,7 @@ describe("what a call costs", () => {
     const names = ["a", "b", "c", "d", "e", "f", "g"];
     for (const name of names) await store.save({ name, value: name.repeat(2_500_000) });
     const isKept = async (name: string) => (await statementsOf(sql, () => store.read(name))) === 0;
-    // Six of 2.5 MB fit into 16 MiB.
+    // Six values of 2.5 MB fit into 16 MiB.
     expect(await isKept("b")).toBe(true);
     expect(await isKept("a")).toBe(false);
     expect([await isKept("b"), await isKept("c")]).toEqual([true, false]);

@@ -16,7 +16,7 @@ const rows = Array.from({ length: 6_000 }, (_, id) => ({
 }));
 const NDJSON = "application/x-ndjson";
 
-/** More than `maxChunkedBytes`: it lies in the bucket. */
+/** Larger than `maxChunkedBytes`, so it is stored in the bucket. */
 const LONG = "a line of text é\n".repeat(520_000);
 
 function inBucket(blobs: MemoryBlobs, sql = migratedSql()): SqlStore {
@@ -29,7 +29,7 @@ describe("a part of a stored value", () => {
     [{ each: true }, { key: "tags" }, { index: 0 }],
     [{ each: true }, { key: "odd" }],
     [{ each: true }, { key: "tags" }, { each: true }],
-    // What is told of a miss is what is nearest to it.
+    // A failed reading reports the nearest existing path.
     [{ each: true }, { key: "tag" }],
     [{ each: true }, { key: "tags" }, { index: 2 }],
     [{ each: true }, { key: "id" }, { key: "x" }],

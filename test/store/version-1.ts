@@ -2,7 +2,7 @@ import type { SqlValue } from "../../src/store/rows/sql.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { NodeSql } from "../support/node-sql.ts";
 
-/** The statements that made a database of version 1, to the letter. */
+/** The statements that created a database of version 1, verbatim. */
 const SCHEMA = [
   `CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID`,
   `CREATE TABLE message (
@@ -25,7 +25,7 @@ const TOMBSTONE_TABLE = `CREATE TABLE IF NOT EXISTS tombstone
 const MAX_ROW_BYTES = 65_536;
 const MAX_CHUNK_BYTES = 1_048_576;
 
-/** A variable as version 1 knew it. */
+/** A variable as stored by version 1. */
 export interface OldVariable {
   readonly name: string;
   readonly value: Json;
@@ -115,7 +115,10 @@ export class Version1 {
     });
   }
 
-  /** A UTF-16 unit takes three bytes at most, and one in most texts; no surrogate pair is cut. */
+  /**
+   * Splits a text into chunks. A UTF-16 unit takes at most three bytes, and in most texts one. Surrogate
+   * pairs are not cut.
+   */
   #chunks(id: string, text: string): void {
     this.#sql.run(CHUNK_TABLE);
     const isAscii = Buffer.byteLength(text) === text.length;
@@ -137,7 +140,7 @@ export class Version1 {
   }
 }
 
-/** A text as it is, everything else, and what UTF-8 cannot hold, as JSON. */
+/** Returns text verbatim. Other values, and text that UTF-8 cannot encode, become JSON. */
 export function storedText(value: Json): string {
   return mediaTypeOf(value) === "text/plain" ? String(value) : JSON.stringify(value);
 }
@@ -156,11 +159,11 @@ function sizeOf(value: Json) {
   return { type, count, bytes: Buffer.byteLength(text), chars: text.length };
 }
 
-/** Nothing that a value would give: whoever makes it anew is found out. */
+/** Values that no code would compute, so that a test notices if they are computed again. */
 const shapeOf = ({ name }: OldVariable) => `shape of ${name}`;
 const previewOf = ({ name }: OldVariable) => `preview of "${name}"`;
 
-/** All that is to be known of the variable by version 2, which it came to at `nowMs`. */
+/** Returns the info that version 2 gives for the variable after a migration at `nowMs`. */
 export function infoOf(variable: OldVariable, nowMs: number): object {
   const { value, name, tool, version = 1, pinned = false, createdMs, updatedMs } = variable;
   const { dueMs, seq: _seq, inputDigest: _digest, ...others } = variable;

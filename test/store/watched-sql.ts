@@ -10,10 +10,10 @@ import {
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
-/** Fails before the statement after the next `statementsLeft`, once; counts what it hands out. */
+/** Fails once, before the statement after the next `statementsLeft`. Counts what it reads and writes. */
 export class WatchedSql extends NodeSql {
   statementsLeft = Infinity;
-  /** Of texts in UTF-16 units, of BLOBs in bytes. */
+  /** Texts count in UTF-16 units, BLOBs in bytes. */
   unitsRead = 0;
   unitsWritten = 0;
   readonly seen: string[] = [];
@@ -26,7 +26,7 @@ export class WatchedSql extends NodeSql {
 
   override all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
     this.#watch(statement);
-    // A Durable Object has one way to run statements.
+    // A Durable Object has only one method for reads and writes.
     if (!/^\s*(?:SELECT|WITH)/i.test(statement)) {
       for (const value of bindings) this.unitsWritten += unitsOf(value);
     }
@@ -70,7 +70,7 @@ export function one(sql: NodeSql, expression: string): number {
   return numberIn(firstRow(sql, `SELECT ${expression} AS result`) ?? {}, "result");
 }
 
-/** Rows that were inserted, updated or deleted by `work`. */
+/** Counts the rows that `work` inserts, updates or deletes. */
 export async function rowsWritten(sql: NodeSql, work: () => unknown): Promise<number> {
   const before = one(sql, "total_changes()");
   await work();
@@ -83,7 +83,10 @@ export async function statementsOf(sql: NodeSql, work: () => unknown): Promise<n
   return sql.statements - before;
 }
 
-/** Every table, whether it has row ids, and its columns by name: a migration adds columns at the end. */
+/**
+ * Returns every table with its columns by name and whether it lacks row ids. Migrations add columns at the
+ * end.
+ */
 export function tablesOf(sql: Sql) {
   const tables = sql.all(`SELECT name, wr FROM pragma_table_list WHERE name NOT LIKE 'sqlite_%'`);
   return Object.fromEntries(
@@ -100,7 +103,7 @@ function columnsOf(sql: Sql, table: string) {
   );
 }
 
-/** Every row of every table; a BLOB as the text that it is. */
+/** Returns every row of every table, with BLOBs as text. */
 export function dumpOf(sql: Sql) {
   const shown = (_: string, value: unknown) =>
     value instanceof ArrayBuffer ? Buffer.from(value).toString() : value;
@@ -110,7 +113,7 @@ export function dumpOf(sql: Sql) {
   ]);
 }
 
-/** True if the disk was full. */
+/** Returns true if the work failed because the disk is full. */
 export async function fails(work: () => unknown): Promise<boolean> {
   try {
     await work();
@@ -121,7 +124,7 @@ export async function fails(work: () => unknown): Promise<boolean> {
   }
 }
 
-/** All that can be seen of a store in which these names had variables or tombstones. */
+/** Returns everything visible in a store in which these names had variables or tombstones. */
 export async function everything(store: VariableStore, names: readonly string[]) {
   const values: string[] = [];
   for (const { name, type } of store.list()) {
@@ -141,7 +144,7 @@ async function storedText(store: VariableStore, name: string): Promise<string> {
   return new TextDecoder().decode(bytes);
 }
 
-/** Enough to tell large values from one another, and short enough to print. */
+/** Shortens a large value, but leaves enough to distinguish it from others. */
 function inShort(text: string): string {
   return `${text.slice(0, 20)} of ${text.length}`;
 }

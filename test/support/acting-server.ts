@@ -1,4 +1,4 @@
-/** An MCP server that notes each call in a file: `node acting-server.ts LOG PID_FILE`. */
+/** An MCP server that logs each call to a file: `node acting-server.ts LOG PID_FILE`. */
 import { appendFileSync, writeFileSync } from "node:fs";
 import { setTimeout as pause } from "node:timers/promises";
 import { McpServer } from "@modelcontextprotocol/server";

@@ -99,12 +99,12 @@ export function echoing() {
   return { taken, keys, act };
 }
 
-/** The tools of these names, with no place for what they give. */
+/** Returns tools with these names and no output place. */
 export function allOf(names: readonly string[]): ReadonlyMap<string, undefined> {
   return new Map(names.map((name) => [name, undefined]));
 }
 
-/** The texts of a prompt, one string for each message. */
+/** Returns the text of each message of a prompt. */
 export function textsOf(call: ScriptedModel["calls"][number] | undefined): readonly string[] {
   return (call?.prompt ?? []).map(({ content }) =>
     typeof content === "string"

@@ -28,7 +28,7 @@ export function clientOf(own: OwnRuntime, options: ClientOptions = {}): Client {
   return createClient(ORIGIN, { fetch: sendTo(own), retryMs: () => 1, ...options });
 }
 
-/** The result of reading a stream to its end. */
+/** Reads a stream to its end and returns its items. */
 export async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
   const read: Item[] = [];
   for await (const item of items) read.push(item);

@@ -15,7 +15,7 @@ export class RpcTarget {
 
 let ids = 0;
 
-/** Bindings of the test Worker that need no platform: its objects are those of `cloudflare-test-in-node.ts`. */
+/** Bindings of the test Worker that need no platform. Its objects come from `cloudflare-test-in-node.ts`. */
 export const env = {
   AUTH: "none",
   LOG: "off",

@@ -18,7 +18,7 @@ export interface CommandPlace {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs `byref` from the sources. Of this process's environment it receives only `PATH`. */
+/** Runs `byref` from the sources. Passes on only `PATH` from this process's environment. */
 export function byref(args: readonly string[], place: CommandPlace) {
   const { folder, home = HOME, preload, env } = place;
   const imports = preload === undefined ? [] : ["--import", preload];

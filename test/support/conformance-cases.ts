@@ -5,7 +5,7 @@ import { finish, reasoning, type Script, type Step, text, toolCall } from "../..
 /** A name, and the steps that a provider streams. */
 export type Case = readonly [name: string, steps: readonly Step[]];
 
-/** Ordinary tools, as anyone would write them. */
+/** Ordinary tools. */
 export const tools = {
   get_weather: tool({
     description: "The weather of a city.",

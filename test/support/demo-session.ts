@@ -17,7 +17,7 @@ export const everyTool: ToolSet = { ...weather.tools, ...orders.tools };
 
 export type Called = { readonly toolName: string; readonly input: unknown };
 
-/** A conversation like in the runtime: real tools, named results and handles. */
+/** A conversation as in the runtime, with real tools, named results and handles. */
 export class Session {
   readonly prompt: LanguageModelV4Prompt = [{ role: "system", content: "You are an agent." }];
   readonly variables = new Map<string, unknown>();

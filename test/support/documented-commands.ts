@@ -14,7 +14,7 @@ export interface DocumentedCommand {
   readonly shown: string | undefined;
 }
 
-/** The README and the guides, by their path in the project. */
+/** Returns the paths of the README and the guides, relative to the project. */
 export function documents(): readonly string[] {
   const guides = readdirSync(join(root, "docs"), { recursive: true, encoding: "utf8" });
   const isGuide = (name: string) => name.startsWith("guides/") && name.endsWith(".md");

@@ -105,7 +105,7 @@ export function lockedStream(): ReadableStream<Uint8Array> {
   return stream;
 }
 
-/** A server's answer that says it is JSON. */
+/** Returns a response with the JSON content type. */
 export function answering(body: BodyInit): Response {
   return new Response(body, { headers: { "content-type": "application/json" } });
 }

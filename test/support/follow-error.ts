@@ -61,7 +61,7 @@ const EXAMPLES: Readonly<Record<string, Json>> = {
   nonoptional: "text",
 };
 
-/** The parameter with a reference, and its path without the last step. */
+/** Shortens the path of the call's reference by its last step. */
 function oneLevelUp(call: Call): Call {
   const [, name = "", rest = ""] = /^\$?(\w+)(.*)$/u.exec(String(call.input.name)) ?? [];
   const path: Path = parsePath(rest) ?? [];
@@ -78,7 +78,7 @@ function patched(call: Call, operation: Json): Call {
   return { tool: "edit_variable", input: { name, edits: [operation] } };
 }
 
-/** The first key of a shape whose type is wanted: `{id: string, total: number}[]`. */
+/** Returns the first key with this type in a shape such as `{id: string, total: number}[]`. */
 function columnOf(shape: string, type: string): string | undefined {
   return new RegExp(`(\\w+): ${type}\\b`, "u").exec(shape)?.[1];
 }

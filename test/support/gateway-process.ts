@@ -16,7 +16,10 @@ export const FILESYSTEM = programOf("server-filesystem");
 export const EVERYTHING = programOf("server-everything");
 export const MEMORY = programOf("server-memory");
 
-/** How a client starts `byref mcp` from the sources, with these servers and its state in `folder`. */
+/**
+ * Returns the command with which a client starts `byref mcp` from the sources, with these servers and its
+ * state in `folder`.
+ */
 export function gatewayCommand(
   folder: string,
   servers: Readonly<Record<string, readonly string[]>>,
@@ -40,7 +43,7 @@ export function nameIn({ _meta: meta }: { readonly _meta?: unknown }): string {
   return about.name;
 }
 
-/** The texts of a result. */
+/** Returns the texts of a result, one per line. */
 export function textIn({ content }: { readonly content?: unknown }): string {
   const parts: readonly unknown[] = Array.isArray(content) ? content : [];
   return parts

@@ -7,8 +7,8 @@ import { type McpFailure, type McpReplay, resultFor } from "./mcp-replay.ts";
 import { sourceOf, type Trace, writtenWith } from "./replay.ts";
 
 /**
- * Makes the calls of every trace as an MCP client of the gateway, which has a server with the trace's tools
- * behind it. A step fails unless its tool was called with what it expects.
+ * Makes the calls of every trace as an MCP client of the gateway. Behind the gateway is a server with the
+ * trace's tools. A step fails unless its tool was called with the expected input.
  */
 export async function replayThroughGateway(
   traces: readonly Trace[],

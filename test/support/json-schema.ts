@@ -6,7 +6,10 @@ import type { Json } from "../../src/value/json.ts";
 
 type Definition = JSONSchema7 | boolean;
 
-/** One value of each format that the tests' schemas name, for formats are checked only where ajv knows them. */
+/**
+ * A pattern and an example of each format in the tests' schemas, because Ajv checks only formats that it
+ * knows.
+ */
 const FORMATS: Readonly<Record<string, readonly [RegExp, string]>> = {
   email: [/^[^@$]+@[^@]+$/u, "a@example.com"],
   uri: [/^[a-z]+:/u, "https://example.com/"],
@@ -22,8 +25,8 @@ const OPTIONS: Options = {
 };
 
 /**
- * A validator by the draft that the schema names, or draft 7. Throws where the schema has an unknown keyword
- * or format, or none of the types that a keyword is about.
+ * Returns a validator for the draft that the schema names, or for draft 7. Throws if the schema has an
+ * unknown keyword or format, or a keyword without the type that it applies to.
  */
 export function validator(schema: JSONSchema7): (value: Json) => boolean {
   const ajv =
@@ -32,7 +35,7 @@ export function validator(schema: JSONSchema7): (value: Json) => boolean {
   return (value) => validate(value) === true;
 }
 
-/** Values that fit the schema. A keyword that is not generated is left to the validator. */
+/** Generates values that fit the schema. Keywords that are not generated are checked by the validator. */
 export function valuesOf(schema: JSONSchema7): fc.Arbitrary<Json> {
   return new Values(schema).of(schema, 0).filter(validator(schema));
 }

@@ -13,7 +13,7 @@ const MIB = 1_024 * KIB;
 const PIECE_BYTES = 64 * KIB;
 const HOUR_MS = 3_600_000;
 
-/** When it was filled, in milliseconds since 1970. */
+/** Time at which it was filled, in milliseconds since 1970. */
 export const FILLED_MS = Date.UTC(2026, 0, 1);
 
 export interface Sizes {

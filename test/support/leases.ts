@@ -3,7 +3,7 @@ import type { Claim, Grant, QuotaService } from "../../src/turn/spend/lease.ts";
 import type { Spent, TenantLimits } from "../../src/turn/spend/spend.ts";
 import { NodeSql } from "./node-sql.ts";
 
-/** A tenant's leases in memory, managed like in its directory. */
+/** A tenant's leases in memory, managed as in its directory. */
 export class MemoryLeases implements QuotaService {
   readonly limits: TenantLimits;
   readonly claims: Claim[] = [];

@@ -18,7 +18,7 @@ export const head: TurnHead = {
 export const second = { ...head, attempt: 2 };
 export const closed = { ...head, isOpen: false };
 
-/** A turn that has counted nothing. */
+/** State of a turn in which nothing has been counted yet. */
 export const state: JournalEntry["state"] = {
   usage: {},
   savings: { promptChars: 0, inlinePromptChars: 0, authoredChars: 0, resolvedChars: 0 },
@@ -49,7 +49,7 @@ export class LoggedTurns {
     return log;
   }
 
-  /** Letters of the journal's lines; frames include their label. */
+  /** Returns the letters of the journal's lines. Frames include their label. */
   written(): readonly string[] {
     const lines = new Journal(this.sql).read().split("\n").slice(0, -1);
     return lines.map((line) =>

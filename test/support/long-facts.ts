@@ -16,7 +16,7 @@ interface Asked {
   readonly chars: number;
 }
 
-/** The query names no turn; the fact's number is larger than all other results. */
+/** The query names no turn, because the fact's number is the largest of all results. */
 const LARGEST_TOTAL = `
   SELECT tools ->> '$[0].output.value.total' AS total
   FROM $history

@@ -1,4 +1,4 @@
-// What real renderers make of a Markdown text, and which URLs stand in it.
+// Renders Markdown with real renderers and finds the URLs in the result.
 
 import * as commonmark from "commonmark";
 import MarkdownIt from "markdown-it";
@@ -7,7 +7,7 @@ import { micromark } from "micromark";
 import { gfm, gfmHtml } from "micromark-extension-gfm";
 import { type DefaultTreeAdapterTypes as Tree, parse } from "parse5";
 
-/** Raw HTML passes through every renderer that can let it pass, as a careless page would have it. */
+/** All renderers that can pass raw HTML through do so, as on a carelessly built page. */
 export const renderers: Readonly<Record<string, (text: string) => string>> = {
   marked: (text) => marked.parse(text, { async: false }),
   micromark: (text) => micromark(text, gfmOptions),
@@ -24,23 +24,23 @@ const gfmOptions = {
   htmlExtensions: [gfmHtml()],
 };
 const plain = new MarkdownIt();
-// Links of any scheme are shown as links, so that none is hidden from the test.
+// Allows links of every scheme, so that the test sees all of them.
 plain.validateLink = () => true;
 const linkifying = new MarkdownIt({ html: true, linkify: true });
-// Names without a scheme too, as its earlier versions do.
+// Earlier versions of linkify also link names without a scheme.
 linkifying.linkify.set({ fuzzyLink: true, fuzzyEmail: true, fuzzyIP: true });
 linkifying.validateLink = () => true;
 const reader = new commonmark.Parser();
 const writer = new commonmark.HtmlRenderer();
 
-/** A URL of a page, decoded as far as a server would see it, and what it stands for on the page. */
+/** A URL on a page, decoded as a server would decode it, with the text that it belongs to. */
 export interface PageUrl {
   readonly attribute: string;
   readonly url: string;
   readonly text: string;
 }
 
-/** Attributes that a browser fetches, follows, sends to or runs. */
+/** Attributes whose value a browser fetches, follows, submits to or executes. */
 const URL_ATTRIBUTES = new Set(
   (
     "href src srcset action formaction poster data cite background longdesc ping manifest codebase " +
@@ -48,10 +48,10 @@ const URL_ATTRIBUTES = new Set(
   ).split(" "),
 );
 
-/** What follows on the page may end what the answer left open. */
+/** The rest of the page may close what the answer left open. */
 const REST_OF_PAGE = `<i title=""></i><i title=''></i>-->`;
 
-/** Every URL of a page with this in it, templates included. */
+/** Returns every URL of a page that contains this HTML, including those in templates. */
 export function urlsOf(html: string): readonly PageUrl[] {
   const found: PageUrl[] = [];
   const waiting: Tree.Node[] = [
@@ -61,7 +61,7 @@ export function urlsOf(html: string): readonly PageUrl[] {
     if ("content" in node) waiting.push(node.content);
     if ("childNodes" in node) waiting.push(...node.childNodes);
     if (!("attrs" in node)) continue;
-    // Code may fetch whatever is in it.
+    // A script or style may fetch any URL that its text contains.
     const isCode = node.tagName === "script" || node.tagName === "style";
     if (isCode) found.push({ attribute: "", url: decoded(textOf(node)), text: "" });
     for (const { name, prefix, value } of node.attrs) {
@@ -73,7 +73,7 @@ export function urlsOf(html: string): readonly PageUrl[] {
   return found;
 }
 
-/** Without escapes by percent and in lower case; what is wrongly escaped stays. */
+/** Decodes percent escapes and lowercases. Invalid escapes stay as they are. */
 function decoded(url: string): string {
   return url
     .replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(parseInt(hex, 16)))

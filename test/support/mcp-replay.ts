@@ -13,16 +13,16 @@ import { sourceOf, type Step, type Trace, writtenWith } from "./replay.ts";
 import { startServer } from "./server.ts";
 import { post } from "./turn-client.ts";
 
-/** What a server offers at most; a lane has as many servers as it needs. */
+/** Most tools that one server offers. A lane starts as many servers as it needs. */
 const TOOLS_PER_SERVER = 250;
-/** Each agent that ships is a lane: one trace at a time, tools on servers of its own. */
+/** Each built-in agent is a lane that replays one trace at a time, with tools on its own servers. */
 const AGENTS = ["weather", "orders"];
 
 export interface McpReplay {
-  /** Calls that came to a server. */
+  /** Calls that reached a server. */
   readonly calls: number;
   readonly failures: readonly McpFailure[];
-  /** Without the start. */
+  /** Excludes the start-up time. */
   readonly milliseconds: number;
 }
 
@@ -35,8 +35,9 @@ export interface McpFailure {
 }
 
 /**
- * Speaks every trace through a running Worker: the model is scripted, names each variable as it was told
- * to, and the tools are those of MCP servers. A step fails unless its tool was called with what it expects.
+ * Replays every trace through a running Worker. The model is scripted and refers to each variable by the name
+ * it was given; the tools are on MCP servers. A step fails unless its tool was called with the expected
+ * input.
  */
 export async function replayThroughMcp(
   traces: readonly Trace[],
@@ -63,7 +64,7 @@ export async function replayThroughMcp(
           }),
         );
         onProgress(++done);
-        // It forgets what it was asked, which nobody looks at.
+        // Clears the recorded requests, which nothing reads.
         if (done % 50 === 0) endpoint.play(script);
       }
     };
@@ -81,7 +82,7 @@ export async function replayThroughMcp(
   }
 }
 
-/** The servers of one agent, and the trace that is being replayed with it. */
+/** The servers of one agent, and the trace that it is replaying. */
 class Lane {
   readonly agent: string;
   readonly failures: McpFailure[] = [];
@@ -152,7 +153,7 @@ export function resultFor(output: Json): Result {
   return isObject(output) ? structured(output as JsonObject) : textResult(JSON.stringify(output));
 }
 
-/** What the model says next: the first step that has no result yet, or that it is done. */
+/** Returns the model's next step: the first call without a result, or the final answer. */
 function nextStep(traces: readonly Trace[], { messages, tools }: ChatBody): ChatStep {
   const asked = messages.flatMap(({ content }) => /^replay (\d+)$/.exec(content ?? "") ?? []);
   const { steps = [] } = traces[Number(asked[1])] ?? {};
@@ -170,7 +171,7 @@ function nextStep(traces: readonly Trace[], { messages, tools }: ChatBody): Chat
   return { kind: "calls", calls: [{ name: tool?.function.name ?? step.tool, input }] };
 }
 
-/** The name that a result was given, as the model is shown it. */
+/** Returns the variable name in a result that the model was shown. */
 function variableIn(output: string): string | undefined {
   try {
     const shown = JSON.parse(output) as unknown;

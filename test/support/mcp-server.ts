@@ -10,7 +10,6 @@ import {
 import type { JsonObject } from "../../src/value/json.ts";
 import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 
-/** A tool that the server offers. */
 export interface OfferedTool {
   readonly name: string;
   readonly description?: string;
@@ -33,28 +32,28 @@ interface McpRequest {
 }
 
 export interface McpServerOptions {
-  /** Gives sessions and wants them. Default: without. */
+  /** Issues and requires sessions. Default: false. */
   readonly sessions?: boolean;
-  /** Answers with JSON instead of streams. */
+  /** Answers with JSON instead of a stream. */
   readonly json?: boolean;
-  /** Tools in one page of the list. Default: all. */
+  /** Tools per page of the list. Default: all. */
   readonly pageSize?: number;
 }
 
 export interface RunningMcpServer extends Loopback {
-  /** Calls that came to a tool, oldest first. */
+  /** Tool calls received, oldest first. */
   readonly calls: McpCall[];
   readonly requests: McpRequest[];
-  /** Sessions that are open. */
+  /** Open sessions. */
   readonly sessions: ReadonlyMap<string, unknown>;
   offer(tools: readonly OfferedTool[]): void;
-  /** Answers requests itself from now on, if it returns true. */
+  /** Passes each later request to the handler first, which returns true if it answered the request. */
   intercept(handler: (request: IncomingMessage, response: ServerResponse) => boolean): void;
-  /** Every session is forgotten, as by a restart. */
+  /** Forgets every session, as a restart does. */
   forget(): void;
 }
 
-/** An MCP server of the official SDK, over streamable HTTP, on the loopback address. */
+/** Starts an MCP server, built with the official SDK, over streamable HTTP on the loopback address. */
 export async function startMcpServer(
   offered: readonly OfferedTool[] = [],
   options: McpServerOptions = {},
@@ -120,7 +119,7 @@ class State {
           }
         : {}),
     });
-    // The SDK's own class does not fit its own interface under exactOptionalPropertyTypes.
+    // The SDK's class does not satisfy its own interface under exactOptionalPropertyTypes.
     await this.#server().connect(transport as Parameters<Server["connect"]>[0]);
     return transport;
   }
@@ -138,9 +137,9 @@ class State {
     });
     server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) => {
       const tool = this.offered.find(({ name }) => name === params.name);
-      // As the SDK's own McpServer says it.
+      // The wording of the SDK's own McpServer.
       if (tool === undefined) return failure(`MCP error -32602: Tool ${params.name} not found`);
-      // What came as JSON is JSON.
+      // The arguments were parsed from JSON.
       const input = (params.arguments ?? {}) as JsonObject;
       this.calls.push({ tool: params.name, input });
       return tool.answer(input, signal);

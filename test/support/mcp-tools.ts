@@ -14,7 +14,7 @@ const running: RunningMcpServer[] = [];
 const opened: McpTools[] = [];
 const idle = new AbortController().signal;
 
-/** After each test what it started is gone. */
+/** Closes everything that a test started, after each test. */
 export function endServersAfterEach(): void {
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((tools) => tools.close()));
@@ -45,7 +45,7 @@ export function offering(name: string, result: Result = textResult("fine")): Off
   return { name, answer: () => result };
 }
 
-/** As a turn would call it. */
+/** Calls a tool as a turn does. */
 export async function run(
   tools: McpTools,
   name: string,

@@ -7,10 +7,10 @@ import {
   type StoredFile,
 } from "../../src/tool/files.ts";
 
-/** A conversation's folder in memory, for tests in plain Node. */
+/** A conversation's files in memory, for tests in plain Node. */
 export class MemoryFiles implements Files {
   readonly stored = new Map<string, StoredFile & { readonly mediaType: string }>();
-  /** Called before each write, as somebody else would come in between. */
+  /** Called before each write, so that a test can write concurrently. */
   onWrite: (path: string) => void = () => undefined;
   #writes = 0;
 

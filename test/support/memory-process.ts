@@ -3,20 +3,20 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Measured } from "./memory-watch.ts";
 
-/** What an isolate may have, buffers included. */
+/** Memory limit of an isolate, including buffers. */
 export const MAX_COUNTED_BYTES = 128_000_000;
 
 /**
- * V8 gets what an isolate of 128 MB would give it: 96 MB for what lives, three times a semi-space for what is
- * new, and the rest for buffers. It collects garbage when these are full, so peaks are near them.
+ * Heap limits of a 128 MB isolate: 96 MB for the old generation, three semi-spaces for new objects, and the
+ * rest for buffers. V8 collects garbage when these are full, so peaks come close to them.
  */
 export const HEAP = ["--max-old-space-size=96", "--max-semi-space-size=8"];
 
 export type Task = "fill" | "compare" | "use";
 
 /**
- * One task of `memory-task.ts` on the conversation in the folder, in a new process: of that heap, but for
- * `compare`, which is about time.
+ * Runs one task of `memory-task.ts` on the conversation in the folder, in a new process. The process has the
+ * limited heap, except for `compare`, which measures time.
  */
 export async function runMemoryProcess(
   task: Task,
@@ -29,7 +29,7 @@ export async function runMemoryProcess(
     [...(task === "compare" ? [] : HEAP), script, task, folder, size],
     { maxBuffer: 10_000_000 },
   );
-  // `memory-task.ts` printed it.
+  // `memory-task.ts` prints this type.
   return JSON.parse(stdout) as Measured[];
 }
 
@@ -37,7 +37,7 @@ export interface Summary extends Measured {
   readonly times: number;
 }
 
-/** One for each operation, in the order of their first times: greatest memory, median time. */
+/** Summarizes each operation, in order of first appearance: maximum memory and median time. */
 export function summarized(measured: readonly Measured[]): readonly Summary[] {
   const groups = Map.groupBy(measured, ({ operation }) => operation);
   return Array.from(groups, ([operation, all]) => ({

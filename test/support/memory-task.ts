@@ -1,6 +1,6 @@
 /**
- * Fills a conversation, compares it with an empty one, or uses it: `fill`, `compare` or `use`, the folder
- * and `large` or `medium` are its arguments. Prints `Measured` objects as a JSON array.
+ * Fills a conversation, compares it with an empty one, or uses it. Arguments: `fill`, `compare` or `use`; the
+ * folder; `large` or `medium`. Prints `Measured` objects as a JSON array.
  */
 import { join } from "node:path";
 import {
@@ -15,7 +15,7 @@ import { firstTurn, operationsOn } from "./large-operations.ts";
 import { type Measured, measure } from "./memory-watch.ts";
 
 const ROUNDS = 15;
-/** The first rounds are of code that has never run. */
+/** Rounds that run cold code, and are not counted. */
 const WARMUP_ROUNDS = 5;
 
 const [task, folder = "", size] = process.argv.slice(2);
@@ -42,7 +42,7 @@ async function use(): Promise<void> {
   opened.sql.close();
 }
 
-/** In turns, so that what slows the machine down slows both. */
+/** Alternates between the two, so that a slow machine slows both. */
 async function compare(): Promise<void> {
   for (let round = 0; round < WARMUP_ROUNDS + ROUNDS; round++) {
     if (round === WARMUP_ROUNDS) measured.length = 0;
@@ -59,7 +59,7 @@ async function once(kind: string, path: string): Promise<void> {
   opened.sql.close();
 }
 
-/** Awake: what is there is known. */
+/** Opens the conversation with its catalog already loaded. */
 function open(path: string): Opened {
   const opened = openConversation(path, () => clock.nowMs);
   opened.store.count();

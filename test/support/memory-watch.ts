@@ -5,22 +5,22 @@ const SAMPLE_MS = 5;
 export interface Measured {
   readonly operation: string;
   readonly ms: number;
-  /** The heap in use and what it holds outside of it (buffers), as an isolate is charged for. */
+  /** The heap in use and its external memory (buffers), as an isolate is charged. */
   readonly peakBytes: number;
-  /** The whole process: V8's reserves, SQLite's cache and Node itself included. */
+  /** The whole process, including V8's reserves, SQLite's cache and Node itself. */
   readonly peakRssBytes: number;
 }
 
 export interface MeasuredLive extends Measured {
-  /** The most that was in use after a forced collection: what is really needed. */
+  /** The peak after a forced garbage collection: the memory that is really needed. */
   readonly peakLiveBytes: number;
 }
 
-/** What is in use, buffers included, once garbage is collected. Needs `--expose-gc`. */
+/** Returns the memory in use after garbage collection, including buffers. Needs `--expose-gc`. */
 export function liveBytes(): number {
   const { gc } = globalThis;
   if (gc === undefined) throw new Error("Node was started without --expose-gc.");
-  // Buffers that the first one frees are counted until the second.
+  // Buffers that the first collection frees are still counted until the second.
   gc();
   gc();
   const { used_heap_size, external_memory } = getHeapStatistics();
@@ -28,9 +28,9 @@ export function liveBytes(): number {
 }
 
 /**
- * Measures memory while something runs. What is in use grows from one garbage collection to the next, so
- * it is looked at before each of them (that is where peaks are, also inside of one `JSON.parse`), every
- * few milliseconds, and at the end. Garbage that V8 has not collected yet counts.
+ * Measures memory while `work` runs. Memory grows between garbage collections, so it is sampled before each
+ * collection (where the peaks are, even inside one `JSON.parse`), every few milliseconds, and at the end.
+ * Includes garbage that V8 has not collected yet.
  */
 export async function measure<Result>(
   operation: string,

@@ -12,7 +12,7 @@ const list = tool({
   execute: ({ at }) => Array.from({ length: 300 }, (_, row) => ({ id: `${at}_${row}`, row })),
 });
 
-/** A request as providers read it, and cache its start: tools, instructions, messages. */
+/** Serializes a request as providers do when they cache its prefix: tools, instructions, messages. */
 function serialized({ prompt, tools = [] }: LanguageModelV4CallOptions): string {
   return [JSON.stringify(tools), ...prompt.map((message) => JSON.stringify(message))].join("\n");
 }
@@ -32,8 +32,8 @@ function stepsOf(turn: number): readonly Step[] {
 }
 
 /**
- * The requests of a conversation with small and large results, variables that come from elsewhere, change and
- * are removed, and turns that are compacted.
+ * Returns the requests of a conversation with small and large results, variables that other clients create,
+ * change and remove, and compacted turns.
  */
 export async function mixedRequests(turns: number): Promise<readonly string[]> {
   const { store, history } = dataIn();
@@ -56,7 +56,7 @@ export async function mixedRequests(turns: number): Promise<readonly string[]> {
   return requests;
 }
 
-/** The characters that are not at the start of the request before. */
+/** Counts the characters of each request that are not in a common prefix with the previous request. */
 export function newChars(requests: readonly string[]): number {
   return requests.reduce((sum, request, index) => {
     const before = requests[index - 1] ?? "";

@@ -10,37 +10,37 @@ import { scriptedModel, type Step } from "../../src/testing.ts";
 
 export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
   readonly signal?: AbortSignal;
-  /** One for each try. */
+  /** One step per attempt. */
   readonly steps?: readonly Step[];
-  /** Instead of the scripted one. */
+  /** Replaces the scripted model. */
   readonly model?: LanguageModel;
   readonly tools?: ToolSet;
   readonly messages?: readonly ModelMessage[];
-  /** Takes part in a wait, of so many milliseconds. */
+  /** Called and awaited during each wait. */
   readonly onSleep?: (delayMs: number) => void | Promise<void>;
-  /** Without it a call is not tried again. Default: there is one. */
+  /** False makes the call fail instead of retrying. Default: the call can retry. */
   readonly canReset?: false;
 }
 
 export interface Call {
   readonly result?: CallModelResult & Pick<Call, "usage">;
-  /** Of all tries, as far as the provider told it. */
+  /** The sum of all attempts, as far as the provider reported it. */
   readonly usage: LanguageModelUsage | undefined;
-  /** What it threw. */
+  /** The error that the call threw. */
   readonly error?: unknown;
-  /** Written and not taken back. */
+  /** Chunks that were written and not taken back. */
   readonly chunks: readonly UIMessageChunk[];
-  /** All that was written, and `reset-step` where it was taken back. */
+  /** All chunks that were written, with a `reset-step` where some were taken back. */
   readonly log: readonly UIMessageChunk[];
   readonly delaysMs: readonly number[];
-  /** What the model got, try by try. */
+  /** The options that the model received, one entry per attempt. */
   readonly calls: readonly LanguageModelV4CallOptions[];
   readonly savings: SavingsCounter;
 }
 
 const HELLO: readonly ModelMessage[] = [{ role: "user", content: "Hello." }];
 
-/** One call of a model, apart from a turn; waits take no time. */
+/** Calls a model once, outside of a turn. Waits take no time. */
 export async function callWith(options: CallOptions): Promise<Call> {
   const { steps = [], tools = {}, messages = HELLO, onSleep, canReset = true } = options;
   const model = scriptedModel(steps);

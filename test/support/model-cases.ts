@@ -1,9 +1,9 @@
 import { asked, type Case, oneCall } from "./conformance-cases.ts";
 import { finish, type Part, reasoning, type Script, text, toolCall } from "../../src/testing.ts";
 
-/** What only some providers stream, by name. */
+/** Streams that only some providers send, by name. */
 
-/** As providers do it, another with each part. */
+/** Providers send different metadata with each part. */
 function signed(signature: string) {
   return { providerMetadata: { scripted: { signature } } };
 }
@@ -102,7 +102,7 @@ export const providerToolCases: readonly Case[] = [
   ["input that is streamed as text", oneCall(...textInput())],
 ];
 
-/** Calls that wait, or have no result in the step that made them. */
+/** Calls that wait for approval, or get no result in the step that made them. */
 export const openCases: readonly Case[] = [
   ["a provider's tool that wants approval", [[...approval(), asked]]],
   ["a provider's tool that never answers", [[...search().slice(0, 1), text("Hm."), finish()]]],

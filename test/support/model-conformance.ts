@@ -16,9 +16,9 @@ import { chunksOf, Conversation, readMessage, type Turn } from "./turn.ts";
 /** What a client sees of an answer. */
 export interface Seen {
   readonly parts: readonly unknown[];
-  /** Error chunks. */
+  /** Number of error chunks. */
   readonly errors: number;
-  /** What the reader itself complained of. */
+  /** Errors that the stream reader itself reported. */
   readonly complaints: readonly string[];
 }
 
@@ -27,7 +27,7 @@ export interface Asked {
   readonly tools?: ToolSet;
   readonly signal?: AbortSignal;
   readonly onChunk?: (chunk: UIMessageChunk) => void;
-  /** Asked when the first question has been answered, with the answer before it. */
+  /** A second question, asked after the first answer and with it in the history. */
   readonly next?: string;
 }
 
@@ -35,10 +35,10 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const QUESTION = "Hello.";
 
-// The SDK's loop says on the console what a provider does not support.
+// Turns off the SDK's warnings about options that a provider does not support.
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-/** What a client sees of the SDK's own server. */
+/** Returns what a client sees of the SDK's own server. */
 export async function askSdk(asked: Asked): Promise<Seen> {
   const messages: ModelMessage[] = [{ role: "user", content: QUESTION }];
   const chunks = await sdkChunks(asked, messages);
@@ -76,13 +76,13 @@ async function sdkChunks(
       onChunk?.(chunk);
     }
   } catch {
-    // A provider's stream that breaks breaks the SDK's response: its client sees an error as well.
+    // A provider's stream that breaks also breaks the SDK's response, so its client sees an error.
     chunks.push({ type: "error", errorText: "The stream broke." });
   }
   return chunks;
 }
 
-/** What a client sees of ours, and the parts that were kept. */
+/** Returns what a client sees of our server, and the parts that were stored. */
 export async function askUs(asked: Asked): Promise<Seen & { readonly kept: readonly unknown[] }> {
   const { model, tools = ordinaryTools, signal, onChunk, next } = asked;
   const chat = new Conversation({ tools });
@@ -100,7 +100,7 @@ export async function askUs(asked: Asked): Promise<Seen & { readonly kept: reado
 }
 
 async function seenIn(chunks: readonly UIMessageChunk[]): Promise<Seen> {
-  // Metadata makes the reader hand out what it has: a step's start alone does not.
+  // The reader emits its current message on metadata, but not on the start of a step alone.
   const end: UIMessageChunk = { type: "message-metadata", messageMetadata: {} };
   const { message, errors } = await readMessage([...chunks, end]);
   const sent = chunksOf(chunks, "error").length;
@@ -109,12 +109,12 @@ async function seenIn(chunks: readonly UIMessageChunk[]): Promise<Seen> {
       .map(plain)
       .map(withoutResultMetadata),
     errors: sent,
-    // The reader reports what was sent as an error too.
+    // The reader also reports the errors that were sent.
     complaints: errors.slice(sent),
   };
 }
 
-/** The same steps for both loops; `next` is answered by the last of them. */
+/** Runs the same steps in both loops. The last step answers `next`. */
 export async function askBoth(steps: readonly Step[], asked: Omit<Asked, "model"> = {}) {
   const models = [scriptedModel(steps), scriptedModel(steps)] as const;
   const [sdk, ours] = await Promise.all([
@@ -127,7 +127,7 @@ export async function askBoth(steps: readonly Step[], asked: Omit<Asked, "model"
   };
 }
 
-/** Prompts without what ours adds: instructions, the list of variables, their names. */
+/** Returns the prompts without what our loop adds: instructions, the list of variables and their names. */
 function promptsIn({ calls }: Pick<Turn, "calls">): readonly unknown[] {
   return calls.map(({ prompt }) =>
     asJson(prompt)
@@ -137,8 +137,9 @@ function promptsIn({ calls }: Pick<Turn, "calls">): readonly unknown[] {
 }
 
 /**
- * A value is a text or JSON, and ours always JSON: the value alone counts. Input that was broken JSON is
- * an empty object in the SDK's loop, but a text, which providers refuse, when its client asks again.
+ * Keeps only the value: ours is always JSON, the SDK's is text or JSON. Input that is broken JSON becomes an
+ * empty object, as in the SDK's loop. With the next question the SDK's client sends it as text, which
+ * providers refuse.
  */
 function plainPart(part: Fields): unknown {
   if (part.type === "tool-call" && typeof part.input === "string") return { ...part, input: {} };
@@ -153,7 +154,7 @@ function asJson(parts: readonly unknown[]): Fields[] {
   return JSON.parse(JSON.stringify(parts)) as Fields[];
 }
 
-/** A part without what ours adds to tool parts: the variable's name, the error's code. */
+/** Removes what our loop adds to a tool part: the variable's name and the error code. */
 function plain(part: Fields): Fields {
   const { output, errorText } = part;
   const isOurs = typeof output === "object" && output !== null && "$var" in output;
@@ -164,7 +165,7 @@ function plain(part: Fields): Fields {
   };
 }
 
-/** Ours has codes where the SDK names its classes, and says what the tools are in words of its own. */
+/** Our errors have codes where the SDK's have class names, and list the available tools differently. */
 function plainError(text: string): string {
   if (/^(?:AI_NoSuchToolError|unknown_tool): .*nope/u.test(text)) return "There is no tool nope.";
   if (/^AI_InvalidToolInputError: .*AI_JSONParseError/su.test(text)) return NOT_JSON;
@@ -173,7 +174,10 @@ function plainError(text: string): string {
 
 const NOT_JSON = "invalid_tool_input: The input is not JSON.";
 
-/** What a provider said of a call is kept with the call; the SDK puts it beside our result as well. */
+/**
+ * A provider's metadata of a call stays with the call. The SDK also adds it to results of tools that run
+ * here.
+ */
 function withoutResultMetadata(part: Fields): Fields {
   const { resultProviderMetadata, ...rest } = part;
   return part.providerExecuted === true ? { ...rest, resultProviderMetadata } : rest;

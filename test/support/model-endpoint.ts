@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders, ServerResponse } from "node:http";
 import { type Loopback, startLoopback, textOf } from "./loopback.ts";
 
-/** What a protocol wants: tests look into it. */
+/** A request body of any protocol, which tests inspect. */
 type AnyBody = Readonly<Record<string, unknown>>;
 
 export interface EndpointRequest<Body = AnyBody> {
@@ -10,52 +10,52 @@ export interface EndpointRequest<Body = AnyBody> {
   readonly body: Body;
 }
 
-/** What the model says to one request, as events of the protocol. */
+/** What the model answers to one request, as events of the protocol. */
 type Said =
   | {
       readonly kind: "text";
       readonly text: string;
-      /** Awaited in the middle of the text, by protocols that can wait. */
+      /** Awaited in the middle of the text, in protocols that support it. */
       readonly hold?: Promise<unknown>;
     }
   | {
       readonly kind: "calls";
       readonly calls: readonly { readonly name: string; readonly input: object }[];
     }
-  /** The beginning of a text, and then the connection is gone. */
+  /** The start of a text, after which the connection breaks. */
   | { readonly kind: "cut"; readonly text: string };
 
 /** What the endpoint does with one request. */
 export type EndpointStep =
   | Said
-  /** Not a stream: a status and a document. */
+  /** A status and a document instead of a stream. */
   | { readonly kind: "status"; readonly status: number; readonly body: object | string }
-  /** 200 and bytes that are no answer. */
+  /** Status 200 with a body that is not a valid answer. */
   | { readonly kind: "garbage"; readonly type: string; readonly body: string };
 
-/** One step for each request, or what to say to it. */
+/** One step per request, or a function that returns the step for a request. */
 export type EndpointScript<Body = AnyBody> =
   | readonly EndpointStep[]
   | ((body: Body) => EndpointStep);
 
-/** What `usage` says of every answer. */
+/** The token usage that every answer reports. */
 export const INPUT_TOKENS = 11;
 export const OUTPUT_TOKENS = 7;
 
 export interface ModelEndpoint<Body = AnyBody> extends Loopback {
-  /** Since the last `play`, oldest first. */
+  /** Requests since the last `play`, oldest first. */
   readonly requests: readonly EndpointRequest<Body>[];
-  /** Says these from now on. A request beyond the list's end is answered 500. */
+  /** Starts a new script. A request beyond its end gets status 500. */
   play(script: EndpointScript<Body>): void;
 }
 
-/** The data of a protocol's events for one step; `number` counts the requests of a script. */
+/** Returns the data of the protocol's events for one step. `number` counts the requests of a script. */
 export type Protocol = (
   step: Said,
   number: number,
 ) => AsyncIterable<AnyBody | string> | Iterable<AnyBody>;
 
-/** An endpoint on the loopback address that streams the events of a protocol. */
+/** Starts an endpoint on the loopback address that streams the events of a protocol. */
 export async function startModelEndpoint<Body = AnyBody>(
   protocol: Protocol,
 ): Promise<ModelEndpoint<Body>> {
@@ -113,7 +113,7 @@ function textIn(body: object | string): string {
   return typeof body === "string" ? body : JSON.stringify(body);
 }
 
-/** Five characters each, so that references are cut where it hurts. */
+/** Splits a text into pieces of five characters, so that references are cut in awkward places. */
 export function fragments(text: string): readonly string[] {
   return Array.from(text.matchAll(/.{1,5}/gsu), ([fragment]) => fragment);
 }

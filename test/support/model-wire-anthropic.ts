@@ -1,9 +1,9 @@
 import type { Exchange } from "./model-wire.ts";
 
-/** Anthropic's Messages API, as its documentation shows the events of a stream. */
+/** Streams of Anthropic's Messages API, as its documentation shows them. */
 
 type Block = Readonly<Record<string, unknown>>;
-/** A content block as it begins, and its deltas. */
+/** The start of a content block, and its deltas. */
 type Content = readonly [block: Block, ...deltas: readonly Block[]];
 
 const usage = { input_tokens: 25, output_tokens: 1 };
@@ -166,7 +166,7 @@ function searchPage(): Block {
 
 const refusal = { type: "invalid_request_error", message: "Too many images." };
 
-/** Answers without their end; none of these is worth another try. */
+/** Incomplete answers that are not retried. */
 export const anthropicFailures: readonly Exchange[] = [
   [
     "an error in a text",
@@ -175,7 +175,7 @@ export const anthropicFailures: readonly Exchange[] = [
   ["an error at once", [[{ type: "error", error: refusal }]]],
 ];
 
-/** Answers without their end, which another try may have. */
+/** Incomplete answers that are retried. */
 export const anthropicMishaps: readonly Exchange[] = [
   [
     "a text that is cut off",

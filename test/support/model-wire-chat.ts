@@ -1,6 +1,6 @@
 import { DONE, type Exchange } from "./model-wire.ts";
 
-/** OpenAI's chat completions, and what compatible endpoints make of them. */
+/** Streams of OpenAI's chat completions and of compatible endpoints. */
 
 type Delta = Readonly<Record<string, unknown>>;
 
@@ -69,7 +69,7 @@ function toolCall(id: string, name: string, input: string): Delta {
   return { tool_calls: [{ ...about, function: { name, arguments: input } }] };
 }
 
-/** As Google's compatible endpoint sends it. */
+/** A call as Google's compatible endpoint sends it. */
 function signedCall(): Delta {
   const about = { index: 0, id: "call_1", type: "function" };
   const extra_content = { google: { thought_signature: "CiQBcsjafA" } };
@@ -80,13 +80,13 @@ function signedCall(): Delta {
 
 const refusal = { message: "Too many tokens.", type: "invalid_request_error", code: null };
 
-/** Answers without their end; none of these is worth another try. */
+/** Incomplete answers that are not retried. */
 export const chatFailures: readonly Exchange[] = [
   ["an error in a text", [[say({ content: "Hel" }), { error: refusal }]]],
   ["an error at once", [[{ error: refusal }]]],
 ];
 
-/** Answers without their end, which another try may have. */
+/** Incomplete answers that are retried. */
 export const chatMishaps: readonly Exchange[] = [
   ["a text that is cut off", [{ cut: [say({ content: "Hel" })] }, done]],
   ["a text whose stream just ends", [[say({ content: "Hel" })], done]],

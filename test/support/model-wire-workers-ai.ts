@@ -1,6 +1,6 @@
 import { DONE, type Exchange } from "./model-wire.ts";
 
-/** Workers AI, in both forms that its models stream: their own, and chat completions. */
+/** Workers AI in both formats that its models stream: the native one and chat completions. */
 
 type Delta = Readonly<Record<string, unknown>>;
 
@@ -47,7 +47,7 @@ function nativeCall() {
   return { tool_calls: [{ name: "titled", arguments: { n: 1 } }], finish_reason: "tool_calls" };
 }
 
-/** Answers without their end, which another try may have. */
+/** Incomplete answers that are retried. */
 export const workersAiMishaps: readonly Exchange[] = [
   ["a text whose stream just ends", [[{ response: "Hel" }], native("Done.")]],
   ["a text of chat completions whose stream ends", [[say({ content: "Hel" })], native("Done.")]],

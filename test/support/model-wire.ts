@@ -3,21 +3,21 @@ import type { LanguageModel } from "ai";
 import { startLoopback, textOf } from "./loopback.ts";
 import { type Asked, askSdk, askUs, type Seen } from "./model-conformance.ts";
 
-/** What an endpoint answers to one request: server-sent events, or as `cut` has it, up to where it broke. */
+/** Server-sent events that answer one request; with `cut`, the connection breaks after them. */
 export type Answer = readonly unknown[] | { readonly cut: readonly unknown[] };
 
-/** One exchange by name: an answer for each request. */
+/** A named exchange with one answer per request. */
 export type Exchange = readonly [name: string, answers: readonly Answer[]];
 
 export interface Wire {
-  /** An address of its own, at which these are answered, one request after the other. */
+  /** Returns a new URL that answers requests with these, in order. */
   play(answers: readonly Answer[], encode: (event: unknown) => string): Played;
   stop(): Promise<void>;
 }
 
 export interface Played {
   readonly url: string;
-  /** Bodies of the requests so far, as text. */
+  /** Request bodies so far, as text. */
   readonly requests: readonly string[];
 }
 
@@ -26,10 +26,10 @@ interface Playing extends Played {
   readonly bodies: readonly { readonly text: string; readonly isCut: boolean }[];
 }
 
-/** Deltas of a network are not those of a model. */
+/** Network packets do not end where the model's deltas end. */
 const PIECE_BYTES = 97;
 
-/** An endpoint on the loopback address that answers in bytes. */
+/** Starts an endpoint on the loopback address that answers with raw bytes. */
 export async function startWire(): Promise<Wire> {
   const playing = new Map<string, Playing>();
   const { url, down } = await startLoopback(async (request, response) => {
@@ -69,20 +69,22 @@ async function send(
   else response.end();
 }
 
-/** Server-sent events whose type is in their data too, as Anthropic and OpenAI's responses have them. */
+/**
+ * Encodes a server-sent event whose data includes its type, as in Anthropic's and OpenAI's Responses APIs.
+ */
 export function typedEvent(event: unknown): string {
   const { type } = event as { readonly type: string };
   return `event: ${type}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-/** Server-sent events of chat completions; the last is no JSON. */
+/** Encodes a server-sent event of chat completions. The last one is not JSON. */
 export function dataEvent(event: unknown): string {
   return `data: ${event === DONE ? DONE : JSON.stringify(event)}\n\n`;
 }
 
 export const DONE = "[DONE]";
 
-/** Both loops over the same bytes, each with a provider and an endpoint of its own. */
+/** Runs both loops over the same bytes, each with its own provider and endpoint. */
 export async function askBothOver(
   modelFor: (side: "sdk" | "ours") => LanguageModel,
   asked: Omit<Asked, "model"> = {},
@@ -94,7 +96,7 @@ export async function askBothOver(
   return { sdk: withPlainIds(sdk), ours: withPlainIds(ours) };
 }
 
-/** Providers draw ids by lot: each becomes the number of its first appearance. */
+/** Replaces the random ids of providers with numbers, in order of first appearance. */
 function withPlainIds(seen: Seen): Seen {
   const numbers = new Map<unknown, number>();
   const numbered = (key: string, value: unknown): unknown => {

@@ -16,8 +16,9 @@ interface Running {
 }
 
 /**
- * A new user's machine: an empty home and temporary folder, this repository's Node without its other programs,
- * and the registry, certificates and cache that npm has here. The packages are those that would be published.
+ * A new user's machine: an empty home and temporary folder, this repository's Node without its other
+ * programs, and npm's registry, certificates and cache from here. Installs the packages as they would be
+ * published.
  */
 export class NewMachine {
   readonly folder = mkdtempSync(join(tmpdir(), "new-"));
@@ -28,11 +29,11 @@ export class NewMachine {
     TMPDIR: join(this.folder, "tmp"),
     npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
-    // No network beyond the registry.
+    // Allows no network access beyond the registry.
     WRANGLER_SEND_METRICS: "false",
     CLOUDFLARE_CF_FETCH_ENABLED: "false",
   };
-  /** The tarballs. */
+  /** Paths of the tarballs. */
   byref = "";
   create = "";
 
@@ -42,14 +43,14 @@ export class NewMachine {
     this.create = await packCreatePackage(join(this.folder, "packed"));
   }
 
-  /** `npm create byref NAME -- --template TEMPLATE`, from the tarballs. Returns what it printed. */
+  /** Runs `npm create byref NAME -- --template TEMPLATE` from the tarballs. Returns the output. */
   createProject(template: string, name = template): string {
     const program = ["exec", "--yes", `--package=${this.create}`, "--", "create-byref", name];
     const flags = ["--template", template, "--model", "demo", "--byref", this.byref];
     return this.run(".", "npm", ...program, ...flags);
   }
 
-  /** Returns what the program printed, in a folder of this machine. Throws if it failed. */
+  /** Runs a program in a folder of this machine and returns its output. Throws if it fails. */
   run(project: string, program: string, ...parameters: readonly string[]): string {
     const cwd = join(this.folder, project);
     const { status, stdout, stderr } = spawnSync(program, parameters, {
@@ -62,10 +63,10 @@ export class NewMachine {
     throw new Error(`${program} ${parameters.join(" ")} ended with ${status}:\n${said}`);
   }
 
-  /** `npm run dev` on a free port. Resolves when it says that it is ready. */
+  /** Starts `npm run dev` on a free port. Resolves when it reports that it is ready. */
   start(project: string): Promise<Running> {
     const cwd = join(this.folder, project);
-    // npm leads a process group, which contains wrangler and workerd.
+    // npm leads a process group that includes wrangler and workerd.
     const options = { cwd, env: this.env, detached: true } as const;
     const child = spawn("npm", ["run", "dev", "--", "--port=0"], options);
     const stop = () => {
@@ -95,12 +96,12 @@ export class NewMachine {
   }
 }
 
-/** Lines in which a program warns, as npm, tsc, wrangler and Vitest do. */
+/** Returns the lines that contain a warning of npm, tsc, wrangler or Vitest. */
 export function warningsIn(said: string): readonly string[] {
   return said.split("\n").filter((line) => /\bwarn(?:ing)?s?\b|\bdeprecated\b/i.test(line));
 }
 
-/** Asks a Worker of a template, without a key. */
+/** Sends a question to a template's Worker, without a key. */
 export async function askFirst(url: string, question: string) {
   const response = await fetch(`${url}/conversations/first/messages`, {
     method: "POST",
@@ -115,7 +116,7 @@ export async function askFirst(url: string, question: string) {
   return { text, variables: variables.map(({ name }) => name) };
 }
 
-/** How packages come to this machine. Projects do not see its other settings. */
+/** Environment that lets npm reach its registry. Projects do not see any other setting of this process. */
 function ofThisMachine(): NodeJS.ProcessEnv {
   const isProxy = (name: string) => /^(?:https?_proxy|no_proxy|node_extra_ca_certs)$/i.test(name);
   const own = Object.entries(process.env).filter(([name]) => isProxy(name));

@@ -5,18 +5,19 @@ import { textIn } from "../../src/store/rows/sql.ts";
 import { WatchedSql } from "../store/watched-sql.ts";
 import { DigestStream } from "./digest-stream.ts";
 
-/** Between the start and the end of a process. */
+/** The time between the start and the end of a process. */
 interface Life {
   readonly object: ConversationObject;
-  /** The constructor's own work. */
+  /** Resolves when the constructor's work is done. */
   readonly ready: Promise<unknown>;
   isOver: boolean;
 }
 
 /**
- * A Durable Object in this process, with SQLite, an alarm and an end without warning. As on the platform, an
- * alarm is kept until its handler has ended, so that it rings again if the process dies before, and a time that
- * the handler sets takes its place. Every write survives: lost commits are `test/simulation`'s.
+ * A Durable Object in this process, with SQLite and an alarm, that can be killed at any time. As on the
+ * platform, an alarm is kept until its handler has finished, so it fires again if the process dies before
+ * that; if the handler sets a new time, that replaces it. Every write survives; `test/simulation` covers lost
+ * commits.
  */
 export class NodeObject {
   readonly sql = new WatchedSql();
@@ -33,7 +34,7 @@ export class NodeObject {
     this.#make = make;
   }
 
-  /** When the platform rings next if the process dies now. */
+  /** When the alarm fires next if the process dies now. */
   get alarmMs(): number | null {
     return this.#alarmMs;
   }
@@ -42,7 +43,7 @@ export class NodeObject {
     return this.#handler !== undefined;
   }
 
-  /** As somebody who asks has it: made when it is not there. */
+  /** Returns the object, creating it if necessary. */
   async object(): Promise<ConversationObject> {
     this.#life ??= this.#start();
     const { object, ready } = this.#life;
@@ -56,7 +57,7 @@ export class NodeObject {
     this.#handler = undefined;
   }
 
-  /** Rings if it is time; nobody has to ask for anything. */
+  /** Fires the alarm if it is due, without any request. */
   tick(): void {
     if (this.#alarmMs === null || this.#alarmMs > Date.now() || this.isRinging) return;
     const handler = { hasSet: false };
@@ -88,7 +89,7 @@ export class NodeObject {
   }
 
   #storage(life: { readonly isOver: boolean }): object {
-    /** What a dead process asks for is not done, and it never hears of it. */
+    /** Runs `work`, or throws if the process is dead. */
     const alive = <Result>(work: () => Result) => {
       if (life.isOver) throw new Error("This process is dead.");
       return work();

@@ -4,7 +4,7 @@ import type { WatchedSql } from "../store/watched-sql.ts";
 import { NodeObject } from "./node-object.ts";
 import { remoteOf } from "./remote-of.ts";
 
-/** A Worker and the objects of its conversations in plain Node, in a process that dies and starts again. */
+/** A Worker and its conversation objects in plain Node, in a process that can die and restart. */
 export class NodeRuntime {
   #runtime: ReturnType<typeof createRuntime>;
   readonly #objects = new Map<string, NodeObject>();
@@ -16,7 +16,7 @@ export class NodeRuntime {
       idFromName: (name: string) => name,
       get: (name: string) => remoteOf(() => this.#named(name).object()),
     };
-    // The runtime asks no more of its bindings.
+    // The runtime uses no other bindings.
     this.#env = { AUTH: "none", LOG: "off", CONVERSATIONS: namespace, ...bindings } as never;
   }
 
@@ -30,7 +30,7 @@ export class NodeRuntime {
     return this.#named(JSON.stringify(["local", conversation]));
   }
 
-  /** What all objects together have read from SQLite, and written. */
+  /** Counts the units that all objects together have read from and written to SQLite. */
   get counted(): Pick<WatchedSql, "unitsRead" | "unitsWritten"> {
     const sum = (key: "unitsRead" | "unitsWritten") =>
       [...this.#objects.values()].reduce((units, { sql }) => units + sql[key], 0);
@@ -44,12 +44,12 @@ export class NodeRuntime {
     };
   }
 
-  /** The process dies: what is in memory is gone, and what was written is not. */
+  /** Kills the process: memory is lost, written data survives. */
   kill(): void {
     for (const object of this.#objects.values()) object.kill();
   }
 
-  /** A process is there again, perhaps with another application. Nobody asks it for anything. */
+  /** Starts a process again, with another application if given. Sends no requests to it. */
   start(options?: RuntimeOptions, bindings: object = {}): void {
     if (options !== undefined) this.#runtime = createRuntime(options);
     this.#env = { ...this.#env, ...bindings };

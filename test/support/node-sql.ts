@@ -4,16 +4,16 @@ import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";
 
-/** Cloudflare's bounds for one statement. */
+/** Cloudflare's limits for one statement. */
 const MAX_BINDINGS = 100;
 const MAX_STATEMENT_BYTES = 100_000;
 
 /**
- * SQLite in this process, as strict as a Durable Object's in production: what is refused there throws a
- * RangeError here. Not covered: the size of a whole row.
+ * SQLite in this process, as strict as a Durable Object's in production: throws a RangeError for what
+ * production refuses. Does not check the size of a whole row.
  */
 export class NodeSql extends AnyNodeSql {
-  /** How many statements were run, those that begin and end transactions excluded. */
+  /** Number of statements run, except those that begin and end transactions. */
   statements = 0;
   readonly #database: DatabaseSync;
 
@@ -37,7 +37,7 @@ export class NodeSql extends AnyNodeSql {
     return rows;
   }
 
-  /** How many pages of 4 KiB it may have from now on; fewer than there are: as many as there are. */
+  /** Limits the database to this many pages of 4 KiB, or to its current size if that is larger. */
   limitPages(pages: number): void {
     this.#database.exec(`PRAGMA max_page_count = ${pages}`);
   }
@@ -62,7 +62,7 @@ function requireAtMost(maximum: number, actual: number, what: string): void {
     throw new RangeError(`${what} are at most ${maximum}, these are ${actual}.`);
 }
 
-/** With the schema as it is now, and nothing in it. */
+/** Returns an empty database with the current schema. */
 export function migratedSql(): NodeSql {
   const sql = new NodeSql();
   migrate(sql);

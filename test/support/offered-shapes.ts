@@ -140,7 +140,7 @@ const RESULTS: Readonly<Record<string, unknown>> = {
   "100,000 parts": { content: Array.from({ length: 100_000 }, () => ({ type: "text", text: "" })) },
 };
 
-/** Calls the tool, and passes its result on to the bank. */
+/** Calls the tool and passes its result to the bank. */
 async function passOn({ take, pay }: HostileWorld): Promise<void> {
   const result = await take();
   await pay(`$${nameIn(result)}`);
@@ -214,7 +214,7 @@ const addressShapes: readonly Shape[] = [
   },
 ];
 
-/** What a hostile server can offer and answer. */
+/** Attacks through what a hostile server offers and answers. */
 export const OFFERED_SHAPES: readonly Shape[] = [
   ...nameShapes,
   ...schemaShapes,

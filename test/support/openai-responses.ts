@@ -1,6 +1,6 @@
 import { fragments, INPUT_TOKENS, OUTPUT_TOKENS, type Protocol } from "./model-endpoint.ts";
 
-/** OpenAI's Responses API, streamed. */
+/** Streams of OpenAI's Responses API. */
 export const openaiResponses: Protocol = (step, number) => {
   const about = { id: `resp_${number}`, created_at: 1, model: "test-model" };
   const usage = {

@@ -4,7 +4,7 @@ interface App {
   request(url: string, init: RequestInit, bindings: object): Response | Promise<Response>;
 }
 
-/** The document of an app, in plain Node. */
+/** Returns the OpenAPI document of an app, in plain Node. */
 export async function openApiFrom(app: App): Promise<OpenApi> {
   const response = await app.request("http://localhost/openapi.json", {}, {});
   return (await response.json()) as OpenApi;

@@ -6,25 +6,25 @@ import { type Call, ORIGIN } from "./edge.ts";
 import { remoteOf } from "./remote-of.ts";
 
 export interface OwnRuntime {
-  /** Calls the Worker; every conversation id leads to the one object. */
+  /** Calls the Worker. Every conversation id leads to the same object. */
   readonly call: Call;
   readonly state: DurableObjectState;
-  /** The object as it is now; another one after `wakeAgain`. */
+  /** Returns the current object. `wakeAgain` replaces it. */
   conversation(): InsideConversation;
-  /** Forgets what is in memory, as an eviction does; or as a deployment, of another application. */
+  /** Drops what is in memory, as an eviction does, or as a deployment if the application changes. */
   wakeAgain(changed?: Partial<RuntimeOptions>): void;
 }
 
 export interface OwnSettings {
-  /** Settings and bindings, beside or in place of those of the test Worker. */
+  /** Settings and bindings that extend or replace those of the test Worker. */
   readonly bindings?: Readonly<Record<string, unknown>>;
-  /** Of the object. Default: it has none, and is nobody's conversation. */
+  /** Name of the object. Default: none, so it belongs to no conversation. */
   readonly name?: string;
 }
 
 /**
- * Runs the work inside of an object of its own, whose Worker, agents and model are these. Nothing of the
- * deployed test Worker takes part but its bindings.
+ * Runs `work` inside a new object with this Worker, agents and model. Uses nothing of the deployed test
+ * Worker except its bindings.
  */
 export function withRuntime<Result>(
   options: RuntimeOptions,
@@ -34,7 +34,7 @@ export function withRuntime<Result>(
   return run((changed) => createRuntime({ ...options, ...changed }), work, settings);
 }
 
-/** The same with a runtime that is made already, as an application exports it; it does not change. */
+/** Does the same with an existing runtime, as an application exports it. It cannot change. */
 export function withWorker<Result>(
   runtime: Runtime,
   work: (own: Omit<OwnRuntime, "wakeAgain">) => Promise<Result>,
@@ -50,15 +50,15 @@ function run<Result>(
 ): Promise<Result> {
   const { CONVERSATIONS } = env;
   const id = name === undefined ? CONVERSATIONS.newUniqueId() : CONVERSATIONS.idFromName(name);
-  // Without settings it is the one object, of which what is made once is known.
+  // Without settings, keeps the identity of `env`, by which the runtime caches what it creates once.
   const ownEnv = more === undefined ? env : ({ ...env, ...more } as Cloudflare.Env);
   return runInDurableObject(CONVERSATIONS.get(id), (deployed, state) => {
     const { worker, Conversation } = runtimeOf({});
     let conversation = new Conversation(state, ownEnv);
-    // The platform calls the deployed object's handler; the alarm is this one's.
+    // The platform calls the alarm handler of the deployed object, so it forwards to this one.
     Object.assign(deployed, { alarm: () => conversation.alarm() });
     let ready: Promise<unknown> = Promise.resolve();
-    // As the platform does, until the constructor is done.
+    // Calls wait for the constructor, as on the platform.
     const remote = remoteOf(async () => {
       await ready;
       return conversation;
@@ -68,7 +68,7 @@ function run<Result>(
     const call: Call = async (method, path, init = {}) => {
       const url = path.includes("://") ? path : `${ORIGIN}${path}`;
       const request = new Request(url, { ...init, method });
-      // The namespace does what the Worker asks of one.
+      // The namespace has every method that the Worker calls.
       return worker.fetch(request, bindings as unknown as Cloudflare.Env, createExecutionContext());
     };
     return work({

@@ -14,7 +14,7 @@ import { copyApp, copyPage } from "../../scripts/page.ts";
 const root = join(import.meta.dirname, "../..");
 const modules = join(root, "node_modules");
 
-/** Peers of exports that few applications use. `@mastra/core` is a package of an example. */
+/** Peer dependencies of exports that few applications use. `@mastra/core` belongs to an example. */
 const otherPeers = [
   "@ai-sdk/anthropic",
   "@ai-sdk/openai",
@@ -28,7 +28,7 @@ const { exports } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"))
   readonly exports: object;
 };
 const entries = Object.keys(exports).filter((path) => !/\*|mastra/.test(path));
-/** They need the types of Workers. */
+/** Exports that need the types of Workers. */
 const ofWorkers = new Set([".", "./durable", "./testing"]);
 
 function importing(paths: readonly string[]): string {
@@ -38,7 +38,7 @@ function importing(paths: readonly string[]): string {
   return lines.join("");
 }
 
-/** What somebody writes who has installed the package. */
+/** The code of a user who has installed the package. */
 const project = {
   "src/all.ts": importing(entries),
   "src/all-in-node.ts": importing(entries.filter((path) => !ofWorkers.has(path))),
@@ -258,7 +258,9 @@ function tsconfig(files: readonly string[], options: object): string {
   return JSON.stringify({ files, compilerOptions: { ...common, noEmit: true, ...options } });
 }
 
-/** With the programs of this project's packages, and nothing else of this process's environment. */
+/**
+ * Options that put this project's binaries on the path and pass nothing else from this process's environment.
+ */
 export function options(cwd: string) {
   const { PATH = "", HOME = "" } = process.env;
   const env = { HOME, PATH: `${join(modules, ".bin")}:${PATH}`, CI: "1" };
@@ -271,7 +273,9 @@ export function run(folder: string, program: string, ...parameters: readonly str
   throw new Error(`${program} ${parameters.join(" ")}:\n${stdout}${stderr}`);
 }
 
-/** The package as it would be published; built in a copy, for others may be using this one. */
+/**
+ * Packs the package as it would be published. Builds in a copy, because other tests may be using this one.
+ */
 export function packInto(folder: string): string {
   const copy = join(folder, "copy");
   const parts = ["src", "scripts", "package.json", "README.md", "CHANGELOG.md", "LICENSE"];
@@ -290,8 +294,8 @@ export function packInto(folder: string): string {
 }
 
 /**
- * As npm would, without asking a registry: beside the package only what it says it depends on, and what the
- * project itself uses. What it imports and does not name would not be found.
+ * Installs as npm would, without a registry: only the package, its declared dependencies, and what the
+ * project itself uses. An undeclared import is not found.
  */
 function install(tarball: string, folder: string): void {
   const own = join(folder, "node_modules/byref");
@@ -310,7 +314,7 @@ function install(tarball: string, folder: string): void {
   }
 }
 
-/** An application in `folder` that has installed the package, and nothing that it does not name. */
+/** Creates an application in `folder` that has installed the package and its declared dependencies. */
 export function packedProject(folder: string): void {
   const app = join(folder, "app");
   for (const [name, text] of Object.entries(project)) {

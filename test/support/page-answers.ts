@@ -1,7 +1,7 @@
 import type { WrittenPlan } from "../../src/client.ts";
 import type { ChatStep } from "./chat-completions.ts";
 
-/** Two readings and what they come to: two variables, a call that gets both, values in the answer. */
+/** A turn that compares two readings: two variables, a call that receives both, and values in the answer. */
 export const comparison: readonly ChatStep[] = [
   {
     kind: "calls",
@@ -27,7 +27,7 @@ export const comparison: readonly ChatStep[] = [
 
 export const comparisonSaid = "In London and in Paris:";
 
-/** A plan with an input, and with a gate at its end. */
+/** A plan with an input and a final gate. */
 export const signedReport: WrittenPlan = {
   name: "Signed report",
   calls: [

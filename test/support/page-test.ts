@@ -10,7 +10,7 @@ export const KEY = "a-key-of-the-tests-0123456789";
 const GUARDED = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEY]: "acme" }) };
 
 export interface OpenOptions extends PageOptions {
-  /** What the page may complain about: refusals that belong to the test. */
+  /** Complaints of the page that the test expects. */
   readonly forgives?: RegExp;
 }
 
@@ -18,9 +18,9 @@ interface Cleaning {
   readonly onCleanup: (stop: () => Promise<void>) => void;
 }
 
-/** Started when the first test asks for it, stopped after the last one. */
+/** Starts on first use and stops after the last test. */
 function shared<Thing>(start: () => Promise<Thing & { stop(): Promise<unknown> }>) {
-  // Vitest reads from the pattern what it needs.
+  // Vitest parses this pattern to find the fixture's dependencies.
   // oxlint-disable-next-line no-empty-pattern
   return async ({}, { onCleanup }: Cleaning): Promise<Thing> => {
     const thing = await start();
@@ -34,8 +34,8 @@ function shared<Thing>(start: () => Promise<Thing & { stop(): Promise<unknown> }
 const forAll = { scope: "worker" } as const;
 
 /**
- * A test of the page. One Chromium and one server of a kind serve all files. No page complains, and none
- * asks another host for anything.
+ * A test of the page. All files share one Chromium and one server of each kind. Fails if the page complains
+ * or sends a request to another host.
  */
 export const it = test
   .extend("chromium", forAll, shared(startBrowser))
@@ -53,7 +53,7 @@ export const it = test
   .extend("open", async ({ chromium }, { onCleanup }) => {
     const opened: (BrowserPage & { readonly forgives: RegExp | undefined })[] = [];
     onCleanup(async () => {
-      // The last opened first: it may stand beside another.
+      // Closes the last one first, because it may share a context with an earlier one.
       for (const { close } of opened.toReversed()) await close();
       for (const { complaints, asked, forgives, page } of opened) {
         expect(complaints.filter((text) => forgives?.test(text) !== true)).toEqual([]);
@@ -72,12 +72,12 @@ function isOf(origin: string, url: string): boolean {
   return /^(?:blob|data):/.test(url) || new URL(url.replace(/^ws/, "http")).origin === origin;
 }
 
-/** Of the conversation that a page shows. */
+/** Returns the id of the conversation that a page shows. */
 export function idIn(page: Page): string {
   return new URL(page.url()).hash.replace("#/c/", "");
 }
 
-/** Until it holds; how long that takes is no matter. */
+/** Waits until the check passes, however slow the machine is. */
 export function eventually(check: () => Promise<void>): Promise<void> {
   return vi.waitFor(check, { timeout: 45_000, interval: 50 });
 }
@@ -87,10 +87,10 @@ const FRAMES = `new Promise((done) => {
   later(4);
 })`;
 
-/** What a mark in an answer says of its value, once it is focused. */
+/** Focuses a mark in an answer and returns the card that describes its value. */
 export async function cardOf(page: Page, mark: Locator): Promise<Locator> {
   const card = page.getByRole("group", { name: "Variable" });
-  // A scroll closes it: the end of an answer may scroll, and so may the focus itself.
+  // Scrolling closes the card, and both the end of an answer and the focus itself may scroll.
   await eventually(async () => {
     await mark.blur();
     await mark.focus();
@@ -102,7 +102,7 @@ export async function cardOf(page: Page, mark: Locator): Promise<Locator> {
 
 export async function ask(page: Page, question: string): Promise<void> {
   await page.getByLabel("Message", { exact: true }).fill(question);
-  // The last answer may have been read before its turn was over; until then there is nothing to send with.
+  // The previous turn may still be running after its answer was read. Until it ends there is no Send button.
   await page.getByRole("button", { name: "Send", exact: true }).waitFor();
   await page.keyboard.press("Enter");
 }

@@ -6,7 +6,9 @@ import type { OwnRuntime } from "./own-runtime.ts";
 import { scriptedModel, type Step } from "../../src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
-/** An agent with a tool that a person has to approve, and what it did. */
+/**
+ * Returns the options of a runtime whose agent has a tool that needs approval, its model, and its payments.
+ */
 export function paying(steps: readonly Step[]) {
   const paid: unknown[] = [];
   const pay = tool({
@@ -32,7 +34,7 @@ export const decide = (own: OwnRuntime, id: string, body: object) =>
 export const messagesOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages;
 
-/** As the AI SDK's client posts what a person has allowed, with a long reason each. */
+/** Approves these calls as the AI SDK's client does, each with a long reason. */
 export async function decideAll(own: OwnRuntime, ids: readonly string[]): Promise<string> {
   const parts = ids.map((id) => ({
     type: "tool-pay",
@@ -44,14 +46,14 @@ export async function decideAll(own: OwnRuntime, ids: readonly string[]): Promis
   return response.text();
 }
 
-/** The approvals that the newest message waits for. */
+/** Returns the approvals that the newest message waits for. */
 export function approvalsIn(own: OwnRuntime): readonly string[] {
   return (messagesOf(own).at(-1)?.parts ?? []).flatMap((part) =>
     "approval" in part && part.state === "approval-requested" ? [part.approval.id] : [],
   );
 }
 
-/** The first of them. */
+/** Returns the first of them. */
 export function approvalIn(own: OwnRuntime): string {
   const [first] = approvalsIn(own);
   if (first === undefined) throw new Error("Nothing waits.");

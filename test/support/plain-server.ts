@@ -6,13 +6,13 @@ const root = join(import.meta.dirname, "../..");
 /** The Worker on plain workerd, ready or not. */
 export interface PlainServer {
   readonly output: () => string;
-  /** The port's URL; undefined if it ended before it was ready. */
+  /** The server's URL, or undefined if it exited before it was ready. */
   readonly url: Promise<string | undefined>;
   readonly exited: Promise<number | null>;
   readonly child: ChildProcess;
 }
 
-/** Of this process's own environment only what programs need. */
+/** Passes on only PATH and HOME from this process's environment. */
 export function startPlain(
   env: Readonly<Record<string, string>>,
   program: readonly string[] = ["scripts/start-workerd.ts"],
@@ -41,7 +41,7 @@ export function startPlain(
   return { output: () => output, url: ready.promise, exited, child };
 }
 
-/** Its exit code. */
+/** Stops the server and returns its exit code. */
 export async function stop({ child, exited }: PlainServer): Promise<number | null> {
   child.kill("SIGTERM");
   return exited;

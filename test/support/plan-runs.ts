@@ -12,7 +12,7 @@ import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 
-/** A run that begins, as it is written down. */
+/** Returns the stored record of a run that starts. */
 export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord => ({
   id,
   plan: "p",
@@ -25,7 +25,7 @@ export const runRecord = (id: string, about: Partial<RunRecord> = {}): RunRecord
   ...about,
 });
 
-/** The plan, ready to run. Throws what is wrong with it. */
+/** Checks a plan. Throws its findings if it cannot run. */
 export async function checkedPlan(plan: Plan, context: PlanContext): Promise<CheckedPlan> {
   const { checked, findings } = await checkPlan(plan, context);
   if (checked === undefined) throw new Error(JSON.stringify(findings.list()));
@@ -34,7 +34,10 @@ export async function checkedPlan(plan: Plan, context: PlanContext): Promise<Che
 
 type Given = Pick<PlanRunOptions, "checked" | "record" | "store" | "tools">;
 
-/** A run whose calls happen once, which nobody stops and nothing is written down of, unless `given` says so. */
+/**
+ * Creates a run that is not stopped and whose record is not stored, with calls whose effects are "once",
+ * unless `given` differs.
+ */
 export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
   new PlanRun({
     effectsOf: () => "once",
@@ -44,7 +47,7 @@ export const planRun = (given: Given & Partial<PlanRunOptions>): PlanRun =>
     ...given,
   });
 
-/** The tools of `test/cases/workflows/plans.json`, and one that names where it writes. */
+/** The tools of `test/cases/workflows/plans.json`, and one that says where it writes. */
 export const specified: ToolSet = {
   echo: tool({ inputSchema: z.object({ value: z.any() }), execute: ({ value }) => value as Json }),
   add: tool({
@@ -76,7 +79,7 @@ interface Setting {
   readonly effects?: Effects;
 }
 
-/** A conversation in which plans run; what is written down is all that a crash leaves. */
+/** A conversation in which plans run. Only `store` and `records` survive a crash. */
 export class Runs {
   readonly store = new MemoryStore();
   readonly records = new Map<string, RunRecord>();

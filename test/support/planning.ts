@@ -14,7 +14,7 @@ import type { OwnRuntime } from "./own-runtime.ts";
 import { scriptedModel, type Step } from "../../src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
-/** The tools that the plans of the tests call; what they were given is in `seen`. */
+/** Returns the tools that the plans of the tests call. `seen` collects their inputs. */
 export function planTools(seen: Json[] = []): ToolSet {
   return {
     echo: tool({
@@ -37,7 +37,9 @@ export function planTools(seen: Json[] = []): ToolSet {
   };
 }
 
-/** A runtime whose one agent has these tools, and whose model says these steps. */
+/**
+ * Returns options of a runtime whose only agent has these tools, and whose model answers with these steps.
+ */
 export function planning(
   tools: ToolSet = planTools(),
   { agent = {}, steps = [] }: { agent?: Partial<Agent>; steps?: readonly Step[] } = {},
@@ -53,14 +55,14 @@ const ROOT = "/conversations/c/plans";
 
 export type Calls = readonly Readonly<Record<string, unknown>>[];
 
-/** Proposes a plan, which must be right. */
+/** Proposes a plan and expects it to be accepted. */
 export async function propose(own: OwnRuntime, calls: Calls, more: object = {}): Promise<PlanView> {
   const response = await own.call("POST", ROOT, json({ calls, ...more }));
   expect(response.status).toBe(201);
   return planView.parse(await response.json());
 }
 
-/** The same, approved. */
+/** Proposes and approves a plan. */
 export async function approved(own: OwnRuntime, calls: Calls, more: object = {}): Promise<string> {
   const { id } = await propose(own, calls, more);
   await own.call("POST", `${ROOT}/${id}/approve`);
@@ -73,7 +75,7 @@ export async function planOf(own: OwnRuntime, id: string): Promise<PlanView> {
   return planView.parse(await response.json());
 }
 
-/** Runs it to where it ends or waits. */
+/** Runs a plan until it ends or waits. */
 export async function runOf(own: OwnRuntime, id: string, body: object = {}): Promise<RunView> {
   const init = json(body, { accept: "application/json" });
   const response = await own.call("POST", `${ROOT}/${id}/run`, init);
@@ -81,7 +83,7 @@ export async function runOf(own: OwnRuntime, id: string, body: object = {}): Pro
   return runView.parse(await response.json());
 }
 
-/** The run's stream, as its data parts. */
+/** Returns the data parts of a run's stream. */
 export async function streamed(response: Response): Promise<readonly RunPart[]> {
   expect(response.status).toBe(200);
   return chunksIn(await response.text()).flatMap((chunk) =>
@@ -91,7 +93,7 @@ export async function streamed(response: Response): Promise<readonly RunPart[]> 
   );
 }
 
-/** Throws unless it is as it is described. */
+/** Returns the data of a chunk. Throws unless it matches its schema. */
 function partOf({ type, data }: { readonly type: string; readonly data: unknown }): object {
   return type === "data-call" ? callPart.parse(data) : runPart.parse(data);
 }
@@ -110,7 +112,7 @@ interface RunPart {
   readonly outputs?: Readonly<Record<string, Json>>;
 }
 
-/** By id. */
+/** Returns the status of each call, by id. */
 export function statusesOf({ calls }: Pick<RunView, "calls">): Readonly<Record<string, string>> {
   return Object.fromEntries(calls.map(({ _id, status }) => [_id, status]));
 }
@@ -122,7 +124,7 @@ export async function variable(own: OwnRuntime, name: string): Promise<unknown> 
   return isJson ? response.json() : response.text();
 }
 
-/** An agent whose policy asks a person before `pay` runs. */
+/** Returns tools and a policy that requires approval for `pay`, and the amounts paid. */
 export function payingPlanner() {
   const paid: number[] = [];
   const pay = tool({
@@ -137,7 +139,7 @@ export function payingPlanner() {
   return { paid, tools: { ...planTools(), pay }, policy };
 }
 
-/** What a person decides of a gate. */
+/** Sends a person's decision about a gate. */
 export function decide(own: OwnRuntime, gate: string, body: object): Promise<Response> {
   return own.call("POST", `/conversations/c/approvals/${gate}`, json(body));
 }

@@ -7,7 +7,7 @@ import type { Json } from "../../src/value/json.ts";
 export interface PlanRun {
   readonly input?: Json;
   readonly state?: Json;
-  /** Tools of the calls that end so, in the order of the calls. */
+  /** Tools of the calls with this status, in the order of the calls. */
   readonly skipped?: readonly string[];
   readonly failed?: readonly string[];
 }
@@ -16,17 +16,17 @@ interface PlanCase extends PlanRun {
   readonly name: string;
   readonly calls: readonly Readonly<Record<string, Json>>[];
   readonly rejected?: readonly string[];
-  /** The same plan again and again. */
+  /** Several runs of the same plan. */
   readonly runs?: readonly PlanRun[];
 }
 
 const file = join(import.meta.dirname, "../cases/workflows/plans.json");
 
-/** The law's plans; see `about` in the file. */
+/** The specification's plans; see `about` in the file. */
 export const cases = (JSON.parse(readFileSync(file, "utf8")) as { cases: readonly PlanCase[] })
   .cases;
 
-/** One that references make a graph of, unless `about` says otherwise. */
+/** Returns a plan whose references define its graph, unless `about` says otherwise. */
 export const planWith = (calls: readonly PlanCall[], about: Partial<Plan> = {}): Plan => ({
   calls,
   syntaxes: ["dagger"],
@@ -37,7 +37,7 @@ export const planWith = (calls: readonly PlanCall[], about: Partial<Plan> = {}):
   ...about,
 });
 
-/** As a model or a person writes it. */
+/** Reads a plan as a model or a person writes it. */
 export function planOf(calls: PlanCase["calls"]): Plan {
   const { plan, findings } = readJsonPlan({ calls });
   if (plan === undefined) throw new Error(JSON.stringify(findings));

@@ -1,6 +1,6 @@
 /**
- * URLs that a request which a model, a server or a redirect asks for must not reach: each network that is
- * nobody's public one, in every notation that a URL's parser takes; other schemes, names, ports and parts.
+ * URLs that requests of models, servers and redirects must not reach: every network that is not public, in
+ * every notation that URL parsers accept, and other schemes, names, ports and parts.
  */
 export const privateUrls: readonly string[] = [
   ...[

@@ -1,4 +1,4 @@
 import fc from "fast-check";
 
-/** Every run makes the same values, so that a red test is red for everybody; another `SEED` makes others. */
+/** Fixes the seed, so that a failure reproduces everywhere. Set `SEED` to generate other values. */
 fc.configureGlobal({ seed: Number(process.env.SEED ?? 20_261_126) });

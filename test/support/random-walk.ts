@@ -3,16 +3,16 @@ import type { BrowserPage } from "./browser.ts";
 
 export interface WalkOptions {
   readonly actions: number;
-  /** The same seed and server make much the same walk. */
+  /** The same seed and server give nearly the same walk. */
   readonly seed: number;
-  /** Receives what is done, every so often. */
+  /** Receives the number of actions done, from time to time. */
   readonly onProgress?: (done: number) => void;
 }
 
 export interface Walked {
-  /** Uncaught errors, and views that failed to draw, each with the actions before it. */
+  /** Uncaught errors and views that failed to render, each with the actions that led to it. */
   readonly errors: readonly string[];
-  /** How often each kind of action was done. */
+  /** Number of actions of each kind. */
   readonly done: Readonly<Record<string, number>>;
 }
 
@@ -44,7 +44,7 @@ const FILES = [
   ["walk.bin", "\0\u0001\u0002"],
 ] as const;
 
-/** Does random things in every view of the page, as a person in a hurry would. */
+/** Performs random actions in every view of the page, as a hurried user would. */
 export async function walkAtRandom(
   { page, complaints }: BrowserPage,
   { actions, seed, onProgress }: WalkOptions,
@@ -78,9 +78,9 @@ const PROGRESS_EVERY = 250;
 
 interface Walk {
   readonly page: Page;
-  /** From 0 to below 1. */
+  /** Returns a number from 0 up to, but not including, 1. */
   readonly random: () => number;
-  /** Of the page, without a conversation. */
+  /** URL of the page, without a conversation. */
   readonly url: string;
 }
 
@@ -89,7 +89,10 @@ interface Done {
   readonly what: string;
 }
 
-/** One action. What cannot be done just now, such as a press on what has gone, does not count as an error. */
+/**
+ * Performs one action. An action that is impossible at the moment, such as pressing a control that is gone,
+ * is not an error.
+ */
 async function act({ page, random, url }: Walk): Promise<Done> {
   const of = <Item>(items: readonly Item[]): Item =>
     items[Math.floor(random() * items.length)] as Item;
@@ -128,7 +131,7 @@ const CONTROLS =
   "a[href^='#'], button:enabled, [role=button], summary, select, [role=tab], .variables-grip, input[type=checkbox]";
 const FIELDS = "textarea, input:not([type=file]):not([type=checkbox])";
 
-/** Presses one of the controls in sight, where it is. */
+/** Presses one of the visible controls, at its position. */
 async function press(page: Page, share: number): Promise<string> {
   const found = await pick(page, CONTROLS, share);
   if (found === undefined) return "nothing";
@@ -192,7 +195,7 @@ async function drop(page: Page, name: string, text: string): Promise<void> {
   })()`);
 }
 
-/** Mulberry32. */
+/** Mulberry32, a small random number generator. */
 function randomOf(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

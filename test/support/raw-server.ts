@@ -2,21 +2,21 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 
 /** What a server can send besides answers. */
 export interface Wire {
-  /** Sends anything, also what is no message of the protocol. */
+  /** Sends any object, even one that is not a message of the protocol. */
   send(message: object): void;
   notify(method: string, params?: object): void;
-  /** Asks the client; the promise ends with its answer or its error. */
+  /** Sends a request to the client. The promise settles with its answer or its error. */
   ask(method: string, params: object): Promise<unknown>;
   close(): void;
 }
 
-/** Answers a request: what it returns is the result, what it throws is the error. */
+/** Answers a request: the return value is the result, an exception is the error. */
 export type RawAnswer = (params: Readonly<Record<string, unknown>>, wire: Wire) => unknown;
 
-/** A promise that never ends. */
+/** An answer that never arrives. */
 export const silence: RawAnswer = () => new Promise(() => undefined);
 
-/** An error of the protocol. */
+/** A protocol error. */
 export class RawError extends Error {
   readonly data: unknown;
 
@@ -50,7 +50,7 @@ const EMPTY: Readonly<Record<string, RawAnswer>> = {
   ping: () => ({}),
 };
 
-/** A server that answers as it is told, whatever the protocol says, and keeps what it receives. */
+/** A server that answers as scripted, even against the protocol, and records what it receives. */
 export class RawServer {
   readonly received: JSONRPCMessage[] = [];
   readonly #answers: Readonly<Record<string, RawAnswer>>;

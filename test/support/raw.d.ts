@@ -1,4 +1,4 @@
-/** The text of a file, as Vite gives it to what it bundles. */
+/** The text of a file, as Vite imports it. */
 declare module "*?raw" {
   const text: string;
   export default text;

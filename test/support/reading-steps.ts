@@ -6,22 +6,22 @@ import { mustache } from "../../src/reference/mustache.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import type { Syntax } from "../../src/reference/reference.ts";
 
-/** What reading a text costs, in steps that do not depend on the machine. */
+/** Cost of reading a text, in steps that do not depend on the machine. */
 export interface Steps {
-  /** Times that a syntax was asked. */
+  /** Number of times that a syntax was asked for a match. */
   matches: number;
-  /** Characters that it was allowed to look at, each time. */
+  /** Total number of characters that these calls could look at. */
   viewed: number;
-  /** Characters that anything read by their code. */
+  /** Number of character codes that any code read. */
   read: number;
   lookups: number;
 }
 
 const charCodeAt = String.prototype.charCodeAt;
 
-/** Runs `work`, which must be synchronous, and counts how often a character's code is read in it. */
+/** Runs `work`, which must be synchronous, and counts the character codes that it reads. */
 export function countingReads(steps: Steps, work: () => void): void {
-  // No other way sees a character being read; what runs meanwhile is `work` alone.
+  // There is no other way to observe reads of characters. Only `work` runs while this is patched.
   // oxlint-disable-next-line no-extend-native
   String.prototype.charCodeAt = function (this: string, index: number) {
     steps.read++;
@@ -58,7 +58,7 @@ function countingLookup(steps: Steps): Lookup {
   };
 }
 
-/** The steps of expanding a text that arrives in chunks of so many characters. */
+/** Counts the steps of expanding a text that arrives in chunks of this many characters. */
 export function stepsOf(text: string, chunkChars: number): Steps {
   const steps = noSteps();
   const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));
@@ -75,7 +75,7 @@ export function stepsOf(text: string, chunkChars: number): Steps {
 
 const long = "k".repeat(600);
 
-/** Units of texts that make a careless reader go over the same characters again and again. */
+/** Text units that make a careless parser read the same characters again and again. */
 export const openings: readonly (readonly [name: string, unit: string])[] = [
   ["unclosed brackets", "$a["],
   ["references that may go on", "$a "],

@@ -1,10 +1,10 @@
-// Texts in the shape of the reference language, for differential tests: `answerText` and
-// `variableSet` for fast-check (which shrinks what it finds), `randomText` where millions are wanted.
+// Texts that resemble the reference language, for differential tests: `answerText` and `variableSet` for
+// fast-check (which shrinks failures), `randomText` for millions of texts.
 
 import fc from "fast-check";
 import type { Variables } from "./reference-oracle.ts";
 
-/** Small, but with values that open URLs, tags and code, and that look like references themselves. */
+/** Small values, including some that open URLs, tags and code, or look like references themselves. */
 export const fixedVariables: Variables = {
   x: 1,
   temp: 5,
@@ -86,7 +86,7 @@ const SEGMENTS = [
   '["{{x}}"]',
 ];
 
-/** What looks like a segment and is none, or not yet. */
+/** Text that looks like a segment but is not one, or not a complete one. */
 const BROKEN_SEGMENTS = [
   ".",
   "..",
@@ -110,7 +110,7 @@ const BROKEN_SEGMENTS = [
   "['a\\",
 ];
 
-/** What stands between references in every text: it seldom opens anything that lasts. */
+/** Text between references in every text. It seldom opens anything that stays open. */
 const GLUE = [
   " ",
   " ",
@@ -222,7 +222,7 @@ const DECORATIONS = [asIs, asIs, asIs, asIs, escaped, doublyEscaped, asMathemati
 DECORATIONS.push(onItsLine, indented);
 
 // ---------------------------------------------------------------------------------------------
-// For fast-check
+// Generators for fast-check
 
 const name = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...NAMES) },
@@ -240,12 +240,12 @@ const reference = fc
   .tuple(fc.constantFrom(...ALL_FORMS), name, path, fc.constantFrom(...DECORATIONS))
   .map(([form, itsName, itsPath, decorate]) => decorate(form(itsName + itsPath)));
 
-/** A reference that lost one character. */
+/** A reference with one character missing. */
 const nearReference = fc
   .tuple(reference, fc.nat({ max: 40 }))
   .map(([text, lost]) => text.slice(0, lost) + text.slice(lost + 1));
 
-/** References around the length at which a match has to be decided. */
+/** References whose length is near the limit at which a match must be decided. */
 const longReference = fc
   .tuple(
     fc.integer({ min: 480, max: 530 }),
@@ -271,7 +271,7 @@ const piece = fc.oneof(
 
 const pieces = fc.array(piece, { minLength: 1, maxLength: 30 }).map((all) => all.join(""));
 
-/** A complete answer in the shape of the language: valid, nearly valid, and what surrounds it. */
+/** A complete answer with valid and nearly valid references and the text around them. */
 export const answerText: fc.Arbitrary<string> = fc.oneof(
   { weight: 24, arbitrary: pieces },
   {
@@ -280,7 +280,7 @@ export const answerText: fc.Arbitrary<string> = fc.oneof(
   },
 );
 
-/** Some of the fixed variables, so that the other names of a text are unknown. */
+/** Sometimes a subset of the fixed variables, so that the other names are unknown. */
 export const variableSet: fc.Arbitrary<Variables> = fc.oneof(
   { weight: 3, arbitrary: fc.constant(fixedVariables) },
   {
@@ -292,11 +292,11 @@ export const variableSet: fc.Arbitrary<Variables> = fc.oneof(
 );
 
 // ---------------------------------------------------------------------------------------------
-// For millions of texts
+// A generator for millions of texts
 
 export type Random = () => number;
 
-/** mulberry32: 32 bits of state are enough, and it is fast. */
+/** mulberry32: fast, and 32 bits of state are enough here. */
 export function randomFrom(seed: number): Random {
   let state = seed | 0;
   return () => {
@@ -327,15 +327,15 @@ function randomPiece(random: Random, forms: readonly Form[], kinds: readonly str
   return pick(random, pick(random, kinds));
 }
 
-/** A cut in the middle of a surrogate pair would make a text that no model writes. */
+/** A text that ends within a surrogate pair is one that no model writes. */
 function withoutHalfPair(text: string): string {
   const last = text.charCodeAt(text.length - 1);
   return last >= 0xd800 && last <= 0xdbff ? text.slice(0, -1) : text;
 }
 
 /**
- * A text of 1 to 120 characters that depends on nothing but the seed. Each text takes only a few
- * kinds of pieces: with all of them in every text, nearly every reference would stand in code or a URL.
+ * Returns a text of 1 to 120 characters, determined by the seed. Each text uses only a few kinds of pieces;
+ * if all were in every text, nearly every reference would be in code or a URL.
  */
 export function randomText(seed: number): string {
   const random = randomFrom(seed);

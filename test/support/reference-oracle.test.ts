@@ -38,7 +38,7 @@ describe("the oracle keeps the law for tool inputs", () => {
   });
 });
 
-/** What the law's words leave open, as it was decided: [text, expected, syntaxes]. */
+/** Cases that the specification leaves open, as decided: [text, expected, syntaxes]. */
 const decisions: [string, string, ExpandOptions["syntaxes"]?][] = [
   ["{{{x}}}", "{1}", ["mustache"]],
   ["a{{x}} a†x a$x", "a1 a1 a$x", ["dollar", "mustache", "dagger"]],

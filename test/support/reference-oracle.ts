@@ -1,6 +1,6 @@
-// A second, slow and obvious implementation of the reference language, written from its law alone
-// (design/references.md) and never from the engine, so that random texts can be run through both.
-// Nothing here is clever on purpose: every position judges its surroundings again from the beginning.
+// A second implementation of the reference language, slow and simple, for comparison on random texts. It is
+// written from the specification (design/references.md) alone, not from the engine. It avoids all
+// optimization: every position examines its surroundings from the beginning.
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 export type Variables = Record<string, Json>;
@@ -16,12 +16,12 @@ type Segment =
   | { kind: "each" }
   | { kind: "slice"; from: number | undefined; to: number | undefined };
 
-/** A piece that was read, and the position right after it. */
+/** A parsed piece and the position after it. */
 type Read<Piece> = { piece: Piece; end: number };
 type Reference = { name: string; path: Segment[] };
-/** A reference in a text: `start` is its opening (never the backslash before it). */
+/** A reference in a text. `start` is its opening, never the backslash before it. */
 type Match = Reference & { syntax: InputSyntax; start: number; end: number };
-/** What a path leads to; undefined when there is nothing (JSON has no undefined). */
+/** The value that a path leads to; undefined if there is none (JSON has no undefined). */
 type Found = { value: Json } | undefined;
 
 const DECISION_LENGTH = 512;
@@ -40,19 +40,19 @@ function isLineBreak(character: string): boolean {
   return character === "\n" || character === "\r";
 }
 
-/** The line on which the text ends, as far as it has come. */
+/** Returns the last line of the text, which may be incomplete. */
 function lastLine(text: string): string {
   return text.split(/\r\n|\n|\r/).at(-1) ?? "";
 }
 
-/** Two line breaks directly after one another. A CR before an LF is no line break of its own. */
+/** True if two line breaks follow each other directly. CR LF counts as one line break. */
 function hasEmptyLine(text: string): boolean {
   return /(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)/.test(text);
 }
 
 // ---------------------------------------------------------------------------------------------
-// The path parser. It reads a window of at most 512 characters, and notes whether it ever asked
-// for a character behind the window's end: then the window alone does not decide the match.
+// The path parser. It reads a window of at most 512 characters and records whether it looked beyond the
+// window's end. If it did, the window alone does not decide the match.
 
 class Window {
   readonly text: string;
@@ -139,7 +139,7 @@ function readSegment(window: Window, start: number): Read<Segment> | undefined {
   return { piece: inside.piece, end: inside.end + 1 };
 }
 
-/** As many whole segments as follow: the longest path. */
+/** Reads as many complete segments as follow: the longest path. */
 function readPath(window: Window, start: number): Read<Segment[]> {
   const segment = readSegment(window, start);
   if (segment === undefined) return { piece: [], end: start };
@@ -160,7 +160,7 @@ function readNameAndPath(window: Window, start: number): Read<Reference> | undef
 function readUnbracedDollar(window: Window): Read<Reference> | undefined {
   const reference = readNameAndPath(window, 1);
   if (reference === undefined) return undefined;
-  // A closing dollar right after makes it mathematics.
+  // A closing dollar directly after the reference makes it a formula.
   return window.at(reference.end) === "$" ? undefined : reference;
 }
 
@@ -195,7 +195,7 @@ function readForm(window: Window, syntax: InputSyntax): Read<Reference> | undefi
   return undefined;
 }
 
-/** The longest reference of this syntax whose opening stands at `start`, whatever its name. */
+/** Returns the longest reference of this syntax that opens at `start`, whether or not its name is known. */
 function matchAt(text: string, start: number, syntax: InputSyntax): Match | undefined {
   const window = new Window(text.slice(start, start + DECISION_LENGTH));
   const read = readForm(window, syntax);
@@ -267,7 +267,7 @@ function lookUp(reference: Reference, variables: Variables): Found {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Code, judged on the source
+// Code, judged from the source text
 
 type Fence = { mark: string; length: number };
 
@@ -281,7 +281,7 @@ function closesFence(line: string, fence: Fence): boolean {
   return run !== undefined && run.charAt(0) === fence.mark && run.length >= fence.length;
 }
 
-/** Whether a line, as far as it has come, ends inside inline code. */
+/** True if the line, which may be incomplete, ends inside inline code. */
 function endsInInlineCode(line: string): boolean {
   let openLength = 0;
   for (const run of line.match(/`+/g) ?? []) {
@@ -304,18 +304,20 @@ function inCode(source: string, position: number): boolean {
 }
 
 // ---------------------------------------------------------------------------------------------
-// URLs, judged on the output
+// URLs, judged from the output
 
 const SCHEME_OR_HOST =
   /\/\/|www\.|[a-z\x80-\uffff]{11}\.|(?<![a-z0-9\x80-\uffff])(?:https?|wss?|ftp|mailto|data|javascript|tel|sms|file):/i;
 const ADDRESS = /[^\0- "()<>@[\]\\\x7f]@|<[^>\f]*@/i;
 const FOOTNOTE = /\[\^/;
 const ENTITY = /&#|&(?:sol|colon|period|commat);/i;
-/** A name with a dot and two letters after it, and what may follow a host in a URL. */
+/**
+ * A name with a dot and at least two letters after it, then a character that may follow the host of a URL.
+ */
 const HOST =
   /[a-z0-9._+;:&=$,\x80-\uffff-]\.(?:[0-9-]|[a-z\x80-\uffff]+[0-9-])*[a-z\x80-\uffff]{2,}[/?#:]/i;
 
-/** Where a URL in the last word could begin: after the last tag that every renderer takes for one. */
+/** Returns where a URL in the last word could begin: after the last tag that every renderer recognizes. */
 function wordStart(output: string): number {
   const start = output.search(/[^ \t\n\r]*$/);
   for (let end = output.length; end > start; end -= 1) {
@@ -344,21 +346,24 @@ function bareUrlIsOpen(output: string): boolean {
   return openings.some((opening) => opening.test(word));
 }
 
-/** An odd number of backslashes stands directly before. */
+/** True if an odd number of backslashes directly precedes the position. */
 function isEscapedAt(text: string, position: number): boolean {
   return (/\\*$/.exec(text.slice(0, position))?.[0].length ?? 0) % 2 === 1;
 }
 
-/** After `](`, blanks and marks of quotes, a `<` that no `>` before a `)` or a blank has closed. */
+/**
+ * True if the text after `](` opens a destination with `<` and has not closed it. Only a `>` before a `)` or
+ * a blank closes it.
+ */
 function angleDestinationIsOpen(inside: string): boolean {
   if (hasEmptyLine(inside)) return false;
   const rest = /^[ \t\f]*(?:(?:\r\n|\n|\r)[ \t\f>]*)*<([^\n\r]*)$/.exec(inside)?.[1];
   return rest !== undefined && !/(?<!\\)(?:\\\\)*>[) \t\f]/.test(rest);
 }
 
-/** Whether the text that follows a `](` has not yet come to the parenthesis that closes it. */
+/** True if the text after a `](` has not reached the closing parenthesis. */
 function destinationIsOpen(inside: string): boolean {
-  // Where nothing before the empty line has closed it, the empty line does.
+  // An empty line closes the destination if nothing has before.
   if (hasEmptyLine(inside)) return false;
   let depth = 1;
   for (let position = 0; position < inside.length; position += 1) {
@@ -378,7 +383,7 @@ function anyDestinationIsOpen(output: string): boolean {
   });
 }
 
-/** Where blocks may begin: at each line, and behind each label with its colon. */
+/** Returns the positions where blocks may begin: at each line, and after each label with its colon. */
 function blockStarts(output: string): number[] {
   const starts = [0];
   for (const { index, 0: lineBreak } of output.matchAll(/\r\n|\n|\r/g)) {
@@ -392,7 +397,7 @@ function blockStarts(output: string): number[] {
   return starts;
 }
 
-/** The position behind `]:` where a label that begins at `start` has these at its end. */
+/** Returns the position after `]:` if the label that begins at `start` ends with it. */
 function labelEnd(output: string, start: number): number | undefined {
   for (let end = start; end < output.length; end += 1) {
     if (output[end] !== "]" || isEscapedAt(output, end)) continue;
@@ -408,7 +413,9 @@ function definitionIsOpen(output: string): boolean {
     .some((start) => /^[ \t\f\r\n]*[^\r\n]*$/.test(output.slice(start)));
 }
 
-/** Behind a footnote's definition, to the first line after a blank one that is not indented or quoted. */
+/**
+ * True from a footnote's definition to the first line after a blank one that is neither indented nor quoted.
+ */
 function footnoteIsOpen(output: string): boolean {
   return blockStarts(output).some((start) => {
     const isLabel = /\[\^[^[]*\]:$/.test(output.slice(0, start));
@@ -417,7 +424,7 @@ function footnoteIsOpen(output: string): boolean {
   });
 }
 
-/** HTML's names of where in a tag a character is; "unending": in quotes that may have no end. */
+/** HTML's names for positions in a tag. "unending" is inside quotes that may never close. */
 type Place =
   | "name"
   | "before attribute"
@@ -450,7 +457,7 @@ function isAtBlockStart(before: string): boolean {
   return blockStarts(before).some((start) => /^[ \t\f>*+|0-9.)-]*$/.test(before.slice(start)));
 }
 
-/** Where one character leads from one place in a tag; undefined behind the tag. */
+/** Returns the place after one more character; undefined after the end of the tag. */
 function nextPlace(place: Place, character: string): Place | undefined {
   const isBlank = /[ \t\f\r\n]/.test(character);
   if (place === "unending") return place;
@@ -468,7 +475,7 @@ function nextPlace(place: Place, character: string): Place | undefined {
   return character === "=" && place === "attribute" ? "before value" : "attribute";
 }
 
-/** Places in which a tag that opens at `start` may be at the output's end. */
+/** Returns the places that the output's end may have in a tag that opens at `start`. */
 function placesInTag(output: string, start: number): Set<Place> {
   let places = new Set<Place>([/[!?]/.test(output.charAt(start + 1)) ? "comment" : "name"]);
   for (let position = start + 2; position < output.length; position += 1) {
@@ -486,13 +493,13 @@ function placesInTag(output: string, start: number): Set<Place> {
   return places;
 }
 
-/** In raw text, a renderer may escape the quotes of what is not surely a tag. */
+/** In raw text, a renderer may escape the quotes of what is not certainly a tag. */
 function isWrittenOtherwise(tag: string, before: string): boolean {
   if (!isRawAfter(before) || !/["'\\`]/.test(tag)) return false;
   return !isPlainTag(tag) || !mayBeTag(before, before.length + 1 - tag.length);
 }
 
-/** A line break may be the end of the block, and then the quote that would end a value is escaped. */
+/** A line break may end the block; then the quote that would close a value is escaped. */
 function withUnending(places: Set<Place>, before: string, character: string): Set<Place> {
   const isEmpty = hasEmptyLine(before.slice(-2) + character);
   const endsBlock =
@@ -508,7 +515,7 @@ function behindLine(places: Set<Place>, before: string): Set<Place> {
 }
 
 function tagIsOpen(output: string): boolean {
-  // Code may make a URL of anything that follows.
+  // A script or style may make a URL of anything that follows.
   if (/<(?:script|style)[^a-z\x80-\uffff]/i.test(output.replaceAll("\\", ""))) return true;
   return [...output.matchAll(/<(?=[A-Za-z/!?])/g)].some(
     ({ index }) => placesInTag(output, index).size > 0,
@@ -525,7 +532,7 @@ function urlIsOpen(output: string): boolean {
   );
 }
 
-/** Directly before an `@`, a reference would be part of an address. */
+/** A reference directly before an `@` would become part of an address. */
 function isInUrl(output: string, text: string, end: number): boolean {
   return text.charAt(end) === "@" || urlIsOpen(output);
 }
@@ -588,7 +595,7 @@ function printBlock(value: Json, written: string): string {
   return columns.length === 0 ? printFencedJson(value) : printTable(value, columns, written);
 }
 
-/** A projection that makes no table is a line of values, not a block (decision 0003). */
+/** A projection that does not form a table is printed as a line of values, not a block (decision 0003). */
 function isLineOfValues(match: Match, value: Json): boolean {
   return match.path.some((segment) => segment.kind === "each") && !isTable(value);
 }
@@ -613,20 +620,22 @@ function printInAnswer(text: string, match: Match, value: Json): string {
 }
 
 // ---------------------------------------------------------------------------------------------
-// The walk through a text
+// Walking through a text
 
 type Rules = {
   syntaxes: InputSyntax[];
   variables: Variables;
-  /** `end`: behind the reference. */
+  /** `end` is the position after the reference. */
   isClosed: (text: string, position: number, output: string, end: number) => boolean;
   print: (text: string, match: Match, value: Json) => string;
   mayPrint: (printed: string, output: string) => boolean;
-  /** What stands for a known name whose path is missing. */
+  /** Returns the replacement for a known name with a missing path. */
   missing: (written: string) => string;
 };
 
-/** The reference to a known name that opens here. The openings differ, so at most one syntax fits. */
+/**
+ * Returns the reference to a known name that opens here. Syntaxes open differently, so at most one matches.
+ */
 function knownReferenceAt(text: string, opening: number, rules: Rules): Match | undefined {
   return rules.syntaxes
     .filter((syntax) => syntax !== "target")
@@ -634,7 +643,9 @@ function knownReferenceAt(text: string, opening: number, rules: Rules): Match | 
     .find((match) => match !== undefined && isKnown(match, rules.variables));
 }
 
-/** The reference at `position` (or behind its backslash) that the text around it lets resolve. */
+/**
+ * Returns the reference at `position` (or after its backslash) if the text around it allows it to resolve.
+ */
 function resolvableAt(text: string, position: number, output: string, rules: Rules) {
   const escaped = text.charAt(position) === "\\";
   const before = text.charAt(position - 1);
@@ -645,7 +656,7 @@ function resolvableAt(text: string, position: number, output: string, rules: Rul
   return rules.isClosed(text, position, output, match.end) ? undefined : { match, escaped };
 }
 
-/** What one position prints, and where reading goes on. */
+/** Returns what one position prints, and where reading continues. */
 function step(text: string, position: number, output: string, rules: Rules): Read<string> {
   const resolvable = resolvableAt(text, position, output, rules);
   if (resolvable === undefined) return { piece: text.charAt(position), end: position + 1 };
@@ -720,7 +731,7 @@ function resolveEmbedded(text: string, variables: Variables, syntaxes: InputSynt
 
 type Alternatives = { operands: Match[]; operators: string[] };
 
-/** Whole dagger references with an operator between each two, from `start` to the text's end. */
+/** Reads dagger references separated by operators, from `start` to the end of the text. */
 function readAlternatives(text: string, start: number): Alternatives | undefined {
   const operand = matchAt(text, start, "dagger");
   if (operand === undefined) return undefined;
@@ -766,7 +777,7 @@ function resolveDeep(input: Json, variables: Variables, syntaxes: InputSyntax[])
   if (typeof input === "string") return resolveString(input, variables, syntaxes);
   if (!isCollection(input)) return input;
   if (Array.isArray(input)) return input.map((one) => resolveDeep(one, variables, syntaxes));
-  // Object.fromEntries makes own properties even of a key like __proto__.
+  // Object.fromEntries creates own properties even for keys such as __proto__.
   return Object.fromEntries(
     Object.entries(input).map(([key, one]) => [key, resolveDeep(one, variables, syntaxes)]),
   );

@@ -1,7 +1,7 @@
 import { ByrefError } from "../../src/errors.ts";
 import type { ConversationObject } from "../../src/edge/conversation.ts";
 
-/** Methods as a stub has them: each gives a promise, and what is thrown keeps its own properties. */
+/** Wraps the object as a stub: each method returns a promise, and errors keep their own properties. */
 export function remoteOf(conversation: () => Promise<ConversationObject>): object {
   return new Proxy(
     {},
@@ -12,7 +12,7 @@ export function remoteOf(conversation: () => Promise<ConversationObject>): objec
           const target = await conversation();
           if (method === "fetch") {
             const [url, init] = parameters as [string, RequestInit | undefined];
-            // Node wants `duplex` for a body that streams.
+            // Node requires `duplex` for a streaming body.
             return target.fetch(new Request(url, { ...init, duplex: "half" } as RequestInit));
           }
           const found: unknown = Reflect.get(target, method);

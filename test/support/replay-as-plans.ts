@@ -18,7 +18,7 @@ import { type PlannedTrace, planned } from "./replay-plan.ts";
 
 interface PlanReplayOptions {
   readonly seed: number;
-  /** How many other orders than the written one, if there are so many. */
+  /** Number of orders to try besides the written one, if there are that many. */
   readonly shuffles: number;
 }
 
@@ -29,7 +29,7 @@ export type PlanReplay =
 interface PlanFailure {
   readonly id: string;
   readonly store: string;
-  /** The indices of the steps, as the plan has them. */
+  /** Indices of the steps, in the plan's order. */
   readonly order: readonly number[];
   /** What differs: the check, a call's input, the run's end or its state. */
   readonly at: string;
@@ -54,9 +54,9 @@ const stores: Readonly<Record<string, () => OpenStore>> = {
 const RUN = "run_1";
 
 /**
- * Runs a trace as a JSON plan, in the written order and in others, over each store. A run fails unless every
- * tool was called once with what its step expects, and the state is made of the steps' outputs: so it is the
- * same whatever the order.
+ * Runs a trace as a JSON plan over each store, in the written order and in others. A run fails unless every
+ * tool was called exactly once with the input of its step, and the final state consists of the steps'
+ * outputs. So the result does not depend on the order.
  */
 export async function replayAsPlans(
   trace: Trace,
@@ -108,7 +108,7 @@ async function differencesOf(
   }
 }
 
-/** Tools under their recorded names: a call's id says which step it is. */
+/** Returns tools with their recorded names. The id of a call tells which step it is. */
 function recordedTools(
   steps: readonly Step[],
   { made, received }: { made: PlannedTrace; received: readonly Json[][] },
@@ -132,7 +132,7 @@ async function run(
   return planRun({ checked, record: runRecord(RUN), store, tools: wrapped }).run();
 }
 
-/** The written order and others, each once. */
+/** Returns the written order and others, without duplicates. */
 function ordersOf(length: number, { seed, shuffles }: PlanReplayOptions) {
   const written = Array.from({ length }, (_, index) => index);
   const random = new Random(seed);
@@ -140,7 +140,7 @@ function ordersOf(length: number, { seed, shuffles }: PlanReplayOptions) {
   return [...new Map([written, ...others].map((order) => [order.join(), order])).values()];
 }
 
-/** In another order than it was. */
+/** Returns a random order that differs from the given one. */
 function shuffled(indices: readonly number[], random: Random): readonly number[] {
   const left = [...indices];
   const order = indices.flatMap(() => left.splice(random.between(0, left.length - 1), 1));

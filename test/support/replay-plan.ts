@@ -3,14 +3,14 @@ import { isJsonObject, type Json } from "../../src/value/json.ts";
 import { formatPath } from "../../src/value/path.ts";
 import { entryOf, type Step, toSegment, type Trace, writtenWith } from "./replay.ts";
 
-/** A trace as a plan: a call for each step, tied together by references alone. */
+/** A trace as a plan with one call per step, ordered by references alone. */
 export interface PlannedTrace {
   readonly kind: "planned";
   /** In the order of the steps. */
   readonly calls: readonly Readonly<Record<string, Json>>[];
-  /** What their tools return. */
+  /** Outputs of the tools. */
   readonly outputs: readonly Json[];
-  /** The run's state at its end; absent if no step has a name for what it gives. */
+  /** The run's final state; absent if no step saves its output under a name. */
   readonly state: Json | undefined;
 }
 
@@ -19,8 +19,8 @@ type Planned = PlannedTrace | { readonly kind: "skipped"; readonly reason: strin
 const OWN_PARAMETERS = ["_tool", "_outputPath", "_id"];
 
 /**
- * What a step gives is written to `†state.<label>`; where it has several labels, as one object to a place of
- * the step's own, and references go below it.
+ * Writes each step's output to `†state.<label>`. A step with several labels writes one object to a place of
+ * its own, and references address its entries.
  */
 export function planned({ steps }: Trace): Planned {
   const reason = reasonToSkip(steps);
@@ -34,7 +34,7 @@ export function planned({ steps }: Trace): Planned {
     const sources = step.refs.map((reference) => sourceOf(reference, steps.slice(0, index)) ?? "");
     const place = places[index];
     return {
-      // All inputs are objects: others are skipped.
+      // All inputs are objects; traces with other inputs are skipped.
       ...(writtenWith(step, sources) as Readonly<Record<string, Json>>),
       _id: `step_${index}`,
       _tool: step.tool,

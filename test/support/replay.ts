@@ -5,13 +5,13 @@ import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../src/value/json.ts";
 import { formatPath, type Path } from "../../src/value/path.ts";
 
-/** One step of a recorded conversation: a call with references, and what the tool got and gave. */
+/** One step of a recorded conversation: a call with references, its resolved input and its output. */
 export interface Step {
   readonly tool: string;
-  /** The variable that the output is saved as; with `labels`, each entry of it under its own name. */
+  /** The variable that the output is saved as. With `labels`, each entry of the output has its own name. */
   readonly label?: string | null;
   readonly labels?: readonly string[];
-  /** `⟦k⟧` stands where the k-th of `refs` goes. */
+  /** `⟦k⟧` marks the place of the k-th entry of `refs`. */
   readonly input: Json;
   readonly refs: readonly { readonly name: string; readonly path: readonly (string | number)[] }[];
   readonly expect: Json;
@@ -34,7 +34,7 @@ export interface Failure {
   readonly actual: unknown;
 }
 
-/** Runs every step through the real wrapped tool; returns the steps whose tool got something else. */
+/** Runs every step through the real wrapped tool. Returns the steps whose tool received a different input. */
 export async function replay(trace: Trace, spelling: Spelling): Promise<readonly Failure[]> {
   const store = new MemoryStore();
   const failures: Failure[] = [];
@@ -79,12 +79,12 @@ async function callThrough(
   return received;
 }
 
-/** What is saved under one of several labels. */
+/** Returns the value saved under one of several labels. */
 export function entryOf(output: Json, name: string): Json {
   return isJsonObject(output) ? (output[name] ?? null) : null;
 }
 
-/** The step's input as a model writes it, references in one syntax. */
+/** Returns the step's input as a model writes it, with references in one syntax. */
 function written(step: Step, spelling: Spelling): Json {
   return writtenWith(
     step,
@@ -92,7 +92,7 @@ function written(step: Step, spelling: Spelling): Json {
   );
 }
 
-/** The step's input with these texts for its references. */
+/** Returns the step's input with these texts in place of its references. */
 export function writtenWith(step: Step, sources: readonly string[]): Json {
   const write = (value: Json): Json => {
     if (typeof value === "string") return value.replaceAll(/⟦(\d+)⟧/g, (_, k) => sources[k] ?? "");
@@ -114,8 +114,8 @@ function spell(name: string, path: Path, spelling: Spelling): string {
 }
 
 /**
- * Returns the reference to a step's result by the variables' names. A label refers to a result, or to an entry of
- * one: the newest that has it.
+ * Returns the reference to a step's result, using the variables' names. If several results have the label, or
+ * an entry with it, the newest counts.
  */
 export function sourceOf(
   { name, path }: Step["refs"][number],

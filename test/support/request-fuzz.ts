@@ -7,25 +7,25 @@ import type {
   OpenApiParameter,
 } from "../../src/edge/openapi/document.ts";
 
-/** A request as a caller of the document might send it, well or badly. */
+/** A request as a client of the documented API might send it, valid or not. */
 export interface FuzzedRequest {
   readonly method: string;
-  /** As the document has it: `/conversations/{id}`. */
+  /** The route as in the document: `/conversations/{id}`. */
   readonly route: string;
-  /** The path's parameters as they are put into it, encoded. */
+  /** Encoded values of the path parameters. */
   readonly names: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Nothing in it is wrong, as far as the document says. */
+  /** True if the request is valid according to the document. */
   readonly isValid: boolean;
 }
 
-/** The first of each most of the time: what one call makes, another one finds. */
+/** The first entry appears most often, so that one call finds what another created. */
 const IDS = ["one", "one", "one", "two", "a.b-c_d", "9".repeat(128)] as const;
 const NAMES = ["note", "note", "note", "list_orders", "_", "missing"] as const;
 const AGENTS = ["weather", "orders", "nobody"] as const;
-/** Nothing that a program sends by itself. */
+/** Values that no program sends by accident. */
 const ODD = [
   "",
   " ",
@@ -47,7 +47,7 @@ const ODD = [
   '"; DROP TABLE variable; --',
 ] as const;
 
-/** Requests of one document: all calls of it, from the schemas that it gives. */
+/** Generates requests to every call of a document, from its schemas. */
 export function requestsOf(document: OpenApi): fc.Arbitrary<FuzzedRequest> {
   const calls = Object.entries(document.paths).flatMap(([route, operations]) =>
     Object.entries(operations).map(([method, operation]) =>
@@ -98,16 +98,16 @@ function requestOf(document: OpenApi, { method, route, operation }: Call) {
     });
 }
 
-/** Of the conversations and variables that there are, mostly. */
+/** Mostly names of existing conversations and variables. */
 function nameFor({ name }: OpenApiParameter, route: string): fc.Arbitrary<string> {
   if (route.startsWith("/agents/")) return fc.constantFrom(...AGENTS);
   if (name === "id") return fc.constantFrom(...IDS);
   if (name === "name") return fc.constantFrom(...NAMES);
-  // Put in by whoever sends it: what there is is known only then.
+  // A placeholder for the sender, which alone knows which ones exist.
   return fc.nat(5).map((number) => `{${name}:${number}}`);
 }
 
-/** One thing in it becomes something else. */
+/** Replaces one part of the request with something odd. */
 function breakRequest(request: FuzzedRequest, where: number, odd: string): FuzzedRequest {
   const { names, query, headers, body = "" } = request;
   const [name = "id", parameter = "limit"] = [Object.keys(names)[0], Object.keys(query)[0]];
@@ -127,7 +127,7 @@ function breakRequest(request: FuzzedRequest, where: number, odd: string): Fuzze
   return isBodiless && way?.method === undefined ? rest : { ...request, ...way, isValid: false };
 }
 
-/** Values that fit schemas of the document. */
+/** Generates values that match schemas of the document. */
 class Values {
   readonly #document: OpenApi;
 
@@ -138,7 +138,7 @@ class Values {
   texts(parameters: readonly OpenApiParameter[]): fc.Arbitrary<Record<string, string>> {
     const one = ({ schema }: OpenApiParameter) => this.of(schema).map((value) => textOf(value));
     const all = Object.fromEntries(parameters.map((parameter) => [parameter.name, one(parameter)]));
-    // Some of them are left out: none is required.
+    // No parameter is required, so some are left out.
     return fc.record(all, { requiredKeys: [] }).map((some) => some as Record<string, string>);
   }
 
@@ -148,7 +148,7 @@ class Values {
         const isJson = type === "application/json";
         const value = isJson ? this.of(schema).map((made) => JSON.stringify(made)) : rawText;
         const sent = type === "*/*" ? "application/octet-stream" : type;
-        // What a text of these kinds has to be, no schema says.
+        // Schemas do not say which texts are valid for these types.
         return value.map((text) => ({ type: sent, text, isValid: isJson }));
       }),
     );
@@ -167,7 +167,7 @@ class Values {
     if (only !== undefined) return fc.constant(only);
     if (choices !== undefined) return fc.constantFrom(...choices);
     const some = anyOf ?? oneOf;
-    // A schema that holds itself ends with its first, which does not.
+    // Ends a recursive schema with its first alternative, which is not recursive.
     if (some !== undefined) {
       return fc.oneof(
         ...some.slice(0, depth > 3 ? 1 : undefined).map((one) => this.of(one, depth)),
@@ -218,7 +218,7 @@ const rawText = fc.oneof(
   fc.constantFrom("<workflow></workflow>", "# Plan\n", '{"type":"byref","version":1}\n'),
 );
 
-/** With what the agents' tools and references would have, now and then. */
+/** Sometimes includes text that the agents' tools and references understand. */
 const meant = fc.constantFrom(
   "Compare London and Paris.",
   "Show my orders.",
@@ -247,7 +247,7 @@ function numberOf(bound: number | undefined, otherwise: number): number {
   return bound !== undefined && Math.abs(bound) <= 1e9 ? bound : otherwise;
 }
 
-/** A parameter's. */
+/** Returns the text of a parameter. */
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }

@@ -4,7 +4,7 @@ import { loaderSandbox } from "../../src/edge/platform/loader-sandbox.ts";
 import type { Sandbox } from "../../src/tool/code/sandbox.ts";
 import { type CodeCall, type CodeOutcome, runCode } from "./run-code.ts";
 
-/** Inside of an object, where a turn would run it. */
+/** Runs the work inside an object, as a turn does. */
 export function inObject<Result>(work: (sandbox: Sandbox) => Promise<Result>): Promise<Result> {
   const { CONVERSATIONS } = env;
   const stub = CONVERSATIONS.get(CONVERSATIONS.newUniqueId());

@@ -16,16 +16,16 @@ export interface CodeCall extends Pick<CodeToolOptions, "timeMs"> {
   readonly outputs?: readonly string[];
   readonly tools?: readonly WrappedTool[];
   readonly signal?: AbortSignal;
-  /** As the agent has it. */
+  /** The agent's setting. */
   readonly hidesUntrusted?: boolean;
 }
 
-/** What came of a call of `run_code`, its result saved. */
+/** The outcome of a call of `run_code`, with its result saved. */
 export type CodeOutcome =
   | { readonly output: Record<string, Json>; readonly untrusted: boolean }
   | { readonly code: string; readonly message: string; readonly details: unknown };
 
-/** Calls `run_code` once, as a turn does it, on a store. */
+/** Calls `run_code` once on a store, as a turn does. */
 export async function runCode(
   sandbox: Sandbox,
   code: string,
@@ -57,13 +57,13 @@ async function shownBy(
   return shown as Record<string, Json>;
 }
 
-/** The value that the code returned, as the model is shown it; throws what it failed with. */
+/** Returns the value that the code returned, as the model sees it. Throws if the call failed. */
 export function returnedBy(outcome: CodeOutcome): unknown {
   if (!("output" in outcome)) throw new Error(`${outcome.code}: ${outcome.message}`);
   return Reflect.get(Object(outcome.output.returned), "value");
 }
 
-/** What the call failed with; throws if it did not. */
+/** Returns the failure of the call. Throws if it succeeded. */
 export function failureOf(outcome: CodeOutcome) {
   if ("output" in outcome) throw new Error(`It succeeded: ${JSON.stringify(outcome.output)}`);
   return outcome;
@@ -74,7 +74,7 @@ export interface FakeToolOptions extends Pick<Write, "visibility" | "trusted"> {
   readonly approval?: ApprovalRequest;
 }
 
-/** A tool that is prepared, run and saved as wrapped ones are, and remembers its inputs. */
+/** Returns a tool that is prepared, run and saved like wrapped tools, and records its inputs. */
 export function fakeTool(
   store: VariableStore,
   { name, approval, ...write }: FakeToolOptions,

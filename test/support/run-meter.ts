@@ -3,22 +3,25 @@ import * as limits from "../../src/limits.ts";
 import type { Mark } from "../../src/value/marks.ts";
 import type { Meter } from "../../src/value/meter.ts";
 
-/** Where a stream is cut: into pieces of these lengths, over and over. */
+/** Lengths of the pieces that a stream is cut into, repeated in order. */
 export const cuts = fc.oneof(
   fc.constantFrom([1], [2], [3], [7], [1, 65_535], [65_536], [65_537], [Infinity]),
   fc.array(fc.integer({ min: 1, max: 200_000 }), { minLength: 1, maxLength: 5 }),
   fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }),
 );
 
-/** The same for streams so long that single bytes would take too much time. */
+/** Longer pieces, for streams that would take too long byte by byte. */
 export const longCuts = fc.oneof(
   fc.constantFrom([61], [262_144], [Infinity], [100, 65_535]),
   fc.array(fc.integer({ min: 50, max: 200_000 }), { minLength: 1, maxLength: 5 }),
 );
 
-/** What is stored, and what is said of it. The meter sees each piece only as long as it looks at it. */
+/**
+ * Returns what is stored and what the meter reports. The meter sees each piece only during the call that
+ * receives it.
+ */
 export function runMeter(meter: Meter, bytes: Uint8Array, lengths: readonly number[] = [Infinity]) {
-  // Not a Buffer, whose slices are no copies.
+  // Not a Buffer, because slices of a Buffer share its memory.
   const sent = new Uint8Array(bytes);
   const stored: Uint8Array[] = [];
   for (let start = 0, turn = 0; start < sent.length; turn++) {
@@ -32,7 +35,7 @@ export function runMeter(meter: Meter, bytes: Uint8Array, lengths: readonly numb
   return { stored: Buffer.concat([...stored, rest]), ...metered };
 }
 
-/** What is wrong with marks: the first one, their order, how far they lie from one another. */
+/** Lists the faults of marks: the first mark, their order and their distances. */
 export function faultsOf(marks: readonly Mark[], total: { bytes: number; slack: number }) {
   const faults: string[] = [];
   const bytes = [...marks.map(([byte]) => byte), total.bytes];

@@ -10,13 +10,13 @@ import type { Json } from "../../src/value/json.ts";
 import { call, failureOf, run } from "./wrapped.ts";
 import { change } from "../../src/tool/prepared-save.ts";
 
-/** `mine` and `state` are the run's own. */
+/** `mine` and `state` are variables of the run. */
 export const scope: RunScope = {
   run: "r1",
   nameOf: (name) => (["state", "mine"].includes(name) ? `${name}_r1` : name),
 };
 
-/** Gives what it was asked to give, as a tool that changes something does: when it is saved. */
+/** Returns its input when the result is saved, like a tool that changes something. */
 export const give = runtimeTool({
   name: "give",
   description: "Gives it back.",
@@ -29,7 +29,7 @@ export const give = runtimeTool({
 
 export interface Calling extends Partial<WrapOptions> {
   readonly store: VariableStore;
-  /** As an output path has it. */
+  /** The variable that the output is saved to, as in an output path. */
   readonly saveTo?: string;
   readonly inRun?: boolean;
 }
@@ -57,7 +57,7 @@ export async function outputOf(...args: Parameters<typeof callTool>) {
   return saved.output;
 }
 
-/** A conversation in which a run has variables of its own. */
+/** Returns a store in which a run has its own variables. */
 export async function conversation(): Promise<MemoryStore> {
   const store = new MemoryStore();
   await store.save({ name: "state", value: { x: "the conversation's" } });

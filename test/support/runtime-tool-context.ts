@@ -14,7 +14,7 @@ import type { Json } from "../../src/value/json.ts";
 import { migratedSql } from "./node-sql.ts";
 import { saved } from "../../src/tool/prepared-save.ts";
 
-/** The stores that the tools are tried on. */
+/** The stores that the tools are tested on. */
 export const stores: readonly { readonly title: string; readonly open: () => VariableStore }[] = [
   { title: "MemoryStore", open: () => new MemoryStore() },
   {
@@ -32,7 +32,7 @@ interface ToolsOptions extends VariableToolsOptions {
   readonly hidesUntrusted?: boolean;
 }
 
-/** What the runtime gives a tool outside of runs. */
+/** Returns the context that the runtime gives a tool outside of runs. */
 export function contextOn(store: VariableStore, signal: AbortSignal): RuntimeToolContext {
   const labels = new Labels(store);
   const lookup = lookupInStore(store, { onUsed: (used) => labels.add(used) });
@@ -60,7 +60,7 @@ export class Tools {
     this.#tools = variableTools(options);
   }
 
-  /** What is shown, without what is deferred having happened. */
+  /** Returns what the call shows, without executing its deferred work. */
   async prepare(name: string, input: Json) {
     const tool = this.#tools.find((tool) => tool.name === name);
     if (tool === undefined) throw new Error(`There is no ${name}.`);
@@ -78,7 +78,7 @@ export class Tools {
     };
   }
 
-  /** The output of a tool that shows fields. */
+  /** Returns the output of a tool that shows fields. */
   async fields(name: string, input: Json): Promise<Readonly<Record<string, Json>>> {
     const { output } = await this.call(name, input);
     return JSON.parse(JSON.stringify(output)) as Readonly<Record<string, Json>>;

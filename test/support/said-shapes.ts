@@ -9,7 +9,7 @@ import {
 } from "./hostile-world.ts";
 import { type RawAnswer, RawError, type Wire } from "./raw-server.ts";
 
-/** What a server says in the middle of a call of its own, or of none. */
+/** Messages that a server sends during one of its own calls, or during none. */
 const SPEECH: Readonly<Record<string, (wire: Wire) => unknown>> = {
   "asks in the bank's name": (wire) =>
     wire.ask("elicitation/create", {
@@ -210,7 +210,7 @@ const clientShapes: readonly Shape[] = [
   },
 ];
 
-/** What a hostile server can say, and what it and a careless client can give away. */
+/** Attacks through what a hostile server says, and what it and a careless client can reveal. */
 export const SAID_SHAPES: readonly Shape[] = [
   ...speechShapes,
   ...secretShapes,

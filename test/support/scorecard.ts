@@ -1,6 +1,6 @@
 import { TestRunner } from "vitest";
 
-/** Numbers of one row of the scorecard, by what they count. */
+/** Measured numbers of one row of the scorecard, by name. */
 export type Figures = Readonly<Record<string, number>>;
 
 export interface RowFigures {
@@ -15,8 +15,8 @@ declare module "vitest" {
 }
 
 /**
- * What the running test has reached of a row of `test/scorecard.json`, counted by it. Said before the test
- * expects anything of it, so that the table shows the figure of a test that fails.
+ * Records what the running test reached in a row of `test/scorecard.json`. Call it before the test's
+ * expectations, so that the table also shows the figure of a failing test.
  */
 export function figure(row: string, figures: Figures): void {
   const test = TestRunner.getCurrentTest();

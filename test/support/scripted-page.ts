@@ -3,14 +3,14 @@ import { type RunningMcpServer, startMcpServer, textResult } from "./mcp-server.
 import { startServer } from "./server.ts";
 import { offeredTools } from "./workflow-cases.ts";
 
-/** A server whose model says what each test wants, by the question it is asked. */
+/** A server whose model answers each question as its test has scripted. */
 export interface ScriptedPage {
   readonly url: string;
-  /** Has a tool that waits for a person, `send_mail(text)`, and those of the specification's workflows. */
+  /** Offers `send_mail(text)`, which needs approval, and the tools of the specification's workflows. */
   readonly mail: RunningMcpServer;
-  /** What the model says, request by request, to this question. No two tests ask the same. */
+  /** Scripts the model's answers to a question, one step per request. Each test asks a different question. */
   answer(question: string, ...steps: readonly ChatStep[]): void;
-  /** How often the model has been asked this question. */
+  /** Returns how often the model was asked this question. */
   asked(question: string): number;
   stop(): Promise<void>;
 }
@@ -60,7 +60,7 @@ class Script {
 
   next({ messages }: Body): ChatStep {
     const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-    // Behind the question the runtime may list the variables.
+    // The runtime may add the list of variables after the question.
     const question = said.findLast((text) => this.#steps.has(text ?? "")) ?? "";
     this.#asked.set(question, this.asked(question) + 1);
     const step = this.#steps.get(question)?.shift();

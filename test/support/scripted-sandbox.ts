@@ -1,16 +1,16 @@
 import type { Sandbox, SandboxJob, SandboxRun } from "../../src/tool/code/sandbox.ts";
 
 export interface ScriptedSandbox extends Sandbox {
-  /** What it was given, oldest first. */
+  /** Received jobs, oldest first. */
   readonly jobs: readonly SandboxJob[];
 }
 
-/** What a script gives, unless it says otherwise. */
+/** Result of a script that specifies nothing else. */
 const NOTHING: SandboxRun = { assigned: [], console: "" };
 
 /**
- * A sandbox that runs no code: the script says what came of it. So it can also answer what no real one
- * does, and call back when it must not.
+ * A sandbox that runs no code. The script provides the result, so it can return what no real sandbox does,
+ * and call back at the wrong time.
  */
 export function scriptedSandbox(
   script: (job: SandboxJob) => Partial<SandboxRun> | Promise<Partial<SandboxRun>>,
@@ -25,7 +25,7 @@ export function scriptedSandbox(
   };
 }
 
-/** Returns the value and assigns the others. */
+/** Returns a sandbox whose code returns the value and assigns the others. */
 export function giving(returned: unknown, assigned: Readonly<Record<string, unknown>> = {}) {
   const pairs = Object.entries(assigned).map(
     ([name, value]) => [name, JSON.stringify(value)] as const,

@@ -1,7 +1,7 @@
 import { type ChatCompletions, type Script, startChatCompletions } from "./chat-completions.ts";
 import { type Server, startServer } from "./server.ts";
 
-/** A server, and the model that it asks. */
+/** A server with the model that it calls. */
 export interface ScriptedServer {
   readonly server: Server;
   readonly endpoint: ChatCompletions;

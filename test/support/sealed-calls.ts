@@ -2,8 +2,8 @@ import fc from "fast-check";
 import type { Json } from "../../src/value/json.ts";
 
 /**
- * Two conversations are the same but for their sealed values. A model that makes the same calls in both
- * must be sent the same, byte for byte: whatever differs is what it can read of a sealed value.
+ * The sealed values of a conversation. If two conversations differ only in these, a model that makes the same
+ * calls in both must receive identical bytes. Any difference lets it read something of a sealed value.
  */
 export interface World {
   readonly patients: Json;
@@ -30,7 +30,7 @@ const leaf = fc.constantFrom<Json>(
   { a: 1 },
 );
 const record = fc.dictionary(fc.constantFrom("name", "age", "city", "tags"), leaf, { maxKeys: 4 });
-/** Of one type and count: those are shown. */
+/** The type and count are the same in every world, because the model sees them. */
 const patients = fc.array(fc.oneof(record, leaf), { minLength: 3, maxLength: 3 });
 const note = fc.string({ unit: fc.constantFrom("a", "b", "/", "é"), minLength: 6, maxLength: 6 });
 export const world: fc.Arbitrary<World> = fc.record({
@@ -77,7 +77,10 @@ const value: fc.Arbitrary<Json> = fc.oneof(
   { weight: 1, arbitrary: fc.tuple(reference, reference).map(([a, b]): Json => ({ a, b: [b] })) },
   { weight: 1, arbitrary: leaf },
 );
-/** What a model may ask of a table that may be sealed: all of it must fail alike. */
+/**
+ * Queries that a model may make on a table that may be sealed. On a sealed table, all must fail in the same
+ * way.
+ */
 const queries = [
   "SELECT count(*) AS n FROM TABLE",
   "SELECT * FROM TABLE LIMIT 1",
@@ -90,7 +93,7 @@ const queries = [
   "SELECT VALUE AS v",
   "WITH t AS (SELECT * FROM PART) SELECT count(*) AS n FROM t, t AS u",
 ];
-/** Conditions on sealed data, and what code can do with the answer. */
+/** Conditions on sealed data, and what code can do depending on them. */
 const condition = fc.constantFrom(
   "patients[0].name > 'B'",
   "note[0] === 'a'",
@@ -117,7 +120,7 @@ const code = fc
 
 const searched = fc.oneof(reference, fc.constantFrom("a", "b", "Ada", "abc"));
 const pointer = fc.constantFrom("/0", "/0/name", "/1/x", "/x", "/x/name", "/x/0", "/-", "");
-/** Of one kind or of several, which is an error. */
+/** One kind of edit, or a mix of kinds, which is an error. */
 const edit = fc.oneof(
   fc.record({
     find: searched,

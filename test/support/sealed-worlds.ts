@@ -14,14 +14,14 @@ import { MemoryFiles } from "./memory-files.ts";
 import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
 import { Conversation } from "./turn.ts";
 
-/** What a model does: its calls, step by step. Those of a step run at the same time. */
+/** The model's calls, step by step. The calls of a step run at the same time. */
 interface Said {
   readonly made: readonly (readonly Call[])[];
-  /** The agent calls its tools with tags. */
+  /** True if the agent calls its tools with tags. */
   readonly isTagged?: boolean;
-  /** What the agent that is asked calls. */
+  /** The call that a delegated agent makes. */
   readonly asked?: Call;
-  /** A variable `kept` that the model may read. */
+  /** The value of a variable `kept` that the model may read. */
   readonly kept?: Json;
 }
 
@@ -57,7 +57,7 @@ const ECHO: Call = { tool: "echo", input: { v: "$patients[0].name" } };
 
 const other: Agent = { ...agent, name: "other", delegates: [] };
 
-/** What the model is sent, call by call. */
+/** Returns what the model is sent, call by call. */
 async function sentIn(
   world: World,
   { made, isTagged = false, asked: call = ECHO, kept }: Said,
@@ -109,14 +109,14 @@ async function sentIn(
     finish("tool-calls"),
   ]);
   const turn = await chat.say({ steps: [...steps, [text("$patients[1].name"), finish()]] });
-  // The answer is for the person; the next question's prompt is the model's again.
+  // The answer is for the user only; the prompt of the next question is for the model again.
   const next = await chat.say({ steps: [[text("Done."), finish()]] });
   return [...turn.calls, ...next.calls]
     .map(({ prompt, tools }) => JSON.stringify({ prompt, tools }))
     .concat(asked);
 }
 
-/** Where the first of two texts that differ do, in both; empty if none does. */
+/** Returns the surroundings of the first difference, from both sides; empty if there is none. */
 function differenceOf(one: readonly string[], two: readonly string[]): string {
   for (const [index, text] of one.entries()) {
     const other = two[index] ?? "";
@@ -128,15 +128,15 @@ function differenceOf(one: readonly string[], two: readonly string[]): string {
   return one.length === two.length ? "" : "Not as many.";
 }
 
-/** What the model is sent in two worlds where it differs first; empty if it does not. */
+/** Returns the first difference in what the model is sent in two worlds; empty if there is none. */
 export async function toldApart([one, two]: readonly [World, World], said: Said): Promise<string> {
   const [first, second] = await Promise.all([sentIn(one, said), sentIn(two, said)]);
   return differenceOf(first, second);
 }
 
 /**
- * Calls at random in pairs of worlds at random. Gives the calls that were made, and the shortest calls by
- * which a model tells two worlds apart, with what it is sent.
+ * Makes random calls in random pairs of worlds. Returns the number of calls and the shortest sequence that
+ * lets a model distinguish two worlds, with what it is sent.
  */
 export async function compareWorlds(numRuns: number) {
   let calls = 0;

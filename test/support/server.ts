@@ -11,28 +11,31 @@ const STOPS_WITHIN_MS = 15_000;
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** How a process ended: with a code, or by a signal. */
+/** How a process ended: with an exit code or by a signal. */
 export interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
 
 interface Stopped extends Exit {
-  /** Processes that it had started and that went on without it; they have been killed. */
+  /** Number of descendants that were still running after it exited. They have been killed. */
   readonly survivors: number;
 }
 
-/** A start script that runs, ready or not. */
+/** A running start script, ready or not. */
 export interface Run {
-  /** As the ready line has it; never resolves without one. */
+  /** The URL in the ready line. Never resolves without that line. */
   readonly readyUrl: Promise<string>;
   readonly port: number;
   readonly pid: number;
   readonly stateDir: string;
   readonly exited: Promise<Exit>;
-  /** All that it wrote so far, to both streams. */
+  /** Returns everything written so far to stdout and stderr. */
   output(): string;
-  /** Sends the signal and waits for the exit; kills what is left of it, and its state if it is ours. */
+  /**
+   * Sends the signal and waits for the exit. Kills what is left, and deletes the state folder if it created
+   * it.
+   */
   stop(signal?: NodeJS.Signals): Promise<Stopped>;
 }
 
@@ -40,7 +43,7 @@ export interface Server extends Run {
   readonly url: string;
 }
 
-/** `npm start` without npm: on a free port, with a state of its own unless `env` names them. */
+/** Runs what `npm start` runs, without npm. Uses a free port and new state unless `env` specifies them. */
 export async function startServer(env: Environment = {}): Promise<Server> {
   const run = await launch(env);
   const ready = await within(
@@ -52,7 +55,7 @@ export async function startServer(env: Environment = {}): Promise<Server> {
   throw new Error(`The server did not become ready.\n${run.output()}`);
 }
 
-/** The same, for an environment with which it must not start: how it ended, and what it said. */
+/** Starts with an environment that must prevent the start. Returns how it ended, and its output. */
 export async function startInVain(env: Environment): Promise<Exit & { readonly output: string }> {
   const run = await launch(env);
   const exit = await within(STARTS_WITHIN_MS, run.exited);
@@ -61,16 +64,16 @@ export async function startInVain(env: Environment): Promise<Exit & { readonly o
   return { ...exit, output: run.output() };
 }
 
-/** A folder of its own for a test that starts more than once. */
+/** Creates a folder for a test that starts a server more than once. */
 export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), "byref-test-"));
 }
 
-/** Does not wait for the ready line. */
+/** Starts a server without waiting for the ready line. */
 export async function launch(env: Environment): Promise<Run> {
   const port = Number(env.PORT ?? (await freePort()));
   const stateDir = env.STATE_DIR ?? temporaryFolder();
-  // Of this process's own environment, which may hold settings, only what programs need to run.
+  // Passes on only what programs need to run, because this process's environment may contain settings.
   const { PATH = "", HOME = "" } = process.env;
   const child = spawn(process.execPath, ["scripts/start.ts"], {
     cwd: root,
@@ -78,12 +81,12 @@ export async function launch(env: Environment): Promise<Run> {
     env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir, ...env },
   });
   const exited = new Promise<Exit>((done) => {
-    // Not "exit": what it said last may still be in the pipes then.
+    // Not "exit": the last output may still be in the pipes then.
     child.once("close", (code, signal) => done({ code, signal }));
   });
   const { output, readyUrl } = listen(child);
   const stop = async (signal: NodeJS.Signals = "SIGINT") => {
-    // Before it goes: afterwards nothing tells whose they were.
+    // Collected before the exit, because afterwards their parent is unknown.
     const family = descendantsOf(child.pid);
     child.kill(signal);
     const exit = await within(STOPS_WITHIN_MS, exited);
@@ -110,7 +113,7 @@ function listen(child: ChildProcess): { output: () => string; readyUrl: Promise<
   return { output: () => text, readyUrl };
 }
 
-/** Undefined if the time is over. */
+/** Returns undefined if the time runs out first. */
 async function within<Result>(
   milliseconds: number,
   work: Promise<Result>,
@@ -120,7 +123,7 @@ async function within<Result>(
   return Promise.race([work, promise]).finally(() => clearTimeout(timer));
 }
 
-/** By parent and not by group: wrangler has a process group of its own. */
+/** Finds descendants by parent, not by group, because wrangler has a process group of its own. */
 function descendantsOf(pid: number | undefined): readonly number[] {
   const children = new Map<number, number[]>();
   for (const line of ps("-A", "-o", "pid=,ppid=").split("\n")) {
@@ -132,7 +135,7 @@ function descendantsOf(pid: number | undefined): readonly number[] {
   return found.slice(1);
 }
 
-/** Those that still run after a while. */
+/** Waits up to 1.5 seconds and returns the processes that still run. */
 async function untilGone(pids: readonly number[]): Promise<readonly number[]> {
   let left = pids;
   for (let attempt = 0; left.length > 0 && attempt < 15; attempt++) {
@@ -151,7 +154,7 @@ function killWithGroup(pid: number): void {
     try {
       process.kill(target, "SIGKILL");
     } catch {
-      // It leads no group, or has gone with its group.
+      // It leads no group, or its group is gone.
     }
   }
 }

@@ -18,7 +18,7 @@ const SILENCE: Readonly<Record<string, Readonly<Record<string, RawAnswer>>>> = {
   "calls but with a text": { "tools/call": () => "text" },
 };
 
-/** Servers that leave requests open. */
+/** Servers that leave requests unanswered. */
 export const SILENT_SHAPES: readonly Shape[] = Object.entries(SILENCE).map(
   ([title, answers]): Shape => ({
     title: `a server that never answers ${title}`,

@@ -7,18 +7,18 @@ import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
 
 export type ServerFrame = WebSocketChatTransportResponse;
 
-/** A client's end of a socket. */
+/** The client's end of a socket. */
 export interface SocketClient {
   readonly frames: readonly ServerFrame[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
-  /** An object as a frame; a text as it is. */
+  /** Sends an object as a frame, and a string unchanged. */
   send(frame: unknown): void;
-  /** Resolves with the frames of this request, when they end with one of this type. */
+  /** Resolves with the frames of a request once one has this type. */
   until(type: ServerFrame["type"], requestId: string): Promise<readonly ServerFrame[]>;
   close(): void;
 }
 
-/** As a program connects that is no browser, unless the headers say otherwise. */
+/** Requests a socket as a non-browser client does, unless the headers say otherwise. */
 export function upgrade(call: Call, id: string, headers: Record<string, string> = {}) {
   return call("GET", `/conversations/${id}/socket`, {
     headers: { upgrade: "websocket", ...headers },
@@ -31,7 +31,7 @@ export async function connect(call: Call, id: string): Promise<SocketClient> {
   const frames: ServerFrame[] = [];
   const listeners = new Set<() => void>();
   webSocket.addEventListener("message", ({ data }) => {
-    // The server's frames are text.
+    // The server sends only text frames.
     frames.push(JSON.parse(data as string) as ServerFrame);
     for (const listener of listeners) listener();
   });
@@ -58,7 +58,7 @@ export async function connect(call: Call, id: string): Promise<SocketClient> {
   };
 }
 
-/** What a stock client sends; a text is its last message. */
+/** Returns the frame that a stock client sends. A string becomes its last message. */
 export function sendFrame(requestId: string, id: string, what: string | object) {
   const text = typeof what === "string" ? what : "Hello.";
   const message = { id: crypto.randomUUID(), role: "user", parts: [{ type: "text", text }] };
@@ -71,7 +71,7 @@ export function resumeFrame(requestId: string, id: string, lastSequence?: number
   return { type: "resume", requestId, id, lastSequence, headers: {}, body: {} };
 }
 
-/** The text that the chunks show. */
+/** Returns the text of the chunks. */
 export function saidIn(frames: readonly ServerFrame[]): string {
   return frames
     .map((frame) =>
@@ -82,7 +82,7 @@ export function saidIn(frames: readonly ServerFrame[]): string {
 
 type Options = ConstructorParameters<typeof WebSocketChatTransport<UIMessage>>[0];
 
-/** The class that the AI SDK's transport connects with: to this Worker, whatever the address's host. */
+/** Returns the WebSocket class for the AI SDK's transport. It connects to this Worker, whatever the host. */
 export function socketClassFor(call: Call): NonNullable<Options["webSocket"]> {
   return class {
     readyState = 0;
@@ -121,13 +121,13 @@ export function socketClassFor(call: Call): NonNullable<Options["webSocket"]> {
   };
 }
 
-/** `withRuntime`, where what comes over a socket reaches the test's own conversation. */
+/** Runs `withRuntime` with socket events forwarded to the test's own conversation. */
 export function withSockets<Result>(
   options: RuntimeOptions,
   work: (own: OwnRuntime) => Promise<Result>,
 ): Promise<Result> {
   return withRuntime(options, async (own) => {
-    // The platform hands it to the object that the deployed Worker's class has made.
+    // The platform passes events to the object created by the deployed Worker's class.
     const events = ["webSocketMessage", "webSocketClose", "webSocketError"] as const;
     const spies = events.map((name) =>
       vi

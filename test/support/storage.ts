@@ -5,7 +5,7 @@ import { objectOf } from "./edge.ts";
 
 export const HOUR_MS = 3_600_000;
 
-/** Works on an object's storage, past all that the object knows of it. */
+/** Works on an object's storage directly, without the object's knowledge. */
 export function inStorage<Result>(
   id: string,
   work: (storage: DurableObjectStorage) => Result | Promise<Result>,
@@ -17,12 +17,12 @@ export function alarmOf(id: string): Promise<number | null> {
   return inStorage(id, (storage) => storage.getAlarm());
 }
 
-/** Runs the alarm's handler, whether it is due or not. */
+/** Runs the alarm handler, even if it is not due. */
 export function runAlarm(id: string): Promise<void> {
   return runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
 }
 
-/** Lets so much time have passed since anything was done, and the object forget what it had in memory. */
+/** Makes the conversation look older by this time, and makes the object forget what is in memory. */
 export async function age(id: string, ageMs: number): Promise<void> {
   await inStorage(id, ({ sql }) => {
     sql.exec("UPDATE variable SET accessed_at = accessed_at - ?", ageMs);
@@ -34,8 +34,8 @@ export async function age(id: string, ageMs: number): Promise<void> {
 }
 
 /**
- * Reads whose times are written by an alarm alone: with the timer that would write them an object is not
- * evicted, for five seconds.
+ * Runs reads without the timer that writes their access times, so that only an alarm writes them. A pending
+ * timer prevents the object's eviction for five seconds.
  */
 export async function withoutTimers(reads: () => Promise<unknown>): Promise<void> {
   vi.useFakeTimers({ toFake: ["setTimeout"] });
@@ -46,7 +46,10 @@ export async function withoutTimers(reads: () => Promise<unknown>): Promise<void
   }
 }
 
-/** Refuses statements and rows that contain this text, as a full disk does, until the returned function is called. */
+/**
+ * Rejects statements and bindings that contain this text, as a full disk does, until the returned function is
+ * called.
+ */
 export function refuseRows({ sql }: DurableObjectStorage, text: string): () => void {
   const { exec } = sql;
   const refusing: typeof exec = (query, ...bindings) => {
@@ -59,7 +62,7 @@ export function refuseRows({ sql }: DurableObjectStorage, text: string): () => v
   return () => Object.defineProperty(sql, "exec", { configurable: true, value: exec });
 }
 
-/** The rows of a table, none if there is no such table. */
+/** Returns the rows of a table; none if the table does not exist. */
 export function rowsIn(id: string, table: string): Promise<Record<string, SqlStorageValue>[]> {
   return inStorage(id, ({ sql }) => {
     const found = sql.exec("SELECT name FROM sqlite_master WHERE name = ?", table).toArray();
@@ -67,7 +70,7 @@ export function rowsIn(id: string, table: string): Promise<Record<string, SqlSto
   });
 }
 
-/** The tables that are there, the platform's own left out. */
+/** Returns the names of all tables except the platform's own. */
 export function tablesOf(id: string): Promise<readonly string[]> {
   return inStorage(id, ({ sql }) =>
     sql
@@ -80,7 +83,7 @@ export function tablesOf(id: string): Promise<readonly string[]> {
   );
 }
 
-/** Keys of the objects in the bucket that belong to a conversation. */
+/** Returns the keys of a conversation's objects in the bucket. */
 export async function blobsOf(id: string): Promise<readonly string[]> {
   const { objects } = await env.BLOBS.list({ prefix: `${objectOf(id).id}/` });
   return objects.map(({ key }) => key);

@@ -1,4 +1,4 @@
-/** All that comes out of a transform when the chunks are written one after the other. */
+/** Writes the chunks one after another and returns the transform's whole output. */
 export async function streamed(
   transform: TransformStream<string, string>,
   chunks: readonly string[],
@@ -14,11 +14,14 @@ export async function streamed(
   return text;
 }
 
-/** Ways of cutting a text: whole, by character, in every two, and in every three pieces if it is short. */
+/**
+ * Ways to cut a text: not at all, into characters, at every position into two pieces, and for short texts
+ * into three.
+ */
 export function* cutsOf(text: string): Generator<readonly string[]> {
   yield [text];
   yield text.split("");
-  // Where the tests are run for each mutant, that is enough.
+  // These are enough for mutation tests, which run once per mutant.
   if (process.env["MUTATION_RESULTS"] !== undefined) return;
   for (let first = 1; first < text.length; first++) {
     yield [text.slice(0, first), text.slice(first)];

@@ -6,7 +6,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import { finish, type Step, text } from "../../src/testing.ts";
 import { promptOf, type Turn, turnWith } from "./turn.ts";
 
-/** What the tools were given. */
+/** Inputs that the tools received. */
 export const given: unknown[] = [];
 
 export const tools: ToolSet = {
@@ -63,7 +63,7 @@ export function agentWith(about: Partial<Agent> = {}): Agent {
 export const NYC = '<capability name="get_weather" location="NYC" />';
 export const done: Step = [text("Done."), finish()];
 
-/** One turn of which the first answer is this text. */
+/** Runs one turn whose first answer is this text. */
 export function answerWith(
   answer: string,
   chunks: number | readonly string[] = [answer],
@@ -72,7 +72,7 @@ export function answerWith(
   return turnWith({ agent: agentWith(), steps: [[text(answer, { chunks }), finish()], done] });
 }
 
-/** The input with which the first tool ran. */
+/** Returns the input that the first tool received. */
 export async function inputOf(tag: string): Promise<unknown> {
   await answerWith(tag);
   return given[0];
@@ -84,7 +84,7 @@ export function textIn(message: LanguageModelV4Message | undefined): string {
   return content.map((part) => (part.type === "text" ? part.text : `[${part.type}]`)).join("¶");
 }
 
-/** What the model read in its n-th call, message by message. */
+/** Returns what the model read in its n-th call, message by message. */
 export function read(turn: Turn, call: number): readonly (readonly [string, string])[] {
   return promptOf(turn, call).map((message) => [message.role, textIn(message)] as const);
 }

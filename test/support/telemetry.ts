@@ -12,7 +12,7 @@ export interface SentSpan {
   readonly status: { readonly code?: number };
 }
 
-/** The spans in the body of a request to a collector. */
+/** Returns the spans in a request body sent to a collector. */
 export function spansIn(body: string): readonly SentSpan[] {
   const { resourceSpans } = JSON.parse(body) as {
     resourceSpans: readonly { scopeSpans: readonly { spans: readonly SentSpan[] }[] }[];
@@ -20,13 +20,13 @@ export function spansIn(body: string): readonly SentSpan[] {
   return resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap(({ spans }) => spans));
 }
 
-/** A text or a number of a span. */
+/** Returns an attribute of a span as text. */
 export function attributeOf(span: SentSpan | undefined, wanted: string): string | undefined {
   const value = span?.attributes.find(({ key }) => key === wanted)?.value;
   return value === undefined ? undefined : String(Object.values(value)[0]);
 }
 
-/** Each span's name behind those that it is in: `a > b > c`. */
+/** Returns each span's name with those of its ancestors: `a > b > c`. */
 export function pathsIn(spans: readonly SentSpan[]): readonly string[] {
   const byId = new Map(spans.map((span) => [span.spanId, span]));
   const pathOf = ({ name, parentSpanId = "" }: SentSpan): string => {
@@ -40,7 +40,7 @@ export interface Line extends Readonly<Record<string, unknown>> {
   readonly event: string;
 }
 
-/** The lines of JSON that were written to the console. */
+/** Returns the JSON lines written to the console. */
 export function linesOf({ mock }: MockInstance): readonly Line[] {
   return mock.calls.flatMap(([text]) =>
     typeof text === "string" && text.startsWith("{") ? [JSON.parse(text) as Line] : [],
@@ -49,7 +49,7 @@ export function linesOf({ mock }: MockInstance): readonly Line[] {
 
 export const COLLECTOR = "http://collector.example:4318";
 
-/** In the place of a collector: what it is sent, and what it answers. */
+/** Replaces `fetch` with a collector. Returns the requests that it receives. */
 export function collecting(answer: () => Promise<Response> | Response = () => new Response("{}")) {
   const requests: { readonly url: string; readonly init: RequestInit; readonly body: string }[] =
     [];

@@ -10,7 +10,7 @@ import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
 import { figure } from "./scorecard.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
-/** A tenant of an own runtime with spend limits, whose agent has a tool that is counted. */
+/** Returns a tenant with spend limits and its own runtime, whose agent has a tool that counts its calls. */
 export function spendingTenant(
   spend: SpendLimits,
   {
@@ -24,7 +24,7 @@ export function spendingTenant(
   const agent = { name: "a", description: "", instructions: "", tools: { act } };
   const model = scriptedModel(steps);
   const options: RuntimeOptions = { agents: [agent], model, spend, ...more };
-  /** In a conversation of the tenant's. */
+  /** Runs the work in a conversation of the tenant. */
   const inside = <Result>(work: (own: OwnRuntime) => Promise<Result>, id: string = newId()) =>
     withRuntime(options, work, { name: JSON.stringify([name, id]) });
   return {
@@ -32,9 +32,9 @@ export function spendingTenant(
     model,
     acts: () => acts,
     inside,
-    /** The stream of one turn in a conversation of its own. */
+    /** Returns the stream of one turn in a new conversation. */
     ask: () => inside((own) => say(own)),
-    /** By all, with what is on lease; undefined if nobody was asked yet. */
+    /** Returns the tenant's total usage, including active leases; undefined before the first use. */
     used: (what: keyof Spent) => usedBy(name, what),
   };
 }
@@ -45,7 +45,7 @@ export async function say(own: OwnRuntime, message = "Go."): Promise<string> {
 
 const tokens = { input: 60, output: 40 };
 
-/** A model that answers for ever: each turn has so many calls of the tool, one a step, and an end. */
+/** Answers 2,000 times: each turn makes this many tool calls, one per step, and then ends. */
 export function endless(acts: number): readonly Step[] {
   const step: Step = ({ prompt }) => {
     const asked = prompt.findLastIndex(({ role, content }) => {
@@ -68,7 +68,9 @@ export function refusedOf(streams: readonly string[]): number {
   return streams.filter((stream) => stream.includes(REFUSED)).length;
 }
 
-/** More calls than there may be, in so many conversations at once; then, one by one, what is left. */
+/**
+ * Runs many conversations at once that need more calls than allowed, and then uses up the rest one by one.
+ */
 export async function spendAtOnce(sizes: { conversations: number; maximum: number }) {
   const { conversations, maximum } = sizes;
   const tenant = spendingTenant({ tenant: { modelCalls: maximum } }, { steps: endless(2) });
@@ -85,7 +87,7 @@ export async function spendAtOnce(sizes: { conversations: number; maximum: numbe
   return { atOnce };
 }
 
-/** Far more requests than a conversation may answer, as quick as they go. */
+/** Sends far more requests than a conversation may answer, as fast as possible. */
 export async function spendInOne({ requests, maximum }: { requests: number; maximum: number }) {
   const tenant = spendingTenant({ conversation: { modelCalls: maximum } });
   const startMs = Date.now();
@@ -94,7 +96,7 @@ export async function spendInOne({ requests, maximum }: { requests: number; maxi
     const asking = async () => {
       while (left-- > 0) await say(own);
     };
-    // More than may wait: some are refused at once.
+    // More than may be queued, so some are refused at once.
     await many(20, asking);
   });
   figure("S16", { requests, ...wrongBy(tenant.model.calls.length, maximum) });

@@ -23,7 +23,7 @@ export async function ticketFor(path: string, key = ALICE, through = call): Prom
   return ticket;
 }
 
-/** A value of Alice's, and where it is. */
+/** Saves a value for Alice, unless given another key, and returns its path. */
 export async function newValue(body: unknown = "alice's", key = ALICE): Promise<string> {
   const path = `/conversations/${newId()}/variables/photo`;
   expect((await call("PUT", path, json(body, as(key)))).status).toBe(201);

@@ -1,4 +1,4 @@
-/** A JWT as anybody may write one: whatever header, whatever claims, signed by whatever. */
+/** Returns a JWT with any header, any claims and any signature. */
 export async function tokenOf(
   header: unknown,
   claims: unknown,
@@ -11,7 +11,7 @@ export async function tokenOf(
   return `${head}.${body}.${base64Url(new Uint8Array(signature))}`;
 }
 
-/** Signs with a shared secret. */
+/** Returns a function that signs with a shared secret. */
 export function hmac(secret: string | Uint8Array, hash = "SHA-256") {
   return async (data: Uint8Array) => {
     const bytes = typeof secret === "string" ? encode(secret) : secret;
@@ -31,13 +31,13 @@ const KINDS = {
 };
 
 export interface Issuer {
-  /** As it stands in the issuer's key set. */
+  /** The key as published in the issuer's key set. */
   readonly jwk: Readonly<Record<string, unknown>>;
   readonly pem: string;
   token(claims: unknown, header?: Readonly<Record<string, unknown>>): Promise<string>;
 }
 
-/** Somebody with a pair of keys. */
+/** Creates an issuer with a new key pair. */
 export async function newIssuer(
   kid: string,
   alg: keyof typeof KINDS = "RS256",
@@ -50,7 +50,7 @@ export async function newIssuer(
     true,
     ["sign", "verify"],
   );
-  // These kinds make a pair, of which JWK and SPKI are an object and bytes.
+  // These algorithms generate key pairs. A JWK exports as an object, SPKI as bytes.
   const { publicKey, privateKey } = generated as CryptoKeyPair;
   const jwk = (await crypto.subtle.exportKey("jwk", publicKey)) as JsonWebKey;
   const spki = (await crypto.subtle.exportKey("spki", publicKey)) as ArrayBuffer;

@@ -1,6 +1,7 @@
 /**
- * Moves the conversation in one folder through a file into another, and then reads both: the folders are its
- * arguments. Needs `--expose-gc`. Prints `MeasuredLive` objects as a JSON array, and what both conversations come to.
+ * Exports the conversation in one folder to a file, imports it into another folder, and reads both. The
+ * folders are its arguments. Needs `--expose-gc`. Prints `MeasuredLive` objects and the digests of both
+ * conversations as JSON.
  */
 import { createHash } from "node:crypto";
 import { createReadStream, createWriteStream } from "node:fs";
@@ -18,11 +19,11 @@ import { NodeSql } from "./node-sql.ts";
 
 Object.defineProperty(crypto, "DigestStream", { value: DigestStream });
 
-// Nothing is due yet.
+// Nothing is due at this time.
 Date.now = () => FILLED_MS + 60_000;
 
 const [from = "", to = ""] = process.argv.slice(2);
-/** Garbage is collected each time that so many bytes have passed. */
+/** Bytes between two garbage collections. */
 const COLLECTED_BYTES = 12_000_000;
 let uncollectedBytes = 0;
 let peakLiveBytes = 0;
@@ -51,11 +52,11 @@ function fileOf(data: ConversationData): ReadableStream<Uint8Array> {
 
 function fileAt(path: string): ReadableStream<Uint8Array> {
   const chunks = Readable.from(collecting(createReadStream(path)));
-  // Node's own type of the same stream.
+  // Node has its own type for the same stream.
   return Readable.toWeb(chunks) as unknown as ReadableStream<Uint8Array>;
 }
 
-/** The chunks. What is alive is measured each time that so many bytes have passed. */
+/** Passes chunks through and measures live memory every `COLLECTED_BYTES` bytes. */
 async function* collecting(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const chunk of chunks) {
     passed(chunk.length);
@@ -70,7 +71,7 @@ function passed(bytes: number): void {
   peakLiveBytes = Math.max(peakLiveBytes, liveBytes());
 }
 
-/** Of all that is the same in a copy. */
+/** Returns a digest of everything that a copy must have in common with the original. */
 async function sumOf(data: ConversationData): Promise<string> {
   const hash = createHash("sha256");
   let bytes = 0;

@@ -2,7 +2,7 @@ import { expect } from "vitest";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import { type Call, call, json } from "./edge.ts";
 
-/** A line of an export. */
+/** One line of an export. */
 export type Line = Readonly<Record<string, unknown>> & { readonly type: string };
 
 const utf8 = new TextEncoder();
@@ -18,7 +18,7 @@ export function linesIn(file: string): readonly Line[] {
   return lines.map((line) => JSON.parse(line) as Line);
 }
 
-/** The lines as a file whose end fits. */
+/** Returns a file of these lines with a matching end line. */
 export async function fileOf(lines: readonly Line[]): Promise<string> {
   const before = lines.filter(({ type }) => type !== "end");
   const text = before.map((line) => `${JSON.stringify(line)}\n`).join("");
@@ -27,7 +27,7 @@ export async function fileOf(lines: readonly Line[]): Promise<string> {
   return `${text}${JSON.stringify(end)}\n`;
 }
 
-/** The lines of a type, each as `change` makes it. */
+/** Returns the file with `change` applied to each line of this type. Undefined removes the line. */
 export function changed(
   file: string,
   type: string,
@@ -35,7 +35,7 @@ export function changed(
 ): Promise<string> {
   const lines = linesIn(file).flatMap((line) => {
     const made = line.type === type ? change(line) : line;
-    // As it was parsed.
+    // Parsed from a line.
     return made === undefined ? [] : [made as Line];
   });
   return fileOf(lines);
@@ -63,7 +63,7 @@ export async function remove(id: string): Promise<void> {
   expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
 }
 
-/** All that is to be seen of a conversation, values as bytes; without when its variables were last used. */
+/** Returns everything visible of a conversation, with digests of its values, but without access times. */
 export async function allOf(id: string) {
   const read = async (path: string) => (await call("GET", `/conversations/${id}${path}`)).json();
   const { variables } = (await read("/variables")) as { variables: VariableInfo[] };
@@ -82,7 +82,7 @@ export async function allOf(id: string) {
   };
 }
 
-/** Megabytes are not compared number by number. */
+/** A digest, because comparing megabytes number by number is slow. */
 async function digestOf(response: Response): Promise<string> {
   return hexOf(await crypto.subtle.digest("SHA-256", await response.arrayBuffer()));
 }

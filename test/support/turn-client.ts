@@ -5,7 +5,7 @@ export interface Frame {
   readonly data: string;
 }
 
-/** `POST /conversations/:id/messages`. */
+/** Sends `POST /conversations/:id/messages`. */
 export function post(
   conversation: string,
   message: unknown,
@@ -19,7 +19,7 @@ export function post(
   });
 }
 
-/** What has come of a stream when this is in it; whoever reads then goes. */
+/** Reads a stream until it contains this text, and then disconnects. Returns what it has read. */
 export async function readUntil({ body }: Response, what: string): Promise<string> {
   const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
   let had = "";
@@ -32,7 +32,7 @@ export async function readUntil({ body }: Response, what: string): Promise<strin
   return had;
 }
 
-/** The frames of a stream of server-sent events; comments are left out. */
+/** Returns the frames of a stream of server-sent events, without comments. */
 export function framesIn(body: string): readonly Frame[] {
   return body
     .split("\n\n")
@@ -54,7 +54,7 @@ export function chunksIn(body: string): readonly UIMessageChunk[] {
     .map(({ data }) => JSON.parse(data) as UIMessageChunk);
 }
 
-/** The text that the chunks show, all parts of it together. */
+/** Returns the text of all chunks, joined. */
 export function textIn(chunks: readonly UIMessageChunk[]): string {
   return chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : "")).join("");
 }
@@ -63,7 +63,7 @@ export function textOf(message: Pick<UIMessage, "parts"> | undefined): string {
   return (message?.parts ?? []).map((part) => (part.type === "text" ? part.text : "")).join("");
 }
 
-/** `GET /conversations/:id/messages`. */
+/** Sends `GET /conversations/:id/messages`. */
 export async function messagesOf(
   conversation: string,
   options: { readonly form?: "display" | "reference"; readonly headers?: HeadersInit } = {},

@@ -26,7 +26,7 @@ import type { Naming } from "../../src/tool/wrapped-tool.ts";
 
 export const START_MS = Date.UTC(2026, 0, 1);
 
-/** What every call of a model costs apart from the instructions and messages. */
+/** Storage costs that every turn reports: none. */
 const NO_COST = { rowsRead: 0, rowsWritten: 0, alarms: 0 };
 
 export interface ConversationOptions {
@@ -43,25 +43,25 @@ export interface ConversationOptions {
 
 interface SayOptions {
   readonly steps: readonly Step[];
-  /** `null`: the newest message of the history is answered. */
+  /** `null` answers the newest message of the history. */
   readonly question?: string | null;
   readonly signal?: AbortSignal;
-  /** Instead of the scripted one. */
+  /** Replaces the scripted model. */
   readonly model?: LanguageModel;
-  /** Called with each chunk as it leaves, and all before it. */
+  /** Called with each chunk as it is emitted, and all chunks so far. */
   readonly onChunk?: (chunk: UIMessageChunk, chunks: readonly UIMessageChunk[]) => void;
 }
 
 export interface Turn {
   readonly result: TurnResult;
   readonly chunks: readonly UIMessageChunk[];
-  /** What the model got, call by call. */
+  /** The options that the model received, one entry per call. */
   readonly calls: readonly LanguageModelV4CallOptions[];
   readonly store: VariableStore;
   readonly history: History;
 }
 
-/** A conversation in this process's memory: the clock stands still, ids are counted. */
+/** A conversation in memory, with a clock that stands still and numbered ids. */
 export class Conversation {
   readonly agent: Agent;
   readonly store: VariableStore;
@@ -85,19 +85,19 @@ export class Conversation {
     this.journal = emptyJournal();
   }
 
-  /** One turn. */
+  /** Runs one turn. */
   say({ question = "Hello.", ...options }: SayOptions): Promise<Turn> {
     const message = question === null ? {} : { message: this.#question(question) };
     return this.#play(options, (turn) => runTurn(turn, message));
   }
 
-  /** The newest turn goes on: a person has allowed the first call that waits. */
+  /** Resumes the newest turn with approval of the first waiting call. */
   approve(options: Omit<SayOptions, "question">): Promise<Turn> {
     const [approvalId = ""] = waitingCalls(this.history.newest()).keys();
     return this.#play(options, (turn) => resumeTurn(turn, [{ approvalId, approved: true }]));
   }
 
-  /** The newest turn goes on: a person has refused the first call that waits. */
+  /** Resumes the newest turn with refusal of the first waiting call. */
   deny(options: Omit<SayOptions, "question">): Promise<Turn> {
     const [approvalId = ""] = waitingCalls(this.history.newest()).keys();
     return this.#play(options, (turn) => resumeTurn(turn, [{ approvalId, approved: false }]));
@@ -127,7 +127,7 @@ export class Conversation {
       signal: signal ?? new AbortController().signal,
       cost: () => NO_COST,
       emit: (chunk) => {
-        // As bytes would: a later change of what was sent would show nowhere.
+        // Copied, as when sent over a network, so that later changes to the chunk do not show.
         chunks.push(JSON.parse(JSON.stringify(chunk)) as UIMessageChunk);
         onChunk?.(chunk, chunks);
       },
@@ -144,7 +144,7 @@ export class Conversation {
   }
 }
 
-/** One turn in a conversation of its own. */
+/** Runs one turn in a new conversation. */
 export function turnWith(options: ConversationOptions & SayOptions): Promise<Turn> {
   return new Conversation(options).say(options);
 }
@@ -166,7 +166,7 @@ export function userMessage(id: string, text: string): StoredMessage {
   return { id, role: "user", parts: [{ type: "text", text }], createdAt };
 }
 
-/** What a stock client makes of the chunks. */
+/** Returns the message that a stock client builds from the chunks. */
 export async function readMessage(
   chunks: readonly UIMessageChunk[],
 ): Promise<{ message: UIMessage | undefined; errors: readonly string[] }> {
@@ -183,7 +183,7 @@ export async function readMessage(
   return { message, errors };
 }
 
-/** The text that the chunks show, all texts joined. */
+/** Returns the text of all chunks, joined. */
 export function shownText(chunks: readonly UIMessageChunk[]): string {
   return chunks.flatMap((chunk) => (chunk.type === "text-delta" ? chunk.delta : [])).join("");
 }
@@ -192,7 +192,7 @@ export function typesOf(chunks: readonly UIMessageChunk[]): readonly string[] {
   return chunks.map((chunk) => chunk.type);
 }
 
-/** The chunks of one type. */
+/** Returns the chunks of one type. */
 export function chunksOf<Type extends UIMessageChunk["type"]>(
   chunks: readonly UIMessageChunk[],
   type: Type,
@@ -202,12 +202,12 @@ export function chunksOf<Type extends UIMessageChunk["type"]>(
   );
 }
 
-/** The data of the chunks of one `data-` type. */
+/** Returns the data of the chunks of one `data-` type. */
 export function dataOf(chunks: readonly UIMessageChunk[], type: `data-${string}`) {
   return chunks.flatMap((chunk) => (chunk.type === type && "data" in chunk ? [chunk.data] : []));
 }
 
-/** What the model saw of the result of a call in the prompt of its n-th call. */
+/** Returns a tool call's result as the model saw it in the prompt of its n-th call. */
 export function resultShown(turn: Turn, call: number, toolCallId: string): unknown {
   const prompt = promptOf(turn, call);
   for (const message of prompt) {
@@ -226,7 +226,7 @@ export function promptOf({ calls }: Pick<Turn, "calls">, call: number): Language
   return options.prompt;
 }
 
-/** All rows of the history, as they are kept. */
+/** Returns all messages of the history, as stored. */
 export function historyText(history: History): string {
   return JSON.stringify(history.page({ limit: 1_000 }).messages);
 }

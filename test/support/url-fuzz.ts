@@ -7,13 +7,13 @@ import { randomFrom } from "./reference-grammar.ts";
 import type { Variables } from "./reference-oracle.ts";
 import { CANARY, harmlessVariables, urlText, urlVariables } from "./url-grammar.ts";
 
-/** A renderer that makes a URL with a value in it out of an answer. */
+/** A URL that a renderer makes out of an answer and that contains a value. */
 interface UrlLeak extends PageUrl {
   readonly renderer: string;
   readonly html: string;
 }
 
-/** Each text of `count` of which some renderer makes a URL that a value got into. */
+/** Yields each of `count` texts from which some renderer makes a URL that contains a value. */
 export function* leakingTexts(firstSeed: number, count: number) {
   for (let seed = firstSeed; seed < firstSeed + count; seed++) {
     const text = urlText(seed);
@@ -23,7 +23,10 @@ export function* leakingTexts(firstSeed: number, count: number) {
   }
 }
 
-/** URLs with the canary in them that renderers make of an answer whose values open no URL themselves. */
+/**
+ * Returns the URLs with the canary that renderers make of an answer, provided that its values open no URL
+ * themselves.
+ */
 export function urlLeaks(answer: string): readonly UrlLeak[] {
   if (!answer.toLowerCase().includes(CANARY)) return [];
   return Object.entries(renderers).flatMap(([renderer, render]) => {
@@ -35,9 +38,9 @@ export function urlLeaks(answer: string): readonly UrlLeak[] {
 }
 
 /**
- * The local part of an e-mail address is no leak: nothing is sent until the person writes to it. Nor is
- * a scheme that is the value, nor the start of a host that linkify finds by its looks (`value.com`):
- * reading forward, nobody knows that one follows.
+ * The local part of an e-mail address does not count as a leak, because nothing is sent until the user writes
+ * to it. Neither does a scheme that is the value, nor the start of a host that linkify only guesses
+ * (`value.com`): text that is read forward does not show what follows.
  */
 function isLeak({ url, text, renderer }: UrlLeak): boolean {
   if (!url.includes(CANARY)) return false;
@@ -53,7 +56,7 @@ export function answerWith(text: string, variables: Variables, options?: ExpandO
   return expandedFrom([text], variables, options);
 }
 
-/** The text's answer, if the text comes in pieces that the seed decides. */
+/** Returns the answer to a text that arrives in pieces. The seed determines the pieces. */
 export function expandedInPieces(text: string, seed: number, variables = urlVariables): string {
   const random = randomFrom(seed ^ 0x55aa55aa);
   const pieces: string[] = [];
@@ -78,7 +81,7 @@ function expandedFrom(
   return answer;
 }
 
-/** A random value with URLs in it, printed as inert in the middle of a random answer: a leak, or none. */
+/** Puts a random value with URLs, made inert, in the middle of a random answer. Returns the leak, if any. */
 export function inertLeak(seed: number) {
   const harmless = (own: number, chars: number) =>
     answerWith(urlText(own).slice(0, chars), harmlessVariables, { inUrls: true });

@@ -1,13 +1,13 @@
-// Answers in which a model that was talked into it tries to put a value into a URL: pieces of every
-// construct from which a Markdown or HTML renderer makes one, in any order, with references anywhere.
+// Answers in which a prompt-injected model tries to put a value into a URL: pieces of every construct from
+// which a Markdown or HTML renderer makes a URL, in any order, with references anywhere.
 
 import { pick, type Random, randomFrom } from "./reference-grammar.ts";
 import type { Variables } from "./reference-oracle.ts";
 
-/** Stands in every value that must not get into a URL; in lower case, as it is looked for. */
+/** Part of every value that must not get into a URL. Lower case, because searches are in lower case. */
 export const CANARY = "canary7q";
 
-/** The first of these carry the canary. The others carry none, and open what it would stand in. */
+/** The first eight contain the canary. The others do not, but open constructs that it could end up in. */
 export const urlVariables: Variables = {
   v: "CANARY7Q",
   o: { k: "canary7q", list: ["Canary7Q"] },
@@ -37,7 +37,7 @@ export const urlVariables: Variables = {
   div: "<div>",
 };
 
-/** The same without the canary. */
+/** The same variables without the canary. */
 export const harmlessVariables = JSON.parse(
   JSON.stringify(urlVariables).replaceAll(/canary7q/gi, "word"),
 ) as Variables;
@@ -217,7 +217,7 @@ const BLOCKS = [
   "]]>",
   "\n<table><td>",
 ];
-/** Tags that a block of HTML, which ends somewhere else than the tag, may leave open. */
+/** Tags that an HTML block may leave open, because it does not end where the tag does. */
 const OPEN_TAGS = [
   '\n<div><img src="//evil.example/',
   "\n<div>\n<img src='//evil.example/",
@@ -318,7 +318,7 @@ function reference(random: Random): string {
   return pick(random, FORMS)(inside);
 }
 
-/** A text that depends on nothing but the seed, of a few kinds of pieces, some of it quoted or in a list. */
+/** Returns a text determined by the seed, of a few kinds of pieces, sometimes quoted or indented. */
 export function urlText(seed: number): string {
   const random = randomFrom(seed);
   const kinds = KINDS.filter(() => random() < 0.35);

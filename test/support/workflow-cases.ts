@@ -14,14 +14,14 @@ export interface Workflow {
   readonly name: string;
   readonly type: "application/json" | "application/xml";
   readonly text: string;
-  /** Variables of the conversation that it reads. */
+  /** Variables of the conversation that the workflow reads. */
   readonly saved: Readonly<Record<string, Json>>;
   readonly runs: readonly WorkflowRun[];
 }
 
 interface WorkflowRun {
   readonly input: Json;
-  /** What each call answers; undefined for one that does not run, or fails. */
+  /** The output of each call; undefined for one that does not run or fails. */
   readonly outputs: readonly unknown[];
 }
 
@@ -30,7 +30,7 @@ type Call = Readonly<Record<string, Json>>;
 const folder = join(import.meta.dirname, "../cases/workflows");
 const read = (name: string) => readFileSync(join(folder, name), "utf8");
 
-/** All workflows in `test/cases/workflows` that pass the check. */
+/** Returns all workflows in `test/cases/workflows` that pass the check. */
 export function workflows(): readonly Workflow[] {
   const capabilities = JSON.parse(read("capability.json")) as {
     cases: readonly { name: string; calls: readonly Call[] }[];
@@ -65,11 +65,11 @@ export const workflowTools: ToolSet = {
   }),
 };
 
-/** The same as tools of an MCP server. */
+/** Returns the same tools in the form that an MCP server offers. */
 export async function offeredTools(): Promise<readonly OfferedTool[]> {
   const all = Object.entries(workflowTools).map(async ([name, { inputSchema, execute }]) => ({
     name,
-    // Of an object, as MCP wants it.
+    // An object schema, as MCP requires.
     inputSchema: (await asSchema(inputSchema).jsonSchema) as Tool["inputSchema"],
     answer: async (input: unknown) => {
       try {
@@ -96,7 +96,7 @@ function jsonWorkflow({ name, calls, runs, ...one }: (typeof cases)[number]): Wo
   };
 }
 
-/** The value in the run's state at the place that the call writes. */
+/** Returns the value in the run's state at the place that the call writes to. */
 function writtenBy(call: Call, { state = {} }: PlanRun): Json | undefined {
   const places = String(call["_outputPath"]).split(/ (?:\|\||&&) /u);
   const values = places.map((place) => {
@@ -110,7 +110,7 @@ function writtenBy(call: Call, { state = {} }: PlanRun): Json | undefined {
 }
 
 function capabilityWorkflow(name: string, calls: readonly Call[], prefix: string): Workflow {
-  // A tag's body is text, unless it is one reference.
+  // A tag's body is text, unless it is a single reference.
   const saved = calls.flatMap(({ value }, index): [string, Json][] =>
     value === undefined ? [] : [[`${prefix}_${index}`, value]],
   );
@@ -133,7 +133,7 @@ function capabilityWorkflow(name: string, calls: readonly Call[], prefix: string
   };
 }
 
-/** The case does not say what it is. */
+/** For cases that do not specify the output. */
 const answered: unknown = expect.anything();
 
 const escaped = (text: unknown) =>

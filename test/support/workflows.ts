@@ -12,7 +12,7 @@ import { wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { checkedPlan, planRun, runRecord } from "./plan-runs.ts";
 
-/** What each tool was called with, in the order of the calls. */
+/** The name and input of a tool call, in call order. */
 export type Called = readonly [name: string, input: unknown];
 
 /** A conversation in which workflows run. */
@@ -40,7 +40,7 @@ export class Workflows {
     return this;
   }
 
-  /** Runs it to its end, or until `signal` says so; what it has of its own is still there. */
+  /** Runs a workflow to its end, or until `signal` aborts. The run's variables remain in the store. */
   readonly run = async (xml: string, signal = new AbortController().signal): Promise<RunRecord> => {
     const { store } = this;
     const { plan, findings } = readCapabilities(xml);
@@ -61,7 +61,7 @@ export class Workflows {
     return run.run();
   };
 
-  /** What the run has of its own, by the names that the workflow knows. */
+  /** Returns the run's variables by the names that the workflow uses. */
   readonly ownOf = async ({ id }: RunRecord): Promise<Record<string, Json>> => {
     const own = this.store.list().filter(({ name }) => name.endsWith(`_${id}`));
     const values: Record<string, Json> = {};

@@ -12,7 +12,7 @@ import type { Json } from "../../src/value/json.ts";
 
 export const call = { toolCallId: "call_1", messages: [], signal: new AbortController().signal };
 
-/** Prepares and runs; nobody is asked, and a call that would have to be is not run. */
+/** Prepares and runs a call. A call that needs approval does not run. */
 export async function run(
   wrapped: WrappedTool,
   input: Json,
@@ -26,7 +26,7 @@ export async function run(
   return done.kind === "done" ? { ...done, references } : done;
 }
 
-/** Runs a tool named `act` once and saves what it gave, if it gave something. */
+/** Runs a tool named `act` once and saves its output, if any. */
 export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOptions> = {}) {
   const store = options.store ?? new MemoryStore();
   const wrapped = await wrapTool("act", act, { ...options, store });
@@ -34,14 +34,14 @@ export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOp
   return { run: ran, saved: ran.kind === "done" ? await ran.save() : undefined, store };
 }
 
-/** A store with variables of these names. */
+/** Creates a store with these variables. */
 export async function storeWith(variables: Readonly<Record<string, Json>>): Promise<MemoryStore> {
   const store = new MemoryStore();
   for (const [name, value] of Object.entries(variables)) await store.save({ name, value });
   return store;
 }
 
-/** What a call failed with; undefined if it did not. */
+/** Returns the failure of a call; undefined if it succeeded. */
 export function failureOf(ran: ToolRun) {
   return ran.kind === "failed" ? ran : undefined;
 }

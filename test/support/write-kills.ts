@@ -5,7 +5,10 @@ import { WRITERS } from "../chaos/writers.ts";
 import { figure } from "./scorecard.ts";
 import { temporaryFolder } from "./server.ts";
 
-/** A server to kill, for the tests of one file: returns how to kill it after a write, and to see the turn resumed. */
+/**
+ * Opens a server for the tests of one file. Returns a function that kills it after a write and expects the
+ * turn to resume.
+ */
 export function useWriteKills(): (writer: string) => Promise<void> {
   const stateDir = temporaryFolder();
   let kills: WriteKills;

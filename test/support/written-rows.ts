@@ -4,8 +4,8 @@ import type { Cost } from "../../src/turn/spend/spend.ts";
 import { objectOf } from "./edge.ts";
 
 /**
- * Counts what an object writes from now on, as the platform counts it, whoever writes: returns how to read
- * the count, which begins anew each time. An eviction of the object ends it.
+ * Counts from now on what an object writes, as the platform counts it, whatever code writes it. Returns a
+ * function that reads the count and resets it. Ends when the object is evicted.
  */
 export async function watchRows(id: string): Promise<() => Cost> {
   return runInDurableObject(objectOf(id), (_, { storage }) => watchStorage(storage));

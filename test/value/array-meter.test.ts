@@ -7,14 +7,17 @@ import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { shapeOf } from "../../src/value/shape.ts";
 
-/** What is read of a text that arrives in these pieces. */
+/** Returns what the meter reports about a text that arrives in these pieces. */
 function metered(pieces: readonly string[]) {
   const meter = new ArrayMeter();
   for (const piece of pieces) meter.write(piece);
   return meter.end();
 }
 
-/** What follows the opening bracket, in two pieces, wherever it may be cut, and in single characters. */
+/**
+ * Cuts the text after its opening bracket: not at all, at every position into two pieces, and into
+ * characters.
+ */
 function cuts(text: string): readonly (readonly string[])[] {
   const rest = text.slice(text.indexOf("[") + 1);
   const twice = Array.from(rest, (_, at) => [rest.slice(0, at), rest.slice(at)]);
@@ -61,7 +64,7 @@ const INVALID = [
 
 describe("an array that arrives in pieces", () => {
   it.each(VALID)("is what it is as a whole, wherever it is cut: %j", (text) => {
-    // It is an array.
+    // Every text is an array.
     const values = JSON.parse(text) as readonly Json[];
     for (const pieces of cuts(text)) expect(metered(pieces)).toMatchObject(expected(values));
   });

@@ -10,7 +10,7 @@ function unified(before: string, after: string, maxLines = Infinity) {
   return diff.end();
 }
 
-/** Texts of a few different lines, so that many are in both. */
+/** Texts made of a few different lines, so that two texts share many. */
 const lines = fc.array(fc.constantFrom("a", "b", "c", "{", "}", "", "long line"), {
   maxLength: 40,
 });
@@ -39,7 +39,7 @@ describe("lineSegments", () => {
   it("makes patches that another implementation applies", () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
-        // The form has no place for a missing last line break.
+        // The diff cannot express a missing line break at the end.
         const [old, made] = [`${before}\n`, `${after}\n`];
         const { diff } = unified(old, made);
         expect(applyPatch(old, `--- a\n+++ b\n${diff}`)).toBe(made);

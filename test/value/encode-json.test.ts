@@ -28,7 +28,7 @@ const element = fc.oneof(
   fc.array(text, { maxLength: 3 }),
   fc.record({ id: fc.integer(), name: text }),
 );
-/** Of a few elements very many, some of them long: more than a megabyte in most runs. */
+/** Very many elements, chosen from a few, some of them long: more than a megabyte in most runs. */
 const large = fc
   .record({
     elements: fc.array(element, { minLength: 1, maxLength: 6 }),

@@ -25,7 +25,7 @@ const cases = [...(specTests as readonly Case[]), ...(tests as readonly Case[])]
 
 const run = (doc: Json, patch: readonly PatchOperation[]) => patched(doc, patch);
 
-/** What the schema of the tool refuses before. */
+/** True for operations that the tool's schema accepts. */
 const isComplete = ({ op, path, ...rest }: PatchOperation & { from?: string; value?: Json }) =>
   ["add", "remove", "replace", "move", "copy", "test"].includes(op) &&
   typeof path === "string" &&
@@ -74,7 +74,8 @@ describe("a JSON Patch", () => {
         const theirs: { doc: Json; moved?: Json } = { doc: structuredClone(given) };
         const at = (path: string) => `/doc${path}`;
         const path = at(one.path);
-        // They read the target of a move before they remove; RFC 6902, 4.4 has it the other way round.
+        // The other library reads the target of a move before it removes the source. RFC 6902, 4.4 requires
+        // the reverse.
         const same =
           one.op === "move"
             ? [
@@ -83,7 +84,8 @@ describe("a JSON Patch", () => {
                 { op: "copy", from: "/moved", path },
               ]
             : ["from" in one ? { ...one, path, from: at(one.from) } : { ...one, path }];
-        // They remove and move a whole value, or into itself, which makes a value that is none.
+        // The other library can remove the whole value, and move a value into itself, which leaves no valid
+        // value.
         const isWhole = one.op === "remove" && one.path === "";
         const isInside =
           one.op === "move" &&
@@ -103,7 +105,7 @@ describe("a JSON Patch", () => {
           expect(["edit_not_found", "edit_conflict"]).toContain(codeOf(error));
         }
         if (mine !== undefined) expect([failure, theirs.doc]).toEqual([null, mine]);
-        // They accept a key as an index, and an index behind the end.
+        // The other library accepts a key as an index, and an index beyond the end.
         else if (failure === null)
           expect(one.path + ("from" in one ? one.from : "")).toMatch(/\/\D|\/\d+$/);
       }),
@@ -122,7 +124,7 @@ describe("a JSON Patch", () => {
             return codeOf(error);
           }
         };
-        // `given` is not frozen: a change of it would show.
+        // `given` is not frozen, so a mutation would show.
         expect(outcome(() => patched(given, operations))).toEqual(
           outcome(() => operations.reduce((value, one) => patched(value, [one]), before)),
         );
@@ -186,7 +188,7 @@ describe("the difference of JSON", () => {
         for (const segment of jsonSegments(before, after)) diff.add(segment);
         const [old, made] = [before, after].map((one) => `${JSON.stringify(one, null, 2)}\n`);
         const { diff: text, more } = diff.end();
-        // Of a change of many lines only the first are shown.
+        // Only the first lines of a large change are shown.
         fc.pre(more === undefined);
         expect(applyPatch(old ?? "", `--- a\n+++ b\n${text}`)).toBe(made);
       }),

@@ -59,7 +59,7 @@ describe("the span of a range", () => {
           const [byte, before] = places.at(-1) ?? [0, 0];
           places.push([byte + bytes, before + count]);
         }
-        // The last place is the end, which is no mark.
+        // The last place is the end, which has no mark.
         const [bytes, count] = places.pop() ?? [0, 0];
         const from = Math.min(one % (count + 1), other % (count + 1));
         const to = Math.max(one % (count + 1), other % (count + 1));

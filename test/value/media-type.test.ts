@@ -42,7 +42,7 @@ describe("a media type", () => {
   it.each([" ", ";", "; ", ";a=", ';a="\\', "; a=b", "\t;"])(
     "is looked at in linear time: many of %j",
     (piece) => {
-      // A pattern that backtracks would not come to its end.
+      // A backtracking pattern would not finish.
       expect(parseMediaType(`a/b${piece.repeat(100_000)},`)).toBeUndefined();
     },
   );

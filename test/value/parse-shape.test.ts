@@ -50,7 +50,7 @@ it("says that keys were left out", () => {
 
 const many = Array.from({ length: 100 }, (_, index) => `key_${index}`);
 
-/** Writes a shape as `shapeOf` does. */
+/** Formats a shape as `shapeOf` does. */
 function written(shape: Shape): string {
   const kinds = shape.map((kind) => {
     if (typeof kind === "string") return kind;

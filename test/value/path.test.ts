@@ -5,7 +5,7 @@ import type { Json } from "../../src/value/json.ts";
 import { sliceCodePoints } from "../../src/value/characters.ts";
 import { formatPath, isPlainKey, type Path, readPath, type Segment } from "../../src/value/path.ts";
 
-/** Reads with a path as it is written, so that the examples look like references. */
+/** Reads with a path in its text form, so that the examples look like references. */
 function read(value: Json, written: string) {
   const path = parsePath(written);
   if (path === undefined) throw new Error(`${written} is not a path`);
@@ -17,7 +17,7 @@ function found(value: Json, written: string): Json | undefined {
   return reading.found ? reading.value : undefined;
 }
 
-/** What a miss says, with its nearest prefix as it is written. */
+/** Returns a failed reading, with the nearest prefix in its text form. */
 function missed(value: Json, written: string) {
   const reading = read(value, written);
   if (reading.found) throw new Error(`${written} leads to ${JSON.stringify(reading.value)}`);
@@ -74,7 +74,7 @@ describe("reading keys and indices", () => {
 describe("slices", () => {
   const letters = ["a", "b", "c", "d", "e", "f", "g"];
 
-  // The examples of RFC 9535, section 2.3.4.3, whose step is 1, and its bounds.
+  // The examples of RFC 9535, section 2.3.4.3, with step 1, and slices at the bounds.
   it.each([
     ["[1:3]", "bc"],
     ["[5:]", "fg"],

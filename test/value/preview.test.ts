@@ -5,7 +5,7 @@ import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { anyJson, nested } from "../support/json-values.ts";
 
-/** The elements that a preview of an array shows, and how many it says are left out. */
+/** Returns the elements that an array's preview shows, and the number that it leaves out. */
 function readArrayPreview(preview: string): { shown: readonly Json[]; left: number } {
   const rest = /,… \(\+(\d+) more\)\]$/.exec(preview);
   const shown: readonly Json[] = JSON.parse(
@@ -105,7 +105,7 @@ describe("a preview of what is long", () => {
 });
 
 describe("every preview", () => {
-  /** What is wrong with a value's preview. */
+  /** Lists the faults of a value's preview. */
   function faultsOf(value: Json): readonly string[] {
     const preview = previewOf(value);
     const faults: string[] = [];

@@ -26,7 +26,7 @@ describe("a records meter", () => {
     string,
   );
   const blank = fc.string({ unit: fc.constantFrom(" ", "\t", "\r"), maxLength: 3 });
-  /** A record as somebody may write it: what stands before, around and behind it. */
+  /** A record as a client may write it, with what precedes, surrounds and follows it. */
   const written = fc.record({
     record,
     indent: fc.constantFrom(undefined, "\t"),

@@ -14,7 +14,7 @@ function rows(count: number, columns = 1): readonly JsonObject[] {
   return Array.from({ length: count }, () => row(columns));
 }
 
-/** The text inside a fence, and the marks around it. */
+/** Returns the fence of a block, the text inside it and the text below it. */
 function openFence(block: string): { fence: string; text: string; below: string } {
   const [, fence = "", text = "", below = ""] =
     /^(`{3,})json\n([^]*)\n\1(?:\n\n(.*))?$/.exec(block) ?? [];
@@ -257,7 +257,7 @@ describe("fenced JSON", () => {
   });
 
   it("is whole at its bound and cut above it", () => {
-    // Two spaces in front of each item, a comma and a digit count too.
+    // The indentation of two spaces per item, a comma and a digit also count.
     const room = limits.maxBlockJsonChars - 6;
     for (const chars of [room - 1, room]) {
       expect(openFence(renderBlock(["x".repeat(chars - 2), 1], "$v")).below).toBe("");

@@ -94,7 +94,7 @@ describe("a shape that would be too long", () => {
 });
 
 describe("every shape", () => {
-  /** What is wrong with a value's shape. */
+  /** Lists the faults of a value's shape. */
   function faultsOf(value: Json): readonly string[] {
     const shape = shapeOf(value);
     const faults: string[] = [];

@@ -4,7 +4,7 @@ import { codeOf } from "../../src/errors.ts";
 import * as limits from "../../src/limits.ts";
 import { toJson } from "../../src/value/to-json.ts";
 
-/** The error that the conversion ends in. */
+/** Returns the error that the conversion throws. */
 function refusalOf(value: unknown): unknown {
   try {
     toJson(value);

@@ -9,7 +9,7 @@ import { Work } from "../../src/value/work.ts";
 const read = (value: Json, written: string, work?: Work) =>
   readPath(value, parsePath(written) ?? [], work);
 
-/** How much more work there may be after `use`. */
+/** Returns the amount of work that `use` spends. */
 function workOf(use: (work: Work) => void): number {
   const work = new Work();
   use(work);
