@@ -2,8 +2,7 @@
  * Measures whether workerd's memory grows: `npm run bench -- turns-memory`. 10,000 turns as 200 in each of 50
  * conversations, then 10,000 as one in each of 10,000, each kind in its own process. Every second
  * conversation calls two tools in each turn, whose results of a kilobyte are stored. Prints the memory of the
- * process after each thousand turns; figures and goal are in `bench/README.md`. `--quick` takes a tenth of
- * the turns, `--same` or `--new` one kind.
+ * process after each thousand turns. `--quick` takes a tenth of the turns, `--same` or `--new` one kind.
  */
 import { loadavg } from "node:os";
 import * as limits from "../src/limits.ts";
