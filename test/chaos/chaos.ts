@@ -18,29 +18,29 @@ export interface Report {
   readonly seed: number;
   kills: number;
   readonly counts: Counts;
-  /** Variables that were found evicted. */
+  /** Variables found evicted. */
   readonly evicted: Set<string>;
-  /** Values that were read whole after a restart. */
+  /** Number of values read in full after a restart. */
   whole: number;
-  /** Bodies that a kill had left without a variable, and that were swept afterwards. */
+  /** Number of bodies that a kill left without a variable. They must be swept afterwards. */
   orphans: number;
-  /** Conversations that a kill met between the end of their rows and the end of their bodies. */
+  /** Number of conversations killed after their rows were deleted and before their bodies were. */
   halfDeleted: number;
   openUploads: number;
-  /** From the start of the processes to the first answer out of a conversation. */
+  /** From the start of the processes to the first answer of a conversation. */
   readonly restartMs: number[];
-  /** The part of it after the port was open: the object wakes and reads. */
+  /** The part of `restartMs` after the port opened, while the object wakes and reads. */
   readonly answerMs: number[];
   /** Conversations that no alarm will wake. */
   readonly forgotten: string[];
-  /** What nothing explains; the run stops at the first kill that leaves any. */
+  /** Findings that nothing explains. The run stops after the first kill with any. */
   readonly wrong: string[];
 }
 
 const CONVERSATIONS = 4;
 const SWEPT_WITHIN_MS = 10_000;
 
-/** Kills a server under load again and again, and compares what it then has with what it had promised. */
+/** Kills a server under load repeatedly and compares what it has afterwards with what it acknowledged. */
 export async function runChaos({ kills, seed, stateDir, onProgress }: ChaosOptions) {
   const report: Report = {
     seed,
@@ -93,7 +93,7 @@ class Chaos {
         await this.#workAndKill(worker);
         if (this.#report.wrong.length > 0) break;
         worker = await this.#restart(bundle);
-        // Now and then it is killed again while it recovers.
+        // Sometimes it is killed again while it recovers.
         if (this.#random.chance(0.15) && this.#report.kills < kills) {
           await this.#wakeAndKill(worker);
           worker = await this.#restart(bundle);
@@ -122,12 +122,12 @@ class Chaos {
     this.#afterKill();
   }
 
-  /** After so many answers, and then at any time in what happens next. */
+  /** Waits for a random number of answers, then for a random delay. */
   async #untilAnyMoment(workload: Workload): Promise<void> {
     const answers = this.#random.magnitude(4, 90);
     const giveUpMs = Date.now() + 10_000;
     while (workload.answers < answers && Date.now() < giveUpMs) await sleep(1);
-    // What is rare, and soon over, is seldom met among all the rest.
+    // Deletions and resets are rare and short. Without this, a kill would seldom hit one.
     const kind = this.#random.weighted({ any: 7, end: 2, reset: 1 });
     if (kind !== "any") await workload.provoke(kind);
     await sleep(this.#random.between(0, 60));
@@ -174,11 +174,11 @@ class Chaos {
     }
   }
 
-  /** Somebody has asked each conversation for something: what it has to sweep is being swept. */
+  /** Waits for the sweep, which the requests of `#look` have started in every conversation. */
   async #awaitSweep(): Promise<void> {
     const giveUpMs = Date.now() + SWEPT_WITHIN_MS;
     for (;;) {
-      // Read from a copy, lest the server finds its files locked.
+      // Reads a copy so that the server never finds its files locked.
       const orphans = countOrphans(this.#stateDir);
       if (orphans === 0) return;
       if (Date.now() > giveUpMs) {

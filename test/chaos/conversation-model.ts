@@ -11,22 +11,22 @@ import {
 } from "./model.ts";
 import { keyOf } from "./values.ts";
 
-/** What a reader found in a conversation after a restart. */
+/** What a conversation looks like to a reader after a restart. */
 export interface Look {
-  /** Of `GET /conversations/:id`. */
+  /** Status of `GET /conversations/:id`. */
   readonly status: number;
-  /** Every name that is known or listed. */
+  /** Every variable that the model knows or the list contains. */
   readonly variables: ReadonlyMap<string, Seen>;
 }
 
-/** The operations of one conversation since it was last looked at, and what it may hold by them. */
+/** The operations of a conversation since the last look, and the states that they allow. */
 export class ConversationModel {
   readonly id: string;
   readonly #states = new Map<string, readonly State[]>();
   readonly #operations = new Map<string, Operation[]>();
-  /** Resets and ends: they concern every name. */
+  /** Resets and deletions of the conversation, which apply to every name. */
   #wide: Operation[] = [];
-  /** Writes under a name that nobody was told, by the start of the name. */
+  /** Writes whose chosen name no client received, with the base of the name. */
   #unnamed: { readonly base: string; readonly operation: Operation }[] = [];
   readonly #newNames = new Map<string, number>();
   #endTriedMs = -Infinity;
@@ -51,7 +51,7 @@ export class ConversationModel {
     if (operation.kind === "end") this.#endTriedMs = operation.latestMs;
   }
 
-  /** True if the conversation was deleted, or may have been, between the two times. */
+  /** True if the conversation was or may have been deleted between the two times. */
   mayEndDuring(fromMs: number, toMs: number): boolean {
     return this.#wide.some(
       ({ kind, startMs, endMs, answer }) =>
@@ -59,7 +59,7 @@ export class ConversationModel {
     );
   }
 
-  /** A write whose name the server chooses. Returns what is wrong with the name, if something is. */
+  /** Adds a write whose name the server chooses. Returns the problem with that name, if any. */
   addNew(base: string, operation: Operation & { kind: "put" }): string | undefined {
     const name = operation.answer?.info?.name;
     if (name === undefined) {
@@ -74,8 +74,8 @@ export class ConversationModel {
   }
 
   /**
-   * What cannot be explained by any order of what was asked; nothing if all is well, and then the
-   * conversation is taken to be what was seen.
+   * Returns what no order of the operations explains. If there is nothing, takes what was seen as the new
+   * state.
    */
   settle(look: Look): readonly string[] {
     this.#nameUnnamed(look);
@@ -95,7 +95,7 @@ export class ConversationModel {
     return [];
   }
 
-  /** What nobody was told the name of may be what is found under a name and not explained otherwise. */
+  /** Matches writes of unknown name with variables that no other operation explains. */
   #nameUnnamed(look: Look): void {
     for (const [name, seen] of look.variables) {
       const explains = (more: readonly Operation[]) => {
@@ -120,7 +120,7 @@ export class ConversationModel {
       .flat()
       .filter(({ kind }) => kind === "put");
     const ends = this.#wide.filter(({ kind, answer }) => kind === "end" && answer?.status === 204);
-    // What began before the end was over may have come after it.
+    // A put that overlaps the deletion may have run after it.
     const lastEnd = ends.find((end) => puts.every(({ latestMs }) => latestMs < end.startMs));
     const mayBeThere = lastEnd === undefined && !(this.#isFresh && puts.length === 0);
     return status === 200 && !mayBeThere ? [`${this.id} was deleted, and is there`] : [];
@@ -130,7 +130,7 @@ export class ConversationModel {
     const wide = this.#wide.flatMap((operation) => {
       if (operation.answer !== undefined) return [operation];
       if (!happened.includes(operation)) return [];
-      // Ended as a whole: every name sees it. Of a reset it is not known whom it met.
+      // A deletion applies to every name. An unanswered reset may have deleted any of them.
       return operation.kind === "end" ? [{ ...operation, answer: DONE }] : [operation];
     });
     const states = new Map<string, readonly State[]>();
@@ -155,7 +155,7 @@ export class ConversationModel {
     return { states, wrong };
   }
 
-  /** A reset that happened leaves no more than it keeps, and what came beside it. */
+  /** Checks that a reset left at most what it keeps, plus the puts that ended after it began. */
   #wrongAboutReset(reset: Operation, { variables }: Look): readonly string[] {
     if (reset.kind !== "reset") return [];
     const left = [...variables.values()].filter(({ status }) => status === 200).length;
@@ -176,7 +176,7 @@ interface Explanation {
 
 const DONE: Answer = { status: 204 };
 
-/** With what the reader came to know of it. */
+/** Adds what the reader saw to the state. */
 function withSeen(state: State, { status, info, fromMs }: Seen): State {
   if (state.kind === "absent") return state;
   if (status === 410) return { ...state, expires: { fromMs: -Infinity, toMs: fromMs } };

@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
-/** One conversation's object, as its SQLite has it. */
+/** A conversation's Durable Object, read from its SQLite file. */
 interface StoredObject {
   readonly id: string;
   readonly variables: readonly StoredVariable[];
-  /** Bytes by the id of their body. */
+  /** Number of bytes by body id. */
   readonly chunks: ReadonlyMap<string, number>;
   readonly garbage: ReadonlySet<string>;
   readonly isDeleting: boolean;
-  /** Something was written here, and the conversation has not ended. */
+  /** True if something was written and the conversation was not deleted. */
   readonly isLiving: boolean;
   readonly hasAlarm: boolean;
 }
@@ -23,19 +23,19 @@ interface StoredVariable {
   readonly bytes: number;
 }
 
-/** What lies in a state folder, read from the files of workerd and of Miniflare's bucket. */
+/** The contents of a state folder, read from the files of workerd and of Miniflare's bucket. */
 interface Disk {
   readonly objects: readonly StoredObject[];
-  /** Bytes by key. */
+  /** Number of bytes by key. */
   readonly bucket: ReadonlyMap<string, number>;
-  /** Parts of uploads that were never completed; R2 ends those by itself, after a week. */
+  /** Number of multipart uploads that were never completed. R2 aborts those by itself after a week. */
   readonly openUploads: number;
 }
 
 export const OBJECTS = "v3/do/byref-Conversation";
 const BUCKET = "v3/r2/miniflare-R2BucketObject";
 
-/** Of a server that does not run. */
+/** Reads the state of a stopped server. */
 export function readDisk(stateDir: string): Disk {
   const objectsFolder = join(stateDir, OBJECTS);
   const alarms = alarmsIn(objectsFolder);
@@ -47,7 +47,7 @@ export function readDisk(stateDir: string): Disk {
   return { objects, ...readBucket(stateDir) };
 }
 
-/** The bucket alone. */
+/** Reads only the bucket. */
 function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
   const folder = join(stateDir, BUCKET);
   const bucket = new Map<string, number>();
@@ -64,7 +64,7 @@ function readBucket(stateDir: string): Pick<Disk, "bucket" | "openUploads"> {
 }
 
 /**
- * Counts the objects in the bucket that belong neither to a variable nor to a kept version of one, while the
+ * Counts the objects in the bucket that belong to no variable and to no earlier version of one, while the
  * server runs. Returns undefined if the copy was made during a change.
  */
 export function countOrphans(stateDir: string): number | undefined {
@@ -83,7 +83,7 @@ export function countOrphans(stateDir: string): number | undefined {
   }
 }
 
-/** What no crash may leave behind: a row without its bytes, bytes that nothing knows. */
+/** Returns what no crash may leave behind: rows without their bytes, and bytes that nothing references. */
 export function wrongOnDisk({ objects, bucket }: Disk): readonly string[] {
   const wrong: string[] = [];
   const known = new Set<string>();
@@ -110,7 +110,7 @@ export function wrongOnDisk({ objects, bucket }: Disk): readonly string[] {
   return wrong;
 }
 
-/** Objects that nothing will ever wake to sweep, or to end, unless somebody happens to ask. */
+/** Returns the objects without an alarm that are in use or half deleted. Only a request would wake them. */
 export function forgottenOn({ objects }: Disk): readonly string[] {
   return objects
     .filter(({ isLiving, isDeleting, hasAlarm }) => (isLiving || isDeleting) && !hasAlarm)
@@ -119,7 +119,7 @@ export function forgottenOn({ objects }: Disk): readonly string[] {
     );
 }
 
-/** Bytes that no variable has: to be swept. */
+/** Returns the keys of bytes that belong to no variable and have yet to be swept. */
 export function orphansOn({ objects, bucket }: Disk): readonly string[] {
   const owned = new Set(
     objects.flatMap(({ id, variables }) => variables.map(({ bodyId }) => `${id}/${bodyId}`)),
@@ -138,7 +138,7 @@ function objectFrom(database: DatabaseSync, id: string, hasAlarm: boolean): Stor
     hasAlarm,
     isDeleting: meta.has("deleting"),
     isLiving: meta.has("schema"),
-    // A version that is kept of a variable has its body as well; one of no variable has none to its name.
+    // An earlier version owns its body as long as its variable exists.
     variables: [
       ...rows("variable", `SELECT name, location, body_id, bytes FROM variable`),
       ...rows(
@@ -170,7 +170,7 @@ function alarmsIn(folder: string): ReadonlySet<string> {
   return new Set(rows.map((row) => String(row.actor_id)));
 }
 
-/** The names of the objects that have a database there. */
+/** Returns the ids of the objects that have a database in the folder. */
 export function databasesIn(folder: string): readonly string[] {
   if (!existsSync(folder)) return [];
   return readdirSync(folder)
@@ -179,8 +179,8 @@ export function databasesIn(folder: string): readonly string[] {
 }
 
 /**
- * Changes nothing: what is in the write-ahead log stays there. But a database whose server was killed before
- * it had one is rolled back first, as by whoever opens it next.
+ * Opens a database without changing it: the write-ahead log stays as it is. If a kill left a rollback journal
+ * instead, opening the database rolls it back, as the next server would.
  */
 export function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
   const database = new DatabaseSync(path, { readOnly: !existsSync(`${path}-journal`) });
@@ -191,7 +191,7 @@ export function reading<Result>(path: string, work: (database: DatabaseSync) => 
   }
 }
 
-/** None if there is no such table. */
+/** Returns no rows if the table does not exist. */
 export function rowsOf(database: DatabaseSync, table: string, sql: string) {
   const found = database
     .prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?`)

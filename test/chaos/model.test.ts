@@ -12,7 +12,7 @@ const during = (startMs: number, endMs: number) => ({ startMs, endMs, latestMs: 
 function infoOf(content: Value, version: number, expiresAt?: string): VariableInfo {
   const { digest: _, ...about } = describe(content);
   const known = { name: "a", version, ...about, ...(expiresAt === undefined ? {} : { expiresAt }) };
-  // The rest is not looked at, but for being the same everywhere.
+  // The model compares the other fields only for equality.
   return known as VariableInfo;
 }
 
@@ -36,7 +36,7 @@ function there(content: Value, version: number): Seen {
 
 const gone: Seen = { fromMs: 1e6, toMs: 1e6, status: 404 };
 
-/** What is wrong with seeing `a`, and `b` if it is given, after the operations. */
+/** Returns what is wrong with seeing `a`, and `b` if given, after the operations. */
 function wrongAfter(operations: readonly Operation[], a: Seen, b?: Seen): readonly string[] {
   const model = new ConversationModel("c");
   for (const operation of operations) {
@@ -96,7 +96,7 @@ suite("what may be found after a kill", () => {
     expect(wrongAfter([operation], evicted)).toEqual([]);
     expect(wrongAfter([operation], gone)).toHaveLength(1);
     expect(wrongAfter([operation], { ...there(value(1), 1), info })).toHaveLength(1);
-    // A write in time keeps the expiry, a later one has none.
+    // A write before the expiry keeps it; a later write has none.
     const written = [operation, cutOffPut(2, 6)];
     const second = { ...evicted, tombstone: { ...tombstone, version: 2 } };
     expect(wrongAfter(written, second)).toEqual([]);

@@ -1,17 +1,17 @@
 import type { Tombstone, VariableInfo } from "../../src/store/variable.ts";
 import { appended, describe, keyOf, type Piece, type Value } from "./values.ts";
 
-/** What a variable may be, as far as is known from what was acknowledged. */
+/** A state that a variable may be in, according to the acknowledgements. */
 export type State =
-  /** It never was, or was deleted. */
+  /** Never written, or deleted. */
   | { readonly kind: "absent" }
-  /** There, or evicted since its time is over: a tombstone keeps the version. */
+  /** Written. After its expiry, a tombstone keeps the version. */
   | {
       readonly kind: "value";
       readonly value: Value;
       readonly version: number;
       readonly expires?: Span;
-      /** As the acknowledgement, or an earlier reading, had it. */
+      /** From the acknowledgement or an earlier read. */
       readonly info?: VariableInfo;
     };
 
@@ -20,7 +20,7 @@ export interface Span {
   readonly toMs: number;
 }
 
-/** What a GET of the value answered, and what the list says of it. */
+/** What a GET of the value returned, and the variable's entry in the list. */
 export interface Seen extends Span {
   readonly status: number;
   readonly digest?: string;
@@ -31,13 +31,13 @@ export interface Seen extends Span {
 
 export interface Timed {
   readonly startMs: number;
-  /** Infinity as long as nobody was told how it ended. */
+  /** Infinity if the operation was never answered. */
   readonly endMs: number;
-  /** When at the latest it can have happened. */
+  /** The latest time at which it can have taken effect. */
   readonly latestMs: number;
 }
 
-/** Something that was asked for. Without an answer it has happened as a whole, or not at all. */
+/** A request. Without an answer, it took effect completely or not at all. */
 export type Operation = Timed &
   (
     | {
@@ -49,13 +49,13 @@ export type Operation = Timed &
       }
     | { readonly kind: "delete"; readonly answer?: Answer }
     | { readonly kind: "read"; readonly answer: Seen }
-    /** Of the whole conversation: the answer names what was deleted. */
+    /** Applies to the whole conversation. The answer names the deleted variables. */
     | {
         readonly kind: "reset";
         readonly keepLast: number;
         readonly answer?: Answer & { readonly deleted: readonly string[] };
       }
-    /** Of the whole conversation. */
+    /** Deletes the whole conversation. */
     | { readonly kind: "end"; readonly answer?: Answer }
   );
 
@@ -66,12 +66,12 @@ export interface Answer {
 
 export const ABSENT: State = { kind: "absent" };
 
-/** Its clock and ours are one, but it is read at other moments. */
+/** The server uses the same clock but reads it at other moments. */
 const CLOCK_MS = 30;
 
 /**
- * What the variable may be after the operations, each acknowledged one having happened once between its
- * start and its end, and each other one at some time after its start, or never.
+ * Returns the states that a variable may be in after the operations. An acknowledged operation took effect
+ * once, between its start and its end; any other took effect at some time after its start, or never.
  */
 export function statesAfter(
   name: string,
@@ -98,7 +98,7 @@ export function statesAfter(
   return [...found.values()];
 }
 
-/** Is this what a reader may see of a variable in this state? */
+/** True if a reader may see this of a variable in this state. */
 export function agrees(state: State, seen: Seen): boolean {
   if (state.kind === "absent") return seen.status === 404 && seen.info === undefined;
   const alive = isAlive(state, seen);
@@ -112,7 +112,7 @@ export function agrees(state: State, seen: Seen): boolean {
   return isSame && (seen.info === undefined || infoAgrees(state, seen.info));
 }
 
-/** When it is over, as the server said. */
+/** Returns the expiry that the server stated. */
 export function expiryIn({ expiresAt }: VariableInfo): { readonly expires?: Span } {
   if (expiresAt === undefined) return {};
   const expiresMs = Date.parse(expiresAt);
@@ -125,7 +125,7 @@ export function stateKey(state: State): string {
   return `${keyOf(value)} version ${version} until ${expires?.fromMs ?? "ever"}`;
 }
 
-/** Undefined if nobody can say. */
+/** Undefined if the variable may have expired within the span. */
 function isAlive(state: State, { fromMs, toMs }: Span): boolean | undefined {
   if (state.kind === "absent") return false;
   const { expires } = state;
@@ -133,7 +133,7 @@ function isAlive(state: State, { fromMs, toMs }: Span): boolean | undefined {
   return expires.toMs <= fromMs ? false : undefined;
 }
 
-/** All that must be said of the value; and, if there was an acknowledgement, the same as that said. */
+/** True if `info` describes the value and equals the acknowledged info, if there is one. */
 function infoAgrees(state: State & { kind: "value" }, info: VariableInfo): boolean {
   const { type, count, bytes, mediaType, location } = describe(state.value);
   const isRight =
@@ -147,13 +147,13 @@ function infoAgrees(state: State & { kind: "value" }, info: VariableInfo): boole
   return isRight && lasting(state.info) === lasting(info);
 }
 
-/** All but what reading changes. */
+/** Serializes everything but `accessedAt`, which reads change. */
 function lasting(info: VariableInfo): string {
   const entries = Object.entries(info).filter(([key]) => key !== "accessedAt");
   return JSON.stringify(Object.fromEntries(entries.toSorted()));
 }
 
-/** What the state can become by the operation; nothing if the answer tells that it was not this state. */
+/** Returns the states that the operation may lead to; none if its answer rules out this state. */
 function statesThrough(state: State, operation: Operation, name: string): readonly State[] {
   const { startMs: fromMs, latestMs: toMs } = operation;
   const alive = isAlive(state, { fromMs, toMs });
@@ -177,7 +177,7 @@ function statesThrough(state: State, operation: Operation, name: string): readon
   }
 }
 
-/** Neither done nor "there was nothing to delete", which is the same to those who come later. */
+/** True if nothing was deleted and the variable may still be there. After a 404 it is not. */
 function hasFailed(answer: Answer | undefined): boolean {
   return answer !== undefined && answer.status !== 204 && answer.status !== 404;
 }
@@ -202,7 +202,7 @@ function statesThroughPut(
   }
   const { status, info } = answer;
   if (info === undefined) {
-    // A conflict is to be refused, and so is what stops since the conversation is deleted.
+    // Only a write that does not fit the value gets 422. Any other refusal changes nothing.
     return value === undefined || status !== 422 ? [state] : [];
   }
   const isRight = value !== undefined && info.version === version && isThere === (status === 200);

@@ -3,7 +3,7 @@ import type { ConversationModel, Look } from "./conversation-model.ts";
 import type { Seen } from "./model.ts";
 import { digestOf } from "./values.ts";
 
-/** The value as anyone gets it, whole. Rejects if it breaks off. */
+/** Reads a whole value with a plain GET. Rejects if the response breaks off. */
 export async function readVariable(conversationUrl: string, name: string): Promise<Seen> {
   const fromMs = Date.now();
   const response = await fetch(`${conversationUrl}/variables/${name}`);
@@ -18,7 +18,7 @@ export async function readVariable(conversationUrl: string, name: string): Promi
   return { ...span, status, ...(tombstone === undefined ? {} : { tombstone }) };
 }
 
-/** All that a conversation says it has, and what it says of the names that the model knows. */
+/** Reads the list of a conversation and every variable in it or in the model. */
 export async function lookAt(url: string, model: ConversationModel): Promise<Look> {
   const conversationUrl = `${url}/conversations/${model.id}`;
   const { status } = await fetch(conversationUrl);
@@ -33,7 +33,7 @@ export async function lookAt(url: string, model: ConversationModel): Promise<Loo
   return { status, variables };
 }
 
-/** A time that was over between the list and the value is no contradiction; then the value says more. */
+/** Adds the list's entry, except to a variable that has expired since the list was read. */
 function withInfo(seen: Seen, info: VariableInfo): Seen {
   if (seen.status === 410) return seen;
   return { ...seen, info };

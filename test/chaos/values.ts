@@ -3,12 +3,12 @@ import * as limits from "../../src/limits.ts";
 import type { Location } from "../../src/store/variable.ts";
 import { Random } from "./random.ts";
 
-/** What one write sends: made anew from its seed whenever it is needed. */
+/** The content of a write, generated from its seed on demand. */
 export interface Piece {
   readonly kind: "json" | "text" | "records" | "bytes";
-  /** No two writes have the same: all that they send differs, so that a mixture is seen. */
+  /** Differs for every write, and so does all of its content, so that a mixture of two is detected. */
   readonly seed: number;
-  /** About so many bytes. */
+  /** Approximate number of bytes. */
   readonly size: number;
 }
 
@@ -18,7 +18,7 @@ export interface Value {
   readonly pieces: readonly Piece[];
 }
 
-/** What must be said of a value, and the SHA-256 of what a plain GET gives. */
+/** The expected metadata of a value, and the SHA-256 of its plain GET. */
 export interface Description {
   readonly digest: string;
   readonly type: "object" | "array" | "string" | "bytes";
@@ -35,15 +35,15 @@ export const mediaTypes: Readonly<Record<Piece["kind"], string>> = {
   bytes: "application/octet-stream",
 };
 
-/** JSON up to this size is an object, above an array. */
+/** JSON up to this size is an object, larger JSON an array. */
 const MAX_OBJECT_BYTES = 200;
 const MAX_LINE_UNITS = 32;
 const UNIT_BYTES = 64;
-/** Of one to four bytes in UTF-8; none that JSON escapes. */
+/** Characters of one to four bytes in UTF-8, none of which JSON escapes. */
 const ALPHABET = Array.from("abcdefghijklmnopqrstuvwxyz0123456789 .,:;éüß€→漢字😀🧵");
 const filling = filled(new Random(1), 4_096);
 
-/** The body of the write. */
+/** Returns the body of the write. */
 export function bodyOf(piece: Piece): Buffer {
   const { kind } = piece;
   if (kind === "bytes") return noise(piece);
@@ -55,7 +55,7 @@ export function bodyOf(piece: Piece): Buffer {
   return bytes.whole;
 }
 
-/** The value with the write appended to it; undefined if the law refuses that. */
+/** Returns the value with the write appended, or undefined if the specification forbids that. */
 export function appended(value: Value, piece: Piece): Value | undefined {
   const pieces = [...value.pieces, piece];
   if (piece.kind === "bytes" || piece.kind === "records") return undefined;
@@ -88,7 +88,7 @@ function describeAnew(value: Value): Description {
   const { kind, pieces } = value;
   const answer = answerTo(value);
   const digest = digestOf(answer);
-  // A line feed behind each record; the array has one comma fewer, and two brackets.
+  // NDJSON has a line feed after each record; the array has one comma less and two brackets.
   const bytes = kind === "records" ? answer.length - 1 : answer.length;
   const large = bytes <= limits.maxChunkedBytes ? "chunks" : "r2";
   const location = bytes <= limits.maxRowBytes ? "row" : kind === "bytes" ? "r2" : large;
@@ -100,7 +100,7 @@ function describeAnew(value: Value): Description {
   return { ...common, type: "array", count };
 }
 
-/** What a GET without Accept gives: of records the array. */
+/** Returns what a GET without Accept returns: for records, the array. */
 function answerTo(value: Value): Buffer {
   const [first, ...others] = value.pieces;
   if (first === undefined) throw new Error("A value has a piece.");
@@ -124,7 +124,7 @@ function objectOf({ seed, size }: Piece): string {
   return JSON.stringify({ write: `${seed}${"x".repeat(Math.max(size - 22, 0))}` });
 }
 
-/** As elements of an array. */
+/** Adds the piece as elements of an array. */
 function addElements(bytes: Builder, piece: Piece, separator: string): Builder {
   if (isObject(piece)) return bytes.ascii(objectOf(piece));
   if (piece.kind === "text") return addText(bytes.ascii('"'), piece).ascii('"');
@@ -165,7 +165,7 @@ function noise({ seed, size }: Piece): Buffer {
   return Buffer.from(words.buffer, 0, size);
 }
 
-/** Units of one length in bytes, so that a value can be cut between any two. */
+/** Returns units of the same number of bytes, so that a value can be cut between any two. */
 function filled(random: Random, units: number): Buffer {
   const unit = () => {
     let text = "";
@@ -175,14 +175,14 @@ function filled(random: Random, units: number): Buffer {
   return Buffer.from(Array.from({ length: units }, unit).join(""));
 }
 
-/** Every byte that does not continue a character begins one. */
+/** Counts the bytes that begin a character. */
 function charactersIn(bytes: Uint8Array): number {
   let count = 0;
   for (const byte of bytes) if ((byte & 0xc0) !== 0x80) count++;
   return count;
 }
 
-/** Bytes that grow. */
+/** A buffer that grows. */
 class Builder {
   #bytes: Buffer;
   #length = 0;

@@ -11,17 +11,19 @@ export interface ChaosWorker {
   readonly url: string;
   /** Milliseconds from the start of the process until it listened. */
   readonly startMs: number;
-  /** All of its processes at once, without a warning; resolves when none is left. */
+  /** Kills all of its processes at once, with SIGKILL. Resolves when none is left. */
   kill(): Promise<void>;
 }
 
 interface BundleOptions {
-  /** A wrangler.toml, from the project's root. Default: that of the Worker as it would be deployed. */
+  /** Path of a wrangler.toml from the project's root. Default: the configuration for deployment. */
   readonly config?: string;
   readonly bindings?: Readonly<Record<string, string>>;
 }
 
-/** The Worker in one module, and how Miniflare is to run it on `stateDir`; the file of that. */
+/**
+ * Bundles the Worker into one module. Returns the path of the Miniflare options that run it on `stateDir`.
+ */
 export function bundleWorker(
   stateDir: string,
   { config = "wrangler.toml", bindings = { AUTH: "none", MODEL: "demo" } }: BundleOptions = {},
@@ -60,9 +62,9 @@ export function bundleWorker(
   return path;
 }
 
-/** The same Worker with these bindings beside its own; the file of that. */
+/** Returns the path of a copy of the options with more bindings. */
 export function withBindings(path: string, more: Readonly<Record<string, string>>): string {
-  // `bundleWorker` wrote it.
+  // Written by `bundleWorker`.
   const options = JSON.parse(readFileSync(path, "utf8")) as {
     workers: readonly { bindings: Readonly<Record<string, string>> }[];
   };
@@ -75,12 +77,12 @@ export function withBindings(path: string, more: Readonly<Record<string, string>
   return changed;
 }
 
-/** Starts what `bundleWorker` made, on the state that is there; what it says goes to `server.log`. */
+/** Starts a bundled Worker on the existing state. Its errors are logged to `server.log`. */
 export async function startWorker(stateDir: string, options: string): Promise<ChaosWorker> {
   const startedMs = performance.now();
   const log = openSync(join(stateDir, "server.log"), "a");
   const child = spawn(process.execPath, [join(import.meta.dirname, "worker-process.ts"), options], {
-    // A group of its own, of which workerd will be.
+    // A process group of its own, which workerd joins.
     detached: true,
     stdio: ["pipe", "pipe", log],
     env: { ...process.env, NODE_COMPILE_CACHE: join(stateDir, "bundle/cache") },
@@ -90,7 +92,7 @@ export async function startWorker(stateDir: string, options: string): Promise<Ch
   process.once("exit", onExit);
   let isKilled = false;
   const kill = async () => {
-    // Its number may be another's by now.
+    // After the kill, another process may get the same id.
     if (isKilled) return;
     isKilled = true;
     process.off("exit", onExit);
@@ -103,7 +105,7 @@ export async function startWorker(stateDir: string, options: string): Promise<Ch
   throw new Error(`The Worker did not start; see ${join(stateDir, "server.log")}.`);
 }
 
-/** Undefined if it ends before. */
+/** Resolves to undefined if the process ends first. */
 function readyUrl(child: ChildProcess): Promise<string | undefined> {
   return new Promise((done) => {
     let said = "";
@@ -121,7 +123,7 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // It has gone already.
+    // It has already ended.
   }
 }
 
@@ -133,7 +135,7 @@ async function untilGone(group: number | undefined): Promise<void> {
   throw new Error(`Process group ${group} outlives SIGKILL.`);
 }
 
-/** A process that ended but that nobody has waited for does not run. */
+/** Zombie processes do not count as running. */
 function isRunning(group: number | undefined): boolean {
   return execFileSync("ps", ["-A", "-o", "pgid=,stat="])
     .toString()

@@ -12,7 +12,7 @@ const NAMES = ["apple", "birch", "cedar", "daisy", "elder", "fern", "grape", "ha
 const KIBI = 1_024;
 const MEBI = 1_048_576;
 
-/** Kinds and sizes of what is written. */
+/** Kinds and sizes of the values to write. */
 const SORTS = {
   smallJson: { kind: "json", min: 10, max: 2 * KIBI },
   largeJson: { kind: "json", min: 32 * KIBI, max: 2 * MEBI },
@@ -25,7 +25,10 @@ const SORTS = {
   manyBytes: { kind: "bytes", min: 1 * MEBI, max: 11 * MEBI },
 } as const;
 
-/** How often each is written. Of the bucket alone: so that more kills meet one of its two steps. */
+/**
+ * How often each sort is written. `bucket` writes only bodies that go to R2, so that more kills hit one of
+ * the two steps of such a write.
+ */
 const MIXES = {
   everything: {
     smallJson: 30,
@@ -52,7 +55,7 @@ const ACTIONS = {
   end: 1.5,
 };
 
-/** What clients did, over all kills. */
+/** What the clients did, over all kills. */
 export interface Counts {
   /** Writes that were answered with 200 or 201. */
   writes: number;
@@ -60,9 +63,9 @@ export interface Counts {
   resets: number;
   ends: number;
   reads: number;
-  /** What got no answer before the kill, or before its client went away. */
+  /** Requests without an answer, because of a kill or because the client aborted. */
   unanswered: number;
-  /** Answers that say why nothing was done, by status and code. */
+  /** Error answers by status and code, and requests that broke off by cause. */
   readonly refused: Map<string, number>;
 }
 
@@ -80,12 +83,12 @@ interface WorkloadOptions {
   readonly counts: Counts;
 }
 
-/** Clients that write, read and delete all at once until the server is killed. */
+/** Clients that write, read and delete concurrently until the server is killed. */
 export class Workload {
   readonly #options: WorkloadOptions;
   readonly #mix: Mix;
   readonly #clients: Promise<void>[];
-  /** Requests that broke off; expected at a kill. */
+  /** Requests that broke off, as expected at a kill. */
   readonly #broken: Broken[] = [];
   readonly #wrong: string[] = [];
   #isOver = false;
@@ -97,33 +100,33 @@ export class Workload {
     this.#clients = Array.from({ length: CLIENTS }, () => this.#run(options.random.fork()));
   }
 
-  /** How many requests have been answered. */
+  /** Number of requests that were answered. */
   get answers(): number {
     return this.#answers;
   }
 
-  /** To be called when the server is dead. Returns what was wrong while it lived. */
+  /** Waits for the clients after the server was killed. Returns what was wrong before that. */
   async end(killedMs: number): Promise<readonly string[]> {
     this.#isOver = true;
     await Promise.all(this.#clients);
     for (const broken of this.#broken) {
       const { atMs, request, error } = broken;
       if (atMs >= killedMs || this.#isOfDeleted(broken)) continue;
-      // Who still sends when the answer comes may miss it, and knows that it has none.
+      // A client that is still sending may miss the answer. It then records the request as unanswered.
       if (request.startsWith("GET")) this.#wrong.push(`${request} broke off: ${inspect(error)}`);
       else count(this.#options.counts.refused, `broken off, ${codeOf(error)}`);
     }
     return this.#wrong;
   }
 
-  /** True for a read of a conversation that was deleted meanwhile: a deletion does not wait for readers. */
+  /** True for a read of a conversation that was deleted meanwhile. A deletion does not wait for readers. */
   #isOfDeleted({ startMs, atMs, request }: Broken): boolean {
     return this.#options.models.some(
       (model) => request.startsWith(`GET ${model.id}/`) && model.mayEndDuring(startMs, atMs),
     );
   }
 
-  /** Lets the clients finish, and then ends or resets every conversation at once. */
+  /** Lets the clients finish, then deletes or resets every conversation at once. */
   async provoke(action: "end" | "reset"): Promise<void> {
     const { random, models } = this.#options;
     this.#isOver = true;
@@ -137,7 +140,7 @@ export class Workload {
   async #run(random: Random): Promise<void> {
     while (!this.#isOver) {
       await this.#act(random);
-      // Not to ask a dead server all the time.
+      // Keeps clients from hammering a dead server.
       if (this.#broken.length > 0) await sleep(5);
     }
   }
@@ -259,7 +262,7 @@ export class Workload {
     } catch (error) {
       if (init.signal?.aborted !== true) this.#breaks(error, `${init.method} ${path}`, startMs);
       counts.unanswered++;
-      // A server that lives may yet do what it was asked for.
+      // The server may still be running and do what was requested.
       return { times: { startMs, endMs: Infinity, latestMs: Infinity } };
     }
   }
@@ -272,15 +275,15 @@ interface Put {
   readonly mode: "replace" | "append" | "new";
   readonly piece: Piece;
   readonly ttlMs?: number;
-  /** In slices, so that the length is not known beforehand. */
+  /** True to send the body in slices, without a known length. */
   readonly isSlow: boolean;
-  /** The client goes away after so long. */
+  /** The client aborts after this time. */
   readonly cutOffMs?: number;
 }
 
 interface Asked {
   readonly times: Timed;
-  /** Undefined if there was no whole answer. */
+  /** Undefined if there was no complete answer. */
   readonly status?: number;
   readonly json?: unknown;
 }
@@ -300,7 +303,7 @@ function slowly(body: Uint8Array): ReadableStream<Uint8Array> {
   });
 }
 
-/** Of the socket. */
+/** Returns the code of the underlying socket error, if it has one. */
 function codeOf(error: unknown): string {
   const { cause } = error as { cause?: { code?: string; message?: string } };
   return cause?.code ?? cause?.message ?? String(error);

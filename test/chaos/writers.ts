@@ -1,9 +1,12 @@
-/** Asks a server: the path begins with `/`. */
+/** Sends a request; the path begins with `/`. */
 export type Ask = (method: string, path: string, init?: RequestInit) => Promise<Response>;
 
 type Writer = (ask: Ask, conversation: string) => Promise<unknown>;
 
-/** All that a client may do beside a turn or run that goes on, by name. None of it may delay a recovery. */
+/**
+ * Everything that a client may do while a turn or run is in progress, by name. None of it may delay a
+ * recovery.
+ */
 export const WRITERS: Readonly<Record<string, Writer>> = {
   "writes a new variable": (ask, id) => put(ask, at(id, "new"), { a: 1 }),
   "writes a variable that is about to expire": (ask, id) => put(ask, at(id, "soon") + "?ttl=60", 1),
@@ -40,7 +43,7 @@ export const WRITERS: Readonly<Record<string, Writer>> = {
     done(ask("POST", `/conversations/${id}/interpolate`, json({ text: "$nothing" }))),
 };
 
-/** The same for a server with plans, transfers and a directory. */
+/** Adds the writers for a server with plans, transfers and a conversation index. */
 export const MORE_WRITERS: Readonly<Record<string, Writer>> = {
   ...WRITERS,
   "lists conversations": (ask) => done(ask("GET", "/conversations")),
@@ -55,7 +58,7 @@ export const MORE_WRITERS: Readonly<Record<string, Writer>> = {
   },
 };
 
-/** What the names of the variables that these write begin with. */
+/** Prefix of the names of the variables that the writers write. */
 export const BESIDE = "beside_";
 
 function at(id: string, name: string): string {

@@ -4,9 +4,9 @@ import type { Blobs, BlobUpload } from "../../src/store/bytes/blobs.ts";
 
 const PART = limits.uploadPartBytes;
 
-/** One behaviour of every implementation. The tests of a file may share what `make` opens. */
+/** Tests what every implementation must do alike. The tests of a file may share what `make` opens. */
 export function blobsContract(make: () => Blobs): void {
-  // Filled before each test. The prefix is nobody else's.
+  // Set before each test. The prefix is unique.
   const at = {} as Fixture;
   beforeEach(() => {
     at.blobs = make();
@@ -296,7 +296,7 @@ function listingAndDeleting(at: Fixture): void {
   });
 }
 
-/** Each request to a bucket is slow: two thousand of them take seconds. */
+/** Slow, since a bucket needs seconds for two thousand requests. */
 export function manyBlobs(make: () => Blobs): void {
   it("lists and deletes more than fit in one request", async () => {
     const blobs = make();
@@ -310,7 +310,7 @@ export function manyBlobs(make: () => Blobs): void {
   });
 }
 
-/** So many bytes, in which no two places look alike. */
+/** Returns bytes in which no two places look alike. */
 function bytesOf(size: number): Uint8Array<ArrayBuffer> {
   const words = new Uint32Array(Math.ceil(size / 4));
   for (let index = 0; index < words.length; index++)
@@ -322,11 +322,11 @@ function joined(...pieces: readonly Uint8Array[]): Uint8Array {
   return new Uint8Array(Buffer.concat(pieces));
 }
 
-/** The object is these bytes, and ends with them. */
+/** Expects the object to have exactly these bytes. */
 async function expectObject({ blobs, key }: Fixture, bytes: Uint8Array): Promise<void> {
   const read = await blobs.read(key, 0, bytes.length);
   expect(read.length).toBe(bytes.length);
-  // Megabytes, printed, would take minutes.
+  // Printing megabytes would take minutes.
   expect(Buffer.compare(read, bytes)).toBe(0);
   expect(await blobs.list(key)).toContain(key);
   const { length } = bytes;

@@ -182,7 +182,7 @@ const REFUSALS: readonly (readonly [code: string, sql: string, message: string])
   ],
 ];
 
-/** What every engine of queries does, with the same results and errors. `make` returns a new one. */
+/** Tests what every query engine must do, with the same results and errors. `make` returns a new engine. */
 export function describeQueryEngine(name: string, make: () => QueryEngine): void {
   describe(`${name}, as an engine of queries`, () => {
     const made = async () => {

@@ -4,18 +4,20 @@ import { deepFreeze, type Json } from "../../src/value/json.ts";
 const PATTERN = 'aé漢😀 "b';
 const PATTERN_BYTES = Buffer.byteLength(PATTERN);
 
-/** A text of exactly so many bytes in UTF-8, with characters of every length. */
+/** Returns a text of exactly this many bytes in UTF-8, with characters of every length. */
 export function textOfBytes(bytes: number): string {
   const whole = Math.floor(bytes / PATTERN_BYTES);
   return PATTERN.repeat(whole) + "x".repeat(bytes - whole * PATTERN_BYTES);
 }
 
-/** The same with one character that is not ASCII, for where there are many megabytes to write. */
+/** Returns the same with only one character that is not ASCII, for texts of many megabytes. */
 export function plainTextOfBytes(bytes: number): string {
   return `é${"x".repeat(bytes - 2)}`;
 }
 
-/** An array whose JSON has exactly so many bytes (at least 16). The same one each time, frozen. */
+/**
+ * Returns an array whose JSON has exactly this many bytes (at least 16). Frozen, and the same one each time.
+ */
 export const arrayOfBytes = remembered((bytes) => {
   const elements: Json[] = [];
   let left = bytes - 2;
@@ -28,7 +30,9 @@ export const arrayOfBytes = remembered((bytes) => {
   return [...elements, "x".repeat(left - 2)] as readonly Json[];
 });
 
-/** An object whose JSON has exactly so many bytes (at least 16). The same one each time, frozen. */
+/**
+ * Returns an object whose JSON has exactly this many bytes (at least 16). Frozen, and the same one each time.
+ */
 export const objectOfBytes = remembered((bytes) => {
   const entries: [string, Json][] = [];
   let left = bytes - '{"last":""}'.length;
@@ -40,7 +44,7 @@ export const objectOfBytes = remembered((bytes) => {
   return { ...Object.fromEntries(entries), last: "x".repeat(left) } as { [key: string]: Json };
 });
 
-/** Makes what is asked for again and again only once. */
+/** Makes each value only once. */
 function remembered<Value extends Json>(make: (bytes: number) => Value): (bytes: number) => Value {
   const made = new Map<number, Value>();
   return (bytes) => {
@@ -50,20 +54,20 @@ function remembered<Value extends Json>(make: (bytes: number) => Value): (bytes:
   };
 }
 
-/** Records as a client sends them. */
+/** Serializes records as a client sends them. */
 export function recordsText(records: readonly Json[]): string {
   return records.map((record) => `${JSON.stringify(record)}\n`).join("");
 }
 
 export interface Streamed {
   readonly stream: ReadableStream<Uint8Array>;
-  /** Set if the reader gave up. */
+  /** True if the reader cancelled the stream. */
   readonly wasCancelled: () => boolean;
 }
 
 /**
- * The pieces as a stream. Each is handed out in the same buffer, which is overwritten when the next one
- * is asked for; an Error among them is what the stream fails with; a function is awaited in its place.
+ * Streams the pieces. All share one buffer, which is overwritten when the next piece is requested. An Error
+ * among the pieces makes the stream fail; a function is awaited in its place.
  */
 export function streamed(
   pieces: Iterable<Uint8Array | Error | (() => Promise<unknown>)>,
@@ -100,21 +104,21 @@ export function encode(text: string): Uint8Array {
   return new TextEncoder().encode(text);
 }
 
-/** The bytes, cut at these places. */
+/** Cuts the bytes at these places. */
 export function cutAt(bytes: Uint8Array, places: readonly number[]): readonly Uint8Array[] {
   const ordered = [...places].map((place) => place % (bytes.length + 1)).sort((a, b) => a - b);
   const starts = [0, ...ordered];
   return starts.map((start, index) => bytes.subarray(start, starts[index + 1] ?? bytes.length));
 }
 
-/** So many bytes in pieces of about 300 KiB that end inside of characters, without holding them. */
+/** Yields this many bytes in pieces of about 200 KiB that end inside characters, without holding them all. */
 export function* textPieces(bytes: number): Generator<Uint8Array> {
   const pattern = encode(PATTERN.repeat(16_384));
   const step = pattern.length - (pattern.length % PATTERN_BYTES);
   let left = bytes - (bytes % PATTERN_BYTES);
   let offset = 0;
   while (left > 0) {
-    // One byte more than a whole number of patterns: each piece begins elsewhere in a character.
+    // One byte more than a whole number of patterns, so that each piece begins elsewhere in a character.
     const size = Math.min(left, step - PATTERN_BYTES + 1, pattern.length - offset);
     yield pattern.subarray(offset, offset + size);
     offset = (offset + size) % PATTERN_BYTES;
@@ -123,5 +127,5 @@ export function* textPieces(bytes: number): Generator<Uint8Array> {
   yield encode("x".repeat(bytes % PATTERN_BYTES));
 }
 
-/** What `textPieces` gives is this text, of which only the pattern is held. */
+/** The pattern that the text of `textPieces` repeats. Tests need not hold the whole text. */
 export const textPattern = { text: PATTERN, bytes: PATTERN_BYTES, chars: [...PATTERN].length };

@@ -17,7 +17,7 @@ export const MIB = 1_048_576;
 
 export type Options = Pick<StoreOptions, "quotaBytes" | "idleMs" | "keepVersions" | "onAccess">;
 
-/** One way to keep variables: rows of one sort, with or without a bucket. */
+/** A way to store variables: in memory or in SQL, with or without a bucket. */
 export interface StoreKind {
   readonly title: string;
   readonly hasSql: boolean;
@@ -31,7 +31,7 @@ export const storeKinds: readonly StoreKind[] = [
   { title: "SqlStore with a bucket", hasSql: true, hasBucket: true },
 ];
 
-/** What a store stands on, and its clock. */
+/** What a store is built on, and its clock. */
 export class Ground {
   nowMs = START_MS;
   readonly kind: StoreKind;
@@ -44,7 +44,7 @@ export class Ground {
     if (this.sql !== undefined) migrate(this.sql, START_MS);
   }
 
-  /** A store; over SQL any number of them, one after another, as an object that wakes. */
+  /** Opens a store. Over SQL, each further store sees the same rows, like an object that wakes. */
   open(options: Options = {}): VariableStore {
     const bucket = this.kind.hasBucket ? { bucket: { blobs: this.blobs, prefix: "c/" } } : {};
     const all = { now: () => this.nowMs, ...bucket, ...options };
@@ -60,14 +60,14 @@ export class Ground {
     return this.blobs.list("");
   }
 
-  /** Chunk rows; -1 where they cannot be counted. */
+  /** Number of chunk rows, or -1 where they cannot be counted. */
   chunks(): number {
     if (this.sql === undefined) return -1;
     const hasTable = this.sql.all(`SELECT 1 FROM sqlite_master WHERE name = 'chunk'`).length > 0;
     return hasTable ? Number(this.sql.all(`SELECT count(*) AS n FROM chunk`)[0]?.["n"]) : 0;
   }
 
-  /** Nothing is stored but what the store's own variables need; the garbage is gone. */
+  /** Sweeps, then expects that nothing is stored beyond what the store's variables need. */
   async expectClean(store: VariableStore): Promise<void> {
     expect(await store.sweep()).toBe(true);
     expect(store.hasGarbage()).toBe(false);
@@ -82,7 +82,7 @@ export class Ground {
   }
 }
 
-/** Counts what is asked of it. */
+/** Counts what is read and written. */
 export class CountedSql implements Sql {
   readonly #sql = new NodeSql();
   /** Bytes of texts and blobs in rows that were returned. */
@@ -115,9 +115,9 @@ function sizeOf(value: SqlValue): number {
   return value instanceof ArrayBuffer ? value.byteLength : 0;
 }
 
-/** Objects in memory that fail when they are told to. */
+/** Objects in memory that fail on request. */
 class BreakableBlobs extends MemoryBlobs {
-  /** What is to throw, and what. */
+  /** The call that fails, and its error. */
   broken:
     | { readonly call: "put" | "upload" | "write" | "complete"; readonly error: Error }
     | undefined;
@@ -143,7 +143,7 @@ class BreakableBlobs extends MemoryBlobs {
     };
   }
 
-  /** How many bytes were asked for since the reads numbered so. */
+  /** Number of bytes requested since the read with this number. */
   bytesReadSince(first: number): number {
     return this.reads.slice(first).reduce((sum, { from, to }) => sum + to - from, 0);
   }
@@ -153,7 +153,7 @@ class BreakableBlobs extends MemoryBlobs {
   }
 }
 
-/** What a reader can see of a store without using its values; with the tombstones under these names. */
+/** Returns what a reader can see of a store without using its values, with the tombstones of these names. */
 export function facts(store: VariableStore, names: readonly string[] = []) {
   return {
     list: store.list(),
@@ -165,7 +165,7 @@ export function facts(store: VariableStore, names: readonly string[] = []) {
   };
 }
 
-/** The same, and then the values. */
+/** Returns the same, and the values. */
 export async function seen(store: VariableStore, names: readonly string[] = []) {
   const known = facts(store, names);
   const values: Record<string, Json | undefined> = {};
@@ -174,7 +174,7 @@ export async function seen(store: VariableStore, names: readonly string[] = []) 
   return { ...known, values };
 }
 
-/** Fails with this code, be it at once or later. */
+/** Expects the work to throw or reject with this code. */
 export async function expectFailure(work: () => unknown, expected: unknown): Promise<void> {
   let outcome: unknown = "no failure";
   try {
@@ -185,7 +185,7 @@ export async function expectFailure(work: () => unknown, expected: unknown): Pro
   expect(outcome).toEqual(typeof expected === "string" ? withCode(expected) : expected);
 }
 
-/** What `open` gives, whole. */
+/** Returns all bytes that `open` gives. */
 export async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> {
   const open = store.open(name);
   if (open === undefined) throw new Error(`There is no ${name}.`);
@@ -196,7 +196,7 @@ export async function bytesOf(store: VariableStore, name: string): Promise<Uint8
   }
 }
 
-/** True for equal values; compares megabytes without making a report of them. */
+/** True for equal values. Compares megabytes without generating a report. */
 export function isSame(one: unknown, other: unknown): boolean {
   return isDeepStrictEqual(one, other);
 }

@@ -8,7 +8,7 @@ import { observers } from "./store-observers.ts";
 import { rollbacks } from "./store-rollbacks.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Who may know what of a variable, who is told of it, and what a rollback takes back. */
+/** What is visible of a variable to whom, which observers are notified, and what a rollback undoes. */
 export function storeGuards(at: Testing): void {
   describe("secrets", () => secrets(at));
   describe("what guards a variable", () => guards(at));
@@ -53,7 +53,7 @@ function secrets(at: Testing): void {
         expectHidden(info, type);
       at.store.delete("v");
       expectHidden(told.at(-1), type);
-      // Code that may have it is given it whole.
+      // Code that may read it receives the whole value.
       await at.store.save({ name: "v", value, visibility: "secret" });
       expect(await at.store.read("v")).toEqual(value);
     },
@@ -117,7 +117,7 @@ function guards(at: Testing): void {
     await at.store.save({ name: "v", value: "c" });
     at.store.forget();
     expect(at.store.info("v")?.flags).toBeUndefined();
-    // A call that adds to what is sealed makes something else of it; whoever owns it does not.
+    // A call that appends to a sealed value derives a new one. The owner who appends does not.
     await at.store.save({ name: "v", value: "d", mode: "append" });
     expect(at.store.info("v")?.flags).toBeUndefined();
     await at.store.save({ name: "v", value: "e", mode: "append", toolCallId: "c" });
@@ -172,7 +172,7 @@ function guards(at: Testing): void {
       sources: ["tool:a", "user", "mcp:b", "tool:c"],
       trusted: false,
     });
-    // Nothing that is added later makes it trusted again.
+    // Later additions never make it trusted again.
     expect(await append({ trusted: true })).toMatchObject({
       sources: ["tool:a", "user", "mcp:b", "tool:c", "caller"],
       trusted: false,

@@ -6,7 +6,7 @@ import type { Testing } from "./store-testing.ts";
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Disuse: what counts as use, when that is written down, and what it costs. */
+/** Disuse: what counts as use, when a use is written back, and what that costs. */
 export function idleVariables(at: Testing): void {
   const evict = () => at.store.evictDue(at.ground.nowMs, 100);
   const iso = (timeMs: number) => new Date(timeMs).toISOString();
@@ -119,7 +119,7 @@ export function idleVariables(at: Testing): void {
     expect([await readAll(["a", "c"]), told]).toEqual([0, 3]);
     after(2 * HOUR_MS);
     expect([await readAll(["a"]), told]).toEqual([0, 4]);
-    // What was written or is gone meanwhile costs nothing more.
+    // Variables that were written or deleted meanwhile cost nothing more.
     await at.store.save({ name: "a", value: 2 });
     at.store.delete("c");
     expect(await rowsWritten(() => at.store.flushAccess())).toBe(0);

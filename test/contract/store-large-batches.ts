@@ -13,7 +13,7 @@ import { expectFailure, isSame, MIB, seen } from "./store-fixture.ts";
 import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Writes in two halves, and several writes in one. */
+/** Writes in two steps, and several writes at once. */
 export function largeBatches(at: Testing): void {
   halves(at);
   batches(at);
@@ -34,7 +34,7 @@ function halves(at: Testing): void {
       const info = prepared.commit();
       expect(at.store.info("v")).toEqual(info);
       expect(info.version).toBe(2);
-      // Too late: it is a variable now.
+      // Has no effect, since the value is committed.
       prepared.discard();
       await at.ground.expectClean(at.store);
       at.store.forget();
@@ -76,7 +76,7 @@ function halves(at: Testing): void {
       const first = await extend();
       await at.store.save({ name: "v", value: [0] });
       await expectFailure(() => first.commit(), "conflict");
-      // What is known of it may change without harm.
+      // A change of the metadata is no conflict.
       const second = await extend();
       at.store.update("v", { pinned: true, description: "list" });
       expect(second.commit()).toMatchObject({ pinned: true, description: "list" });

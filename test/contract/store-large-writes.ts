@@ -13,7 +13,7 @@ import { expectFailure, isSame, KIB, MIB, seen } from "./store-fixture.ts";
 import { namesOf } from "./variable-store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Writes that depend on what is there, races, halves and batches. */
+/** Writes that extend existing values, and races between writes. */
 export function largeWrites(at: Testing): void {
   extensions(at);
   races(at);
@@ -41,7 +41,7 @@ function extensions(at: Testing): void {
         { ...object, last: `${String(object["last"])}!` },
       ],
     ];
-    // Megabytes in the bucket take their time: half of the cases say enough.
+    // Megabytes in the bucket are slow, so half of the cases must do.
     const chosen = cases.filter((_, index) => size < 8 * MIB || index % 2 === 1);
     for (const [before, write, after] of chosen) {
       const { version } = await at.store.save({ name: "v", value: before });

@@ -17,7 +17,7 @@ import { openValues } from "./store-open.ts";
 import { streams } from "./store-streams.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Values of any size, wherever they lie. */
+/** Values of any size, wherever they are stored. */
 export function storeLarge(at: Testing): void {
   describe("where values lie", () => locations(at));
   describe("streams", () => streams(at));
@@ -132,7 +132,7 @@ function locations(at: Testing): void {
       await expectFailure(() => at.store.readPath("v", [{ index: 0 }]), "bad_value");
       const read = await bytesOf(at.store, "v");
       expect(Buffer.compare(read, bytes)).toBe(0);
-      // Nobody who reads it can change it.
+      // A reader that changes its bytes does not change the value.
       read.fill(7);
       expect(Buffer.compare(await bytesOf(at.store, "v"), bytes)).toBe(0);
       await at.ground.expectClean(at.store);
@@ -184,7 +184,7 @@ function locations(at: Testing): void {
   });
 }
 
-/** What is said of a value, but for how it is written. */
+/** Metadata that does not depend on how the value was written. */
 function sizelessInfo({ type, count, chars, shape, preview, trusted, sources }: VariableInfo) {
   return { type, count, chars, shape, preview, trusted, sources };
 }

@@ -7,12 +7,12 @@ import type { Testing } from "./store-testing.ts";
 
 const COUNT = 10_000;
 const VALUE_BYTES = 3_000;
-/** What may be read of one variable where its value is not. */
+/** Bytes that may be read of a variable without its value. */
 const METADATA_BYTES = 700;
 
-/** Many variables are listed without their values, and few of them without the others. */
+/** Many variables are listed without reading their values, and a few without reading the others. */
 export function manyVariables(at: Testing): void {
-  /** In an order that is not the alphabet's. */
+  /** Returns names whose order is not alphabetical. */
   const nameOf = (index: number) => `v_${(index * 7_919) % COUNT}`;
   const all = Array.from({ length: COUNT }, (_, index) => nameOf(index));
   const value = "x".repeat(VALUE_BYTES);
@@ -39,7 +39,7 @@ export function manyVariables(at: Testing): void {
       expect(at.store.nextDueMs()).toBeDefined();
       expect([at.store.couldBegin("v_99"), at.store.couldBegin("v_x")]).toEqual([true, false]);
     });
-    // Some hundred entries, and some thirty variables' metadata.
+    // A few hundred entries, and the metadata of some thirty variables.
     expect(bytes).toBeLessThan(300 * 250 + 40 * METADATA_BYTES);
     const glances = () => {
       for (const name of all)

@@ -4,7 +4,7 @@ import { arrayOfBytes } from "./store-content.ts";
 import { expectFailure } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** Who is told what, when. */
+/** Which changes observers are notified of, and when. */
 export function observers(at: Testing): void {
   const watched = () => {
     const changes: Change[] = [];

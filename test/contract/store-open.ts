@@ -81,7 +81,7 @@ export function openValues(at: Testing): void {
       expect(await at.store.sweep()).toBe(!isElsewhere);
       expect(Buffer.compare(await one.read(0, size), bytes)).toBe(0);
       one.close();
-      // Closed twice is closed once: the other reader goes on.
+      // Closing twice counts once. The other reader can still read.
       one.close();
       expect(await at.store.sweep()).toBe(!isElsewhere);
       expect(Buffer.compare(await other.read(0, size), bytes)).toBe(0);
@@ -99,7 +99,7 @@ export function openValues(at: Testing): void {
     expect(encode(String(await reading))).toHaveLength(bytes.length);
     expect(await part).toMatchObject({ found: true });
     await Promise.all([saving, sweeping]);
-    // What was read late is not taken for what is there now.
+    // The late read is not mistaken for the current value.
     expect(await at.store.read("v")).toBe("new");
     await at.ground.expectClean(at.store);
   });

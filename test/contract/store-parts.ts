@@ -7,17 +7,17 @@ import { expectFailure, isSame, KIB, MIB } from "./store-fixture.ts";
 import type { Testing } from "./store-testing.ts";
 
 const NDJSON = "application/x-ndjson";
-/** One span is about 256 KiB; a slice can need parts of two, a row of chunks comes whole. */
+/** A span has about 256 KiB. A slice may need parts of two spans, and a chunk row is always read whole. */
 const FEW_BYTES = 2 * MIB + 600 * KIB;
 
-/** A part of a large value is read without the rest, and is what the whole would have given. */
+/** A part of a large value is read without the rest, and equals that part of the whole value. */
 export function storeParts(at: Testing): void {
   describe("what is loaded", () => loading(at));
   describe("what is found", () => finding(at));
 }
 
 function loading(at: Testing): void {
-  /** Bytes of values that were loaded meanwhile; 0 where nobody counts. */
+  /** Returns the bytes of values that the work loads; 0 where they are not counted. */
   const loadedBy = async (work: () => unknown): Promise<number> => {
     const first = at.ground.blobs.reads.length;
     const before = at.ground.sql?.bytesRead ?? 0;
@@ -36,7 +36,7 @@ function loading(at: Testing): void {
   it("of an array are the spans that hold the elements", async () => {
     const rows = Array.from({ length: 200_000 }, (_, id) => ({ id, name: `row number ${id} é` }));
     expect(JSON.stringify(rows).length).toBeGreaterThan(7 * MIB);
-    // Without a bucket 7.9 MB lie in chunks, with one more than 8 MiB in the bucket.
+    // Without a bucket, 7.9 MB are stored in chunks. With one, more than 8 MiB are stored in the bucket.
     const values = at.kind.hasBucket ? [...rows, ...rows.slice(0, 100_000)] : rows;
     await at.store.save({ name: "v", value: values });
     at.store.forget();
@@ -50,7 +50,7 @@ function loading(at: Testing): void {
       Array.from({ length: 20 }, (_, index) => 99_990 + index),
     );
     await expectPart([{ from: 5, to: 5 }], []);
-    // What is not there is not looked for.
+    // An index out of range loads no elements.
     const nothing = await loadedBy(() => at.store.readPath("v", [{ index: values.length }]));
     expect(nothing).toBeLessThan(20 * KIB);
   });
@@ -189,7 +189,7 @@ function finding(at: Testing): void {
         fc.array(fc.constantFrom(...shapes), { minLength: 2, maxLength: 30 }),
         fc.array(paths, { minLength: 20, maxLength: 20 }),
         async (elements, paths) => {
-          // Each but the scalars is a span of its own.
+          // Each object gets a span of its own.
           const values = elements.map((element) =>
             typeof element === "object" && element !== null && !Array.isArray(element)
               ? { ...element, filler }
@@ -314,7 +314,7 @@ const paths: fc.Arbitrary<Path> = fc
   )
   .map(([first, rest]) => [first, ...rest]);
 
-/** Some hundred KiB and more, of elements of any sort and size. */
+/** Elements of any type and size. */
 const elements: fc.Arbitrary<Json> = fc.oneof(
   fc.record({ a: fc.integer(), b: fc.array(fc.integer(), { maxLength: 3 }) }),
   fc.record({ a: fc.record({ b: fc.record({ c: fc.boolean() }) }) }),

@@ -7,7 +7,7 @@ import { idleVariables } from "./store-idle.ts";
 import { manyVariables } from "./store-many.ts";
 import type { Testing } from "./store-testing.ts";
 
-/** What goes when there is no room, when nobody uses it, or when its run ends. */
+/** What is evicted for lack of room, after disuse, or at the end of a run. */
 export function storeQuota(at: Testing): void {
   describe("a quota", () => quota(at));
   describe("a quota that is not enough", () => refusals(at));
@@ -16,7 +16,7 @@ export function storeQuota(at: Testing): void {
   describe("ten thousand variables", () => manyVariables(at));
 }
 
-/** Saves texts of so many bytes, a minute after one another. */
+/** Saves texts of this many bytes, one minute apart. */
 async function saveEach(
   at: Testing,
   names: string,
@@ -57,7 +57,7 @@ function quota(at: Testing): void {
       at.ground.nowMs += MINUTE_MS;
       await use("abcd"[index] ?? "");
     }
-    // To look at a variable is not to use it.
+    // Looking at a variable does not count as use.
     for (const look of [
       () => at.store.info("e"),
       () => at.store.list(),
@@ -97,7 +97,7 @@ function quota(at: Testing): void {
     await saveEach(at, "v", { bytes: 900 });
     await saveEach(at, "v", { bytes: 50, mode: "append" });
     expect([names(at), at.store.bytes()]).toEqual(["wv", 1_000]);
-    // Not even to make room for itself is it evicted.
+    // A variable is not evicted even to make room for its own new value.
     await saveEach(at, "v", { bytes: 960 });
     expect([names(at), at.store.bytes(), at.store.info("v")?.version]).toEqual(["v", 960, 5]);
   });
@@ -193,7 +193,7 @@ function refusals(at: Testing): void {
     await saveEach(at, "b", { bytes: 300, ttlMs: 5 * MINUTE_MS });
     await saveEach(at, "c", { bytes: 300, run: "r" });
     at.ground.nowMs = START_MS + 4 * MINUTE_MS;
-    // Only in memory so far.
+    // This access is only in memory so far.
     await at.store.read("b");
     at.ground.nowMs += 30_000;
     await expectRefused(() => at.store.save({ name: "d", value: "x".repeat(701) }));
@@ -228,7 +228,7 @@ function refusals(at: Testing): void {
     expect(names(at)).toBe("cvd");
     await at.store.saveAll([write("a", 300), write("c", 500), write("a", 400), write("b", 100)]);
     expect(names(at)).toBe("cab");
-    // Nor what they are going to extend.
+    // Nor do they evict what they extend.
     await at.store.saveAll([write("d", 100), { ...write("c", 1), mode: "append" }]);
     expect([names(at), at.store.bytes()]).toEqual(["bdc", 701]);
   });

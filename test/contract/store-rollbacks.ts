@@ -10,12 +10,12 @@ import type { Testing } from "./store-testing.ts";
 const NAMES = ["due", "kept", "list", "large", "new", "gone", "variable_1", "variable_2"];
 const REFUSAL = new Error("The observer does not want that.");
 
-/** What is rolled back was never there: in the rows, in memory, in the bucket. */
+/** What was rolled back leaves no trace: not in the rows, not in memory, not in the bucket. */
 export function rollbacks(at: Testing): void {
   let largeBytes = 0;
   const large = () => arrayOfBytes(largeBytes);
 
-  /** Some of everything. */
+  /** Fills the store with something of every kind. */
   const fill = async () => {
     at.fresh({ quotaBytes: 1.8 * largeBytes });
     await at.store.save({ name: "gone", value: 1, ttlMs: 1 });
@@ -67,7 +67,7 @@ export function rollbacks(at: Testing): void {
     if (write !== undefined) return (store: VariableStore) => store.saveAll(write());
     return operations[title] ?? (() => undefined);
   };
-  /** The operation as it can be part of a transaction. */
+  /** Prepares the operation, so that it can be part of a transaction. */
   const preparedFor = async (title: string): Promise<() => unknown> => {
     const write = writes[title];
     if (write === undefined) return () => operations[title]?.(at.store);
@@ -77,7 +77,7 @@ export function rollbacks(at: Testing): void {
 
   it.each(everything)("an observer that throws undoes: %s", async (title) => {
     const work = operationFor(title);
-    // At the first change, and at the second and third, if there are so many.
+    // Throws at the first, second or third change, if there are as many.
     for (const earlier of [0, 1, 2]) {
       at.renew();
       await fill();
@@ -201,7 +201,9 @@ async function failureOf(work: () => unknown): Promise<unknown> {
   }
 }
 
-/** What was rolled back left no trace: from then on the store is as one in which it never happened. */
+/**
+ * Expects that what was rolled back left no trace: from then on, the store behaves as if it never happened.
+ */
 async function expectLikeAnother(
   at: Testing,
   {

@@ -20,7 +20,7 @@ const NDJSON = "application/x-ndjson";
 const JSON_TYPE = "application/json";
 const FAILURE = new Error("The line is dead.");
 
-/** What arrives as a stream is as if it had come at once, or as if it had never come. */
+/** A stream gives the same value as if it had come at once, or leaves nothing. */
 export function streams(at: Testing): void {
   const receive = (pieces: Parameters<typeof streamed>[0], mediaType: string) =>
     at.store.receive(streamed(pieces).stream, mediaType);
@@ -188,7 +188,7 @@ export function streams(at: Testing): void {
       const wrong = [
         [Uint8Array.of(0xff, 0x0a)],
         [good, Uint8Array.of(0x22, 0xc3), Uint8Array.of(0x22, 0x0a), good],
-        // The end of the stream inside of a character.
+        // The stream ends inside a character.
         [good, Uint8Array.of(0xf0, 0x9f), Uint8Array.of(0x98)],
         [...long, Uint8Array.of(0xed, 0xa0, 0x80, 0x0a), good],
       ];
@@ -243,7 +243,7 @@ export function streams(at: Testing): void {
     expect(await store.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
     await at.ground.expectClean(store);
     if (!at.kind.hasSql) return;
-    // Whoever received this is gone before it was saved.
+    // The object that received this is gone before it saved it.
     await receive(
       pieces.filter((part) => typeof part !== "function"),
       "text/plain",
@@ -310,7 +310,7 @@ export function streams(at: Testing): void {
   );
 }
 
-/** As JSON keeps it. */
+/** Returns the value as JSON keeps it. */
 function copied(value: Json): Json {
   return JSON.parse(JSON.stringify(value)) as Json;
 }

@@ -11,7 +11,7 @@ function leaving(store: VariableStore, name: string): ExportedVariable {
   return departure;
 }
 
-/** All of a store into another one. */
+/** Copies all of a store into another one. */
 async function move(from: VariableStore, to: VariableStore): Promise<void> {
   for (const name of from.transfer.names()) {
     const departure = leaving(from, name);
@@ -50,7 +50,7 @@ onEveryKind((at) => {
     const names = ["gone", "t_1"];
     expect(await seen(moved, names)).toEqual(await seen(store, names));
     expect(moved.transfer.nameRecords()).toEqual(store.transfer.nameRecords());
-    // The same call has its name again, another one gets the next number.
+    // The same call gets the same name; another one gets the next number.
     expect((await moved.save({ name, value: 2, ...call })).name).toBe("t_1");
     const next = await moved.save({ name: { ...name, inputDigest: "e" }, value: 2, tool: "t" });
     expect(next.name).toBe("t_2");

@@ -22,7 +22,7 @@ import {
 } from "./variable-store-commands.ts";
 import type { ModelWrite, Value } from "./variable-store-model-values.ts";
 
-/** The clock goes in steps of a 24th of it: each use in another moment is one that is written back. */
+/** The clock advances in steps of a 24th of this, so that each use at a new time is written back. */
 export const IDLE_MS = 240;
 const STEP_MS = IDLE_MS / 24;
 
@@ -51,7 +51,7 @@ export const largeValues: readonly Value[] = [
   new Uint8Array(70_000).fill(7),
 ];
 const anyHuge = fc.constant("x".repeat(limits.maxChunkedBytes + 1));
-/** What goes together often enough to be extended. */
+/** Values that fit together often enough to be extended. */
 const smallValues: readonly Value[] = [
   "",
   "text",
@@ -102,7 +102,7 @@ const automaticName = fc.record({
 });
 const anyWrite = fc.record(
   {
-    // Not in the writes that extend: twice it is more than can be read.
+    // Only here, because a value extended by this one could be too large to read.
     value: fc.oneof({ weight: 30, arbitrary: anyValue }, { weight: 1, arbitrary: anyHuge }),
     name: fc.oneof(
       { weight: 8, arbitrary: fc.constantFrom(...names) },
@@ -125,7 +125,7 @@ const paths: readonly Path[] = [
   [{ each: true }],
   [{ key: "b" }, { from: 0 }],
 ];
-/** Writes that depend on what is there, most of them to what a write before has made. */
+/** Writes that extend existing values, most of them values of earlier writes. */
 const anyExtension = fc.oneof(
   fc.record(
     {
@@ -199,7 +199,7 @@ const anyListed = fc.record({ last: fc.nat(5), names: fc.subarray(names) }, { re
 const anyRange = fc.tuple(fc.nat(200_000), fc.nat(100_000));
 const anyOwner = fc.constantFrom("turn", "plan");
 
-/** So often, among all of them. What removes variables is rare, so that there are some. */
+/** Commands by weight. Those that remove variables are rare, so that there are some variables. */
 const weighted: readonly (readonly [number, fc.Arbitrary<Command>])[] = [
   [6, anyWrite.map((write) => saving(write, shown(write)))],
   [6, anyExtension.map((write) => saving(write, shown(write)))],

@@ -18,9 +18,9 @@ import {
 /** The store under test. */
 export interface Real {
   store: VariableStore;
-  /** Makes the object anew over what it stored. */
+  /** Recreates the object on what it has stored. */
   readonly wake: () => VariableStore;
-  /** What an observer makes of the changes that it is told of: names and versions. */
+  /** Names and versions as an observer knows them from changes. */
   readonly observed: Map<string, number>;
   stop?: () => void;
 }
@@ -29,14 +29,14 @@ export type Command = fc.AsyncCommand<Model, Real>;
 
 type Run = (model: Model, real: Real) => void | Promise<void>;
 
-/** A command after which all that costs little to compare is compared. */
+/** A command that afterwards compares everything that is cheap to compare. */
 function command(text: () => string, run: Run): Command {
   return {
     check: () => true,
     async run(model, real) {
       await run(model, real);
       const { store } = real;
-      // As an object does before it may hibernate; when it has to is the tests' of the store to say.
+      // As an object does before it may hibernate. The tests of the store say when it has to.
       store.flushAccess();
       expect(store.list().map(about)).toEqual(model.alive.map((entry) => infoOf(model, entry)));
       expect([store.count(), store.bytes()]).toEqual([model.alive.length, model.bytes]);
@@ -48,7 +48,7 @@ function command(text: () => string, run: Run): Command {
   };
 }
 
-/** Keeps a list of what there is by what the store tells of changes. */
+/** Records the variables from the changes that the store reports. */
 export function observing(real: Real): void {
   real.stop?.();
   real.stop = real.store.observe((change: Change) => {
@@ -73,7 +73,7 @@ export function saving(write: ModelWrite, shown: () => string): Command {
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
       await expectCode(() => store.save(contentOf(write)), error.code);
-      // Whether it was read for the write that was refused is nobody's concern.
+      // A refused write may or may not have read the variable, so both use it now.
       store.open(name)?.close();
       model.use(name);
     }
@@ -117,7 +117,7 @@ export function opening(name: string, [from, length]: readonly [number, number])
       const open = store.open(name);
       expect(open === undefined).toBe(entry === undefined);
       if (entry === undefined || open === undefined) return;
-      // Whether it knows already that it is read is nobody's concern.
+      // The store may or may not have noted this read yet.
       const { accessedAt: _at, ...known } = about(open.info) ?? { accessedAt: "" };
       expect(infoOf(model, entry)).toMatchObject(known);
       const bytes = storedBytes(entry.value);
@@ -150,7 +150,7 @@ export function listing(options: ListOptions): Command {
   );
 }
 
-/** The preview has tests of its own: it is taken as it is. */
+/** The preview is taken from the store, since it has tests of its own. */
 function summary(entries: readonly Entry[], store: VariableStore, last?: number): string {
   let text = last === undefined ? "# Variables Summary\n" : `# Last ${last} Variables Summary\n`;
   if (entries.length === 0) text += "\nNo variables.\n";
@@ -192,7 +192,7 @@ export function updating(name: string, changes: Changes): Command {
   );
 }
 
-/** Calls of which the model and the store have the same result. */
+/** A call that has the same result in the model and in the store. */
 export function calling(text: string, call: (either: Model | VariableStore) => unknown): Command {
   return command(
     () => text,
@@ -249,7 +249,7 @@ export const sweeping = command(
   },
 );
 
-/** Who needs a variable holds it anew. */
+/** After waking, every owner holds its variables again. */
 export const waking = command(() => "wake", wake);
 
 export function wake(model: Model, real: Real): void {
@@ -258,7 +258,7 @@ export function wake(model: Model, real: Real): void {
   observing(real);
 }
 
-/** Metadata and tombstone of a name; its value too, if that is wanted. */
+/** Compares the metadata and the tombstone of a name. */
 export function expectSameOf(name: string, model: Model, store: VariableStore): void {
   const entry = model.find(name);
   expect(about(store.info(name))).toEqual(entry && infoOf(model, entry));

@@ -4,25 +4,27 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
 
-/** The store of the test that runs, and its clock. */
+/** The store of the current test, and its clock. */
 export interface Fixture {
   store: VariableStore;
   nowMs: number;
-  /** Has the store a bucket for what is large? */
+  /** True if the store has a bucket for large values. */
   readonly hasBucket: boolean;
 }
 
 export const START_MS = Date.UTC(2026, 0, 1);
 
-/** When a variable that is written or read at this time goes if nobody uses it again. */
+/** Returns when a variable used at this time is evicted if it is not used again. */
 export function idleFrom(timeMs: number): number {
   return timeMs + limits.variableIdleMs;
 }
 
-/** What is seen of a store in which nothing is. */
+/** What an empty store shows. */
 export const NOTHING = { list: [], count: 0, values: [], nextDueMs: undefined };
 
-/** What a reader who knows no name can see of a store. Reading is a use: the list is made after it. */
+/**
+ * Returns what a reader who knows no name can see of a store. Reading counts as use, so the list comes last.
+ */
 export async function observe(store: VariableStore) {
   const values: (Json | undefined)[] = [];
   for (const { name } of store.list()) values.push(await store.read(name));
@@ -37,7 +39,7 @@ export function iso(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-/** What a value costs: a text itself, unless UTF-8 cannot hold it; everything else as JSON. */
+/** Returns the text that a value is stored as: itself if it is a well-formed text, otherwise JSON. */
 export function textOf(value: Json): string {
   return typeof value === "string" && value.isWellFormed() ? value : JSON.stringify(value);
 }
@@ -47,7 +49,7 @@ export function withCode(code: string) {
   return expect.objectContaining({ code });
 }
 
-/** Throws at once or rejects, whichever; nobody has to wait for an error that is known. */
+/** Expects the work to throw or reject with this code. */
 export async function expectCode(work: () => unknown, code: string): Promise<void> {
   await expect((async () => work())()).rejects.toThrow(withCode(code));
 }

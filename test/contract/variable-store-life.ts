@@ -11,7 +11,7 @@ import {
   START_MS,
 } from "./variable-store-fixture.ts";
 
-/** Deletes and resets leave nothing behind but used numbers. */
+/** Deletes and resets leave nothing behind except used numbers. */
 export function deleting(at: Fixture): void {
   it("reads as if it had never been", async () => {
     for (const value of [1, "x".repeat(100_000)]) {
@@ -57,7 +57,7 @@ export function deleting(at: Fixture): void {
   });
 }
 
-/** A variable is gone at its time; eviction only tidies up. */
+/** A variable is gone at its expiry. Eviction only cleans up. */
 export function expiry(at: Fixture): void {
   const saveDue = (name: string, ttlMs: number, more: Partial<Write> = {}) =>
     at.store.save({ name, value: name, ttlMs, tool: "t", input: [name], ...more });
@@ -172,7 +172,7 @@ export function expiry(at: Fixture): void {
   });
 }
 
-/** A variable that nobody reads or writes goes as well. */
+/** A variable that is neither read nor written is gone after a while, too. */
 export function idleness(at: Fixture): void {
   const hour = limits.variableIdleMs / 24;
   const evict = () => at.store.evictDue(at.nowMs, 10).map(({ name }) => name);
@@ -255,7 +255,7 @@ export function idleness(at: Fixture): void {
 
 /** What evicted variables leave behind. */
 export function tombstones(at: Fixture): void {
-  /** Saves each with a millisecond more to live than the one before, and evicts them. */
+  /** Saves each with a longer TTL than the one before, and evicts them all. */
   const evictAll = async (names: readonly string[], stepMs = 1) => {
     const write = (name: string, index: number) => ({ name, value: 1, ttlMs: 1 + index * stepMs });
     await at.store.saveAll(names.map(write));
@@ -264,7 +264,7 @@ export function tombstones(at: Fixture): void {
   };
   const left = (names: readonly string[]) =>
     names.filter((name) => at.store.tombstone(name) !== undefined);
-  /** In an order that is not the alphabet's. */
+  /** Returns names whose order is not alphabetical. */
   const nameOf = (index: number) => `v_${9_999 - index}`;
 
   it.each([true, false])(

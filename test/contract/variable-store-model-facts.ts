@@ -7,7 +7,7 @@ import { iso } from "./variable-store-fixture.ts";
 import type { Entry, Model } from "./variable-store-model.ts";
 import { BYTES_TYPE, once, storedBytes, type Value } from "./variable-store-model-values.ts";
 
-/** Metadata but for shape and preview, which have tests of their own. */
+/** Metadata without shape and preview, which have tests of their own. */
 export function about(info: VariableInfo | undefined) {
   if (info === undefined) return undefined;
   const { shape, preview, ...others } = info;
@@ -76,12 +76,12 @@ function typeAndCount(value: Json) {
   return { type: typeof value, count: typeof value === "string" ? [...value].length : 1 };
 }
 
-/** Compared as texts: the difference of two large values is slow to find, and slow to print. */
+/** Compares texts, because the difference of two large values is slow to find and to print. */
 export function isSame(one: unknown, other: unknown): boolean {
   return one === other || JSON.stringify(one) === JSON.stringify(other);
 }
 
-/** What is at the path, if anything is. */
+/** Returns the value at the path, if there is one. */
 export function at(value: Json, [segment, ...rest]: Path): Json | undefined {
   if (segment === undefined) return value;
   const isObject = typeof value === "object" && value !== null && !Array.isArray(value);

@@ -3,13 +3,13 @@ import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
 import { textOf } from "./variable-store-fixture.ts";
 
-/** A value as the model keeps it: JSON, or bytes of no particular kind. */
+/** A value in the model: JSON, or bytes of no particular type. */
 export type Value = Json | Uint8Array;
 export const BYTES_TYPE = "application/octet-stream";
 
 export type ModelWrite = Omit<Write, "value"> & { readonly value: Value };
 
-/** Thrown where the store throws an error of this code. */
+/** Thrown where the store throws an error with this code. */
 export class Refused extends Error {
   readonly code: string;
 
@@ -19,7 +19,7 @@ export class Refused extends Error {
   }
 }
 
-/** What a variable holds after a write that extends it. */
+/** Returns the value of a variable after a write that extends it. */
 export function extended(
   { value, path = [], mode = "replace" }: ModelWrite,
   base: { readonly value: Value } | undefined,
@@ -34,7 +34,7 @@ export function extended(
   return root.is ?? null;
 }
 
-/** Into an object or array that may be changed. */
+/** Writes into an object or array in place. */
 function writeAt(
   parent: unknown,
   [segment, ...rest]: Path,
@@ -96,12 +96,12 @@ function isPlain(value: Json | undefined): value is { readonly [key: string]: Js
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The bytes of a value, as anybody can compute them; those of what is not small once. */
+/** Returns the bytes of a value, computed in the plainest way, and once for each object or long text. */
 export const storedBytes = once((value: Value): Buffer =>
   value instanceof Uint8Array ? Buffer.from(value) : Buffer.from(textOf(value)),
 );
 
-/** Does the work once for each object, and for each long text. */
+/** Does the work once for each object and each long text. */
 export function once<Result>(work: (value: Value) => Result): (value: Value) => Result {
   const ofObjects = new WeakMap<object, { readonly result: Result }>();
   const ofTexts = new Map<string, { readonly result: Result }>();

@@ -85,11 +85,11 @@ async function holds(empty: () => Model, make: (options: StoreOptions) => Subjec
   );
 }
 
-/** Every part of a value that is read in spans, unless it is too large to be taken apart here. */
+/** Compares every part of a value that is read in spans, unless it is too large to be taken apart here. */
 async function expectSameParts(value: Json, name: string, store: VariableStore): Promise<void> {
   const bytes = storedBytes(value).length;
   if (bytes <= limits.markBytes || bytes > 2 * limits.maxChunkBytes) return;
-  // The whole would stay in memory, and the parts be read from there.
+  // Not the whole value: it would stay in memory, and the parts would be read from there.
   for (const path of readPaths.filter(({ length }) => length > 0)) {
     const read = await store.readPath(name, path);
     const wanted = at(value, path);
@@ -106,7 +106,7 @@ async function expectSame(model: Model, store: VariableStore, { blobs }: Subject
     const entry = model.use(name);
     store.open(name)?.close();
     if (entry === undefined || entry.value instanceof Uint8Array) continue;
-    // Parts first: they are read from what is stored as long as the whole is not in memory.
+    // Parts come first. They are read from storage only while the whole is not in memory.
     await expectSameParts(entry.value, name, store);
     expect(isSame(await store.read(name), entry.value)).toBe(true);
   }

@@ -10,7 +10,7 @@ import {
   type Value,
 } from "./variable-store-model-values.ts";
 
-/** A variable as the naive model keeps it: what was written, and when. */
+/** A variable in the naive model: what was written, and when. */
 export interface Entry {
   readonly name: string;
   readonly version: number;
@@ -37,13 +37,13 @@ export interface Bounds {
   readonly hasBucket: boolean;
 }
 
-/** Variables in arrays alone, oldest first; slow and plain. */
+/** Keeps variables in plain arrays, oldest first. Slow and simple. */
 export class Model {
   nowMs = START_MS;
   entries: Entry[] = [];
   graves: Tombstone[] = [];
   held: { readonly owner: string; readonly name: string }[] = [];
-  /** Every name that ever was, so that no number is given twice. */
+  /** Every name ever used, so that no number is used twice. */
   readonly everUsed: string[] = [];
   readonly bounds: Bounds;
 
@@ -68,7 +68,7 @@ export class Model {
     return this.alive.find((entry) => entry.name === name);
   }
 
-  /** The variable, which is used by that. */
+  /** Returns the variable, and counts that as a use. */
   use(name: string): Entry | undefined {
     const entry = this.find(name);
     if (entry !== undefined) entry.accessedMs = this.nowMs;
@@ -90,7 +90,7 @@ export class Model {
     return sum(this.entries);
   }
 
-  /** All of it or nothing. Throws `Refused`. */
+  /** Saves all of the write or nothing. Throws `Refused`. */
   save(write: ModelWrite): Entry {
     const { name: given, path = [], mode = "replace" } = write;
     if (typeof given === "string" && !/^[A-Za-z_]\w{0,63}$/.test(given))
@@ -101,7 +101,7 @@ export class Model {
     const base = isExtension && typeof given === "string" ? this.use(given) : undefined;
     const value = isExtension ? extended(write, base) : write.value;
     const name = this.#nameFor(write);
-    // One that is due and waits for its eviction goes on as the same variable.
+    // A variable that is due but not yet evicted continues as the same variable.
     const previous = this.entries.find((entry) => entry.name === name);
     const entry = this.#entryOf({ ...write, value, name }, { previous, base });
     const isAutomatic = typeof given === "object";
@@ -146,7 +146,7 @@ export class Model {
     };
   }
 
-  /** What is over goes first, then what was not used for longest, unless it is pinned or held. */
+  /** Evicts what is due first, then what was not used for longest, except what is pinned or held. */
   #makeRoom(entry: Entry): void {
     const others = this.entries.filter(({ name }) => name !== entry.name);
     const isHeld = (name: string) => this.held.some((hold) => hold.name === name);
@@ -182,7 +182,7 @@ export class Model {
     const ofBase = new RegExp(`^${base}(_\\d+)?$`);
     const ending = run === undefined ? "" : `_${run}`;
     const living = this.entries.map((entry) => ({ ...entry, tool: entry.write.tool }));
-    // An evicted one keeps its name for the same call. A run calls its own by what is in front of its id.
+    // An evicted call keeps its name. A run compares its own calls by the name without the run's suffix.
     const calls = [...living, ...this.graves]
       .map((call) => {
         const isOwn = call.name.endsWith(ending);
@@ -251,7 +251,7 @@ export class Model {
     return graves;
   }
 
-  /** Without a reason: of one that is due. */
+  /** Without a reason, the variable is due. */
   #graveOf(entry: Entry, reason?: EvictionReason): Tombstone {
     const { name, version, write, inputDigest, expiresMs, accessedMs } = entry;
     const isIdle = accessedMs + this.bounds.idleMs < expiresMs;

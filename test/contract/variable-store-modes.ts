@@ -4,7 +4,7 @@ import type { WriteMode } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { expectCode, type Fixture, namesOf, observe } from "./variable-store-fixture.ts";
 
-/** What a write does to a value that is there already. */
+/** What a write does to an existing value. */
 export function writeModes(at: Fixture): void {
   it.each<[WriteMode, Json, Json, Json]>([
     ["replace", [1], "x", "x"],
@@ -153,7 +153,7 @@ export function writeModes(at: Fixture): void {
   });
 }
 
-/** Metadata alone: neither value, version nor order. */
+/** Changes of the metadata, which leave value, version and order as they are. */
 export function changes(at: Fixture): void {
   const saveTwo = async () => {
     await at.store.save({ name: "a", value: [1], ttlMs: 10, description: "old" });

@@ -3,7 +3,7 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import { migratedSql, type NodeSql } from "../support/node-sql.ts";
 import { type StoreContract, type StoreOptions, variableStoreContract } from "./variable-store.ts";
 
-/** A contract of a store over SQLite in plain Node, for each test over a database of its own. */
+/** Runs a contract on a store over SQLite in plain Node, with a new database for each test. */
 export function contractOnSql(
   make: (sql: Sql, options: StoreOptions) => VariableStore,
   subject: { readonly hasBucket?: boolean } = {},

@@ -96,16 +96,16 @@ export function values(at: Fixture): void {
   );
 }
 
-/** Saves it as `a`, sees that it is read back, and tells where it lies. */
+/** Saves the value as `a`, checks that it reads back, and returns where it is stored. */
 async function keeps(at: Fixture, value: Json) {
   await at.store.save({ name: "a", value });
-  // Compared as a whole: the difference of two texts of megabytes is slow to print.
+  // Compares without a diff, which is slow to print for megabytes.
   const isSame = Object.is(textOf((await at.store.read("a")) ?? null), textOf(value));
   expect(isSame || "differs").toBe(true);
   return at.store.info("a")?.location;
 }
 
-/** Values at the most that a store holds in one place, or at all: tens of megabytes. */
+/** Values at the limits of a storage location, or of the store: tens of megabytes. */
 export function valueBounds(at: Fixture): void {
   it("keeps what is over 8 MiB in the bucket, if there is one", async () => {
     const large = at.hasBucket ? "r2" : "chunks";
@@ -148,7 +148,7 @@ export function valueBounds(at: Fixture): void {
   });
 }
 
-/** Values at and over the sizes where a store keeps them otherwise. */
+/** Values at and just over the sizes where the storage location changes. */
 export function largeValues(at: Fixture): void {
   it.each([
     ["letters", (bytes: number): Json => "x".repeat(bytes)],
@@ -181,7 +181,7 @@ export function largeValues(at: Fixture): void {
   });
 
   it("takes an input of a call up to maxInputBytes, and says what is wrong with a larger one", async () => {
-    // Two bytes are the quotation marks.
+    // The quotation marks take two bytes.
     const input = "x".repeat(limits.maxInputBytes - 2);
     await at.store.save({ name: "a", value: 1, input });
     expect(at.store.info("a")?.input === input).toBe(true);

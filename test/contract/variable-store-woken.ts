@@ -3,8 +3,8 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { Change } from "../../src/store/variable.ts";
 
 /**
- * Keeps nothing in memory from one call to the next, as an object that hibernates between them: it writes
- * back when variables were read before it sleeps, and holds and observes anew when it wakes.
+ * Returns a store that keeps nothing in memory between calls, like an object that hibernates: it writes reads
+ * back before it sleeps, and restores holds and observers when it wakes.
  */
 export function wokenStore(wake: () => VariableStore): VariableStore {
   const holds = new KeptHolds();

@@ -20,17 +20,17 @@ export interface StoreOptions {
 
 interface Subject {
   readonly dispose?: (store: VariableStore) => void;
-  /** Has the store a bucket for what is large? */
+  /** True if the store has a bucket for large values. */
   readonly hasBucket?: boolean;
 }
 
-/** Tests of what `make` gives: an empty store. */
+/** Tests the empty stores that `make` returns. */
 export type StoreContract = (
   make: (options: StoreOptions) => VariableStore | Promise<VariableStore>,
   subject?: Subject,
 ) => void;
 
-/** One list of operations with one outcome for every implementation. */
+/** The operations that must have the same outcome in every implementation. */
 export const variableStoreContract: StoreContract = (make, subject = {}) => {
   const at = fixtureOf(make, subject);
   describe("saving and reading", () => savingAndReading(at));
@@ -45,7 +45,7 @@ export const variableStoreContract: StoreContract = (make, subject = {}) => {
   describe("tombstones", { timeout: 30_000 }, () => tombstones(at));
 };
 
-/** The part that takes seconds: two of the stores have it in each run of the tests, all in the large ones. */
+/** The slow part. Every test run covers `MemoryStore`, and the large tests cover the other stores. */
 export const valueBoundsContract: StoreContract = (make, subject = {}) => {
   const at = fixtureOf(make, subject);
   describe("values at their bounds", { timeout: 30_000 }, () => valueBounds(at));
@@ -55,7 +55,7 @@ function fixtureOf(
   make: Parameters<StoreContract>[0],
   { dispose = () => {}, hasBucket = false }: Subject,
 ): Fixture {
-  // Filled before each test.
+  // The store is set before each test.
   const at = { nowMs: START_MS, hasBucket } as Fixture;
   beforeEach(async () => {
     at.nowMs = START_MS;
@@ -184,7 +184,7 @@ function automaticNames(at: Fixture): void {
     return (await at.store.save({ value: inputDigest, tool, name })).name;
   };
   const count = async () => (await at.store.save({ value: 1 })).name;
-  /** One after the other. */
+  /** Makes the calls one after the other. */
   const calls = async (base: string, digests: string, more: { numbered?: true } = {}) => {
     const names: string[] = [];
     for (const digest of digests) names.push(await call(base, digest, more));

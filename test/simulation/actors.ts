@@ -20,7 +20,9 @@ export function questionText(turn: number): string {
   return `Please do turn ${turn}.`;
 }
 
-/** Says what the plan has, going by the prompt alone: asked the same again, it says the same. */
+/**
+ * Returns a model that follows the plan. It goes by the prompt alone: the same prompt gets the same answer.
+ */
 export function modelOf(plan: Plan, world: World): LanguageModelV4 {
   return {
     specificationVersion: "v4",
@@ -75,14 +77,14 @@ function partsOf(step: PlannedStep, names: ReadonlyMap<string, string>): readonl
   ];
 }
 
-/** What a model knows. */
+/** What the model learns from a prompt. */
 interface Read {
-  /** That is asked for, and the step behind those that it has made. */
+  /** The requested turn, and its next step. */
   readonly turn: number;
   readonly step: number;
   /** References to the variables of results, by call. */
   readonly names: ReadonlyMap<string, string>;
-  /** Has every call its result? Providers refuse a prompt in which one has none. */
+  /** True if every call has its result. Providers refuse a prompt with a call that has none. */
   readonly isWhole: boolean;
 }
 
@@ -124,12 +126,12 @@ export function agentOf(world: World): Agent {
     policies: Object.fromEntries(names.map((name) => [name, { approval: TOOLS[name].asks }])),
     outputPath: true,
     variableTools: OWN_TOOLS,
-    // Conversations are short: most turns compact.
+    // Conversations are short. This makes most turns compact.
     historyChars: 500,
   };
 }
 
-/** Made once: it takes longer than a turn. */
+/** Created once, because creating it takes longer than a turn. */
 const inputSchema = jsonSchema<Input>({
   type: "object",
   properties: {
@@ -157,7 +159,7 @@ function toolOf(name: ToolName, world: World): ToolSet[string] {
       const done = world.tell(abortSignal);
       await world.outside();
       const id = callOf(key);
-      // Of one that did not heed a stop an outcome is there already.
+      // For a call that ignored a stop, an outcome may already be stored.
       const isStopped = abortSignal?.aborted === true;
       const wasCommitted = !isStopped && committedCalls(world.database.sql).has(id);
       world.ledger.push({ id, toolCallId, tool: name, wasCommitted });
@@ -168,7 +170,7 @@ function toolOf(name: ToolName, world: World): ToolSet[string] {
   });
 }
 
-/** The call's id in the plan, as its key has it; empty if it has none. */
+/** Returns the call's id in the plan, from its idempotency key; empty without a key. */
 function callOf(key: string | undefined): string {
   const [, turn, step, call] = /^simulated\/answer-(\d+)\/(\d+)\/(\d+)$/.exec(key ?? "") ?? [];
   return call === undefined ? "" : `t${turn}s${step}c${call}`;
@@ -212,7 +214,7 @@ function response(body: ReadableStream, type: string): Response {
   return new Response(body, { headers: { "content-type": type } });
 }
 
-/** What was given to a tool, shortened. */
+/** Returns what a tool received, shortened. */
 function toldOf(value: unknown): string {
   if (value instanceof Uint8Array) return `${value.length} bytes`;
   const written = JSON.stringify(value) ?? "";

@@ -16,7 +16,7 @@ import { answerId, type Request, type SimulatedObject } from "./object.ts";
 import { NAMES, type Plan, type PlannedCall, type ToolName, TOOLS } from "./plan.ts";
 import type { Execution, World } from "./world.ts";
 
-/** What a conversation came to, without what differs from run to run. */
+/** The outcome of a conversation, without what differs from run to run. */
 export interface Outcome extends Stats {
   readonly messages: readonly {
     readonly id: string;
@@ -25,19 +25,19 @@ export interface Outcome extends Stats {
     readonly stopped: boolean;
   }[];
   readonly variables: readonly unknown[];
-  /** That were begun. */
+  /** Number of tool calls that were begun. */
   readonly toolCalls: number | undefined;
 }
 
 interface Stats {
   readonly crashes: number;
-  /** How often a crash could have come. */
+  /** Number of waits at which a crash was possible. */
   readonly waits: number;
   /** Milliseconds that each recovery has waited. */
   readonly delays: readonly number[];
 }
 
-/** At a crash: what an object believes of the database is what is in there. */
+/** Checks at a crash that the object's memory agrees with the database. */
 export function checkMemory({ journal, history }: SimulatedObject, sql: Sql): void {
   const written = new Journal(sql);
   same(journal.head(), written.head(), "the journal's head in memory and in the database");
@@ -69,11 +69,11 @@ export interface End {
   readonly request: Request;
   /** The newest message before the request. */
   readonly before: StoredMessage | undefined;
-  /** Of the conversation, until now. */
+  /** Number of crashes of the conversation so far. */
   readonly crashes: number;
 }
 
-/** A request has been served. */
+/** Checks the state after a request was served. */
 export async function checkEnd(about: End): Promise<void> {
   const { object, client, world, request } = about;
   const { sql } = world.database;
@@ -103,7 +103,7 @@ export async function checkEnd(about: End): Promise<void> {
 const ENDS: ReadonlySet<string> = new Set(["finish", "error", "abort"]);
 
 function endOf({ metadata }: StoredMessage) {
-  // The turn wrote it.
+  // Written by the turn.
   const { error, stopped = false } = (metadata ?? {}) as {
     readonly error?: string;
     readonly stopped?: boolean;
@@ -111,12 +111,12 @@ function endOf({ metadata }: StoredMessage) {
   return { error, stopped };
 }
 
-/** In a turn that failed or was stopped: no call is left without an outcome, and no outcome is a lie. */
+/** Checks that a failed or stopped turn leaves no call without an outcome, and that every outcome is true. */
 function checkCalls(message: StoredMessage, ledger: readonly Execution[]): void {
   const lastStep = message.parts.filter(({ type }) => type === "step-start").length - 1;
   const calls = [...callsIn(message)];
   const lastCalls = calls.filter(([id]) => id.includes(`s${lastStep}c`));
-  // What the model has not finished asking for, nobody has looked at.
+  // If the model did not finish its answer, its calls were never looked at.
   const isUnfinished = lastCalls.every(([, { state }]) => state === "input-available");
   for (const [id, part] of calls) {
     const isBegun = ledger.some((execution) => execution.id === id);
@@ -133,7 +133,7 @@ function effectsOf(tool: string): string {
   return tool in TOOLS ? TOOLS[tool as ToolName].effects : "none";
 }
 
-/** A text that was taken back does not go on under the same id. */
+/** Checks that a text that was taken back does not continue under the same id. */
 function checkTextIds({ frames }: Client): void {
   const ids = new Set<string>();
   for (const chunk of frames.map(chunkOf)) {
@@ -144,7 +144,7 @@ function checkTextIds({ frames }: Client): void {
   }
 }
 
-/** What stock clients make of the frames is the message as people see it. */
+/** Checks that stock clients build the displayed message from the frames. */
 async function checkFrames({ object, client, request, before }: End, message: StoredMessage) {
   const shown = partsOf(toUIMessage(message, "display"));
   const all = object.log.slice(0, 0);
@@ -156,7 +156,7 @@ async function checkFrames({ object, client, request, before }: End, message: St
   same(partsOf(stitched), shown, "what the client has, and the message");
 }
 
-/** As they are when nothing follows. */
+/** Returns the parts as they are once nothing follows. */
 function partsOf(message: UIMessage | undefined): readonly unknown[] {
   const parts = (message?.parts ?? []).map((part) =>
     "state" in part && part.state === "streaming" ? { ...part, state: "done" } : part,
@@ -164,7 +164,7 @@ function partsOf(message: UIMessage | undefined): readonly unknown[] {
   return parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
 }
 
-/** Throws if the world has seen what it was promised not to see. */
+/** Returns the outcome of the conversation. Throws if the world has seen a broken promise. */
 export async function outcomeOf(world: World, plan: Plan, stats: Stats): Promise<Outcome> {
   const { sql } = world.database;
   const { messages } = new History(sql).page({ limit: 100 });
@@ -190,7 +190,10 @@ function checkLedger(ledger: readonly Execution[], plan: Plan): void {
   }
 }
 
-/** Of a tool that may run again the outcome is known, unless its input has changed or nobody went on. */
+/**
+ * Checks that the outcome of a tool that may run again is known, unless its input may have changed or the
+ * turn was stopped.
+ */
 function checkUnknown(message: StoredMessage, plan: Plan): void {
   if (message.role !== "assistant" || endOf(message).stopped) return;
   const raced = new Set(
@@ -215,7 +218,7 @@ export function isUnknown(part: unknown): boolean {
   return String(part.errorText).startsWith("outcome_unknown");
 }
 
-/** What a result says was kept is there, unless it was deleted; and nothing else is. */
+/** Checks that each variable in a result exists unless it was deleted, and that there are no others. */
 function checkResults(store: VariableStore, messages: readonly StoredMessage[]): void {
   const kept = new Set<string>([NAMES[0]]);
   const deleted = new Set<string>();
@@ -236,7 +239,7 @@ function checkResults(store: VariableStore, messages: readonly StoredMessage[]):
   }
 }
 
-/** When what is to be swept is, each body that lies somewhere is a variable's, or a kept version's of one. */
+/** Sweeps, then checks that every stored body belongs to a variable or to an earlier version of one. */
 async function checkBodies({ database, blobs }: World, store: VariableStore): Promise<void> {
   const { sql } = database;
   must(await store.sweep(), "garbage: not all of it can be swept");
@@ -269,7 +272,7 @@ async function variableOf(info: VariableInfo, store: VariableStore): Promise<unk
   return { ...rest, digest: createHash("sha256").update(bytes).digest("hex") };
 }
 
-/** Ids that are made up anew in each attempt are left out. */
+/** Leaves out ids that each attempt generates anew. */
 function comparable(message: StoredMessage) {
   const { id, parts, display, tainted } = message;
   return {

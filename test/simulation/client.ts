@@ -8,18 +8,18 @@ export function must(isKept: boolean, promise: string): asserts isKept {
   if (!isKept) throw new Broken(promise);
 }
 
-/** Somebody who reads the frames of a turn at once, and comes back where the stream was cut. */
+/** A client that reads a turn's frames at once and reconnects where the stream was cut. */
 export class Client {
-  /** What it got in the newest request and after it, in order. */
+  /** The frames received since the newest request, in order. */
   frames: Frame[] = [];
-  /** Every frame of the turn that anybody has ever seen. */
+  /** Every frame ever seen, by id. */
   readonly #seen = new Map<number, string>();
   #log: TurnLog | undefined;
   #first = 0;
   #next = 0;
   #checked = 0;
 
-  /** A request of its own: its answer begins anew. */
+  /** Starts a new request, with a new answer. */
   ask(log: TurnLog): void {
     this.frames = [];
     this.#log = log;
@@ -31,7 +31,7 @@ export class Client {
     return this.frames.length > 0;
   }
 
-  /** The object has gone, and come back with this log. */
+  /** Continues with the log of the object that replaces a crashed one. */
   comeBack(log: TurnLog): void {
     if (this.#log === log) return;
     this.#log = log;
@@ -41,7 +41,7 @@ export class Client {
     this.#next = this.#first;
   }
 
-  /** Reads what may be seen. */
+  /** Reads the visible frames. */
   read(): void {
     const log = this.#log;
     if (log === undefined || log.length === 0) return;
@@ -56,7 +56,7 @@ export class Client {
     this.#next = Math.max(this.#next, log.length);
   }
 
-  /** What was seen and is not there any more was taken back, or said again. */
+  /** Checks that frames that were seen and are gone were taken back or repeated. */
   checkTakenBack(log: TurnLog): void {
     const own = log.slice(log.firstOwn, log.firstOwn);
     const kept = new Set([...log.slice(0, 0), ...own].map(({ id }) => id));
@@ -71,11 +71,11 @@ export class Client {
 }
 
 export function chunkOf({ data }: Frame): UIMessageChunk {
-  // `push` wrote it.
+  // Written by `push`.
   return JSON.parse(data) as UIMessageChunk;
 }
 
-/** The same in fewer chunks: a stock client copies its message for each. */
+/** Joins consecutive deltas, since a stock client copies its message for each chunk. */
 function joined(chunks: readonly UIMessageChunk[]): readonly UIMessageChunk[] {
   const all: UIMessageChunk[] = [];
   for (const chunk of chunks) {
@@ -94,7 +94,7 @@ function joined(chunks: readonly UIMessageChunk[]): readonly UIMessageChunk[] {
   return all;
 }
 
-/** What a stock client makes of the frames; `message`: what it had before. */
+/** Returns what a stock client makes of the frames. `message` is what it had before. */
 export async function messageFrom(
   frames: readonly Frame[],
   message?: UIMessage,

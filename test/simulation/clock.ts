@@ -6,13 +6,13 @@ interface Timer {
   readonly everyMs?: number;
 }
 
-/** Time that passes when it is told to, for `now` and for every timer that is set meanwhile. */
+/** A clock that advances only when told to, for `now` and for every timer set meanwhile. */
 export class Clock {
   nowMs = START_MS;
   readonly #timers = new Map<number, Timer>();
   #ids = 0;
 
-  /** Takes the place of this process's timers; returns how to give them back. */
+  /** Replaces the timers of this process. Returns a function that restores them. */
   install(): () => void {
     const { setTimeout, clearTimeout, setInterval, clearInterval } = globalThis;
     const set = (isRepeated: boolean) => (work: () => void, delayMs: number) => {
@@ -31,7 +31,7 @@ export class Clock {
       void Object.assign(globalThis, { setTimeout, clearTimeout, setInterval, clearInterval });
   }
 
-  /** Goes on to the next timer, and lets it go off; false if there is none. */
+  /** Advances to the next timer and fires it. Returns false if there is none. */
   skip(): boolean {
     const [next] = [...this.#timers].sort(([, one], [, other]) => one.dueMs - other.dueMs);
     if (next === undefined) return false;
@@ -44,7 +44,7 @@ export class Clock {
     return true;
   }
 
-  /** What was set goes with the object that set it. */
+  /** Drops the timers of an object that has died. */
   forget(): void {
     this.#timers.clear();
   }

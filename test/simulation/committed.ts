@@ -6,7 +6,7 @@ import { Journal, type JournalEntry } from "../../src/turn/log/journal.ts";
 
 type ToolPart = Extract<StoredMessage["parts"][number], { readonly toolCallId: string }>;
 
-/** The calls of an answer by their ids in the plan: a model may use its own again. */
+/** Returns the calls of an answer by their ids in the plan. A model may reuse its own ids. */
 export function callsIn({ id, parts }: Pick<StoredMessage, "id" | "parts">) {
   const calls = new Map<string, ToolPart>();
   let step = -1;
@@ -26,8 +26,8 @@ function turnOf(answer: string): string {
 }
 
 /**
- * The calls whose results are written down, by their ids in the plan, each with the model's id: in a message,
- * or in the journal of the turn that runs.
+ * Returns the calls with stored results, in a message or in the journal of the running turn: the model's ids
+ * by the ids in the plan.
  */
 export function committedCalls(sql: Sql): ReadonlyMap<string, string> {
   const calls = new Map<string, string>();

@@ -2,8 +2,8 @@ import { isUnknown, type Outcome, same } from "./checks.ts";
 import type { Plan } from "./plan.ts";
 
 /**
- * The same came of both; up to where somebody has stopped it, an outcome is not known, or depends on which
- * call was first.
+ * Checks that both outcomes are the same, up to where a turn was stopped, an outcome is unknown, or the order
+ * of calls matters.
  */
 export function compare(actual: Outcome, expected: Outcome, { turns }: Plan): void {
   for (const [index, message] of actual.messages.entries()) {
@@ -22,7 +22,7 @@ export function compare(actual: Outcome, expected: Outcome, { turns }: Plan): vo
   same(actual.toolCalls, expected.toolCalls, "calls of tools with and without crashes");
 }
 
-/** Where the first step begins that may be another, if there is one. */
+/** Returns the index of the first step that may differ, if there is one. */
 function divergence(
   { id, parts, stopped }: Outcome["messages"][number],
   planned: readonly { readonly isRaced: boolean }[],

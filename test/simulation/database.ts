@@ -10,29 +10,29 @@ interface Statement {
 }
 
 /**
- * A conversation's SQLite, which survives the object that writes to it. What the object writes without
- * waiting for anything outside is one commit; a crash may lose the newest commits, as long as nobody has
- * been promised that they are kept.
+ * A conversation's SQLite database, which outlives the object that writes to it. What the object writes
+ * without waiting for anything outside is one commit. A crash may lose the newest commits unless the outside
+ * was told that they are kept.
  */
 export class Database {
   readonly #sql = spare.pop() ?? newSql();
-  /** Everything that was ever written, in order. */
+  /** Everything written so far, in order. */
   #written: Statement[] = [];
-  /** Where commits end, and up to where they are kept whatever happens. */
+  /** Where commits end, and up to where they can no longer be lost. */
   #commits: number[] = [];
   #confirmed = 0;
 
-  /** For readers that must not write. */
+  /** For readers. They must not write. */
   get sql(): Sql {
     return this.#sql;
   }
 
-  /** How much was written until now. */
+  /** Number of statements written so far. */
   get position(): number {
     return this.#written.length;
   }
 
-  /** For one object's memory, until `isDead`. */
+  /** Returns the database for one object, usable until `isDead`. */
   connect(isDead: () => boolean): Sql {
     const alive = () => {
       if (isDead()) throw new Error("SIMULATION: a dead object uses its database.");
@@ -56,22 +56,25 @@ export class Database {
     };
   }
 
-  /** Nothing in the object goes on by itself: what it wrote since the last time is one commit. */
+  /** Call when the object waits for something outside. What it wrote since the last call is one commit. */
   commit(): void {
     const { length } = this.#written;
     if (length > (this.#commits.at(-1) ?? 0)) this.#commits.push(length);
   }
 
-  /** What was written up to there is kept. */
+  /** Marks what was written up to the position as kept. */
   confirm(position: number): void {
     this.#confirmed = Math.max(this.#confirmed, position);
   }
 
-  /** The object has gone; with `loses`, the newest commits too, some or all of those not promised. */
+  /**
+   * Call when the object has died. With `loses`, also loses one or more of the newest commits that were not
+   * confirmed.
+   */
   crash(random: Random, loses: boolean): void {
     const losable = this.#commits.filter((_, index) => this.#startOf(index) >= this.#confirmed);
     if (loses && losable.length > 0) this.#lose(random.between(1, losable.length));
-    // What the next object finds is there to stay.
+    // What the next object finds can no longer be lost.
     this.#confirmed = this.position;
   }
 
@@ -92,17 +95,17 @@ export class Database {
   }
 }
 
-/** That nobody uses: to open one and to prepare its statements takes longer than a turn. */
+/** Unused databases. Opening one and preparing its statements takes longer than a turn. */
 const spare: NodeSql[] = [];
 
-/** Each conversation's begins alike; nothing of that can be lost. */
+/** Opens a database in the initial state of every conversation, which cannot be lost. */
 function newSql(): NodeSql {
   const sql = new NodeSql();
   migrate(sql, START_MS);
   return sql;
 }
 
-/** As `migrate` left it. */
+/** Restores the state that `migrate` left. */
 function empty(sql: NodeSql): void {
   const tables = sql.all(`SELECT name FROM sqlite_master WHERE type = 'table'`);
   for (const name of tables.map((row) => textIn(row, "name"))) {

@@ -4,7 +4,7 @@ import { type Disturbance, simulate } from "./simulate.ts";
 
 const [FIRST, SECOND, THIRD] = NAMES;
 
-/** Small conversations that between them have each kind of commit. */
+/** Small conversations that together contain every kind of commit. */
 export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
   "a variable that grows beside tools of all kinds": planOf(
     stepOf("I do it.", [
@@ -57,7 +57,7 @@ export const CONVERSATIONS: Readonly<Record<string, Plan>> = {
   ),
 };
 
-/** One whose log and message need more than a row, and whose results come piece by piece. */
+/** A conversation whose log and message need more than one row, and whose results arrive in pieces. */
 export const LONG_CONVERSATION = planOf(
   stepOf(`${LONG_TEXT}It follows.`, [
     callOf("t0s0c0", "put", { gives: "text stream", about: "it" }),
@@ -84,7 +84,7 @@ function callOf(id: string, tool: PlannedCall["tool"], input: PlannedCall["input
   return { id, sentId: id.slice(-2), tool, input, isAllowed: true };
 }
 
-/** Crashes at these waits, the second counted from the first; as told, what can be lost is lost. */
+/** Crashes at these waits, each counted from the crash before. With `loses`, unconfirmed commits are lost. */
 function crashesAt(places: readonly number[], loses: boolean): Disturbance {
   const left = [...places];
   let wait = 0;
@@ -101,7 +101,10 @@ function crashesAt(places: readonly number[], loses: boolean): Disturbance {
 
 const SEED = 1;
 
-/** A stop at each place there is, and a crash so many waits later; returns how many conversations that were. */
+/**
+ * Stops a turn at every possible place and crashes that many waits later. Returns the number of conversations
+ * played.
+ */
 export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]): Promise<number> {
   const expected = await simulate(plan, SEED);
   let runs = 0;
@@ -128,14 +131,14 @@ export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]):
   return runs;
 }
 
-/** Of the pairs of crashes one in so many is tried; `PAIR_STEP=1 npm run test:large` for all. */
+/** Tries one in this many pairs of crashes. `PAIR_STEP=1 npm run test:large` tries all. */
 const STEP = Number(process.env.PAIR_STEP ?? 5);
 
-/** One crash at each wait there is, or pairs of them; returns how many conversations that were. */
+/** Crashes once at every wait, or in pairs of waits. Returns the number of conversations played. */
 export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {
   const expected = await simulate(plan, SEED);
   let runs = 0;
-  /** True if there were as many crashes as there are places. */
+  /** True if there were as many crashes as places. */
   const run = async (places: readonly number[], loses: boolean): Promise<boolean> => {
     runs++;
     try {

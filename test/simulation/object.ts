@@ -15,7 +15,7 @@ import { agentOf, modelOf, questionText } from "./actors.ts";
 import type { Plan } from "./plan.ts";
 import type { World } from "./world.ts";
 
-/** What a person asks for in one request. */
+/** A user's request. */
 export type Request =
   | { readonly kind: "ask"; readonly turn: number }
   | {
@@ -28,13 +28,13 @@ export function answerId(turn: number): string {
   return `answer-${turn}`;
 }
 
-/** An object's memory: what a crash takes away. It does what `edge` does with these layers. */
+/** The memory of an object, which a crash takes away. Uses the layers below as `edge` does. */
 export class SimulatedObject {
   readonly sql: Sql;
   readonly store: VariableStore;
   readonly history: History;
   readonly journal: Journal;
-  /** Of the newest turn. */
+  /** The log of the newest turn. */
   log: TurnLog;
   /** Milliseconds that each recovery has waited. */
   readonly delays: number[] = [];
@@ -59,7 +59,7 @@ export class SimulatedObject {
     if (this.store.hasGarbage()) void this.store.sweep();
   }
 
-  /** Tries of the turn in a row without anything achieved, were this one to die now. */
+  /** Consecutive tries of the turn without progress if this one died now. */
   get deathsIfItDies(): number {
     if (this.journal.head()?.isOpen !== true) return 0;
     const read = { onAttempt: () => undefined, onFrame: () => undefined };
@@ -70,7 +70,7 @@ export class SimulatedObject {
     this.#isDead = true;
   }
 
-  /** Somebody stops the turn that runs. */
+  /** Stops the running turn, as a user would. */
   stop(): void {
     this.#stopping.abort(new ByrefError("turn_stopped", "The turn was stopped."));
     this.#world.stop();

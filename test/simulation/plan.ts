@@ -1,7 +1,7 @@
 import type { Json } from "../../src/value/json.ts";
 import type { Random } from "../chaos/random.ts";
 
-/** The agent's tools, by what running them again would do; those that ask wait for a person. */
+/** The agent's tools, by the effects of running them again. Those with `asks` need an approval. */
 export const TOOLS = {
   look: { effects: "none", asks: false },
   put: { effects: "idempotent", asks: false },
@@ -12,10 +12,10 @@ export const TOOLS = {
 } as const;
 
 export type ToolName = keyof typeof TOOLS;
-/** The runtime's. */
+/** Tools of the runtime. */
 export const OWN_TOOLS = ["set_variable", "delete_variable", "read_variable"] as const;
 
-/** What a tool gives, at once or piece by piece, or does instead. */
+/** What a tool returns, at once or in pieces, or does instead. */
 export const GIVES = [
   "small",
   "list",
@@ -31,17 +31,17 @@ export const GIVES = [
 ] as const;
 export type Gives = (typeof GIVES)[number];
 
-/** How a call of the model goes wrong: at once, or in the middle; `refused` for good. */
+/** How a call of the model fails: at once, midway, or (`refused`) for good. */
 type Fault = "overloaded" | "cut" | "refused";
 
-/** In its texts `{t0s0c1}` stands for the variable that this call's result is kept as. */
+/** In its inputs and in texts, `{t0s0c1}` stands for the variable that saves that call's result. */
 export interface PlannedCall {
   readonly id: string;
-  /** What the model calls it; other steps may use it again. */
+  /** The model's id for the call. Other steps may use the same one. */
   readonly sentId: string;
   readonly tool: ToolName | (typeof OWN_TOOLS)[number];
   readonly input: Readonly<Record<string, Json>>;
-  /** What the person says, if asked. */
+  /** The user's decision, if the call asks for one. */
   readonly isAllowed: boolean;
 }
 
@@ -49,22 +49,22 @@ export interface PlannedStep {
   readonly reasoning?: string;
   readonly hasSource: boolean;
   readonly text?: string;
-  /** Characters of a delta. */
+  /** Characters per delta. */
   readonly deltaChars: number;
-  /** All at the same time; none in the last step. */
+  /** Called in parallel. The last step has none. */
   readonly calls: readonly PlannedCall[];
-  /** Of the first tries; `refused` of all. */
+  /** Faults of the first tries; `refused` applies to all tries. */
   readonly faults: readonly Fault[];
   /**
-   * A call in it reads or deletes what another writes. All are prepared before any runs; but one that runs
-   * again after a crash sees what the others have written by then. That is known, and allowed.
+   * True if a call in it reads or deletes what another writes. All are prepared before any runs, but a call
+   * that runs again after a crash sees what the others have written by then. This is known and allowed.
    */
   readonly isRaced: boolean;
 }
 
 interface PlannedTurn {
   readonly steps: readonly PlannedStep[];
-  /** A person decides one thing after the other. */
+  /** True if the user decides one call at a time. */
   readonly decidesOneByOne: boolean;
 }
 
@@ -74,10 +74,10 @@ export interface Plan {
 
 export const NAMES = ["report", "notes", "state"] as const;
 
-/** With it a log needs more than one row. */
+/** Long enough for the log to need more than one row. */
 export const LONG_TEXT = "long ".repeat(55_000);
 
-/** A conversation of one or two turns. */
+/** Generates a conversation of one or two turns. */
 export function planFrom(random: Random): Plan {
   const planner = new Planner(random);
   const turns = random.chance(0.25) ? 2 : 1;
@@ -88,9 +88,9 @@ class Planner {
   readonly #random: Random;
   /** Calls whose results can be referred to. */
   readonly #results: string[] = [];
-  /** Those that are kept under one of the names. */
+  /** Results saved under one of the names, by call. */
   readonly #named = new Map<string, string>();
-  /** Some models count the calls of each answer. */
+  /** True if the model numbers the calls of each answer, as some do. */
   readonly #countsCalls: boolean;
 
   constructor(random: Random) {
@@ -151,7 +151,10 @@ class Planner {
     return `{${random.one(this.#results)}}${path}`;
   }
 
-  /** What one call of a step writes no other reads, but now and then: what they see depends on who is first. */
+  /**
+   * Generates the calls of a step. With rare exceptions none reads what another writes, since the value would
+   * depend on their order.
+   */
   #calls(place: string, count: string): readonly PlannedCall[] {
     const random = this.#random;
     const written = random.one(NAMES);
@@ -159,7 +162,7 @@ class Planner {
     const deleted = random.chance(0.3);
     return Array.from({ length: Number(count) }, (_, index): PlannedCall => {
       const id = `${place}c${index}`;
-      // The same call again gives the variable a new version: another in its step may read it.
+      // Repeating a call gives the variable a new version, which another call of the step may read.
       const topic = count === "1" ? `topic ${random.between(1, 3)}` : id;
       const sentId = this.#countsCalls ? `call_${index}` : id;
       const about = { id, sentId, isAllowed: random.chance(0.7) };

@@ -5,17 +5,17 @@ import { compare } from "./compare.ts";
 import { planFrom } from "./plan.ts";
 import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";
 
-/** Crashes of one conversation at most; a turn gives up after ten tries that come to nothing. */
+/** Maximum number of crashes in a conversation. A turn is given up after ten attempts without progress. */
 const MAX_CRASHES = 8;
-/** Conversations in which somebody stops a turn. */
+/** Share of conversations in which a user stops a turn. */
 const STOPPED = 0.15;
 const MAX_SHOWN = 5;
 
-/** What two files at the same time do in a minute or so; `SEEDS=10000 npm run test:large` for more. */
+/** Takes two parallel test files about a minute; `SEEDS=10000 npm run test:large` for more. */
 const SEEDS = Number(process.env.SEEDS ?? 2_000);
 const BATCH = 100;
 
-/** First and last seeds of every other batch, from the first or the second one on. */
+/** Returns the first and last seeds of every other batch, from the first or the second one on. */
 export function batches(offset: 0 | 1): readonly (readonly [number, number])[] {
   const all = Array.from({ length: Math.ceil(SEEDS / BATCH) }, (_, batch) => {
     const last = Math.min((batch + 1) * BATCH, SEEDS);
@@ -24,17 +24,17 @@ export function batches(offset: 0 | 1): readonly (readonly [number, number])[] {
   return all.filter((_, index) => index % 2 === offset);
 }
 
-/** What happened in conversations. */
+/** What happened in the conversations. */
 interface Tally {
   readonly crashes: number;
-  /** Turns. */
+  /** Number of turns; `failed` too. */
   readonly stopped: number;
   readonly failed: number;
-  /** Calls of which nobody knows what they did. */
+  /** Calls with an unknown outcome. */
   readonly unknown: number;
 }
 
-/** Conversations of so many seeds; all that is broken in them is in what it throws. */
+/** Plays the conversations of these seeds. Throws an error that lists what broke. */
 export async function simulateSeeds(first: number, count: number): Promise<Tally> {
   let tally: Tally = { crashes: 0, stopped: 0, failed: 0, unknown: 0 };
   const broken: string[] = [];
@@ -59,7 +59,9 @@ function added(tally: Tally, { crashes, messages }: Outcome): Tally {
   };
 }
 
-/** A conversation of this seed, without crashes and with them. The seed is in what it throws. */
+/**
+ * Plays the seed's conversation without and with crashes, and compares the outcomes. Errors name the seed.
+ */
 async function simulateSeed(seed: number): Promise<Outcome> {
   try {
     const random = new Random(seed);

@@ -1,33 +1,46 @@
 /**
  * # Crash simulation
  *
- * A planned conversation is played twice with the same seed: undisturbed, and with an object that dies
- * wherever it waits for something, loses what nobody was promised, and is made anew over the same database
- * and bucket; in some, somebody stops the turn as well. It is the real `turn`, `tool` and `store` over real
- * SQLite; model, tools, bucket, digests, timers and time are the world's, so that a seed always does the same.
+ * Plays a planned conversation twice with the same seed: once undisturbed, and once with an object that
+ * crashes where it waits for something, loses commits that were not confirmed, and is recreated on the same
+ * database and bucket. In some runs, a user also stops the turn. The real `turn`, `tool` and `store` run on
+ * real SQLite. The world provides model, tools, bucket, digests, timers and time, so that a seed always
+ * plays the same.
  *
  * | file | what |
  * |---|---|
- * | `plan.ts` | what model, tools and person are going to do, made from a seed |
- * | `actors.ts` | the model, which goes by the prompt alone, and the tools, which note that they ran |
+ * | `plan.ts` | what the model, the tools and the user will do, generated from a seed |
+ * | `actors.ts` | the model, which goes by the prompt alone, and the tools, which record that they ran |
  * | `world.ts`, `clock.ts`, `database.ts` | what outlives the object; commits that can be lost |
- * | `object.ts` | what `edge` does with the layers below |
- * | `client.ts` | somebody who watches and comes back |
- * | `checks.ts`, `committed.ts`, `compare.ts` | what must hold at a crash, at a turn's end, and after all |
- * | `seeds.ts`, `exhaustive.ts`, `storm.ts` | when crashes and stops come: by chance, everywhere, always |
+ * | `object.ts` | uses the layers below as `edge` does |
+ * | `client.ts` | a client that watches and reconnects |
+ * | `checks.ts`, `committed.ts`, `compare.ts` | what must hold at a crash, after a turn, and at the end |
+ * | `seeds.ts`, `exhaustive.ts`, `storm.ts` | when crashes and stops happen: at random, everywhere, always |
  *
- * What breaks says its seed: `simulateSeed(seed)` plays it again. And it says what did not hold: R1, who was
- * answered has asked; R2, no frame's id names two frames, and what stock clients make of them is the message;
- * R3, a result that is written down is not produced again; R4, a `once` tool runs once, what became of the
- * others is known; R5, a key stands for one call; R7, every turn ends; R8, stopped is stopped, and what is said
- * of a call is true; R9, a turn ends once, and its answer is kept. Variables, bodies and memory have names.
+ * A failure names its seed, and `simulateSeed(seed)` plays it again. It also names the broken promise:
  *
- * After a crash another outcome is allowed in three cases. Of a `once` call that was cut off it is not known.
- * What somebody stopped is what it was until then; a stop that a crash overtakes is forgotten, and the turn
- * goes on. And of the calls of one step each sees the variables as they were before the step, but one that
- * runs again sees what the others have written or deleted by then: a `none` call works with that, an
- * `idempotent` one is not repeated, since its key stands for the input that it had. Messages are compared up
- * to such a step (`isRaced`, where it can happen), the promises hold behind it as well.
+ * - R1: if an answer was seen, its question is kept.
+ * - R2: no frame id names two frames, and stock clients build the message from the frames.
+ * - R3: a tool does not run again once its result is stored.
+ * - R4: a `once` tool runs once, and the outcome of every other tool is known.
+ * - R5: an idempotency key stands for one call.
+ * - R7: every turn ends.
+ * - R8: a stopped turn stays stopped, and what is reported about a call is true.
+ * - R9: a turn ends once, and its answer is kept.
+ *
+ * Variables, bodies and memory are named as such.
+ *
+ * After a crash, the outcome may differ in three cases:
+ *
+ * - The outcome of a `once` call that was cut off is unknown.
+ * - A stopped turn keeps what it had until then. If a crash overtakes the stop, it is forgotten and the turn
+ *   continues.
+ * - The calls of a step see the variables as they were before the step, but a call that runs again sees what
+ *   the others have written or deleted by then. A `none` call works with that. An `idempotent` call is not
+ *   repeated, since its key stands for its original input.
+ *
+ * Messages are compared up to such a step (`isRaced`, where the third case is possible). The promises hold
+ * after it too.
  */
 
 import * as limits from "../../src/limits.ts";
@@ -42,26 +55,28 @@ import { answerId, type Request, SimulatedObject } from "./object.ts";
 import { NAMES, type Plan } from "./plan.ts";
 import { World } from "./world.ts";
 
-/** When crashes come. */
+/** When the object crashes, and when a user stops the turn. */
 export interface Disturbance {
-  /** Asked wherever the object waits for something; `steps`: how often it was asked in this object's life. */
+  /**
+   * True to crash. Called wherever the object waits; `steps` counts the earlier calls in this object's life.
+   */
   crashes(steps: number): boolean;
-  /** Whether a crash loses what nobody was promised. */
+  /** True if a crash loses the commits that were not confirmed. */
   loses(): boolean;
-  /** No crash comes in a try after which the turn would be given up. */
+  /** Set to avoid crashes that would make the runtime give up the turn. */
   readonly sparesLastTry?: true;
-  /** Whether somebody stops the turn, asked at the same places while it runs. */
+  /** True to stop the turn. Called again and again while it runs. */
   stops?(): boolean;
 }
 
 export const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
 
-/** More sittings than any plan needs. */
+/** More approval requests than any plan has. */
 const MAX_SITTINGS = 30;
-/** Turns of the loop that wait for nothing, before time itself goes on. */
+/** Iterations in which nothing is waited for, before the clock skips to the next timer. */
 const PATIENCE = 20;
 
-/** Plays the plan, and keeps watch over what was promised. Throws `Broken`. */
+/** Plays the plan and checks the promises throughout. Throws `Broken`. */
 export async function simulate(
   plan: Plan,
   seed: number,
@@ -88,7 +103,7 @@ class Simulation {
   readonly #client = new Client();
   #crashes = 0;
   #waits = 0;
-  /** Tries in a row that have died without progress. */
+  /** Consecutive tries that died without progress. */
   #deaths = 0;
   #steps = 0;
   readonly #delays: number[] = [];
@@ -110,7 +125,7 @@ class Simulation {
   }
 
   async run(): Promise<Outcome> {
-    // The runtime's own tools are there when there are variables.
+    // The runtime offers its own tools only if there are variables.
     await this.#object.store.save({ name: NAMES[0], value: ["the first"] });
     this.#world.database.crash(this.#random, false);
     for (const turn of this.#plan.turns.keys()) {
@@ -130,7 +145,7 @@ class Simulation {
     });
   }
 
-  /** What the person says to the calls that wait, or to the first of them. */
+  /** Returns the user's decisions on the calls that wait, or on the first of them. */
   #decisions(turn: number): readonly ApprovalResponse[] {
     const { steps, decidesOneByOne } = this.#plan.turns[turn] ?? { steps: [] };
     const allowed = new Map(
@@ -146,7 +161,7 @@ class Simulation {
     return decidesOneByOne === true ? decisions.slice(0, 1) : decisions;
   }
 
-  /** From a person's request to the end of what comes of it, whatever happens in between. */
+  /** Plays a request to its end, through all crashes. */
   async #serve(request: Request): Promise<void> {
     const before = this.#object.history.newest();
     let playing = this.#play(request);
@@ -188,7 +203,7 @@ class Simulation {
     return playing;
   }
 
-  /** Is it all in the database? */
+  /** True if the request is stored in the database. */
   #isServed(request: Request): boolean {
     const { history } = this.#object;
     if (request.kind === "ask") return history.has(`question-${request.turn}`);
@@ -196,7 +211,7 @@ class Simulation {
     return request.approvals.every(({ approvalId }) => !waiting.has(approvalId));
   }
 
-  /** Lets the object work until it is done with everything (true), or crashes. */
+  /** Lets the object work until everything is done (true) or it crashes (false). */
   async #drive(playing: Playing): Promise<boolean> {
     const world = this.#world;
     for (let patience = PATIENCE; ;) {
@@ -234,7 +249,7 @@ class Simulation {
     this.#delays.push(...this.#object.delays);
     this.#object.die();
     this.#world.crash();
-    // A commit that is lost in the last try would make it one without progress.
+    // Losing a commit in the last try would make it a try without progress.
     const { sparesLastTry = false } = this.#disturbance;
     const keepsAll = sparesLastTry && this.#deaths >= limits.maxTurnDeaths - 1;
     database.crash(this.#random, this.#disturbance.loses() && !keepsAll);
@@ -243,7 +258,7 @@ class Simulation {
   }
 }
 
-/** A turn that is being played. */
+/** A turn in progress. */
 interface Playing {
   result?: TurnResult;
   error?: unknown;
@@ -262,7 +277,7 @@ function watched(turn: Promise<TurnResult>): Playing {
   return playing;
 }
 
-/** Everything that needs to wait for nothing outside is done. */
+/** Resolves when everything that waits for nothing outside is done. */
 function settled(): Promise<void> {
   return new Promise((resolve) => void setImmediate(resolve));
 }

@@ -4,7 +4,7 @@ import { simulateSeeds } from "./seeds.ts";
 import { storm } from "./storm.ts";
 
 const SEEDS = 25;
-/** Hundreds of conversations each: seconds, or minutes beside other work. */
+/** Each plays hundreds of conversations: seconds, or minutes on a busy machine. */
 const PATIENT = { timeout: 120_000 };
 
 test(`${SEEDS} conversations come to the same with crashes as without`, async () => {

@@ -5,8 +5,8 @@ import { simulate, UNDISTURBED } from "./simulate.ts";
 const SEED = 1;
 
 /**
- * From the last waits of the conversation on, every object crashes when it has begun its attempt; as many
- * objects as it takes.
+ * Crashes the object that many waits before the end of the conversation, and then every further object once
+ * it has begun its attempt.
  */
 export async function storm(plan: Plan, lastWaits: number): Promise<Outcome> {
   const { waits } = await simulate(plan, SEED, UNDISTURBED);
@@ -14,7 +14,7 @@ export async function storm(plan: Plan, lastWaits: number): Promise<Outcome> {
   let hasCrashed = false;
   return simulate(plan, SEED, {
     crashes: (steps) => {
-      // Its first wait is the one before the attempt.
+      // The first wait precedes the attempt.
       if (hasCrashed) return steps === 1;
       hasCrashed = wait++ === Math.max(waits - lastWaits, 0);
       return hasCrashed;

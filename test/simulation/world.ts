@@ -6,17 +6,17 @@ import { Clock } from "./clock.ts";
 import { Broken } from "./client.ts";
 import { Database } from "./database.ts";
 
-/** What a tool did, as the world outside knows it. */
+/** An execution of a tool, as seen from outside. */
 export interface Execution {
-  /** The call's in the plan, as its idempotency key has it; empty if it has none. */
+  /** The call's id in the plan, from its idempotency key; empty without a key. */
   readonly id: string;
   readonly toolCallId: string;
   readonly tool: string;
-  /** Was its result written down at that time? */
+  /** True if its result was already stored when it ran. */
   readonly wasCommitted: boolean;
 }
 
-/** What is outside of the object's memory, and outlives it. */
+/** Everything outside the object's memory, which outlives it. */
 export class World {
   readonly clock = new Clock();
   readonly database = new Database();
@@ -30,7 +30,7 @@ export class World {
   #waiting: (() => void)[] = [];
   #ids = 0;
   #isStopped = false;
-  /** Of tools that work. */
+  /** Signals of running tools. */
   readonly #signals = new Set<AbortSignal>();
   #broken: Broken | undefined;
 
@@ -42,14 +42,14 @@ export class World {
     return `${kind}_${++this.#ids}`;
   }
 
-  /** A wait that is over when the scheduler says so, or never. */
+  /** Returns a promise that the scheduler resolves, or never does. */
   wait(): Promise<void> {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
   /**
-   * A wait for something outside: as the platform has it, nothing leaves an object before what the object
-   * had written is kept.
+   * Waits for something outside. As on the platform, nothing leaves an object before its earlier writes are
+   * kept.
    */
   async outside(): Promise<void> {
     const { position } = this.database;
@@ -61,14 +61,14 @@ export class World {
     return this.#waiting.length > 0;
   }
 
-  /** Ends one of the waits. */
+  /** Ends one of the waits, chosen at random. */
   release(): void {
     this.clock.nowMs += this.#random.chance(0.02) ? 2_500 : this.#random.between(0, 20);
     const [resolve] = this.#waiting.splice(this.#random.between(0, this.#waiting.length - 1), 1);
     resolve?.();
   }
 
-  /** Items that come one after the other, and then the error, if there is one. */
+  /** Streams the items one by one, followed by the error, if given. */
   stream<Item>(items: readonly Item[], error?: Error): ReadableStream<Item> {
     let next = 0;
     return new ReadableStream<Item>(
@@ -85,7 +85,7 @@ export class World {
     );
   }
 
-  /** What somebody outside sees that must not be: whoever is in between may not swallow it. */
+  /** Records and throws a broken promise, so that code in between cannot swallow it. */
   require(isKept: boolean, promise: string): asserts isKept {
     if (isKept) return;
     this.#broken ??= new Broken(promise);
@@ -100,33 +100,36 @@ export class World {
     this.require(!this.#isStopped, `R8: ${who} is called in a turn that was stopped`);
   }
 
-  /** A tool that works is told of a stop; returns what it calls when it is done. */
+  /**
+   * Registers the signal of a running tool, which a stop must abort. Returns what to call when the tool is
+   * done.
+   */
   tell(signal: AbortSignal | undefined): () => void {
     this.require(signal !== undefined, "R8: a tool has no signal");
     this.#signals.add(signal);
     return () => this.#signals.delete(signal);
   }
 
-  /** Somebody has stopped the turn that runs. */
+  /** Call after the running turn was stopped. Checks that the running tools were aborted. */
   stop(): void {
     this.#isStopped = true;
     for (const { aborted } of this.#signals)
       this.require(aborted, "R8: a tool was not told to stop");
   }
 
-  /** A turn is begun, or gone on with. */
+  /** Call when a turn begins or continues. */
   start(): void {
     this.#isStopped = false;
   }
 
-  /** The object's memory is gone: nothing that it waits for ever comes. */
+  /** Call when the object's memory is lost: nothing that it waits for ever arrives. */
   crash(): void {
     this.#waiting = [];
     this.#signals.clear();
     this.clock.forget();
   }
 
-  /** The bucket as an object has it: each call takes a while, there and back. */
+  /** Returns the bucket as an object sees it: each call takes time, there and back. */
   bucket(): Blobs {
     const { blobs } = this;
     const slowly = async <Result>(work: () => Promise<Result>): Promise<Result> => {
@@ -151,12 +154,12 @@ export class World {
     };
   }
 
-  /** Time and digests are the world's; returns how to give the process its own back. */
+  /** Takes control of timers and digests. Returns a function that restores those of the process. */
   install(): () => void {
     const restoreTimers = this.clock.install();
     const { subtle } = crypto;
     const digest = subtle.digest.bind(subtle);
-    // The platform's comes from another thread, when it likes.
+    // The platform computes digests in another thread and resolves them at any time.
     subtle.digest = async (_algorithm, data) => {
       await this.wait();
       const bytes = data instanceof ArrayBuffer ? new Uint8Array(data) : data;

@@ -17,7 +17,7 @@ const DIRECTORY = {
   }),
 };
 
-/** How often the tool has been asked, and how to let it answer. */
+/** How often the tool was called, and how to let it answer. */
 let looks = 0;
 let answer: (said: string) => void = () => undefined;
 
@@ -46,7 +46,7 @@ function newRuntime(...steps: readonly Step[]): NodeRuntime {
   );
 }
 
-/** Time goes on meanwhile. */
+/** Lets time pass until the condition holds. */
 async function until(isSo: () => boolean, stepMs = 5): Promise<void> {
   for (let turns = 0; !isSo(); turns++) {
     if (turns > 20_000) throw new Error("That does not come.");
@@ -55,7 +55,10 @@ async function until(isSo: () => boolean, stepMs = 5): Promise<void> {
   }
 }
 
-/** Asks, and returns when the tool has been asked and the alarm's handler watches. Nobody reads the answer. */
+/**
+ * Sends a request and returns once the tool was called and the alarm's handler is running. Nobody reads the
+ * response.
+ */
 async function begin(runtime: NodeRuntime, path: string, body: object): Promise<void> {
   const before = looks;
   void runtime.ask("POST", `/conversations/c${path}`, json(body));
@@ -74,11 +77,11 @@ const beginnings: Readonly<Record<string, (runtime: NodeRuntime) => Promise<void
 
 beforeEach(() => {
   looks = 0;
-  // What processes that have died still wait for goes when the test ends.
+  // Fake timers, so that those of killed processes end with the test.
   vi.useFakeTimers({
     toFake: ["Date", "setTimeout", "clearTimeout", "setInterval", "clearInterval"],
   });
-  // Timers of a process that has died find no database.
+  // Timers of a killed process fail because they find no database.
   vi.spyOn(console, "error").mockImplementation(() => undefined);
 });
 afterEach(() => {
@@ -86,7 +89,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** The process dies and starts again; nobody asks. */
+/** Kills and restarts the process. The work must resume without a request. */
 async function expectResumed(runtime: NodeRuntime): Promise<void> {
   const before = looks;
   runtime.kill();
@@ -106,7 +109,7 @@ describe.each(Object.keys(beginnings))(
       await beginnings[kind]?.(runtime);
       await write(runtime.ask, "c");
       await expectResumed(runtime);
-      // The attempt that has gone on is watched over too.
+      // The resumed attempt must have an alarm too.
       await write(runtime.ask, "c");
       await expectResumed(runtime);
     });
@@ -146,7 +149,7 @@ describe("a turn goes on by itself after a kill", () => {
   it("when a pass of the alarm has failed", async () => {
     const runtime = newRuntime();
     await begin(runtime, "/messages", { message: "Look" });
-    // Eviction is tried now and then while the turn runs.
+    // The alarm's handler evicts from time to time while the turn runs.
     vi.spyOn(SqlStore.prototype, "evictDue").mockImplementationOnce(() => {
       throw new Error("The disk does not answer.");
     });

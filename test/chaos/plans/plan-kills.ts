@@ -7,7 +7,7 @@ import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { startLoopback } from "../../support/loopback.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../worker.ts";
 
-/** Where in a call the process ends: its tool is asked, has done its work, has answered. */
+/** When the server is killed during a call: its tool was called, did its work, or answered. */
 export const stages = ["asked", "done", "answered"] as const;
 type Stage = (typeof stages)[number];
 
@@ -16,7 +16,7 @@ export interface Kill {
   readonly stage: Stage;
 }
 
-/** Ten calls, one behind the other and side by side; nothing needs what is paid. */
+/** Ten calls, in sequence and in parallel. None depends on a payment. */
 export const calls = [
   callOf("c1", "look"),
   callOf("c2", "write", ["c1"]),
@@ -40,7 +40,7 @@ const WORKFLOW = readFileSync(
   "utf8",
 );
 
-/** The calls of the workflow whose tools work in this world, in the order in which they are written. */
+/** The workflow's calls to the tools of this world, in the order in which they are written. */
 export const workflowCalls = [
   "memory_recall professional experience",
   "memory_recall skills",
@@ -48,11 +48,11 @@ export const workflowCalls = [
   "filesystem_write",
 ] as const;
 
-/** The world that the tools work in: it counts what is done, and ends the server at a stage of a call. */
+/** The world of the tools. Counts their work and kills the server at given stages of calls. */
 export class PlanKills {
-  /** By call: how often its tool has worked, and with which keys. */
+  /** The keys with which a call's tool has worked, one for each time, by call. */
   readonly work = new Map<string, string[]>();
-  /** By call: the input of its newest try. */
+  /** The input of the latest try, by call. */
   readonly inputs = new Map<string, unknown>();
   readonly #stateDir: string;
   readonly #options: string;
@@ -84,19 +84,22 @@ export class PlanKills {
     await this.#close();
   }
 
-  /** Runs the plan in a conversation of its own, ends the server each time, and sees how it ends. */
+  /** Runs the plan in the conversation, kills the server at each given stage, and returns the ended plan. */
   run(conversation: string, kills: readonly Kill[]): Promise<PlanView> {
     const body = { type: "application/json", text: JSON.stringify({ calls }) };
     return this.runPlan(conversation, body, kills);
   }
 
-  /** Runs the workflow as a plan, undisturbed. */
+  /** Runs the workflow as a plan, without kills. */
   runWorkflow(conversation: string): Promise<PlanView> {
     const body = { type: "application/xml", text: WORKFLOW, query: "?agent=writer" };
     return this.runPlan(conversation, body, []);
   }
 
-  /** Has a model write the workflow in one answer, ends the server each time, and returns the variables. */
+  /**
+   * Lets the model write the workflow in an answer, kills the server at each given stage, and returns the
+   * variables.
+   */
   async answer(conversation: string, kills: readonly Kill[]): Promise<Record<string, unknown>> {
     this.#expect(kills);
     const root = `/conversations/${conversation}`;
@@ -109,7 +112,7 @@ export class PlanKills {
     return this.variables(conversation);
   }
 
-  /** The values of a conversation's variables, by name. */
+  /** Returns the values of a conversation's variables, by name. */
   async variables(conversation: string): Promise<Record<string, unknown>> {
     const root = `/conversations/${conversation}/variables`;
     const { variables } = (await this.#call("GET", root)) as {
@@ -121,7 +124,7 @@ export class PlanKills {
     return Object.fromEntries(await Promise.all(values));
   }
 
-  /** Runs a plan of any format, ends the server each time, and sees how it ends. */
+  /** Runs a plan of any format, kills the server at each given stage, and returns the ended plan. */
   async runPlan(
     conversation: string,
     { query = "", ...body }: Body & { readonly query?: string },
@@ -143,7 +146,7 @@ export class PlanKills {
     this.inputs.clear();
   }
 
-  /** Asks until there is a result. The request that began it may have been cut off. */
+  /** Polls until there is a result. The request that began the work may have been cut off. */
   async #until<Result>(
     request: Promise<unknown>,
     ask: () => Promise<Result | undefined>,
@@ -178,7 +181,7 @@ export class PlanKills {
   }
 
   async #answer(request: IncomingMessage): Promise<string> {
-    // The tool of the Worker above wrote it.
+    // Written by the tools in `worker.ts`.
     const { key, ...input } = JSON.parse(await textOf(request)) as { call: string; key: string };
     const { call } = input;
     this.inputs.set(call, input);
@@ -203,7 +206,7 @@ export class PlanKills {
   }
 }
 
-/** What a call has done: more than an output shows in full if it is called so. */
+/** Returns what a call did. For calls named `large…`, that is more text than an output shows in full. */
 export function didIn(call: string): string {
   return call.startsWith("large") ? `did ${call} `.padEnd(2_000, "x") : `did ${call}`;
 }

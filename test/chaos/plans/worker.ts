@@ -11,14 +11,14 @@ import {
 } from "../../../src/byref.ts";
 import { finish, scriptedModel, text } from "../../../src/testing.ts";
 
-// The test binds it, and nobody else.
+// Bound only by the test.
 const { WORLD_URL, WORKFLOW } = env as unknown as { WORLD_URL: string; WORKFLOW: string };
 
 const inputSchema = z.object({ call: z.string(), from: z.array(z.string()).default([]) });
 
-/** Has the work done, and noted, by the process that runs the test. */
+/** Lets the process that runs the test do and record the work. */
 async function done(work: object, options: ToolExecutionOptions<unknown>): Promise<string> {
-  // The runtime adds it to what the SDK has.
+  // The runtime adds the key to the options of the SDK.
   const { idempotencyKey: key = "" } = options as { idempotencyKey?: string };
   const response = await fetch(WORLD_URL, {
     method: "POST",
@@ -29,7 +29,6 @@ async function done(work: object, options: ToolExecutionOptions<unknown>): Promi
 
 const worldTool = tool({ inputSchema, execute: done });
 
-/** The tools of the workflow. */
 const workflowTools = {
   memory_recall: tool({
     inputSchema: z.object({ query: z.string() }),
@@ -46,8 +45,8 @@ const workflowTools = {
 };
 
 /**
- * Writes the whole workflow in its first answer, and another one when it has the results. What a step of a
- * template is answered with is work, too.
+ * Answers with the whole workflow, and with "Done." once it has the results. The answer to a step of a
+ * template comes from the test's process, as the work of a call does.
  */
 const model: LanguageModelV4 = {
   ...scriptedModel([]),

@@ -11,15 +11,15 @@ import { newTurn } from "./turn.ts";
 
 interface BurstOptions extends Stage {
   readonly random: Random;
-  /** Kills the server while they are answered. */
+  /** True to kill the server while it answers. */
   readonly isKilled: boolean;
-  /** Of the conversation, and the start of its turns' names. */
+  /** Id of the conversation, and prefix of its turns' markers. */
   readonly name: string;
 }
 
 interface Posted {
   readonly script: Script;
-  /** Undefined if the connection broke off before. */
+  /** Undefined if the connection broke off first. */
   readonly status: number | undefined;
   readonly retryAfter: string | null;
   readonly frames: readonly Frame[];
@@ -28,11 +28,14 @@ interface Posted {
 
 const IDENTICAL = 100;
 const DIFFERENT = 50;
-/** One that runs, and the queue. */
+/** One running turn and a full queue. */
 const ACCEPTED = 9;
 const IDLE_WITHIN_MS = 60_000;
 
-/** The same message a hundred times at once, and again after a kill: one question, one answer. */
+/**
+ * Posts the same message 100 times at once, and again after a kill. There must be one question and one
+ * answer.
+ */
 export async function postIdentical(options: BurstOptions): Promise<void> {
   const { world, findings, random, name, isKilled } = options;
   const blame = (what: string) => findings.blame("R6", `${name}: ${what}`);
@@ -53,12 +56,14 @@ export async function postIdentical(options: BurstOptions): Promise<void> {
   const calls = world.ledger.of(script.marker).filter(({ kind }) => kind === "model");
   const steps = calls.flatMap((entry) => (entry.kind === "model" ? [entry.step] : []));
   const most = Math.max(...script.steps.map((_, step) => steps.filter((at) => at === step).length));
-  // The call that the kill cut off has to be made again.
+  // The model call that the kill cut off must be repeated.
   if (most > (isKilled ? 2 : 1)) blame(`a step of the model ran ${most} times`);
   findings.count("bursts of identical posts");
 }
 
-/** Fifty different messages at once: as many as may wait are answered in order, the others are told so. */
+/**
+ * Posts 50 different messages at once. Those that fit the queue are answered in order; the others get 429.
+ */
 export async function postDifferent(options: BurstOptions): Promise<void> {
   const { world, findings, random, name, isKilled, references } = options;
   const blame = (what: string) => findings.blame("R19", `${name}: ${what}`);
@@ -133,7 +138,7 @@ async function postOne(url: string, script: Script): Promise<Posted> {
       }
     }
   } catch {
-    // Killed.
+    // The server was killed.
   }
   return { script, status, retryAfter, frames, isWhole };
 }

@@ -6,7 +6,7 @@ import type { Turn } from "./turn.ts";
 type Parts = UIMessage["parts"];
 type Blame = (row: string, what: string) => void;
 
-/** Half a call is none when its turn has ended. */
+/** Leaves out calls whose input was cut off. An ended turn does not keep them. */
 export function endedParts(parts: Parts): Parts {
   return parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
 }
@@ -17,7 +17,7 @@ const OUTCOMES: ReadonlySet<string> = new Set([
   "output-denied",
 ]);
 
-/** Calls of which nothing says what came of them: none is left when a turn has ended. */
+/** Describes the calls without an outcome. An ended turn must have none. */
 export function openCallsIn(parts: Parts): readonly string[] {
   return parts.flatMap((part) =>
     isToolUIPart(part) && !OUTCOMES.has(part.state)
@@ -26,7 +26,7 @@ export function openCallsIn(parts: Parts): readonly string[] {
   );
 }
 
-/** Users and answers take turns, and no question is without its answer. */
+/** True if every user message is followed by one assistant message. */
 export function alternates(messages: readonly UIMessage[]): boolean {
   return (
     messages.length % 2 === 0 &&
@@ -34,7 +34,7 @@ export function alternates(messages: readonly UIMessage[]): boolean {
   );
 }
 
-/** The parts without what differs from one turn to another of the same shape. */
+/** Serializes the parts without what differs between turns of the same shape. */
 export function plainParts(parts: Parts, { marker }: Pick<Script, "marker">): readonly string[] {
   return parts.map((part) => plainPart(part).replaceAll(marker, "TURN"));
 }
@@ -48,7 +48,7 @@ function plainPart(part: Parts[number]): string {
   return JSON.stringify({ tool: getToolName(part), toolCallId, state, input, output, error });
 }
 
-/** What its tools did by the ledger: nothing twice that must not be, and always under the same key. */
+/** Checks in the ledger that no tool ran again that must not, and that each call has exactly one key. */
 export function checkLedger({ script }: Turn, entries: readonly Entry[], blame: Blame): void {
   const { marker } = script;
   const given = new Set<string>();
@@ -74,13 +74,13 @@ export function checkLedger({ script }: Turn, entries: readonly Entry[], blame: 
   }
 }
 
-/** What stands in the history of calls that a kill may have met between their start and their commit. */
+/** Calls that a kill may have hit between their start and their commit. */
 interface Unknowns {
-  /** Calls that began, have no result, and were not to be begun again. */
+  /** Calls that began, have no result, and must not be repeated. */
   readonly inWindow: readonly string[];
-  /** Calls of which the history says that nobody knows. */
+  /** Calls that the history reports as `outcome_unknown`. */
   readonly unknown: readonly string[];
-  /** Calls that have a result there although the world never gave one. */
+  /** Calls with a result in the history that no tool produced. */
   readonly invented: readonly string[];
 }
 
@@ -117,7 +117,7 @@ function isUnknown(part: Parts[number]): boolean {
   );
 }
 
-/** Where the parts differ from those of an undisturbed turn, but for what nobody can know. */
+/** Describes how the parts differ from those of an undisturbed turn, except for what a kill made unknown. */
 export function differences(
   parts: Parts,
   expected: readonly string[],
@@ -134,7 +134,10 @@ export function differences(
   });
 }
 
-/** A call of which nobody knows saves nothing: the next of its kind may have its name. */
+/**
+ * Strips the number of a variable. A call with an unknown outcome saves nothing, so its number may go to the
+ * next call.
+ */
 function named(part: string | undefined): string | undefined {
   return part?.replace(/("\$var":"\w+?TURN)_\d+"/, '$1"');
 }
@@ -145,7 +148,7 @@ function mayBeUnknown(part: Parts[number]): boolean {
   return Object.entries(TOOLS).some(([tool, { effects }]) => tool === name && effects === "once");
 }
 
-/** What clients were promised stands in the message. */
+/** Checks that the message contains everything that clients were shown. */
 export function checkPromises({ promises, script }: Turn, message: UIMessage, blame: Blame): void {
   const plain = plainParts(message.parts, script);
   const outputs = new Map(

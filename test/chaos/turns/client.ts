@@ -23,15 +23,15 @@ export interface ClientOptions {
   readonly name: string;
 }
 
-/** How a connection came to its end. */
+/** How a connection ended. */
 type Ending = "done" | "broken" | "left" | "refused" | "nothing";
-/** How a client asks for a stream. */
+/** How a client requests a stream. */
 type Way = "post" | "after" | "plain" | "approve";
 
-/** Somebody who asks a question, or watches one being answered, and comes back when cut off. */
+/** A client that asks a question or watches its answer, and reconnects when cut off. */
 export class Client {
   readonly #options: ClientOptions;
-  /** All that was received since the message began. */
+  /** All frames received since the message began. */
   #frames: Frame[] = [];
   #isLeaving: boolean;
 
@@ -56,14 +56,14 @@ export class Client {
         await sleep(30);
         way = way === "post" ? "post" : "plain";
       } else if (this.#frames.length > 0) {
-        // Who was not heard decides again.
+        // An approval that had no visible effect is sent again.
         if (way !== "approve" || this.#isHeard()) way = random.chance(0.6) ? "after" : "plain";
       } else if (!turn.isAcknowledged && !asksSomebody(turn) && random.chance(0.5)) break;
     }
     turn.isOver = true;
   }
 
-  /** Looks in while the turn runs. */
+  /** Connects to the stream now and then while the turn runs. */
   async watch(): Promise<void> {
     const { turn, random } = this.#options;
     await sleep(random.between(0, 400));
@@ -136,7 +136,7 @@ export class Client {
     return "broken";
   }
 
-  /** The stream says that it is complete. */
+  /** Checks a stream that ended with `[DONE]`. */
   async #end(): Promise<Ending> {
     const { turn, name, onWrong } = this.#options;
     const last = this.#frames.findLast((frame) => typeOf(frame) !== "message-metadata");
@@ -150,7 +150,7 @@ export class Client {
     return "done";
   }
 
-  /** What was shown so far, and may not change any more. */
+  /** Records the finished steps and tool outputs shown so far, which must not change any more. */
   async #promise(): Promise<void> {
     if (this.#frames.length === 0) return;
     const { turn } = this.#options;
@@ -165,12 +165,12 @@ export class Client {
     turn.promises.push({ parts: finished.message?.parts ?? [], outputs });
   }
 
-  /** Something of what its decision began was seen. */
+  /** True if the client has seen frames of the turn after its approval. */
   #isHeard(): boolean {
     return typeOf(this.#frames.at(-1) ?? { id: 0, data: '{"type":"finish"}' }) !== "finish";
   }
 
-  /** Whether a person has to decide; reads the message anew if the stream was gone. */
+  /** True if the turn waits for an approval. Replays the message if the stream was gone. */
   async #waits(ending: Ending): Promise<boolean> {
     const { gate, turn } = this.#options;
     if (ending === "nothing") {
@@ -186,13 +186,13 @@ export class Client {
         return true;
       }
     }
-    // Nobody decides on what a failed or stopped turn asked.
+    // A turn that failed or was stopped no longer waits for an approval.
     const hasFailed = this.#frames.some((frame) => ["error", "abort"].includes(typeOf(frame)));
     return !hasFailed && waitingIn((await foldFrames(this.#frames)).message) !== undefined;
   }
 }
 
-/** Whoever goes away from such a turn leaves it waiting. */
+/** True if the turn needs an approval. Without its client, such a turn keeps waiting. */
 function asksSomebody({ script }: Turn): boolean {
   return script.steps.some(({ calls }) => calls.some((name) => TOOLS[name].needsApproval));
 }

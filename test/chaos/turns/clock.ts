@@ -8,20 +8,20 @@ import type { Server } from "./server.ts";
 import { markerOf } from "./talk.ts";
 
 interface JumpOptions {
-  /** One for each time. */
+  /** One turn before the first jump, and one after each jump. */
   readonly scripts: readonly Script[];
   readonly onKill: () => void;
   readonly onWrong: (what: string) => void;
 }
 
-/** How often the server is killed for it. */
+/** Number of jumps. Each one kills the server. */
 export const JUMPS = 2;
 const HOUR_MS = 3_600_000;
 const TTL_MS = 600_000;
 
 /**
- * Restarts with the clock an hour ahead, and then three hours back; turns go on and values end. The clock
- * stays where it is then: nothing can follow.
+ * Restarts the server with its clock one hour ahead, then with the clock set back three hours. Turns must
+ * still run and values must still expire. The clock stays shifted, so nothing may follow in the run.
  */
 export async function jumpInTime(server: Server, options: JumpOptions): Promise<void> {
   const { scripts, onKill, onWrong } = options;
@@ -34,7 +34,7 @@ export async function jumpInTime(server: Server, options: JumpOptions): Promise<
       moveAlarms(server.stateDir, jumpMs);
       await server.start();
       server.openGate();
-      // For what is due now.
+      // Lets everything run that is due now.
       await sleep(500);
     }
     const url = `${await server.gate.url()}/conversations/clock`;
@@ -51,7 +51,10 @@ export async function jumpInTime(server: Server, options: JumpOptions): Promise<
   if (asked.join() !== expected.join()) onWrong(`asked ${expected.join()}, kept ${asked.join()}`);
 }
 
-/** The platform's clock would jump with the machine's; as it does not here, what it has set is moved. */
+/**
+ * Moves the stored alarms. A real jump would move the platform's clock too, but here only the Worker's clock
+ * jumps.
+ */
 function moveAlarms(stateDir: string, jumpMs: number): void {
   const folder = join(stateDir, OBJECTS);
   const jumpNs = BigInt(jumpMs) * 1_000_000n;
@@ -63,11 +66,11 @@ function moveAlarms(stateDir: string, jumpMs: number): void {
     database.close();
   };
   move("metadata", "_cf_ALARM", "scheduled_time");
-  // The object's own note of it, its only row.
+  // Each object also stores its own alarm, in the only row of this table.
   for (const id of databasesIn(folder)) move(id, "_cf_METADATA", "value");
 }
 
-/** Of what was written before the last jump. */
+/** Checks the values written before the last jump. */
 async function checkValues(
   url: string,
   index: number,
@@ -76,7 +79,8 @@ async function checkValues(
   for (const earlier of Array.from({ length: index }, (_, one) => one)) {
     const name = `value_${earlier}`;
     const { status } = await fetch(`${url}/variables/${name}`);
-    // Ten minutes are over in an hour; what is written then lasts three hours more at most.
+    // The first value, with a TTL of ten minutes, has expired after an hour. The jump back can extend the
+    // second by at most three hours.
     const isOver = earlier === 0;
     if (isOver && status !== 410)
       onWrong(`${name} is over after jump ${index}, and answers ${status}`);

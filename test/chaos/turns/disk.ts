@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { databasesIn, OBJECTS, reading, rowsOf } from "../disk.ts";
 import { markerIn } from "./script.ts";
 
-/** What one conversation's object has written down of its turns. */
+/** What a conversation's object has stored about its turns. */
 interface StoredTurns {
-  /** The turns whose question is in the history. */
+  /** Markers of the turns whose question is in the history. */
   readonly questions: ReadonlySet<string>;
-  /** Of its newest turn, if there was one. */
+  /** Head of the newest turn, if any. */
   readonly head: Head | undefined;
 }
 
@@ -17,7 +17,7 @@ interface Head {
   readonly isOpen: boolean;
 }
 
-/** Of a server that does not run. */
+/** Reads the turns of a stopped server. */
 export function readTurns(stateDir: string): readonly StoredTurns[] {
   const folder = join(stateDir, OBJECTS);
   return databasesIn(folder).map((id) =>
@@ -28,14 +28,16 @@ export function readTurns(stateDir: string): readonly StoredTurns[] {
       const head = heads[0]?.head;
       return {
         questions: new Set(markers),
-        // The runtime wrote it.
+        // Written by the runtime.
         head: head === undefined ? undefined : (JSON.parse(String(head)) as Head),
       };
     }),
   );
 }
 
-/** The same while the server runs, from a copy; undefined if that was caught in a change. */
+/**
+ * Reads the turns of a running server from a copy. Returns undefined if the copy was made during a change.
+ */
 export function glanceAtTurns(stateDir: string): readonly StoredTurns[] | undefined {
   const copy = mkdtempSync(join(tmpdir(), "byref-turns-"));
   try {
@@ -48,7 +50,7 @@ export function glanceAtTurns(stateDir: string): readonly StoredTurns[] | undefi
   }
 }
 
-/** Conversations with a turn that has not ended and does not wait for a person. */
+/** Returns the conversations with a turn that has not ended and does not wait for an approval. */
 export function openOn(objects: readonly StoredTurns[]): readonly string[] {
   return objects.flatMap(({ head }) => (head?.isOpen === true ? [head.conversation] : []));
 }

@@ -1,14 +1,16 @@
-/** What was counted, and what was wrong, by the rows of the scorecard. */
+/** Counts and failures of a run, by rows of the scorecard. */
 export class Findings {
   kills = 0;
   turns = 0;
-  /** By the moment at which the server was killed. */
+  /** Number of kills by the moment at which they happened. */
   readonly moments = new Map<string, number>();
   readonly wrong: { readonly row: string; readonly what: string }[] = [];
   readonly counts = new Map<string, number>();
-  /** How it came to what is wrong. */
+  /** Logs of the turns that failed. */
   readonly stories: string[] = [];
-  /** From the start of the process, and from its open port, to the first sign of each open turn. */
+  /**
+   * From the open port to the first sign of each resumed turn; `sinceStartMs`: from the start of the process.
+   */
   readonly resumedMs: number[] = [];
   readonly sinceStartMs: number[] = [];
 

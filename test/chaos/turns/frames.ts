@@ -1,12 +1,12 @@
 import { readUIMessageStream, type UIMessage, type UIMessageChunk } from "ai";
 
-/** One event of a stream, as it came. */
+/** An event of a stream, as received. */
 export interface Frame {
   readonly id: number | undefined;
   readonly data: string;
 }
 
-/** The events of a body as they come; comments are left out. Rejects if the body breaks off. */
+/** Yields the events of a body as they arrive, without comments. Rejects if the body breaks off. */
 export async function* framesOf(body: ReadableStream<Uint8Array>): AsyncGenerator<Frame> {
   let text = "";
   for await (const piece of body.pipeThrough(new TextDecoderStream())) {
@@ -26,7 +26,7 @@ export function typeOf({ data }: Frame): string {
   return data === "[DONE]" ? data : String((JSON.parse(data) as { type: string }).type);
 }
 
-/** After one of these nothing follows: the answer is complete, failed, or was stopped. */
+/** Types that end a stream: the answer is complete, has failed, or was stopped. */
 const TERMINAL: ReadonlySet<string> = new Set(["finish", "error", "abort"]);
 
 export function isTerminal(frame: Frame | undefined): boolean {
@@ -35,11 +35,11 @@ export function isTerminal(frame: Frame | undefined): boolean {
 
 interface Folded {
   readonly message: UIMessage | undefined;
-  /** What a stock client would have thrown. */
+  /** Errors that a stock client would have thrown. */
   readonly errors: readonly string[];
 }
 
-/** The message that a stock client has after these frames. */
+/** Returns the message that a stock client has after these frames. */
 export async function foldFrames(frames: readonly Frame[]): Promise<Folded> {
   const chunks = frames
     .filter((frame) => typeOf(frame) !== "[DONE]" && typeOf(frame) !== "error")
@@ -57,16 +57,16 @@ export async function foldFrames(frames: readonly Frame[]): Promise<Folded> {
   return { message, errors };
 }
 
-/** Up to the last step that is finished. */
+/** Returns the frames up to the end of the last finished step. */
 export function finishedSteps(frames: readonly Frame[]): readonly Frame[] {
   return frames.slice(0, frames.findLastIndex((frame) => typeOf(frame) === "finish-step") + 1);
 }
 
-/** Every frame that anybody was sent, by conversation and id. */
+/** Every frame that any client received, by conversation and id. */
 export class FrameBook {
   readonly #seen = new Map<string, string>();
 
-  /** What another was sent under the same id, if that is something else. */
+  /** Records a frame. Returns the data that another client got under the same id, if it differs. */
   note(conversation: string, { id, data }: Frame): string | undefined {
     if (id === undefined) return undefined;
     const key = `${conversation} ${id}`;

@@ -1,4 +1,4 @@
-/** Where clients ask for the server; they wait while it is down, or while they must not ask. */
+/** Gives clients the server's URL. They wait while the server is down or the gate is closed. */
 export class Gate {
   #opened = Promise.withResolvers<string>();
   #isOpen = false;

@@ -6,7 +6,7 @@ import type { Moment, World } from "./world.ts";
 
 const PATIENCE_MS = 800;
 
-/** Kills the server at a moment of the world's, or at any time. */
+/** Kills the server at a given kind of moment in the world, or at a random time. */
 export class Killer {
   readonly #world: World;
   readonly #server: Server;
@@ -19,8 +19,8 @@ export class Killer {
   }
 
   /**
-   * At one of the places around a model's answer and a tool's call, or when what runs is over; resolves when
-   * it is done.
+   * Kills the server at a random moment of a model's answer, a tool's call or a client's write, or at a
+   * random time; or once `over` resolves. Resolves when the server is dead.
    */
   async atSomeMoment(random: Random, over: Promise<unknown>): Promise<void> {
     const kind = random.weighted<Moment["kind"] | "any">({
@@ -39,7 +39,7 @@ export class Killer {
     await this.#reached({ kind, number, delayMs, over });
   }
 
-  /** While it recovers. */
+  /** Kills the server while it recovers. */
   async soon(random: Random): Promise<void> {
     if (random.chance(0.5)) return this.#kill("any", random.between(0, 350));
     const kind = random.weighted<Moment["kind"]>({
@@ -57,7 +57,7 @@ export class Killer {
     return this.#kill(what, 0);
   }
 
-  /** At the so many-th moment of this kind, or when none comes any more. */
+  /** Kills at the `number`th moment of this kind, when `over` resolves, or when patience runs out. */
   #reached({ kind, number, delayMs, over }: Aim): Promise<void> {
     let left = number;
     let isStruck = false;
@@ -72,14 +72,14 @@ export class Killer {
     const timer = setTimeout(() => strike("any", 0), PATIENCE_MS);
     void over.then(() => strike("over", delayMs));
     this.#world.onMoment = (moment) => {
-      // The first question of a turn is no result's commit.
+      // A turn's first model call commits no result, so it does not count towards a later one.
       if (moment.kind !== kind || (kind === "asked" && moment.step === 0 && left > 1)) return;
       if (--left === 0) strike(kind, delayMs);
     };
     return promise;
   }
 
-  /** If `waitMs` is 0 the signal is sent before this returns. */
+  /** With a `waitMs` of 0, sends the signal before it returns. */
   async #kill(what: string, waitMs: number): Promise<void> {
     if (waitMs > 0) await sleep(waitMs);
     this.#findings.kills++;

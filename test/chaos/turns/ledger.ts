@@ -1,15 +1,15 @@
-/** What happened in the world, in order. */
+/** An event in the world; `at` numbers them in order. */
 export type Entry = { readonly at: number; readonly atMs: number; readonly marker: string } & Fact;
 
 export type Fact =
-  /** The model was called; `results` are the ids of the calls whose results it was given. */
+  /** The model was called; `results` are the ids of the calls whose results it received. */
   | { readonly kind: "model"; readonly step: number; readonly results: ReadonlySet<string> }
-  /** All of its answer was sent. */
+  /** The stream of its answer ended. */
   | { readonly kind: "answered"; readonly step: number; readonly fault?: string }
-  /** A tool was asked to work; `id` as the model gave it. */
+  /** A tool was called, did its work, or replied; `id` is the model's id for the call. */
   | { readonly kind: "start" | "effect" | "reply"; readonly id: string; readonly key: string };
 
-/** What tools did and models were asked, as the world saw it; nothing of it is lost in a crash. */
+/** Records tool work and model calls in the test's process, where a crash of the server loses none. */
 export class Ledger {
   readonly #entries: Entry[] = [];
   readonly #watchers = new Set<(entry: Entry) => void>();

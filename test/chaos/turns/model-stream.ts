@@ -6,13 +6,13 @@ interface StepStream {
   readonly script: Script;
   readonly step: number;
   readonly fault: Fault | undefined;
-  /** The variable that the result of a tool was saved as, if the model was told. */
+  /** Returns the variable that a tool's result was saved as, if the model received its name. */
   readonly nameOf: (tool: string) => string | undefined;
-  /** Told after each delta that was sent, from 0. */
+  /** Called after each delta that was sent, with its index from 0. */
   readonly onDelta: (index: number) => void;
 }
 
-/** One answer of the model as chat completions are streamed; resolves when its last byte has left. */
+/** Streams one answer of the model as chat completion chunks; resolves when its last byte was sent. */
 export async function streamStep(response: ServerResponse, stream: StepStream): Promise<void> {
   const { script, step, fault, onDelta } = stream;
   if (fault === "429" || fault === "500") {
@@ -76,12 +76,12 @@ function end(response: ServerResponse, text: string): Promise<void> {
   });
 }
 
-/** Says nothing for a while, in which it may be killed, and then no more. */
+/** Sends nothing for a while, in which the server may be killed, then closes the connection. */
 async function stall(response: ServerResponse): Promise<void> {
   const timer = setTimeout(() => response.destroy(), STALL_MS);
   await new Promise((done) => response.once("close", done));
   clearTimeout(timer);
 }
 
-/** Far less than a model may be silent: the run would wait for a minute. */
+/** Far shorter than the runtime's limit for a silent model, so that the run need not wait for a minute. */
 const STALL_MS = 2_000;

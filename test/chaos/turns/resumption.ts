@@ -5,16 +5,16 @@ import { glanceAtTurns, openOn } from "./disk.ts";
 const RESUMED_WITHIN_MS = 3_000;
 const GLANCE_EVERY_MS = 250;
 
-/** Waits for the first sign of each of these turns that comes without any client's doing. */
+/** Waits until each interrupted turn shows a first sign of activity, without any client's request. */
 export class Resumption {
   readonly #stateDir: string;
-  /** By conversation: the marker of the turn that was cut off. */
+  /** Markers of the interrupted turns, by conversation. */
   readonly #waiting: Map<string, string>;
   readonly #firstMs: number[] = [];
   readonly #stopWatching: () => void;
   readonly #isCurrent: () => boolean;
 
-  /** From before the server is started again; `isCurrent` turns false when it is killed. */
+  /** Must be created before the server restarts; `isCurrent` returns false after the next kill. */
   constructor(
     stateDir: string,
     ledger: Ledger,
@@ -33,7 +33,10 @@ export class Resumption {
     });
   }
 
-  /** When each of those began that called a model or a tool, and those that neither did so nor ended. */
+  /**
+   * Returns the times of the first model or tool calls, and the conversations whose turn made none and did
+   * not end.
+   */
   async result(): Promise<{ readonly firstMs: readonly number[]; readonly asleep: string[] }> {
     const giveUpMs = performance.now() + RESUMED_WITHIN_MS;
     let glanceMs = performance.now() + GLANCE_EVERY_MS;
@@ -48,7 +51,7 @@ export class Resumption {
     return { firstMs: this.#firstMs, asleep };
   }
 
-  /** What only had to be ended calls nobody. */
+  /** Forgets ended turns. A turn that only had to be closed calls no model and no tool. */
   #forgetEnded(): void {
     const objects = glanceAtTurns(this.#stateDir);
     if (objects === undefined) return;

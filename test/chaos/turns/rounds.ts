@@ -9,7 +9,7 @@ import { restart, settle } from "./settlement.ts";
 import { Talk } from "./talk.ts";
 import { newTurn, noteIn, type Turn } from "./turn.ts";
 
-/** How often the server is killed in one round, one kill soon after the other. */
+/** Number of kills per round, in quick succession. */
 export const ROUNDS = { single: 1, double: 2, three: 3, five: 5, storm: 20 } as const;
 export type Round = keyof typeof ROUNDS;
 
@@ -17,13 +17,13 @@ const TURNS_OF_A_TALK = 4;
 const SETTLED_WITHIN_MS = 30_000;
 const STORM_SETTLED_WITHIN_MS = 120_000;
 
-/** Rounds of turns in several conversations at once, in which the server is killed. */
+/** Runs turns in several conversations at once, in rounds, and kills the server in each round. */
 export class Rounds {
   readonly #stage: Stage;
   readonly #random: Random;
   readonly #book = new FrameBook();
   readonly #known = new Map<string, Talk>();
-  /** Of those that are still talked in. */
+  /** Conversations that get more turns. */
   #talks: Talk[] = [];
 
   constructor(stage: Stage, random: Random) {
@@ -52,7 +52,7 @@ export class Rounds {
       talkOf: (turn) => this.#known.get(turn.conversation),
     });
     for (const { outcome, script, isAcknowledged } of turns) {
-      // Nobody has to answer what was never accepted.
+      // A turn that was never accepted needs no answer.
       const told = outcome === "none" && !isAcknowledged ? "not accepted" : outcome;
       this.#stage.findings.count(told);
       const what = script.faults.size > 0 ? "faulty" : kind;
@@ -62,9 +62,12 @@ export class Rounds {
     }
   }
 
-  /** What was stopped stays stopped, also if the process ends as soon as that is acknowledged. */
+  /**
+   * Checks that a stopped turn stays stopped, even if the server is killed right after it acknowledged the
+   * stop.
+   */
   async stopAndKill(): Promise<void> {
-    // Of one call a person is asked while the other runs.
+    // One call awaits approval while the other runs.
     const asking = this.#random.chance(0.4) ? { shape: "denied", toolMs: 300 } : {};
     const turn = this.begin(this.newTalk(), { faults: new Map(), ...asking });
     const over = this.clientOf(turn, "asker").ask();
@@ -131,14 +134,14 @@ export class Rounds {
     return [this.clientOf(turn, "asker").ask(), ...watchers];
   }
 
-  /** What a client does beside a turn must not delay its recovery. */
+  /** Sends writes of a client while the turn runs. They must not delay its recovery. */
   async #writeBeside(turn: Turn, random: Random): Promise<void> {
     const { server, world, findings } = this.#stage;
     const ask: Ask = async (method, path, init) =>
       fetch(`${await server.gate.url()}${path}`, { ...init, method });
     while (!turn.isOver) {
       await sleep(random.between(1, 80));
-      // Whoever writes first makes the conversation.
+      // A write before the turn is accepted would create the conversation.
       if (turn.isOver || !turn.isAcknowledged) continue;
       const name = random.one(Object.keys(WRITERS));
       try {
@@ -153,7 +156,7 @@ export class Rounds {
     }
   }
 
-  /** At some time, or in the middle of what the model says and its tools do. */
+  /** Stops the turn at a random time, often counted from one of its first events. */
   async #stop(turn: Turn): Promise<void> {
     if (this.#random.chance(0.6)) await this.#eventOf(turn, this.#random.between(1, 8));
     await sleep(this.#random.magnitude(1, 400));
@@ -171,7 +174,7 @@ export class Rounds {
     }
   }
 
-  /** The so many-th thing that the world sees of the turn, or its end. */
+  /** Waits for the `number`th entry of the turn in the ledger, or for its end. */
   async #eventOf(turn: Turn, number: number): Promise<void> {
     const { ledger } = this.#stage.world;
     while (ledger.of(turn.script.marker).length < number && !turn.isOver) {

@@ -12,19 +12,19 @@ export const TOOLS = {
 
 export type ToolName = keyof typeof TOOLS;
 
-/** How a model's answer goes wrong, once. */
+/** How an answer of the model fails. */
 export type Fault = "429" | "500" | "cut" | "garbled" | "stalled";
 
 export interface Step {
   /** `{report}` stands for the variable that the tool's result was saved as. */
   readonly text: string;
-  /** All at the same time. */
+  /** Called in parallel. */
   readonly calls: readonly ToolName[];
 }
 
-/** What the model does in one turn. Turns of one shape have the same answer. */
+/** What the model does in a turn. Turns of the same shape get the same answer. */
 export interface Script {
-  /** Names the turn wherever it leaves a trace: letters and digits. */
+  /** Identifies the turn in everything that it leaves behind: letters and digits. */
   readonly marker: string;
   readonly shape: string;
   readonly steps: readonly Step[];
@@ -32,11 +32,11 @@ export interface Script {
   /** How long each tool works. */
   readonly toolMs: number;
   readonly approves: boolean;
-  /** By step, what goes wrong at the first tries. */
+  /** Faults of the first tries of a step, by step. */
   readonly faults: ReadonlyMap<number, readonly Fault[]>;
 }
 
-/** The place of a call in its turn. */
+/** The position of a call in its turn. */
 interface CallPlace {
   readonly step: number;
   readonly index: number;
@@ -92,7 +92,7 @@ export function scriptFrom(random: Random, marker: string, options: Partial<Scri
   };
 }
 
-/** One fault, at any of its steps. */
+/** Returns one fault at a random step. */
 export function faultsFrom(random: Random, shape: string, stalls: boolean): Script["faults"] {
   const step = random.between(0, (SHAPES[shape]?.length ?? 1) - 1);
   const kinds: readonly Fault[] = ["429", "500", "cut", "garbled"];
@@ -103,7 +103,7 @@ export function callId(marker: string, { step, index }: CallPlace): string {
   return `call_${marker}_${step}_${index}`;
 }
 
-/** The call that an id names. */
+/** Parses a call id. */
 export function placeOf(id: string): (CallPlace & { readonly marker: string }) | undefined {
   const [, marker, step, index] = /^call_([a-z0-9]+)_(\d+)_(\d+)$/.exec(id) ?? [];
   if (marker === undefined) return undefined;
@@ -115,7 +115,7 @@ export function questionOf({ marker }: Pick<Script, "marker">) {
   return { id: `question-${marker}`, role: "user", parts: [{ type: "text", text }] };
 }
 
-/** The turn that a text asks for. */
+/** Returns the marker of the turn that a text asks for. */
 export function markerIn(text: string): string | undefined {
   return /Please do turn ([a-z0-9]+) now\./.exec(text)?.[1];
 }

@@ -1,11 +1,11 @@
 import { bundleWorker, type ChaosWorker, startWorker, withBindings } from "../worker.ts";
 import { Gate } from "./gate.ts";
 
-/** The server of the test on its state, killed and started again; clients ask through the gate. */
+/** The server under test, killed and restarted on the same state. Clients reach it through the gate. */
 export class Server {
   readonly gate = new Gate();
   readonly stateDir: string;
-  /** How far the clock of the Worker is ahead of this machine's, from the next start on. */
+  /** How far the Worker's clock is ahead of the machine's, from the next start on. */
   clockShiftMs = 0;
   readonly #optionsFor: (shiftMs: number) => string;
   #worker: ChaosWorker | undefined;
@@ -27,14 +27,14 @@ export class Server {
       shiftMs === 0 ? plain : withBindings(plain, { CLOCK_SHIFT_MS: String(shiftMs) });
   }
 
-  /** Nobody may ask before the gate is opened. */
+  /** Starts the server. Clients cannot reach it until `openGate`. */
   async start(): Promise<void> {
     await this.#killing;
     this.#startedMs = performance.now();
     this.#worker = await startWorker(this.stateDir, this.#optionsFor(this.clockShiftMs));
   }
 
-  /** When its process was started, and when its port was open. */
+  /** When the process started, and when its port opened. */
   get times(): { readonly startedMs: number; readonly listensMs: number } {
     return {
       startedMs: this.#startedMs,
@@ -50,7 +50,7 @@ export class Server {
     if (this.#worker !== undefined) this.gate.open(this.#worker.url);
   }
 
-  /** The signal is sent before this returns; resolves when no process is left. */
+  /** Sends the signal before it returns; resolves when no process is left. */
   kill(): Promise<void> {
     const worker = this.#worker;
     this.#worker = undefined;

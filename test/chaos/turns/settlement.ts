@@ -7,13 +7,16 @@ import type { Talk } from "./talk.ts";
 import type { Turn } from "./turn.ts";
 
 interface Settling {
-  /** The turns' clients are done. */
+  /** Resolves when the turns' clients are done. */
   readonly over: Promise<unknown>;
   readonly withinMs: number;
   readonly talkOf: (turn: Turn) => Talk | undefined;
 }
 
-/** Nobody asks before the turns that were cut off have shown that they go on by themselves. */
+/**
+ * Restarts the server. After the last kill, clients wait until the interrupted turns have had time to resume
+ * by themselves.
+ */
 export async function restart(
   { server, world, findings }: Stage,
   turns: readonly Turn[],
@@ -53,7 +56,7 @@ export async function restart(
   server.openGate();
 }
 
-/** Waits until the turns are over, and compares what came of them with what was promised. */
+/** Waits until the turns are over and compares their outcome with what was promised. */
 export async function settle(
   stage: Stage,
   turns: readonly Turn[],
@@ -88,7 +91,7 @@ async function untilIdle({ server, findings }: Stage, turn: Turn, giveUpMs: numb
   for (;;) {
     const response = await fetch(`${url}/conversations/${turn.conversation}`);
     const { status } = (await response.json()) as { status?: string | number };
-    // What was never accepted may have left no conversation.
+    // A turn that was never accepted may have left no conversation.
     if (status === "idle" || response.status === 404) return;
     if (performance.now() > giveUpMs) {
       findings.blame("R7", `${turn.script.marker} stays ${status}`);

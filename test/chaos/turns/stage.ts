@@ -3,7 +3,7 @@ import type { Killer } from "./killer.ts";
 import type { Server } from "./server.ts";
 import type { World } from "./world.ts";
 
-/** What all of a run plays on. */
+/** What all parts of a run share. */
 export interface Stage {
   readonly world: World;
   readonly server: Server;

@@ -9,7 +9,7 @@ export interface Row {
   readonly isMet: boolean;
 }
 
-/** What the scorecard asks of crashes, as far as kills of processes show it. */
+/** Returns the scorecard's rows about crashes, as far as killing processes can show them. */
 export function rowsOf(findings: Findings): readonly Row[] {
   const none = (id: string, figure: string): Row => {
     const blamed = findings.blamed(id);
@@ -58,7 +58,7 @@ function windows(findings: Findings): Row {
   };
 }
 
-/** Rounded down: all of them is the only 100 %. */
+/** Rounds down, so that 100 % always means all of them. */
 function share(some: number, all: number): string {
   if (all === 0) return "none met";
   return `${Math.floor((100 * some) / all)} % (${some} of ${all})`;
@@ -100,7 +100,7 @@ function resumed(findings: Findings): Row {
   };
 }
 
-/** Most of it is Node and Miniflare, which no deployed Worker has to start. */
+/** Mostly the start of Node and Miniflare, which a deployed Worker does not need. */
 function sinceStart({ sinceStartMs }: Findings): Row {
   const [median, worst] = spread(sinceStartMs);
   return {

@@ -26,7 +26,7 @@ interface TalkOptions {
 
 type Metadata = { readonly error?: string; readonly stopped?: boolean } | undefined;
 
-/** One conversation, and what it has promised so far. */
+/** A conversation and what it has promised so far. */
 export class Talk {
   readonly id: string;
   readonly turns: Turn[] = [];
@@ -39,7 +39,7 @@ export class Talk {
     this.#options = options;
   }
 
-  /** Compares what the conversation has, with nothing running in it, to what was promised. */
+  /** Compares an idle conversation with what was promised. */
   async check(url: string): Promise<void> {
     const conversation = `${url}/conversations/${this.id}`;
     const messages = await this.#messages(conversation);
@@ -72,7 +72,7 @@ export class Talk {
     return ((await response.json()) as { messages: readonly UIMessage[] }).messages;
   }
 
-  /** Questions and answers alternate, each question once. */
+  /** Checks that questions and answers alternate and that each question is there once. */
   #checkOrder(messages: readonly UIMessage[]): void {
     const asked = messages.filter(({ role }) => role === "user").map(markerOf);
     if (new Set(asked).size < asked.length) {
@@ -105,7 +105,7 @@ export class Talk {
   #checkAnswer(turn: Turn, message: UIMessage): void {
     const { references } = this.#options;
     const { script } = turn;
-    // The runtime wrote it.
+    // Written by the runtime.
     const { error, stopped } = (message.metadata as Metadata) ?? {};
     turn.outcome = stopped === true ? "stopped" : error === undefined ? "finished" : "closed";
     checkPromises(turn, message, this.#blame);
@@ -127,7 +127,10 @@ export class Talk {
     }
   }
 
-  /** Each call in a kill's window is said to be unknown, and none that was not in one. */
+  /**
+   * Checks that every call in a kill's window is reported as unknown, and that none is without a kill or
+   * stop.
+   */
   #checkUnknowns(turn: Turn, message: UIMessage): void {
     const { findings, ledger } = this.#options;
     const { marker } = turn.script;
@@ -142,7 +145,7 @@ export class Talk {
     }
   }
 
-  /** One that did not end well. */
+  /** Checks a turn that was stopped or closed. */
   #checkEnd(turn: Turn, error: string | undefined): void {
     const { script, stoppedMs, kills, outcome } = turn;
     if (outcome === "stopped" && !turn.isStopAsked) {
@@ -158,13 +161,13 @@ export class Talk {
     }
     if (outcome === "stopped" || kills > 5) return;
     const faults = [...script.faults.values()].flat();
-    // What an endpoint should never say is said to be a failure, and not asked for again.
+    // An answer that breaks the protocol fails the turn and is not retried.
     if (faults.includes("garbled") && error === "model_failed") return;
     const row = faults.length > 0 ? "R11" : "R7";
     this.#blame(row, `${script.marker} (${script.shape}, ${kills} kills): ${error}`);
   }
 
-  /** Whoever asks for all of it now gets what stands in the history. */
+  /** Checks that a full replay of the stream gives the message in the history. */
   async #checkReplay(conversation: string, turn: Turn, message: UIMessage): Promise<void> {
     const response = await fetch(`${conversation}/stream?after=0`);
     if (response.status !== 200 || response.body === null) {
@@ -185,7 +188,7 @@ export class Talk {
     this.#blame("R2", `${turn.script.marker}, replayed: ${what}`);
   }
 
-  /** A result and its variable are one: neither is there without the other. */
+  /** Checks that every result has its variable and every variable its result. */
   async #checkVariables(conversation: string, messages: readonly UIMessage[]): Promise<void> {
     const response = await fetch(`${conversation}/variables?last=1000`);
     const { variables } = (await response.json()) as { variables: readonly { name: string }[] };

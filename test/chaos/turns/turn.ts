@@ -1,31 +1,31 @@
 import type { UIMessage } from "ai";
 import type { Script } from "./script.ts";
 
-/** What the test knows of one turn. */
+/** What the test knows about a turn. */
 export interface Turn {
   readonly conversation: string;
   readonly script: Script;
-  /** Somebody saw a frame of it. */
+  /** True once a client has received a frame of it. */
   isAcknowledged: boolean;
-  /** Kills from its post until it was settled. */
+  /** Number of kills from its post until it was settled. */
   kills: number;
   /** Parts that clients were shown and that must stay. */
   readonly promises: Promised[];
   isStopAsked: boolean;
-  /** When somebody's stop was acknowledged. */
+  /** When a client's stop was acknowledged. */
   stoppedMs: number | undefined;
-  /** How it came out, once it is settled. */
+  /** Set when the turn is settled. */
   outcome: "finished" | "stopped" | "closed" | "none";
-  /** Of streams that ended with `finish` and did not wait for anybody. */
+  /** Messages of streams that ended with `finish` and waited for no approval. */
   readonly answers: Answer[];
   isOver: boolean;
-  /** For whoever has to find out what went wrong. */
+  /** Explains what happened if the turn fails. */
   readonly log: string[];
 }
 
 interface Promised {
   readonly parts: UIMessage["parts"];
-  /** Outputs of tools that stand in steps which are not finished yet, by call. */
+  /** Tool outputs by call id, including those of unfinished steps. */
   readonly outputs: ReadonlyMap<string, string>;
 }
 

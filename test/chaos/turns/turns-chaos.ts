@@ -16,14 +16,14 @@ interface TurnsChaosOptions {
   readonly seed: number;
   /** A fresh folder. */
   readonly stateDir: string;
-  /** The run ends after a round that left so much that is wrong. */
+  /** Ends the run after a round that brings the number of failures to this. */
   readonly wrongEnough?: number;
   readonly onProgress?: (findings: Findings) => void;
 }
 
 const WRONG_ENOUGH = 10;
 
-/** Kills a server in the middle of turns, and compares what comes of them with what was promised. */
+/** Kills a server in the middle of turns and compares their outcome with what was promised. */
 export async function runTurnsChaos(options: TurnsChaosOptions): Promise<Findings> {
   const world = new World();
   const url = await world.start();
@@ -71,7 +71,7 @@ class TurnsChaos {
     return findings;
   }
 
-  /** A storm only where it is a small part of all. */
+  /** Chooses a storm only if it is a small part of all kills. */
   #chooseRound(): Round {
     const { kills } = this.#options;
     const hasStormed = this.#stage.findings.counted("storms") > 0;
@@ -101,7 +101,7 @@ class TurnsChaos {
     }
   }
 
-  /** The machine's clock an hour ahead, and then three hours back. */
+  /** Sets the clock one hour ahead, then back by three hours. */
   async #jump(): Promise<void> {
     const plain = { shape: "plain", faults: new Map(), deltaMs: 1 };
     const script = () => this.#rounds.begin(this.#rounds.newTalk(), plain).script;
@@ -114,7 +114,7 @@ class TurnsChaos {
     });
   }
 
-  /** Each shape once, undisturbed. */
+  /** Runs each shape once, undisturbed, to record its parts. */
   async #rehearse(): Promise<void> {
     const url = await this.#stage.server.gate.url();
     const rehearsals = Object.keys(SHAPES).map(async (shape) => {
@@ -133,7 +133,7 @@ class TurnsChaos {
   }
 }
 
-/** Of an undisturbed turn: each step has its text, and each call that was allowed its result. */
+/** True if an undisturbed turn has the text of each step and a result for each call that was not denied. */
 function isWhole(parts: readonly string[], { steps, approves }: Script): boolean {
   const calls = steps.flatMap((step) => step.calls);
   const texts = steps.filter(({ text }) => text !== "").length;

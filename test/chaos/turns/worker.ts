@@ -5,14 +5,14 @@ import { createRuntime, modelFromSettings } from "../../../src/byref.ts";
 import { openaiCompatibleModels } from "../../../src/openai-compatible.ts";
 import { TOOLS, type ToolName } from "./script.ts";
 
-// The test binds them, and nobody else.
+// Bound only by the test.
 const { WORLD_URL, CLOCK_SHIFT_MS = "0" } = env as unknown as {
   WORLD_URL: string;
   CLOCK_SHIFT_MS?: string;
 };
 if (CLOCK_SHIFT_MS !== "0") shiftClock(Number(CLOCK_SHIFT_MS));
 
-/** As if the machine's clock had been set; its alarms keep the true time. */
+/** Shifts `Date` as if the machine's clock had been set. Alarms keep the true time. */
 function shiftClock(shiftMs: number): void {
   const TrueDate = Date;
   class ShiftedDate extends TrueDate {
@@ -27,17 +27,17 @@ function shiftClock(shiftMs: number): void {
   globalThis.Date = ShiftedDate as DateConstructor;
 }
 
-/** Which call this is: the world knows the rest. */
+/** Identifies the call; the world knows the rest. */
 const inputSchema = z.object({ turn: z.string(), call: z.string() });
 
-/** A tool whose work is done, and noted, by the process that runs the test. */
+/** Returns a tool whose work is done and recorded by the process that runs the test. */
 function worldTool(name: ToolName) {
   return tool({
     description: `Does ${name} in the world.`,
     inputSchema,
     ...(TOOLS[name].needsApproval ? { needsApproval: true } : {}),
     execute: async (input, options) => {
-      // The runtime adds it to what the SDK has.
+      // The runtime adds the key to the options of the SDK.
       const { idempotencyKey } = options as ToolExecutionOptions<unknown> & {
         idempotencyKey?: string;
       };

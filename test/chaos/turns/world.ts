@@ -5,7 +5,7 @@ import { Ledger } from "./ledger.ts";
 import { streamStep } from "./model-stream.ts";
 import { markerIn, placeOf, type Script } from "./script.ts";
 
-/** What of a turn happens just now; `step` is the model's, from 0. */
+/** Something that happens in a turn right now; `step` counts the steps of the model from 0. */
 export interface Moment {
   readonly kind:
     | "asked"
@@ -18,16 +18,16 @@ export interface Moment {
     | "written";
   readonly marker: string;
   readonly step: number;
-  /** Of its step; of a delta, which it is. */
+  /** Index of the call in its step, or of the delta. */
   readonly index: number;
 }
 
-/** A megabyte, which no row could hold twice. */
+/** A mebibyte: a row cannot hold two. */
 const LARGE = "0123456789abcdef".repeat(65_536);
 
 /**
- * All that is outside of the server: the model and the tools' effects, on one port of the loopback
- * address. The same turn, step and call are answered alike however often they are asked for.
+ * Everything outside the server: the model and the effects of the tools, on one loopback port. Apart from
+ * scripted faults, the same turn, step and call always get the same answer.
  */
 export class World {
   readonly ledger = new Ledger();
@@ -51,7 +51,7 @@ export class World {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    // A server that was killed is no reason to end.
+    // Killing the server must not end the test.
     response.on("error", () => undefined);
     const text = await textOf(request);
     const url = request.url ?? "";
@@ -128,7 +128,7 @@ function isAsked(content: unknown): boolean {
   return markerIn(JSON.stringify(content) ?? "") !== undefined;
 }
 
-/** As the model was told that the result of the tool is called. */
+/** Returns the variable name that the model received for the result of the tool. */
 function variableOf(
   { steps }: Script,
   tool: string,

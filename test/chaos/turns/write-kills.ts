@@ -6,11 +6,11 @@ import { questionOf, scriptFrom } from "./script.ts";
 import { Server } from "./server.ts";
 import { World } from "./world.ts";
 
-/** Longer than any test: the tool never answers. */
+/** Longer than any test, so that the tool never answers. */
 const TOOL_MS = 3_600_000;
 const GIVE_UP_MS = 15_000;
 
-/** Kills a real server right after a client has written something beside a turn whose tool hangs. */
+/** Kills a real server right after a client has written something during a turn whose tool hangs. */
 export class WriteKills {
   readonly #world: World;
   readonly #server: Server;
@@ -32,8 +32,8 @@ export class WriteKills {
   }
 
   /**
-   * From the open port of the next process to the turn's first sign, in milliseconds, with nobody asking;
-   * undefined if there is none.
+   * Returns the milliseconds from the open port of the next process to the turn's first sign, without any
+   * request in between; undefined if there is no sign.
    */
   async resumedMs(write: (ask: Ask, conversation: string) => Promise<unknown>) {
     const marker = `t${++this.#turns}x`;
