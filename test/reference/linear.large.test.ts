@@ -16,7 +16,7 @@ function growthOf(unit: string, chunkChars: number): number {
   return Math.max(...kinds.map((kind) => twice[kind] / Math.max(once[kind], 100)));
 }
 
-it.each(openings)("a million characters of %s cost twice what half of them cost", (_name, unit) => {
+it.each(openings)("a million characters of %s cost twice as much as half a million", (_name, unit) => {
   for (const chunkChars of CHUNKS) {
     const growth = growthOf(unit, chunkChars);
     figure("S7", { texts: 1, "times the steps": growth });
