@@ -63,10 +63,7 @@ describe("axe finds nothing", () => {
     expect(faults).toEqual({});
   });
 
-  it("in the query box with a result and an error, and on the API page", async ({
-    open,
-    demo,
-  }) => {
+  it("in the query box with a result and an error, and on the API page", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /4\d\d/ });
     await variables.put("rows", [...records(500)]);
     await listed(page, "rows").click();

@@ -142,10 +142,7 @@ describe("an answer", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("continues automatically when the connection is lost halfway", async ({
-    open,
-    scripted,
-  }) => {
+  it("continues automatically when the connection is lost halfway", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
     scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });

@@ -36,10 +36,7 @@ describe("the API page", () => {
     expect(execFileSync("bash", ["-c", `${line} -s`], { encoding: "utf8" })).toContain("New York");
   });
 
-  it("stops an endless stream, and sends the key without showing it", async ({
-    open,
-    guarded,
-  }) => {
+  it("stops an endless stream, and sends the key without showing it", async ({ open, guarded }) => {
     const page = await open(`${guarded.url}/docs/`, { forgives: /401/ });
     const list = page.locator("details", { hasText: "Try GET /agents" }).first();
     await list.locator("summary").click();

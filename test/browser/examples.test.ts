@@ -84,7 +84,10 @@ describe("the example", () => {
     );
   });
 
-  it("with a plan is approved, runs to its end, and leaves its variables", async ({ open, demo }) => {
+  it("with a plan is approved, runs to its end, and leaves its variables", async ({
+    open,
+    demo,
+  }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
     await page.getByText("nothing of it runs until you approve it").waitFor();

@@ -24,10 +24,7 @@ async function twoDevices(open: Open, urls: readonly [string, string], question:
 }
 
 describe("another device", () => {
-  it("shows a turn while it runs: its calls, variables and text", async ({
-    open,
-    scripted,
-  }) => {
+  it("shows a turn while it runs: its calls, variables and text", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     scripted.answer("Before the turn.", { kind: "text", text: "Here." });
     scripted.answer(

@@ -11,10 +11,7 @@ const page: AgentsDescription["page"] = {
 };
 
 describe("an application's page", () => {
-  it("has its own title, text, colour, questions and default agent", async ({
-    open,
-    demo,
-  }) => {
+  it("has its own title, text, colour, questions and default agent", async ({ open, demo }) => {
     const shown = await open(`${demo.url}/health`);
     await shown.emulateMedia({ colorScheme: "light" });
     await shown.route("**/agents", async (route) => {

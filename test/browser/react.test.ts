@@ -162,10 +162,7 @@ describe("byref/react", () => {
     await shows(page, "Answers", "First answer. | user: Two. | assistant: Second answer.");
   });
 
-  it("makes one request for two components, and one per new version", async ({
-    app,
-    demo,
-  }) => {
+  it("makes one request for two components, and one per new version", async ({ app, demo }) => {
     const id = newId();
     const { variables } = createClient(demo.url).conversation(id);
     await variables.put("rows", [1, 2, 3]);

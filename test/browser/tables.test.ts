@@ -31,7 +31,10 @@ describe("a wide table", () => {
     expect(await page.getByLabel("Filter rows").inputValue()).toBe("10299");
   });
 
-  it("has columns that can be resized with the pointer and the keyboard", async ({ open, demo }) => {
+  it("has columns that can be resized with the pointer and the keyboard", async ({
+    open,
+    demo,
+  }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("wide", rows);
     await listed(page, "wide").click();

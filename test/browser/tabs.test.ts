@@ -43,10 +43,7 @@ describe("two tabs with one conversation", () => {
     expect(scripted.asked("Told to both.")).toBe(1);
   });
 
-  it("show a stream that one of them joins, and either stops it", async ({
-    open,
-    scripted,
-  }) => {
+  it("show a stream that one of them joins, and either stops it", async ({ open, scripted }) => {
     const hold = new Promise(() => undefined);
     scripted.answer("Joined late.", { kind: "text", text: "Endless words.", hold });
     const first = await open(scripted.url);

@@ -101,7 +101,10 @@ describe("a dropped file", () => {
     ]);
   });
 
-  it("asks what to do if its name is taken, and reports invalid content", async ({ open, demo }) => {
+  it("asks what to do if its name is taken, and reports invalid content", async ({
+    open,
+    demo,
+  }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
     await variables.put("sales", 1);
     const text = "city,units\nOslo,3\nRome,4\n";

@@ -214,11 +214,14 @@ function ranges(at: Fixture): void {
     expect(await at.blobs.read(at.key, PART, PART + 3)).toEqual(bytes.slice(PART, PART + 3));
   });
 
-  it.each([0, 5, 1_000, 5_000])("that are empty, at %i, return no bytes, even without an object", async (from) => {
-    expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-    await at.blobs.put(at.key, bytesOf(1_000));
-    expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-  });
+  it.each([0, 5, 1_000, 5_000])(
+    "that are empty, at %i, return no bytes, even without an object",
+    async (from) => {
+      expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
+      await at.blobs.put(at.key, bytesOf(1_000));
+      expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
+    },
+  );
 
   it("of a missing object fail, with its key", async () => {
     await expectMissing(at);

@@ -71,22 +71,25 @@ function extensions(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it.each(at.sizes)("refuses writes that do not fit a value of %i bytes, and changes nothing", async (size) => {
-    await at.store.save({ name: "v", value: arrayOfBytes(size) });
-    const before = await seen(at.store);
-    const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
-      [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
-      [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
-      [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
-      [{ value: 1, path: [{ each: true }] }, "bad_path"],
-      [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
-    ];
-    for (const [write, code] of misfits) {
-      await expectFailure(() => at.store.save({ name: "v", ...write }), code);
-      expect(isSame(await seen(at.store), before)).toBe(true);
-    }
-    await at.ground.expectClean(at.store);
-  });
+  it.each(at.sizes)(
+    "refuses writes that do not fit a value of %i bytes, and changes nothing",
+    async (size) => {
+      await at.store.save({ name: "v", value: arrayOfBytes(size) });
+      const before = await seen(at.store);
+      const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
+        [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
+        [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
+        [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
+        [{ value: 1, path: [{ each: true }] }, "bad_path"],
+        [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
+      ];
+      for (const [write, code] of misfits) {
+        await expectFailure(() => at.store.save({ name: "v", ...write }), code);
+        expect(isSame(await seen(at.store), before)).toBe(true);
+      }
+      await at.ground.expectClean(at.store);
+    },
+  );
 
   it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
     "extends %i records received as NDJSON",

@@ -63,39 +63,39 @@ export function expiry(at: Fixture): void {
     at.store.save({ name, value: name, ttlMs, tool: "t", input: [name], ...more });
   const evict = (limit = 10) => at.store.evictDue(at.nowMs, limit).map(({ name }) => name);
 
-  it.each([1, 0])("makes a variable unreadable on time, before and after %i eviction", async (evictions) => {
-    await saveDue("a", 10);
-    await saveDue("b", 11);
-    at.nowMs = START_MS + 9;
-    expect(await at.store.read("a")).toBe("a");
-    expect(evict()).toEqual([]);
-    expect(at.store.count()).toBe(2);
-    at.nowMs = START_MS + 10;
-    if (evictions > 0) expect(evict()).toEqual(["a"]);
-    expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
-    expect(namesOf(at.store.list())).toEqual(["b"]);
-    expect(at.store.list({ names: ["a"] })).toEqual([]);
-    expect(at.store.list({ last: 2 })).toHaveLength(1);
-    expect(at.store.count()).toBe(1);
-    expect(at.store.couldBegin("a")).toBe(true);
-    expect(at.store.tombstone("b")).toBeUndefined();
-    const left = { name: "a", version: 1, evictedAt: iso(START_MS + 10), reason: "expired" };
-    expect(at.store.tombstone("a")).toStrictEqual({ ...left, tool: "t", input: ["a"] });
-    expect(at.store.reset(1)).toEqual([]);
-  });
-
   it.each([1, 0])(
-    "leaves only a tombstone to delete, after %i eviction",
+    "makes a variable unreadable on time, before and after %i eviction",
     async (evictions) => {
       await saveDue("a", 10);
-      at.nowMs += 10;
-      if (evictions > 0) evict();
-      expect(at.store.delete("a")).toBe(false);
-      expect(at.store.tombstone("a")).toBeUndefined();
-      expect(at.store.couldBegin("a")).toBe(false);
-      expect((await saveDue("a", 10)).version).toBe(1);
+      await saveDue("b", 11);
+      at.nowMs = START_MS + 9;
+      expect(await at.store.read("a")).toBe("a");
+      expect(evict()).toEqual([]);
+      expect(at.store.count()).toBe(2);
+      at.nowMs = START_MS + 10;
+      if (evictions > 0) expect(evict()).toEqual(["a"]);
+      expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
+      expect(namesOf(at.store.list())).toEqual(["b"]);
+      expect(at.store.list({ names: ["a"] })).toEqual([]);
+      expect(at.store.list({ last: 2 })).toHaveLength(1);
+      expect(at.store.count()).toBe(1);
+      expect(at.store.couldBegin("a")).toBe(true);
+      expect(at.store.tombstone("b")).toBeUndefined();
+      const left = { name: "a", version: 1, evictedAt: iso(START_MS + 10), reason: "expired" };
+      expect(at.store.tombstone("a")).toStrictEqual({ ...left, tool: "t", input: ["a"] });
+      expect(at.store.reset(1)).toEqual([]);
     },
   );
+
+  it.each([1, 0])("leaves only a tombstone to delete, after %i eviction", async (evictions) => {
+    await saveDue("a", 10);
+    at.nowMs += 10;
+    if (evictions > 0) evict();
+    expect(at.store.delete("a")).toBe(false);
+    expect(at.store.tombstone("a")).toBeUndefined();
+    expect(at.store.couldBegin("a")).toBe(false);
+    expect((await saveDue("a", 10)).version).toBe(1);
+  });
 
   it("knows when the next variable is due", async () => {
     await saveDue("a", 20);

@@ -30,10 +30,13 @@ export function writeModes(at: Fixture): void {
     expect(await at.store.read("v")).toEqual(after);
   });
 
-  it.each<WriteMode>(["append", "merge"])("%s to a missing variable saves the value", async (mode) => {
-    await at.store.save({ name: "v", value: 5, mode });
-    expect(await at.store.read("v")).toBe(5);
-  });
+  it.each<WriteMode>(["append", "merge"])(
+    "%s to a missing variable saves the value",
+    async (mode) => {
+      await at.store.save({ name: "v", value: 5, mode });
+      expect(await at.store.read("v")).toBe(5);
+    },
+  );
 
   it.each<[WriteMode, Json, Json]>([
     ["append", "ab", 1],

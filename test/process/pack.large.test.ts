@@ -94,22 +94,31 @@ describe("the npm package", () => {
     expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
   });
 
-  it.each(["node-20", "node-22"])("runs on %s, as do its command and create-byref", async (name) => {
-    const versions = join(folder, "versions");
-    if (!existsSync(versions)) {
-      cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
-      // With the environment of this process, which may name a registry.
-      execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
-    }
-    const node = join(versions, "node_modules", name, "bin/node");
-    expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
-    const program = join(app, "node_modules/byref/dist/cli/main.js");
-    expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
-    const create = await packCreatePackage(folder);
-    run(folder, "tar", "-xzf", create);
-    const made = ["package/dist/main.js", name, "--template=node", "--model=demo", "--no-install"];
-    expect(run(folder, node, ...made)).toContain(`cd ${name}`);
-  });
+  it.each(["node-20", "node-22"])(
+    "runs on %s, as do its command and create-byref",
+    async (name) => {
+      const versions = join(folder, "versions");
+      if (!existsSync(versions)) {
+        cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
+        // With the environment of this process, which may name a registry.
+        execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
+      }
+      const node = join(versions, "node_modules", name, "bin/node");
+      expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
+      const program = join(app, "node_modules/byref/dist/cli/main.js");
+      expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
+      const create = await packCreatePackage(folder);
+      run(folder, "tar", "-xzf", create);
+      const made = [
+        "package/dist/main.js",
+        name,
+        "--template=node",
+        "--model=demo",
+        "--no-install",
+      ];
+      expect(run(folder, node, ...made)).toContain(`cd ${name}`);
+    },
+  );
 
   it("tests an application, in the Worker and in Node", () => {
     expect(run(app, "vitest", "run")).toMatch(/2 passed/);

@@ -120,11 +120,14 @@ describe("npm start", () => {
     expect(Array.from(listening, (match) => match[1])).toEqual(["0100007F"]);
   });
 
-  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])("answers on the host %s", async (name) => {
-    expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
-      status: 200,
-    });
-  });
+  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])(
+    "answers on the host %s",
+    async (name) => {
+      expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
+        status: 200,
+      });
+    },
+  );
 
   it.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1"])(
     "refuses the host %s",
@@ -146,7 +149,7 @@ describe("npm start", () => {
     }
   });
 
-  it("answers on the port behind only with its secret", async () => {
+  it("answers on the inner port only with its secret", async () => {
     const { stdout } = spawnSync("ps", ["-eo", "args="], { encoding: "utf8" });
     const behind = stdout
       .split("\n")

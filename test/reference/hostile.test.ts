@@ -49,25 +49,31 @@ describe("every valid JSON text of JSONTestSuite", () => {
 describe("every invalid JSON text of JSONTestSuite", () => {
   it("is present", () => expect(invalid).toHaveLength(188));
 
-  it.each(invalid.map(({ name, input }) => [name, input]))("%s is refused as a request body", (_, text) => {
-    expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
-    figure("S15", { invalid: 1 });
-  });
+  it.each(invalid.map(({ name, input }) => [name, input]))(
+    "%s is refused as a request body",
+    (_, text) => {
+      expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
+      figure("S15", { invalid: 1 });
+    },
+  );
 });
 
 describe("the big list of naughty strings", () => {
   it("is present", () => expect(naughty.length).toBeGreaterThan(400));
 
-  it.each(naughty.map((text, index) => [index, text]))("%i passes through unchanged", async (_, text) => {
-    const variables = { v: text, other: "OTHER" };
-    expect(await expanded(text, { unused: 1 })).toBe(text);
-    expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
-    const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
-    expect(value).toEqual({ a: text, b: `<${text}>` });
-    const store = new MemoryStore();
-    await store.save({ name: "v", value: { [text]: text } });
-    expect(await store.read("v")).toEqual({ [text]: text });
-  });
+  it.each(naughty.map((text, index) => [index, text]))(
+    "%i passes through unchanged",
+    async (_, text) => {
+      const variables = { v: text, other: "OTHER" };
+      expect(await expanded(text, { unused: 1 })).toBe(text);
+      expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
+      const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
+      expect(value).toEqual({ a: text, b: `<${text}>` });
+      const store = new MemoryStore();
+      await store.save({ name: "v", value: { [text]: text } });
+      expect(await store.read("v")).toEqual({ [text]: text });
+    },
+  );
 });
 
 describe("paths to inherited properties", () => {

@@ -106,7 +106,7 @@ describe("the generators", () => {
     fc.assert(fc.property(answerText, (text) => expandOracle(text, {}) === text));
   });
 
-  test("any answer expands to text without \"undefined\"", () => {
+  test('any answer expands to text without "undefined"', () => {
     fc.assert(
       fc.property(answerText, variableSet, (text, variables) => {
         expect(expandOracle(text, variables)).not.toContain("undefined");

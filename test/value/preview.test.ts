@@ -144,7 +144,10 @@ describe("every preview", () => {
     ["a key of 100,000 characters", { ["k".repeat(100_000)]: 1, b: 2 }],
     ["5,000 keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]))],
     ["only long texts", Array.from({ length: 1_000 }, () => "😀".repeat(1_000))],
-    ["keys and texts that become longer when quoted", [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3]],
+    [
+      "keys and texts that become longer when quoted",
+      [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3],
+    ],
   ])("has them for %s", (_name, value) => {
     expect(faultsOf(value)).toEqual([]);
   });

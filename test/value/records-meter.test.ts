@@ -86,7 +86,11 @@ describe("a records meter", () => {
     ["CRLF", '{"a":1}\r\n{"a":2}\r\n', ['{"a":1}', '{"a":2}']],
     ["blank lines", '\n\n{"a":1}\n\n \n{"a":2}\n\n', ['{"a":1}', '{"a":2}']],
     ["a carriage return inside a record", '{"a":\r1}\r\n', ['{"a":\r1}']],
-    ["line separators that are not line ends in NDJSON", '"\u2028"\n"\u0085"\n', ['"\u2028"', '"\u0085"']],
+    [
+      "line separators that are not line ends in NDJSON",
+      '"\u2028"\n"\u0085"\n',
+      ['"\u2028"', '"\u0085"'],
+    ],
     ["scalars", '1\nnull\n"x"\ntrue\n', ["1", "null", '"x"', "true"]],
   ])("reads %s", (_name, text, records) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
