@@ -157,7 +157,7 @@ describe("a new project", () => {
     expect(readdirSync(parent).filter((entry) => entry.startsWith("."))).toEqual([]);
   });
 
-  it("can be in an empty folder, but never in another", () => {
+  it("can be in an empty folder, but not in any other", () => {
     mkdirSync(folder);
     made();
     expect(existsSync(join(folder, "src/index.ts"))).toBe(true);
