@@ -17,8 +17,8 @@ const rowsOf = (values: readonly Json[]) => values.map((value, index) => ({ inde
 const choiceOf = (values: readonly Json[]) =>
   firstChoice(columnsOf(rowsOf(values)), rowsOf(values));
 
-describe("what a chart shows at first", () => {
-  it("is the numbers of similar size, along the dates if there are any", () => {
+describe("a chart's default view", () => {
+  it("plots columns of similar size, along the dates if there are any", () => {
     const values = [
       { name: "a", month: "2025-01", orders: 424, total: 90_900, tax: 18_000, id: 1 },
       { name: "b", month: "2025-02", orders: 384, total: 85_956, tax: 17_000, id: 2 },
@@ -27,19 +27,19 @@ describe("what a chart shows at first", () => {
     expect(xColumns(columnsOf(rowsOf(values)), rowsOf(values))).toEqual(["month", "name"]);
   });
 
-  it("is the first texts where there are no dates, and the row's number without those", () => {
+  it("falls back from dates to the first text column, and then to the row number", () => {
     expect(choiceOf([{ n: 2, city: "Oslo" }]).x).toBe("city");
     expect(choiceOf([{ n: 2, tags: ["a"] }]).x).toBeUndefined();
     expect(choiceOf([{ n: 2, city: "Oslo", at: "2025-13-45" }]).x).toBe("city");
   });
 
-  it("is a line for many rows, without a column that only counts them", () => {
+  it("is a line for many rows, without columns that only count them", () => {
     const values = Array.from({ length: 61 }, (_, index) => ({ id: index + 1, n: index % 7 }));
     expect(choiceOf(values)).toEqual({ x: undefined, y: ["n"], form: "line" });
     expect(choiceOf([{ id: 1 }, { id: 2 }]).y).toEqual(["id"]);
   });
 
-  it("is at most four series, of which one stays", () => {
+  it("has at most four series and at least one", () => {
     expect(choiceOf([{ a: 1, b: 1, c: 1, d: 1, e: 1 }]).y).toEqual(["a", "b", "c", "d"]);
     expect(toggled(["a", "b", "c", "d"], "e")).toEqual(["b", "c", "d", "e"]);
     expect(toggled(["a", "b"], "a")).toEqual(["b"]);
@@ -55,14 +55,14 @@ describe("series", () => {
   ]);
   const series = seriesOf(rows, ["n", "m"]);
 
-  it("have no value where there is no number", () => {
+  it("have no value where a cell is not a number", () => {
     expect(series.map(({ values }) => values)).toEqual([
       [1, null, 3],
       [1_000, null, 3_000],
     ]);
   });
 
-  it("are apart if one would leave nothing to see of the other", () => {
+  it("are drawn apart if one would make the other unreadable", () => {
     expect(comparable(series).map((group) => group.map(({ name }) => name))).toEqual([
       ["m"],
       ["n"],
@@ -71,14 +71,14 @@ describe("series", () => {
     expect(comparable(near)).toHaveLength(1);
   });
 
-  it("are told to who does not see them", () => {
+  it("are summarized in words for screen readers", () => {
     const [summary] = summariesOf([...series, { name: "none", values: [null] }]);
     expect(summary).toEqual({ name: "n", count: 2, min: 1, max: 3, mean: 2 });
     expect(summariesOf([{ name: "none", values: [null] }])).toEqual([]);
     expect(summary && summaryWords(summary)).toBe("n: 2 values from 1 to 3, 2 on average");
   });
 
-  it("lie in time where all along x are dates", () => {
+  it("use a time axis if all x values are dates", () => {
     const dated = rowsOf([{ at: "2025-01-01" }, { at: "2025-01-03T12:00:00Z" }]);
     expect(placesOf(dated, "at").times).toEqual([Date.UTC(2025, 0, 1), Date.UTC(2025, 0, 3, 12)]);
     expect(placesOf(rowsOf([{ at: "2025-01-01" }, { at: "later" }]), "at").times).toBeUndefined();
@@ -89,7 +89,7 @@ describe("series", () => {
 describe("scales", () => {
   const tall = { height: 240, fromZero: false };
 
-  it("begin at zero for bars, and where zero is near", () => {
+  it("start at zero for bars, and if zero is near", () => {
     const values = [{ name: "n", values: [80, 100] }];
     expect(valueScale(values, { height: 240, fromZero: true }).place(0)).toBe(240);
     expect(valueScale(values, tall).place(80)).toBeGreaterThan(200);
@@ -98,7 +98,7 @@ describe("scales", () => {
     expect(near.ticks[0]).toEqual({ at: 240, label: "0" });
   });
 
-  it("have room for values below zero, and for one value alone", () => {
+  it("have room for negative values and for a single value", () => {
     const scale = valueScale([{ name: "n", values: [-5, 5] }], { height: 100, fromZero: true });
     expect(scale.place(0)).toBeCloseTo(50);
     const below = valueScale([{ name: "n", values: [-5, -1] }], { height: 100, fromZero: true });
@@ -110,14 +110,14 @@ describe("scales", () => {
     }
   });
 
-  it("write as many names as fit", () => {
+  it("show as many labels as fit", () => {
     const labels = Array.from({ length: 12 }, (_, index) => `2025-${index + 1}`);
     expect(bandScale(labels, 2_000).ticks).toHaveLength(12);
     expect(bandScale(labels, 300).ticks.length).toBeLessThan(6);
     expect(bandScale([], 300).ticks).toEqual([]);
   });
 
-  it("say of times what is new at each", () => {
+  it("label times with the unit that changes", () => {
     const times = (...texts: string[]) => texts.map((text) => Date.parse(text));
     const labelsIn = (given: readonly number[]) =>
       timeScale(given, 400).ticks.map(({ label }) => label);
@@ -134,7 +134,7 @@ describe("scales", () => {
     expect([place(0), place(1), place(2)]).toEqual([0, 100, 400]);
   });
 
-  it("draw of a long series what can be seen: its ends and extremes in each pixel", () => {
+  it("reduce a long series to its ends and the extremes in each pixel", () => {
     const values = Array.from({ length: 10_000 }, (_, index) => (index === 5_432 ? 99 : index % 3));
     const drawn = drawnIndices(values, (index) => index / 100);
     expect(drawn.length).toBeLessThanOrEqual(400);

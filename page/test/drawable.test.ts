@@ -31,6 +31,6 @@ it.each<readonly [readonly Json[]]>([
   [[{ all: [1] }, { all: [2] }]],
   [[{ all: [{ a: { b: 1 } }] }, { all: [{ a: { b: 1 } }] }]],
   [[{ a: 1 }, [{ a: 1 }]]],
-])("what has no column of numbers cannot: %j", (value) => {
+])("values without a numeric column cannot be drawn: %j", (value) => {
   expect(isDrawable(known(value))).toBe(false);
 });

@@ -4,7 +4,7 @@ import { childrenOf, summaryOf } from "../src/variables/json-children.ts";
 import { fileName, isShownImage } from "../src/variables/value-path.ts";
 
 describe("the children of a value", () => {
-  it("are the first of them, with the path that a reference has", () => {
+  it("are limited, and have the same paths as references", () => {
     const { entries, count } = childrenOf([5, 6, 7], 2);
     expect(count).toBe(3);
     expect(entries.map(({ segment }) => formatPath([segment]))).toEqual(["[0]", "[1]"]);
@@ -12,14 +12,14 @@ describe("the children of a value", () => {
     expect(keys.map(({ segment }) => formatPath([segment]))).toEqual([".id", '["any key"]']);
   });
 
-  it("are none of a scalar", () => {
+  it("are empty for a scalar", () => {
     expect(childrenOf("text", 9)).toEqual({ entries: [], count: 0 });
     expect(childrenOf(null, 9).count).toBe(0);
   });
 });
 
 describe("the summary of a closed branch", () => {
-  it("is how many, or how it begins", () => {
+  it("is their number, or how the value begins", () => {
     expect(summaryOf([1])).toBe("1 element");
     expect(summaryOf({ id: "a", rows: [1, 2] })).toBe('id: "a", rows');
     expect(summaryOf({})).toBe("no keys");
@@ -36,11 +36,11 @@ describe("a download", () => {
     ["image/JPEG", "v.jpg"],
     ["application/pdf", "v.pdf"],
     ["nonsense/", "v.bin"],
-  ])("of %s is called %s", (mediaType, name) => {
+  ])("of %s is named %s", (mediaType, name) => {
     expect(fileName({ name: "v", mediaType })).toBe(name);
   });
 
-  it("is shown where the server lets a page show it", () => {
+  it("is shown as an image only for safe types", () => {
     expect(isShownImage("image/png; x=1")).toBe(true);
     expect(isShownImage("image/svg+xml")).toBe(false);
   });

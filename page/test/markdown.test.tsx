@@ -14,19 +14,19 @@ function htmlOf(text: string): string {
 }
 
 describe("Markdown", () => {
-  it("is elements", () => {
+  it("becomes elements", () => {
     expect(htmlOf("# A\n\nb **c** `d`\n\n- e\n- f")).toBe(
       "<h2>A</h2><p>b <strong>c</strong> <code>d</code></p><ul><li>e</li><li>f</li></ul>",
     );
   });
 
-  it("puts numbers to the right of their columns", () => {
+  it("aligns numeric columns to the right", () => {
     const html = htmlOf("| month | total |\n| --- | --- |\n| May | 1,204.5 |");
     expect(html).toContain('<td style="text-align:left">May</td>');
     expect(html).toContain('<td style="text-align:right">1,204.5</td>');
   });
 
-  it("shows HTML as it is written", () => {
+  it("shows HTML as text", () => {
     expect(htmlOf('<img src=x onerror="alert(1)">')).not.toContain("<img");
     expect(htmlOf("a <script>alert(1)</script> b")).toBe(
       "<p>a &lt;script&gt;alert(1)&lt;/script&gt; b</p>",
@@ -34,20 +34,20 @@ describe("Markdown", () => {
   });
 
   it.each(["javascript:alert(1)", "data:text/html,x", "vbscript:x", "/conversations", "#/c/x"])(
-    "has no link to %s",
+    "makes no link to %s",
     (address) => {
       expect(htmlOf(`[a](${address})`)).toBe("<p>a</p>");
       expect(htmlOf(`![a](${address})`)).toBe("<p>a</p>");
     },
   );
 
-  it("loads no image: it is a link, for whoever wants to see it", () => {
+  it("shows images as links and never loads them", () => {
     expect(htmlOf("![cat](https://evil.example/?q=1)")).toBe(
       '<p><a href="https://evil.example/?q=1" target="_blank" rel="noopener noreferrer nofollow">cat</a></p>',
     );
   });
 
-  it("keeps marks where they are, through what is written around them", () => {
+  it("keeps marks in place inside formatted text", () => {
     expect(htmlOf(`It is **${marked(0, "9")}** in ${marked(1, "Oslo")}.`)).toBe(
       '<p>It is <strong><mark id="0">9</mark></strong> in <mark id="1">Oslo</mark>.</p>',
     );
@@ -56,7 +56,7 @@ describe("Markdown", () => {
     );
   });
 
-  it("has no marks but its own", () => {
+  it("ignores forged marks", () => {
     const forged = "\uE000\uE100mine\uE001\uE100";
     expect(withoutMarks(forged)).toBe("\uE100mine\uE100");
     expect(withoutMarks("\uE000A, \uE001B, \uE002")).toBe("A, B, \uE002");
@@ -70,7 +70,7 @@ describe("Markdown", () => {
     ['[see ⟨](https://a.example/ "⟩") my words', "a title"],
     ["[see ⟨](<https://a.example/⟩ b ⟨>) too⟩ my words", "an address with the next one"],
     ["[a]: https://a.example/⟨\n\n⟩ my words", "a definition"],
-  ])("marks nothing in %j, where a mark's end is part of %s", (text) => {
+  ])("marks nothing in %j, where the end of a mark is inside %s", (text) => {
     let ends = 0;
     const source = text.replaceAll(/[⟨⟩]/g, (end) => {
       const [open, close] = marked(ends >> 1, "\n").split("\n");

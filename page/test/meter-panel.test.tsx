@@ -24,7 +24,7 @@ function meterFor(...turns: readonly object[]): string {
 }
 
 describe("the meter", () => {
-  it("has one percentage: the share of prompt tokens that were sent", () => {
+  it("has one percentage: the share of prompt tokens sent", () => {
     const usage = { inputTokens: 200 };
     const text = meterFor({ savings, usage }, { savings: small, usage });
     expect(text).toContain(
@@ -35,14 +35,14 @@ describe("the meter", () => {
     expect(text).toContain("Without references ≈ 1,800 tokens 3,600 characters");
   });
 
-  it("says of a turn with small results that there is nothing to save", () => {
+  it("says that there is nothing to save in a turn with small results", () => {
     const text = meterFor({ savings: small });
     expect(text.match(/Nothing to save here: results were small\./gu)).toHaveLength(2);
     expect(text).not.toContain("%");
     expect(meterFor({ savings })).not.toContain("Nothing to save");
   });
 
-  it("names no tokens for calls that would not have fitted into the context window", () => {
+  it("shows no token count for calls that would not fit into the context window", () => {
     const text = meterFor({ savings: { ...savings, wouldNotFit: 1 } }, { savings: small });
     expect(text).toContain(
       "Without references, 1 model call would not have fitted into the context window.",

@@ -21,7 +21,7 @@ const placed = (nodes: readonly FlowNode[], options: Parameters<typeof layoutOf>
 };
 
 describe("the graph of a plan", () => {
-  it("has each call behind all those before it", () => {
+  it("places each call after the calls that it depends on", () => {
     const { at, width, height } = placed(flow({ c: ["a", "b"], a: [], b: ["a"] }));
     expect(["a", "b", "c"].map((id) => at.get(id)?.x)).toEqual([0, 150, 300]);
     expect(width).toBe(400);
@@ -29,14 +29,14 @@ describe("the graph of a plan", () => {
     expect(height).toBeGreaterThan(40);
   });
 
-  it("puts what feeds one call on both sides of it", () => {
+  it("places the inputs of a call on both sides of it", () => {
     const { at, height } = placed(flow({ a: [], b: [], c: ["a", "b"] }));
     expect([at.get("a")?.y, at.get("b")?.y]).toEqual([0, 50]);
     expect(at.get("c")?.y).toBe(25);
     expect(height).toBe(90);
   });
 
-  it("runs from top to bottom where it is narrow", () => {
+  it("runs from top to bottom if there is little width", () => {
     const { at, width, height } = placed(flow({ a: [], b: ["a"] }), {
       ...shape,
       direction: "down",
@@ -45,7 +45,7 @@ describe("the graph of a plan", () => {
     expect([width, height]).toEqual([100, 130]);
   });
 
-  it("has few crossings: what belongs together lies side by side", () => {
+  it("keeps related calls side by side, with few crossings", () => {
     const nodes = flow({ a: [], b: [], c: [], x: ["c"], y: ["b"], z: ["a"] });
     const { at } = placed(nodes);
     for (const [from, to] of ["az", "by", "cx"]) {
@@ -53,7 +53,7 @@ describe("the graph of a plan", () => {
     }
   });
 
-  it("lays no call upon another, however they are tied", () => {
+  it("never overlaps two calls, however they are connected", () => {
     let seed = 7;
     const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647;
     const nodes = Array.from({ length: 60 }, (_, index) => ({
@@ -74,7 +74,7 @@ describe("the graph of a plan", () => {
     }
   });
 
-  it("survives what no plan has: cycles, strangers, nothing at all", () => {
+  it("survives cycles, unknown calls and an empty plan", () => {
     expect(placed(flow({ a: ["b"], b: ["a"], c: ["gone", "c"] })).nodes).toHaveLength(3);
     expect(placed([])).toMatchObject({ nodes: [], edges: [], width: 0, height: 0 });
   });
@@ -96,22 +96,22 @@ const plan = (more = {}) =>
 const run = (id: string, more = {}) =>
   ({ id, status: "waiting", input: null, state: {}, calls: [], createdAt: "", ...more }) as RunView;
 
-describe("what a plan says of itself", () => {
-  it("asks the person where a call waits at a gate", () => {
+describe("the summary of a plan", () => {
+  it("asks the person if a call waits at a gate", () => {
     expect(markOfCall(call("a", { gate: "legal" }))).toBe("asks");
     expect(markOfCall(call("a", { gate: "legal", status: "done" }))).toBe("done");
     expect(markOfPlan({ status: "running", calls: [call("a", { gate: "g" })] })).toBe("asks");
     expect(markOfPlan({ status: "done", calls: [call("a", { gate: "g" })] })).toBe("done");
   });
 
-  it("is called by its tools if it has no name", () => {
+  it("is named after its tools if it has no name", () => {
     expect(planName({ calls: [call("a")] })).toBe("echo");
     expect(planName({ calls: [call("a"), call("b")] })).toBe("echo, 2 times");
     const tools = ["x", "y", "z"].map((_tool) => ({ _tool }));
     expect(planName({ calls: tools })).toBe("x, y and more");
   });
 
-  it("has one question for all calls of a run that wait for the same", () => {
+  it("has one question for all calls of a run that wait at the same gate", () => {
     const waiting = [call("a", { gate: "legal" }), call("b", { gate: "legal" }), call("c")];
     const gates = gatesOf([
       run("old", { status: "done", calls: waiting }),
@@ -126,7 +126,7 @@ describe("what a plan says of itself", () => {
     ]);
   });
 
-  it("shows its calls as they stand in a run, or as a stream tells", () => {
+  it("shows its calls as in the newest run, or as in the event stream", () => {
     const newest = run("r", { calls: [call("a", { status: "failed", reason: "no" })] });
     expect(callsIn(plan(), newest, undefined)[0]).toMatchObject({ status: "failed", reason: "no" });
     expect(callsIn(plan(), undefined, undefined)[1]).toEqual({
@@ -151,15 +151,15 @@ describe("the order of a plan's calls", () => {
       undefined,
     ).map(({ after }) => after);
 
-  it("is that of its data, or for a workflow and a template the written one", () => {
+  it("follows the data, or the written order for a workflow or a template", () => {
     expect(afterIn("json")).toEqual([["c0"], ["c0"], ["c0"]]);
     expect(afterIn("template")).toEqual([[], ["c0"], ["c1"]]);
     expect(afterIn("capability-xml")).toEqual([[], ["c0"], ["c1"]]);
   });
 });
 
-describe("runs that are told of", () => {
-  it("are those that go on; who waits for a person stands as it was", () => {
+describe("live runs", () => {
+  it("update while they run, but not while they wait for a person", () => {
     const calls = [call("a", { gate: "legal" })];
     const runs = [run("w", { calls }), run("r", { status: "running", calls })];
     const told = new Map([["a", call("a", { status: "done" })]]);
@@ -169,7 +169,7 @@ describe("runs that are told of", () => {
 });
 
 describe("the input of a run", () => {
-  it("has the fields that the calls read, in whatever syntax", () => {
+  it("has the fields that the calls read, in any syntax", () => {
     const calls = [
       { input: { a: "†input.here", b: ["to {{ input.there }}", 3, null] } },
       { input: { text: "$input.here and variable:input.last.x; †state.input.no" } },
@@ -177,7 +177,7 @@ describe("the input of a run", () => {
     expect(inputFields(calls)).toEqual(["here", "there", "last"]);
   });
 
-  it("is as the last run had it, or to be filled in", () => {
+  it("defaults to the last run's input, or to empty fields", () => {
     expect(JSON.parse(inputTemplate(["a"], undefined))).toEqual({ a: "" });
     expect(JSON.parse(inputTemplate(["a"], {}))).toEqual({ a: "" });
     expect(JSON.parse(inputTemplate(["a"], { a: 5 }))).toEqual({ a: 5 });

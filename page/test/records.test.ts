@@ -13,7 +13,7 @@ const rowsOf = (...values: Json[]) => values.map((value, index) => ({ index, val
 const indices = (rows: readonly { index: number }[]) => rows.map(({ index }) => index);
 
 describe("the columns of a table", () => {
-  it("are those of all rows that are looked at, in their order", () => {
+  it("are those of all inspected rows, in order of appearance", () => {
     const columns = columnsOf(rowsOf({ a: 1, b: "xy" }, { b: null, c: 2 }, { a: null }));
     expect(columns).toEqual([
       { name: "a", isNumeric: true, width: 1 },
@@ -22,7 +22,7 @@ describe("the columns of a table", () => {
     ]);
   });
 
-  it("are one for what is no record", () => {
+  it("are a single one for values that are not records", () => {
     const rows = rowsOf(7, 1_000);
     expect(columnsOf(rows)).toEqual([{ name: "value", isNumeric: true, width: 5 }]);
     expect(cellOf({ index: 0, value: 7 }, "value")).toBe(7);
@@ -34,7 +34,7 @@ describe("the columns of a table", () => {
 describe("sorting", () => {
   const rows = rowsOf({ n: 10 }, { n: null }, { n: 9 }, { n: "x2" }, {}, { n: "x10" }, { n: 9 });
 
-  it("puts numbers before texts, and what is empty last, either way", () => {
+  it("puts numbers before texts and empty cells last, in both directions", () => {
     expect(indices(sorted(rows, { column: "n", isDescending: false }))).toEqual([
       2, 6, 0, 3, 5, 1, 4,
     ]);
@@ -43,14 +43,14 @@ describe("sorting", () => {
     ]);
   });
 
-  it("leaves the rows that it is given alone", () => {
+  it("does not change the given rows", () => {
     sorted(rows, { column: "n", isDescending: true });
     expect(indices(rows)).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 });
 
 describe("filtering", () => {
-  it("keeps rows that have every word somewhere, in any case", () => {
+  it("keeps rows that contain every word, in any case", () => {
     const rows = rowsOf({ who: "Ada Ito", state: "paid" }, { who: "Ada Abara", n: 12 }, "Ada 12");
     expect(indices(filtered(rows, "ADA 12"))).toEqual([1, 2]);
     expect(indices(filtered(rows, "ito paid"))).toEqual([0]);
@@ -58,17 +58,17 @@ describe("filtering", () => {
   });
 });
 
-describe("the rows in sight", () => {
+describe("the visible rows", () => {
   const list = { count: 1_000, rowHeight: 32, windowHeight: 320 };
 
-  it("are those of the window and a few beyond", () => {
+  it("are those in the window and a few around it", () => {
     expect(stretchAt(0, list)).toEqual({ from: 0, to: 19, top: 0, height: 32_000 });
     const { from, to, top } = stretchAt(3_200, list);
     expect([from, to, top]).toEqual([92, 119, 92 * 32]);
     expect(stretchAt(31_680, list).to).toBe(1_000);
   });
 
-  it("reach the last row of a list that is longer than a browser can scroll", () => {
+  it("include the last row of a list that is longer than a browser can scroll", () => {
     const long = { ...list, count: 5_000_000 };
     const { height } = stretchAt(0, long);
     expect(height).toBeLessThan(17_000_000);
@@ -81,7 +81,7 @@ describe("the rows in sight", () => {
     expect(middle.to).toBeLessThan(2_500_200);
   });
 
-  it("are none of an empty list, and all of a short one", () => {
+  it("are none of an empty list and all of a short one", () => {
     expect(stretchAt(0, { ...list, count: 0 })).toMatchObject({ from: 0, to: 0, height: 0 });
     expect(stretchAt(0, { ...list, count: 3 })).toMatchObject({ from: 0, to: 3, top: 0 });
   });

@@ -4,13 +4,13 @@ import { piecesOf } from "../src/references/pieces-of.ts";
 import { segmentsOf } from "../src/references/segments-of.ts";
 
 describe("the references in what the model wrote", () => {
-  it("stand between its other words", async () => {
+  it("are separated from the text around them", async () => {
     const { literals, references } = await piecesOf("In $city.name, for $5: `$city`");
     expect(literals).toEqual(["In ", ", for $5: `$city`"]);
     expect(references).toEqual([{ source: "$city.name", name: "city", path: ".name" }]);
   });
 
-  it("are not told apart in a text that has the sign for them", async () => {
+  it("are not recognized in a text that contains the marker character", async () => {
     expect(await piecesOf("In \uE002 $city")).toEqual({
       literals: ["In \uE002 $city"],
       references: [],
@@ -33,7 +33,7 @@ describe("the segments of an answer", () => {
     );
   }
 
-  it("are blocks for tables and documents, which stand alone", () => {
+  it("are blocks for standalone tables and documents", () => {
     expect(kindsFor("Rows:\n", table, "\nThat is all.")).toEqual([
       ["text", "Rows:"],
       ["block", table.trim()],
@@ -44,7 +44,7 @@ describe("the segments of an answer", () => {
     ]);
   });
 
-  it("are text for what is in a line, alone or not", () => {
+  it("are text for inline values, alone or not", () => {
     expect(kindsFor("In ", "Oslo", ".")).toEqual([["text", "In Oslo."]]);
     expect(kindsFor("", "Oslo", "")).toEqual([["text", "Oslo"]]);
   });

@@ -91,7 +91,7 @@ afterEach(() => {
 });
 
 describe("the page's transport", () => {
-  it("goes on behind the last frame when the connection breaks, and says so", async () => {
+  it("resumes after the last frame when the connection breaks, and reports it", async () => {
     const { send, asked, lost, firsts, joined } = transportTo([
       () => streamed(0, 3),
       cut,
@@ -111,7 +111,7 @@ describe("the page's transport", () => {
     expect(joined).toEqual([]);
   });
 
-  it("gives up after six tries, with growing pauses", async () => {
+  it("gives up after six attempts, with growing pauses", async () => {
     const { send, asked, lost } = transportTo([() => streamed(0, 3), cut]);
     const answer = send();
     const refused = expect(answer).rejects.toMatchObject({ code: "unreachable" });
@@ -123,7 +123,7 @@ describe("the page's transport", () => {
     expect(lost).toEqual([true, false]);
   });
 
-  it("does not try again what does not pass, nor takes the next turn for the rest of this one", async () => {
+  it("does not retry permanent errors, nor continue this answer with the next turn's", async () => {
     const shut = transportTo([() => streamed(0, 3), () => refusal(401)]);
     const next = transportTo([() => streamed(0, 3), () => streamed(0, 6)]);
     const gone = transportTo([() => streamed(0, 3), () => new Response(null, { status: 204 })]);
@@ -137,7 +137,7 @@ describe("the page's transport", () => {
     expect([shut, next, gone].map(({ asked }) => asked.length)).toEqual([2, 2, 2]);
   });
 
-  it("resumes an answer, of which there may be none", async () => {
+  it("resumes an answer, or returns null if there is none", async () => {
     const { transport, asked, firsts, joined } = transportTo([
       () => new Response(null, { status: 204 }),
       () => streamed(0, 0),

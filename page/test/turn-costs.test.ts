@@ -17,8 +17,8 @@ const messages = [
   ...turn("c", { savings: { ...savings, wouldNotFit: 2 } }),
 ];
 
-describe("what turns have cost", () => {
-  it("is what their answers say, with the questions; nothing for those that say nothing", () => {
+describe("the costs of turns", () => {
+  it("come from the metadata of the answers, with the questions; other answers are skipped", () => {
     const turns = turnCosts(messages, new Map([["a", 12.4]]));
     expect(turns.map(({ id, question }) => [id, question])).toEqual([
       ["a", "Question a"],
@@ -39,7 +39,7 @@ describe("what turns have cost", () => {
     });
   });
 
-  it("is added up", () => {
+  it("are added up", () => {
     expect(totalsOf(turnCosts(messages, new Map()))).toEqual({
       promptChars: 200,
       inlinePromptChars: 1_800,
@@ -51,7 +51,7 @@ describe("what turns have cost", () => {
     });
   });
 
-  it("is estimated in tokens where the provider reports none", () => {
+  it("are estimated in tokens if the provider reports none", () => {
     const prompt = { promptChars: 1_562, inlinePromptChars: 4_000 };
     expect(tokensOf(prompt, undefined)).toMatchObject({ sent: 391, inline: 1_000 });
     expect(tokensOf({ promptChars: 0, inlinePromptChars: 0 }, 0)).toMatchObject({ inline: 0 });

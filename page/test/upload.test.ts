@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { requireName } from "../../src/store/names.ts";
 import { kindOfFile, uploadOf, variableName } from "../src/variables/upload.ts";
 
-describe("the name that a file gives a variable", () => {
+describe("the variable name for a file", () => {
   it.each([
     ["orders.csv", "orders"],
     ["Sales Q1 (final).csv", "Sales_Q1_final"],
@@ -12,18 +12,18 @@ describe("the name that a file gives a variable", () => {
     [".env", "env"],
     ["日本.txt", "file"],
     ["archive.tar.gz", "archive_tar"],
-  ])("of %s is %s", (file, name) => {
+  ])("%s becomes %s", (file, name) => {
     expect(variableName(file)).toBe(name);
   });
 
-  it("is one that the server takes, however long", () => {
+  it("is valid on the server, however long the file's name is", () => {
     for (const file of [`${"9".repeat(200)}.csv`, `${"a b".repeat(90)}.json`, "", "…", "__.x"]) {
       expect(requireName(variableName(file))).toBe(variableName(file));
     }
   });
 });
 
-describe("what a file is sent as", () => {
+describe("an uploaded file", () => {
   it.each([
     ["a.CSV", "application/vnd.ms-excel", "csv"],
     ["a", "text/csv", "csv"],
@@ -38,14 +38,14 @@ describe("what a file is sent as", () => {
     expect(kindOfFile({ name, type })).toBe(kind);
   });
 
-  it("is UTF-8 for a CSV, also for one that is not", async () => {
+  it("is sent as UTF-8 if it is a CSV in another encoding", async () => {
     const bytes = new Uint8Array([0x61, 0x0a, 0xe9, 0x0a]);
     const upload = await uploadOf(new File([bytes], "old.csv"));
     expect(upload).toMatchObject({ name: "old", contentType: "text/csv", delimiter: "auto" });
     expect(await upload.body.text()).toBe("a\né\n");
   });
 
-  it("is the bytes with their type for what is neither text nor JSON", async () => {
+  it("is sent as bytes with its type if it is neither text nor JSON", async () => {
     const upload = await uploadOf(new File(["x"], "a.zip", { type: "application/zip" }));
     expect(upload.contentType).toBe("application/zip");
     expect((await uploadOf(new File(["x"], "a.qqq"))).contentType).toBe("application/octet-stream");

@@ -26,17 +26,17 @@ const events = (
   ] as const
 ).map((event, index): ConversationEvent => ({ id: index + 1, at: "", ...event }));
 
-describe("the version that a variable had", () => {
+describe("the version of a variable", () => {
   it.each([
     [callOf("t1", "c1"), 1],
     [callOf("t1", "c2"), 2],
     // Models may reuse call ids in later turns.
     [callOf("t2", "c1"), 3],
-  ])("at a moment is the one that was written last before (%#)", (moment, version) => {
+  ])("at a moment is the last one written before it (%#)", (moment, version) => {
     expect(versionAt(events, "rows", moment)).toBe(version);
   });
 
-  it("is not known of what the events do not tell", () => {
+  it("is unknown without an event for it", () => {
     expect(versionAt(events, "other", callOf("t1", "c1"))).toBeUndefined();
     expect(versionAt(events.slice(2), "rows", callOf("t1", "c1"))).toBeUndefined();
   });

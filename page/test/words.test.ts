@@ -13,7 +13,7 @@ const now = Date.parse(START);
 const later = (seconds: number) => new Date(now + seconds * 1_000).toISOString();
 
 describe("counts in words", () => {
-  it("say what there is of it", () => {
+  it("name the type and the number of its parts", () => {
     const mediaType = "image/png";
     expect(countWords({ type: "array", count: 5_000, mediaType })).toBe("5,000 elements");
     expect(countWords({ type: "object", count: 1, mediaType })).toBe("1 key");
@@ -23,14 +23,14 @@ describe("counts in words", () => {
 });
 
 describe("time in words", () => {
-  it("is in the largest unit that fits", () => {
+  it("uses the largest unit that fits", () => {
     const words = [0, 59, 60, 3_599, 3_600, 86_399, 86_400].map((s) => durationWords(s * 1_000));
     expect(words).toEqual(["1 s", "59 s", "1 min", "59 min", "1 h", "23 h", "1 d"]);
     expect(ageWords(START, now + 9_000)).toBe("now");
     expect(ageWords(START, now + 10_000)).toBe("10 s");
   });
 
-  it("tells how long a variable has to live, and how much of it is left", () => {
+  it("says when a variable expires and how much of its life is left", () => {
     const info = { updatedAt: START, expiresAt: later(240), pinned: false };
     expect(lifeOf(info, now + 60_000)).toEqual({ left: 0.75, words: "expires in 3 min" });
     expect(lifeOf(info, now + 300_000)).toEqual({ left: 0, words: "expires now" });
@@ -49,13 +49,13 @@ describe("time in words", () => {
     ["0", undefined],
     ["soon", undefined],
     ["-1 h", undefined],
-  ])("is read from %j", (text, seconds) => {
+  ])("is parsed from %j", (text, seconds) => {
     expect(secondsIn(text)).toBe(seconds);
   });
 });
 
 describe("labels", () => {
-  it("say what is special, and nothing of the rest", () => {
+  it("name only unusual properties", () => {
     expect(labelsOf({ visibility: "model", trusted: true, scope: "conversation" })).toEqual([]);
     const labels = labelsOf({ visibility: "sealed", trusted: false, scope: "run" });
     expect(labels.map(({ name, isWarning }) => [name, isWarning])).toEqual([

@@ -10,7 +10,7 @@ it.each(Object.entries(PUBLISHED_TABLES))("%s has the published figures", (path,
   expect(figuresIn(join(root, path))).toBe(textOf(results));
 });
 
-it("the README shows what a prompt costs, within its bounds", () => {
+it("the README shows the cost of a prompt within its bounds", () => {
   const lines = headlinesOf(results).split("\n");
   const first = lines.findIndex((line) => line.startsWith("| what a prompt costs |"));
   const rows = lines.slice(first + 2).map((line) => line.split(" | ").at(-1));
@@ -18,7 +18,7 @@ it("the README shows what a prompt costs, within its bounds", () => {
   expect(rows).not.toContain("null |");
 });
 
-it("the guide on costs names only bounds that are kept", () => {
+it("the guide on costs lists only bounds that are met", () => {
   const names = boundsOf(results)
     .split("\n")
     .slice(2)

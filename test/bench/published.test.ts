@@ -36,8 +36,8 @@ function startTalk(services: PlatformServices = {}) {
   return { conversation, sent, ask };
 }
 
-describe("a figure that is published is what the code does:", () => {
-  it("what the model is sent after a large result, call by call", async () => {
+describe("a published figure matches the code:", () => {
+  it("the prompt after a large result, call by call", async () => {
     const { sent, ask } = startTalk();
     const load: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
     await ask({ ...load, calls: 1, word: "fetch" });
@@ -52,7 +52,7 @@ describe("a figure that is published is what the code does:", () => {
     });
   });
 
-  it("what two short turns send", async () => {
+  it("the prompts of two short turns", async () => {
     const { sent, ask } = startTalk();
     for (const word of ["one", "two"])
       await ask({ deltas: 2, gapMs: 0, tool: "check", calls: 1, word });
@@ -62,7 +62,7 @@ describe("a figure that is published is what the code does:", () => {
     expect([messages, messages + tools]).toEqual([published(name), published(`${name} and tools`)]);
   });
 
-  it("what a first question sends, without and with run_code", async () => {
+  it("the prompt of a first question, with and without run_code", async () => {
     const run = () => Promise.reject(new Error("It is only offered."));
     const code: PlatformServices["code"] = (options) => codeTool({ ...options, sandbox: { run } });
     const charsWith = async (services: PlatformServices) => {
@@ -78,14 +78,14 @@ describe("a figure that is published is what the code does:", () => {
     expect(against).toBe(published(`${name}, run_code too: against kept`));
   });
 
-  it("what the requests of 50 turns do not have from the request before", async () => {
+  it("what each request of 50 turns adds to the one before", async () => {
     const requests = await mixedRequests(50);
     const chars = requests.reduce((sum, request) => sum + request.length, 0);
     const name = "50 turns of mixed work: what the request before does not begin with";
     expect(newChars(requests) / chars).toBe(published(name));
   });
 
-  it("what the model writes for a stored report in its answer", async () => {
+  it("what the model writes to answer with a stored report", async () => {
     const { conversation, ask } = startTalk();
     const report = "All of it is as it was. ".repeat(40_000);
     await conversation.store.save({ name: "report", value: report });

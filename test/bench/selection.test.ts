@@ -6,14 +6,14 @@ import { LOCAL_RESULTS, selectionOf } from "../../bench/selection.ts";
 const root = join(import.meta.dirname, "../..");
 
 describe("a run of the benchmarks", () => {
-  it("publishes only whole runs beside the peers", () => {
+  it("publishes only complete runs that include the peers", () => {
     expect(selectionOf(["--peers"])).toMatchObject({ isPublished: true, isRecorded: true });
     for (const given of [[], ["--quick"], ["--peers", "--quick"], ["loop"], ["--peers", "loop"]]) {
       expect(selectionOf(given).isPublished).toBe(false);
     }
   });
 
-  it("takes few samples by default, and all of them where benches are named", () => {
+  it("takes few samples by default, and all of them for named benches", () => {
     expect(selectionOf([]).options).toEqual(["--quick"]);
     expect(selectionOf(["loop", "many"])).toMatchObject({
       benches: ["loop", "many"],
@@ -23,11 +23,11 @@ describe("a run of the benchmarks", () => {
     expect(selectionOf(["loop", "--peers", "--quick"]).options).toEqual(["--peers", "--quick"]);
   });
 
-  it("refuses a name that is no bench, and lists those that are", () => {
+  it("refuses an unknown bench name and lists the valid ones", () => {
     expect(() => selectionOf(["lop"])).toThrow(/no bench lop; there are .*\bloop\b/);
   });
 
-  it("keeps its figures in a file that git ignores", () => {
+  it("writes its results to a file that git ignores", () => {
     const ignored = readFileSync(join(root, ".gitignore"), "utf8").split("\n");
     expect(ignored).toContain(`/bench/${LOCAL_RESULTS}`);
   });

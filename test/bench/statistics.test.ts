@@ -4,20 +4,20 @@ import { answerTo, type Load, loadIn, questionFor } from "../../bench/load.ts";
 import { plainRow, ratioRows, shown } from "../../bench/results.ts";
 import { exponentOf, interleave, median, ratioOf, spreadOf } from "../../bench/statistics.ts";
 
-describe("what the benches make of their samples", () => {
-  it("takes the middle, and leaves out the tenth at each end of ten and more", () => {
+describe("the statistics of benchmark samples", () => {
+  it("take the median, and drop a tenth at each end of ten samples or more", () => {
     expect(median([5, 1, 100])).toBe(5);
     expect(spreadOf([3, 1, 2])).toEqual({ median: 2, low: 1, high: 3, samples: 3 });
     const twenty = Array.from({ length: 20 }, (_, index) => index);
     expect(spreadOf(twenty)).toEqual({ median: 10, low: 2, high: 18, samples: 20 });
   });
 
-  it("divides medians, and ranges over the rounds' own ratios", () => {
+  it("divide the medians, and take the range from the ratios of the rounds", () => {
     const ratio = ratioOf([1, 2, 30], [2, 2, 10]);
     expect(ratio).toMatchObject({ median: 1, low: 0.5, high: 3 });
   });
 
-  it("runs each side in turn, and starts with the side that was last", async () => {
+  it("interleave the sides, and reverse their order in each round", async () => {
     const order: string[] = [];
     const samples = await interleave(["a", "b", "c"], 3, async (side, round) => {
       order.push(side);
@@ -27,21 +27,21 @@ describe("what the benches make of their samples", () => {
     expect(samples).toEqual({ a: [0, 1, 2], b: [0, 1, 2], c: [0, 1, 2] });
   });
 
-  it.each([0, 0.5, 1, 2])("finds the exponent %d of a power law", (exponent) => {
+  it.each([0, 0.5, 1, 2])("find the exponent %d of a power law", (exponent) => {
     const points = [1, 10, 100, 2_000].map((x) => ({ x, y: 3 * x ** exponent }));
     expect(exponentOf(points)).toBeCloseTo(exponent, 10);
   });
 });
 
-describe("a row of the results", () => {
-  it("is met at its goal and not above", () => {
+describe("a result row", () => {
+  it("is met up to its goal, and not above it", () => {
     const row = { name: "r", unit: "rows" };
     expect(plainRow({ ...row, value: 12 }, 12).met).toBe(true);
     expect(plainRow({ ...row, value: 12.1 }, 12).met).toBe(false);
     expect(plainRow({ ...row, value: 12 }).met).toBeNull();
   });
 
-  it("compares Byref with each peer that was measured, and with no other", () => {
+  it("compares Byref only with the peers that were measured", () => {
     const samples = { ours: [1, 1], bare: [2, 2] };
     const rows = ratioRows({ name: "r", samples, unit: "ms", against: { bare: 0.4, peer: 0.1 } });
     expect(rows.map(({ name, value, met }) => ({ name, value, met }))).toEqual([
@@ -74,7 +74,7 @@ describe("a question of a bench", () => {
     { requiredKeys: ["deltas", "gapMs", "calls", "isSerial"] },
   );
 
-  it("contains all that it asks for, inside any JSON", () => {
+  it("contains its whole load, inside any JSON", () => {
     fc.assert(
       fc.property(loads, (load: Load) => {
         const sent = JSON.stringify([{ type: "text", text: questionFor(load) }]);
@@ -83,7 +83,7 @@ describe("a question of a bench", () => {
     );
   });
 
-  it("has an answer of as many deltas", () => {
+  it("is answered with that many deltas", () => {
     expect(answerTo({ deltas: 2, gapMs: 0, word: "w" })).toBe("w.0 w.1 ");
   });
 });

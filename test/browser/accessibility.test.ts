@@ -7,8 +7,8 @@ import { listed, records, variablesPage } from "../support/variables-page.ts";
 const isAt = (page: Page, selector: string) =>
   page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`);
 
-describe("the keys of the page", () => {
-  it("lead past the list, to the message field, and show what they do", async ({ open, demo }) => {
+describe("the page's keyboard shortcuts", () => {
+  it("skip the list, focus the message field, and list themselves", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
     await page.keyboard.press("Tab");
@@ -37,7 +37,7 @@ describe("the keys of the page", () => {
 });
 
 describe("axe finds nothing", () => {
-  it("in menus, forms and dialogs of the list and the composer", async ({ open, demo }) => {
+  it("in the menus, forms and dialogs of the list and the composer", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather/ }).click();
     await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
@@ -63,10 +63,7 @@ describe("axe finds nothing", () => {
     expect(faults).toEqual({});
   });
 
-  it("in the query box, with a result, with a mistake, and on the page of the API", async ({
-    open,
-    demo,
-  }) => {
+  it("in the query box with a result and an error, and on the API page", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /4\d\d/ });
     await variables.put("rows", [...records(500)]);
     await listed(page, "rows").click();
@@ -85,8 +82,8 @@ describe("axe finds nothing", () => {
   });
 });
 
-describe("the policy of the page", () => {
-  it("is not violated by a first view and an answer", async ({ open, demo }) => {
+describe("the page's content security policy", () => {
+  it("is not violated by the first view and an answer", async ({ open, demo }) => {
     const page = await open(`${demo.url}/health`);
     await page.addInitScript(`
       window.violations = [];
@@ -100,7 +97,7 @@ describe("the policy of the page", () => {
 });
 
 describe("at 200 % zoom", () => {
-  it("everything fits the width, and the message field is in sight", async ({ open, demo }) => {
+  it("everything fits the width, and the message field is visible", async ({ open, demo }) => {
     // A window of 1,280 by 800 pixels at 200 % zoom.
     const page = await open(demo.url, { width: 640, height: 400, scale: 2 });
     const overflow = () =>
@@ -122,7 +119,7 @@ describe("at 200 % zoom", () => {
 });
 
 describe("forced colours", () => {
-  it("show backgrounds that carry meaning in a system colour", async ({ open, demo }) => {
+  it("show meaningful backgrounds in a system colour", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.emulateMedia({ forcedColors: "active" });
     await page.locator(".first-run-sent").waitFor();
@@ -138,8 +135,8 @@ describe("forced colours", () => {
   });
 });
 
-describe("less motion", () => {
-  it("stops every animation, where it is wanted", async ({ open, scripted }) => {
+describe("reduced motion", () => {
+  it("stops every animation", async ({ open, scripted }) => {
     const never = new Promise(() => undefined);
     scripted.answer("Move a little", { kind: "text", text: "", hold: never });
     const page = await open(scripted.url);

@@ -7,7 +7,7 @@ import { listed } from "../support/variables-page.ts";
 const REFUSED = /401|Send a key/;
 
 describe("a server with authentication", () => {
-  it("gives everybody the page, with its guards, and nothing else", async ({ guarded }) => {
+  it("serves only the page without a key, with its security headers", async ({ guarded }) => {
     const page = await fetch(`${guarded.url}/`);
     expect(page.status).toBe(200);
     const policy = page.headers.get("content-security-policy");
@@ -56,7 +56,7 @@ describe("a server with authentication", () => {
     await field.waitFor();
   });
 
-  it("asks for no key where the server has no authentication yet, and says what to set", async ({
+  it("asks for no key if the server has no authentication yet, and says what to set", async ({
     open,
     guarded,
   }) => {
@@ -77,7 +77,7 @@ describe("a server with authentication", () => {
     expect(await page.getByLabel("Key").count()).toBe(0);
   });
 
-  it("loads pictures, downloads and the live timeline with the typed key", async ({
+  it("loads images, downloads and the live timeline with the entered key", async ({
     open,
     guarded,
   }) => {

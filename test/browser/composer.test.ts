@@ -12,7 +12,7 @@ function gate() {
 }
 
 describe("the composer", () => {
-  it("queues what is written during an answer, and sends it when that ends", async ({
+  it("queues a message written during an answer, and sends it afterwards", async ({
     open,
     scripted,
   }) => {
@@ -63,7 +63,7 @@ describe("the composer", () => {
     await page.getByText("Sent by hand.").waitFor();
   });
 
-  it("attaches files that are chosen or pasted, and writes their names into the message", async ({
+  it("attaches chosen or pasted files, and adds their names to the message", async ({
     open,
     scripted,
   }) => {

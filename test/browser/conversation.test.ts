@@ -42,7 +42,7 @@ describe("an answer", () => {
     await answer.getByText("In London and in Paris:").waitFor();
   });
 
-  it("says at a tap where a value comes from, and leads to it", async ({ open, scripted }) => {
+  it("shows the source of a tapped value, and opens its variable", async ({ open, scripted }) => {
     scripted.answer("Tap on it.", ...comparison);
     const page = await open(scripted.url, { touch: true, width: 390, height: 844 });
     await ask(page, "Tap on it.");
@@ -58,7 +58,7 @@ describe("an answer", () => {
     await variable.getByText("humidity", { exact: true }).waitFor();
   });
 
-  it("shows beside what the model wrote what the tool received", async ({ open, scripted }) => {
+  it("shows what the tool received beside what the model wrote", async ({ open, scripted }) => {
     scripted.answer("Compare them.", ...comparison);
     const page = await open(scripted.url);
     await ask(page, "Compare them.");
@@ -81,7 +81,7 @@ describe("an answer", () => {
     expect(await facts.innerText()).toMatch(/Version\s+1\s.*changed since: 1 newer version/s);
   });
 
-  it("is copied as it is read, and a question as it was asked", async ({ open, scripted }) => {
+  it("is copied with its values, and a question as it was asked", async ({ open, scripted }) => {
     scripted.answer("Copy this.", ...comparison.slice(0, 1), {
       kind: "text",
       text: "**In** $get_weather_london.city and more.",
@@ -99,7 +99,7 @@ describe("an answer", () => {
     expect(await copied()).toBe("Copy this.");
   });
 
-  it("says that the model is at work while nothing else shows it", async ({ open, scripted }) => {
+  it("shows that the model is working until something else does", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const call = { name: "get_weather", input: { location: "Oslo" } };
     const calls = { kind: "calls", calls: [call] } as const;
@@ -114,7 +114,7 @@ describe("an answer", () => {
     await page.getByText("Thinking").waitFor({ state: "detached" });
   });
 
-  it("continues when the page is reloaded in the middle of it", async ({ open, scripted }) => {
+  it("continues when the page is reloaded halfway", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
     scripted.answer("Slowly, please.", { kind: "text", text, hold: held.promise });
@@ -142,10 +142,7 @@ describe("an answer", () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
-  it("continues automatically when the connection is lost in the middle of it", async ({
-    open,
-    scripted,
-  }) => {
+  it("continues automatically when the connection is lost halfway", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
     scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });
@@ -171,7 +168,7 @@ describe("an answer", () => {
     await line.down();
   });
 
-  it("is stopped on the server, after a reload too", async ({ open, scripted }) => {
+  it("is stopped on the server, even after a reload", async ({ open, scripted }) => {
     scripted.answer("Go on for ever.", { kind: "text", text: "Without an end.", hold: never });
     scripted.answer("Once more.", { kind: "text", text: "Endlessly again.", hold: never });
     const page = await open(scripted.url);
@@ -194,7 +191,7 @@ describe("an answer", () => {
     expect(await page.getByRole("article").getByText("Without").count()).toBe(1);
   });
 
-  it("is asked for again, and anew for an edited question", async ({ open, scripted }) => {
+  it("can be regenerated, and follows an edited question", async ({ open, scripted }) => {
     scripted.answer("First", { kind: "text", text: "One." });
     scripted.answer("Second", { kind: "text", text: "Two." }, { kind: "text", text: "Three." });
     scripted.answer("Third", { kind: "text", text: "Four." });

@@ -24,7 +24,7 @@ async function openAnswered({ open, demo, ...options }: Opening) {
   return { page, heading, choose, list };
 }
 
-describe("conversations as a whole", () => {
+describe("conversations", () => {
   it("are renamed in the title and in the list", async ({ open, demo }) => {
     const { page, list, heading } = await openAnswered({ open, demo });
     const own = list.locator(`[href="#/c/${idIn(page)}"]`);
@@ -73,7 +73,7 @@ describe("conversations as a whole", () => {
     expect(await page.getByLabel("Agent").inputValue()).toBe("orders");
   });
 
-  it("are exported, and imported as they were", async ({ open, demo }) => {
+  it("are exported, and imported unchanged", async ({ open, demo }) => {
     const { page, choose, list } = await openAnswered({ open, demo, forgives: /4\d\d/ });
     const address = page.url();
     const original = createClient(demo.url).conversation(idIn(page));
@@ -148,7 +148,7 @@ describe("conversations as a whole", () => {
     await list.getByText(/No conversation has this title|Not among/).waitFor();
   });
 
-  it("are one stop of the Tab key, and arrows go through them", async ({ open, demo }) => {
+  it("take a single Tab stop, and the arrow keys move between them", async ({ open, demo }) => {
     const { page, list } = await openAnswered({ open, demo });
     const search = list.getByLabel("Search conversations");
     await search.fill("monthly totals");
@@ -172,7 +172,7 @@ describe("conversations as a whole", () => {
     expect(await isIn("nav *[href], nav [aria-haspopup=menu]")).toBe(false);
   });
 
-  it("begin with a CSV or JSON file that is imported, by its content", async ({ open, demo }) => {
+  it("start from an imported CSV or JSON file, detected by its content", async ({ open, demo }) => {
     const page = await open(demo.url);
     const field = page.getByLabel("Import", { exact: true });
     const choose = (name: string, text: string) =>
@@ -199,7 +199,7 @@ describe("conversations as a whole", () => {
       .waitFor();
   });
 
-  it("are answered by the agent that is chosen", async ({ open, demo }) => {
+  it("are answered by the chosen agent", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
     await page.getByLabel("Agent").selectOption("orders");

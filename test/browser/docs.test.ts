@@ -5,8 +5,8 @@ import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { eventually, it, KEY } from "../support/page-test.ts";
 
-describe("the page of the API", () => {
-  it("tries a call, and its line for a shell does the same", async ({ open, demo }) => {
+describe("the API page", () => {
+  it("sends a call, and its curl command does the same", async ({ open, demo }) => {
     const page = await open(`${demo.url}/docs/`);
     const trying = (call: string) => page.locator("details", { hasText: `Try ${call}` }).first();
     const id = `docs-${crypto.randomUUID()}`;
@@ -36,10 +36,7 @@ describe("the page of the API", () => {
     expect(execFileSync("bash", ["-c", `${line} -s`], { encoding: "utf8" })).toContain("New York");
   });
 
-  it("stops a stream that has no end, and uses the key, which no line shows", async ({
-    open,
-    guarded,
-  }) => {
+  it("stops an endless stream, and sends the key without showing it", async ({ open, guarded }) => {
     const page = await open(`${guarded.url}/docs/`, { forgives: /401/ });
     const list = page.locator("details", { hasText: "Try GET /agents" }).first();
     await list.locator("summary").click();
@@ -90,7 +87,7 @@ describe("the page of the API", () => {
     await query.getByText(/^200[^]*"Oslo"[^]*"Rome"/).waitFor();
   });
 
-  it("offers every call, each known one in its order", async ({ open, demo }) => {
+  it("offers every call, with the known ones in order", async ({ open, demo }) => {
     const page = await open(`${demo.url}/docs/`);
     const offered = (await page.locator("details > summary").allInnerTexts()).map((text) =>
       text.replace("Try ", ""),

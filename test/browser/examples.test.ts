@@ -15,7 +15,7 @@ async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
 }
 
 describe("the example", () => {
-  it("of two cities ends in a comparison of what two tools returned", async ({ open, demo }) => {
+  it("with two cities ends in a comparison of two tool results", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
@@ -37,7 +37,7 @@ describe("the example", () => {
     expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
   });
 
-  it("of a page shows what has changed before it is published", async ({ open, demo }) => {
+  it("with a page shows what has changed before it is published", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /prices on my page/ }).click();
     const card = page.getByRole("region", { name: "Call of publish_page" });
@@ -50,7 +50,7 @@ describe("the example", () => {
     await page.getByText("The page is published, with").waitFor();
   });
 
-  it("of 5,000 orders shows totals as a table in the answer, and as a chart", async ({
+  it("with 5,000 orders shows totals as a table in the answer, and as a chart", async ({
     open,
     demo,
   }) => {
@@ -84,7 +84,10 @@ describe("the example", () => {
     );
   });
 
-  it("of a plan is approved, runs to its end, and leaves its variables", async ({ open, demo }) => {
+  it("with a plan is approved, runs to its end, and leaves its variables", async ({
+    open,
+    demo,
+  }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
     await page.getByText("nothing of it runs until you approve it").waitFor();

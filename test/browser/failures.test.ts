@@ -11,7 +11,7 @@ const failure = (page: Page) => page.getByRole("alert").filter({ hasText: "This 
 const reload = (page: Page) => failure(page).getByRole("button", { name: "Reload it" }).click();
 
 describe("a view that throws", () => {
-  it("leaves the other views usable, and is reloaded by itself", async ({ open, demo }) => {
+  it("leaves the other views usable, and recovers on its own", async ({ open, demo }) => {
     const { page } = await variablesPage({ open, demo, forgives });
     const lists = /\/files$/;
     await page.route(lists, (route) => route.fulfill({ json: { files: [null] } }));
@@ -31,7 +31,7 @@ describe("a view that throws", () => {
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("A draft");
   });
 
-  it("loads the page again where its code is no longer on the server", async ({ open, demo }) => {
+  it("reloads the page if its code is no longer on the server", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives });
     await variables.put("sizes", [{ size: 1 }, { size: 2 }]);
     await page.route(/records-chart/, (route) => route.abort());
@@ -47,7 +47,7 @@ describe("a view that throws", () => {
     await page.getByRole("group", { name: /^size of \$sizes/ }).waitFor();
   });
 
-  it("is one message, and the conversation stays readable", async ({ open, scripted }) => {
+  it("fails only one message, and the conversation stays readable", async ({ open, scripted }) => {
     scripted.answer("Say a lot of marks.", { kind: "text", text: `${">".repeat(20_000)} deep` });
     scripted.answer("Say little.", { kind: "text", text: "Still here." });
     const page = await open(scripted.url, { forgives: /RangeError|Maximum call stack/ });
@@ -58,7 +58,7 @@ describe("a view that throws", () => {
     expect(await failure(page).count()).toBe(1);
   });
 
-  it("leaves a note where the page itself throws", async ({ open, demo }) => {
+  it("leaves an error message if the page itself throws", async ({ open, demo }) => {
     const page = await open(demo.url, { forgives });
     await page.getByLabel("Message", { exact: true }).waitFor();
     await page.route(/\/agents$/, (route) => route.fulfill({ json: { agents: [null] } }));
@@ -69,7 +69,7 @@ describe("a view that throws", () => {
     await page.getByLabel("Message", { exact: true }).waitFor();
   });
 
-  it("is not caused by data stored in the browser, whatever it is", async ({ open, demo }) => {
+  it("is never caused by invalid data in the browser's storage", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], ["c", "demo"]]'));
     await page.reload();

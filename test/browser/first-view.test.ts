@@ -9,7 +9,7 @@ const figure = (value: number) => new Intl.NumberFormat("en").format(value);
 const [orders] = examplePage.examples;
 
 describe("the first view", () => {
-  it("leads with the orders, and shows beside the headline what their answer was measured to take", async ({
+  it("starts with the orders, and shows their measured token counts beside the headline", async ({
     open,
     demo,
   }) => {
@@ -39,7 +39,7 @@ describe("the first view", () => {
     expect(measured).toSatisfy(() => isNear(withoutReferences, measured.inline));
   });
 
-  it("says what will appear beside the conversation, and takes a file there", async ({
+  it("says what will appear beside the conversation, and accepts a file there", async ({
     open,
     demo,
   }) => {
@@ -59,7 +59,7 @@ describe("the first view", () => {
 });
 
 describe("after an answer", () => {
-  it("examples can still be asked, and two questions follow from what exists now", async ({
+  it("examples are still offered, with two questions about the new variables", async ({
     open,
     demo,
   }) => {

@@ -60,7 +60,7 @@ interface Found {
 
 const nothing: Found = { pwned: undefined, elements: [], handlers: [], links: [] };
 
-describe("a hostile text", () => {
+describe("hostile text", () => {
   it("loads and runs nothing in an answer", async ({ open, scripted, onTestFinished }) => {
     const stranger = await startStranger();
     onTestFinished(stranger.stop);

@@ -54,7 +54,7 @@ describe("the keyboard alone", () => {
     }
   });
 
-  it("begins with an example, asks, and goes through the views", async ({ open, demo }) => {
+  it("starts an example, asks a question, and switches views", async ({ open, demo }) => {
     const page = await open(demo.url);
     const example = page.getByRole("button", { name: /Compare the weather/ });
     await example.waitFor();
@@ -83,7 +83,7 @@ describe("the keyboard alone", () => {
     await eventually(async () => expect(await focused(page)).toBe("Meter"));
   });
 
-  it("opens a variable, goes back to it, and among the others", async ({ open, demo }) => {
+  it("opens a variable, returns to it, and moves among the others", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("second", { a: 1 });
     await variables.put("third", [1]);
@@ -107,7 +107,7 @@ describe("the keyboard alone", () => {
     await page.getByRole("button", { name: "Pin $third", pressed: true }).waitFor();
   });
 
-  it("leaves with Escape what it has opened, and is back where it was", async ({ open, demo }) => {
+  it("closes what it opened with Escape, and returns to the same place", async ({ open, demo }) => {
     const page = await open(demo.url, { width: 900 });
     await page.getByRole("button", { name: /Compare the weather/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();

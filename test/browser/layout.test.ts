@@ -39,7 +39,7 @@ async function show(page: Page, view: string): Promise<void> {
 
 const long = "a_very_long_word_without_a_single_break_".repeat(6);
 
-describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
+describe.each(sizes)("the $name page is accessible and fits", ({ size }) => {
   it("in a conversation", async ({ open, scripted }) => {
     const question = `What fits in ${size.width}? ${long}`;
     const table = `| ${"a long head | ".repeat(12)}\n|${"-|".repeat(12)}\n| ${"cell | ".repeat(12)}`;
@@ -74,7 +74,7 @@ describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
     expect(faults).toEqual([]);
   });
 
-  it("when it asks, and when something has gone wrong", async ({ open, scripted }) => {
+  it("with an approval and an error", async ({ open, scripted }) => {
     const approval = `May it go to ${size.width}?`;
     const trouble = `Does it fail at ${size.width}?`;
     const calls = [{ name: "send_mail", input: { text: long } }];
@@ -177,7 +177,7 @@ describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
     expect(faults).toEqual([]);
   });
 
-  it("where a key is asked for", async ({ open, guarded }) => {
+  it("with a prompt for a key", async ({ open, guarded }) => {
     const page = await open(guarded.url, { ...size, forgives: /401|Send a key/ });
     const { faults, look } = watching(page, size);
     await page.getByLabel("Key").fill("some-other-key-0123456789");
@@ -189,7 +189,7 @@ describe.each(sizes)("the page $name has no barriers and fits", ({ size }) => {
 });
 
 describe("a phone", () => {
-  it("shows one thing at a time, and the list in a drawer", async ({ open, demo }) => {
+  it("shows one view at a time, and the list in a drawer", async ({ open, demo }) => {
     const page = await open(demo.url, PHONE);
     await page.getByRole("button", { name: /Compare the weather/ }).tap();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
@@ -211,7 +211,7 @@ describe("a phone", () => {
 });
 
 describe("the theme", () => {
-  it("is the system's until one is chosen, which is kept", async ({ open, demo }) => {
+  it("is the system's until one is chosen, and the choice is stored", async ({ open, demo }) => {
     const page = await open(demo.url, { theme: "dark" });
     const ground = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
     await page.getByRole("button", { name: "Use the light theme" }).waitFor();

@@ -24,10 +24,7 @@ async function twoDevices(open: Open, urls: readonly [string, string], question:
 }
 
 describe("another device", () => {
-  it("sees a turn while it runs: its calls, its variables and its words", async ({
-    open,
-    scripted,
-  }) => {
+  it("shows a turn while it runs: its calls, variables and text", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     scripted.answer("Before the turn.", { kind: "text", text: "Here." });
     scripted.answer(
@@ -50,7 +47,7 @@ describe("another device", () => {
     expect(await second.getByRole("article").count()).toBe(4);
   });
 
-  it("is asked for an approval, and decides it for both", async ({ open, scripted }) => {
+  it("shows an approval, and decides it on both", async ({ open, scripted }) => {
     const mail = { name: "send_mail", input: { text: "Decided elsewhere" } };
     scripted.answer("Before the mail.", { kind: "text", text: "Here." });
     scripted.answer(
@@ -75,7 +72,7 @@ describe("another device", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("sees the open variable and plan change", async ({ open, demo }) => {
+  it("shows changes of the open variable and plan", async ({ open, demo }) => {
     const id = crypto.randomUUID();
     const { variables, plans } = createClient(demo.url).conversation(id);
     await variables.put("first", 1);
@@ -104,7 +101,7 @@ describe("another device", () => {
 });
 
 describe("a page without a connection", () => {
-  it("says so, and shows all that happened when it is back", async ({ open, scripted }) => {
+  it("says that it is offline, and catches up when it is back", async ({ open, scripted }) => {
     const line = await startLine(scripted.url);
     scripted.answer("Before the tunnel.", { kind: "text", text: "Here." });
     scripted.answer("During the tunnel.", { kind: "text", text: "Unheard of." });
@@ -139,7 +136,7 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
-  it("asks for what waits since, and no longer for what was decided", async ({
+  it("shows the approvals that are now pending, and not those already decided", async ({
     open,
     scripted,
   }) => {
@@ -175,7 +172,7 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
-  it("shows each event once when it connects again while they come", async ({ open, demo }) => {
+  it("shows each event once when it reconnects among them", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await page.getByRole("tab", { name: "Events" }).click();
     const events = page.getByRole("region", { name: "Events" });
@@ -191,7 +188,7 @@ describe("a page without a connection", () => {
     expect(versions).toEqual(Array.from({ length: count }, (_, at) => count - at));
   });
 
-  it("goes on with its own answer, after the chat has given up", async ({ open, scripted }) => {
+  it("resumes its own answer after the chat has given up", async ({ open, scripted }) => {
     const line = await startLine(scripted.url);
     const held = Promise.withResolvers<void>();
     const text = "Half of it, and the rest.";
@@ -216,7 +213,7 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
-  it("says that the server is away, and shows what it has written since", async ({
+  it("says that the server is unreachable, and later catches up with its writes", async ({
     open,
     demo,
   }) => {

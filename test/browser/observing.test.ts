@@ -56,7 +56,7 @@ describe("the timeline", () => {
 });
 
 describe("a look inside a turn", () => {
-  it("has its agent, its model, and a waterfall of its calls in milliseconds", async ({
+  it("shows the agent, the model, and a waterfall of the calls in milliseconds", async ({
     open,
     demo,
   }) => {
@@ -93,7 +93,7 @@ describe("a look inside a turn", () => {
     expect(await tools.last().innerText()).toMatch(/list_orders\s+\d+$/);
   });
 
-  it("is at any turn, and shows the part after an approval", async ({ open, demo }) => {
+  it("opens for any turn, and shows the part after an approval", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
     await page.getByRole("button", { name: "Approve" }).click();
@@ -109,7 +109,7 @@ describe("a look inside a turn", () => {
 });
 
 describe("the meter", () => {
-  it("has the figures of the server, turn by turn and in all", async ({ open, demo }) => {
+  it("shows the server's figures, per turn and in total", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
@@ -164,7 +164,7 @@ describe("the meter", () => {
     await meter.waitFor();
   });
 
-  it("says of a plan's turn that there was nothing to save", async ({ open, demo }) => {
+  it("says that there was nothing to save in a plan's turn", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
     await page.getByText("nothing of it runs until you approve it").waitFor();
@@ -179,7 +179,7 @@ describe("the meter", () => {
     expect(await meter.innerText()).not.toContain("%");
   });
 
-  it("says that the values would not have fitted, in place of millions of tokens", async ({
+  it("says that the values would not have fitted, instead of a huge token count", async ({
     open,
     demo,
   }) => {
@@ -197,7 +197,7 @@ describe("the meter", () => {
     expect(await meter.innerText()).not.toContain("%");
   });
 
-  it("shows what the model is sent, once it is asked", async ({ open, demo }) => {
+  it("shows the prompt on request", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();

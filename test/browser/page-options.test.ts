@@ -10,11 +10,8 @@ const page: AgentsDescription["page"] = {
   agent: "orders",
 };
 
-describe("the page of an application", () => {
-  it("has its title, its words, its colour, its questions and its first agent", async ({
-    open,
-    demo,
-  }) => {
+describe("an application's page", () => {
+  it("has its own title, text, colour, questions and default agent", async ({ open, demo }) => {
     const shown = await open(`${demo.url}/health`);
     await shown.emulateMedia({ colorScheme: "light" });
     await shown.route("**/agents", async (route) => {
@@ -35,7 +32,7 @@ describe("the page of an application", () => {
     await shown.getByRole("button", { name: "Answer again" }).waitFor();
   });
 
-  it("says that rules answer, where no model is set", async ({ open, demo }) => {
+  it("says that the demo model is made of rules if no model is set", async ({ open, demo }) => {
     const shown = await open(demo.url);
     await shown.getByText("The demo model answers: rules, not a language model.").waitFor();
   });

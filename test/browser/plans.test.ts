@@ -59,7 +59,7 @@ describe("a plan", () => {
     await page.getByRole("table").getByText("ord_00001").waitFor();
   });
 
-  it("is approved and decided in one tab, and the other shows it", async ({ open, demo }) => {
+  it("is approved and decided in one tab, and the other tab shows it", async ({ open, demo }) => {
     const id = crypto.randomUUID();
     const { plans } = createClient(demo.url).conversation(id);
     const { id: plan } = await plans.propose(signedReport, { agent: "orders" });
@@ -101,7 +101,7 @@ describe("a plan", () => {
     await page.getByText("Plan cancelled").waitFor();
   });
 
-  it("of the past does not open by itself, however slowly the events arrive", async ({
+  it("from the past does not open by itself, however slowly the events arrive", async ({
     open,
     demo,
   }) => {

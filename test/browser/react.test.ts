@@ -84,7 +84,7 @@ describe("byref/react", () => {
     await shows(page, "Events", "turn.done");
   });
 
-  it("shows what a turn writes to a page whose chat asked for a stream just before it began", async ({
+  it("shows what a turn writes even if the chat requested a stream just before the turn", async ({
     app,
     scripted,
   }) => {
@@ -147,7 +147,7 @@ describe("byref/react", () => {
     expect(scripted.asked("Stay.")).toBe(1);
   });
 
-  it("sends the last message only", async ({ app, scripted }) => {
+  it("sends only the last message", async ({ app, scripted }) => {
     scripted.answer("One.", { kind: "text", text: "First answer." });
     scripted.answer("Two.", { kind: "text", text: "Second answer." });
     const { page } = await app(scripted.url, { id: newId() });
@@ -162,10 +162,7 @@ describe("byref/react", () => {
     await shows(page, "Answers", "First answer. | user: Two. | assistant: Second answer.");
   });
 
-  it("makes one request for two components, and one for each new version", async ({
-    app,
-    demo,
-  }) => {
+  it("makes one request for two components, and one per new version", async ({ app, demo }) => {
     const id = newId();
     const { variables } = createClient(demo.url).conversation(id);
     await variables.put("rows", [1, 2, 3]);
@@ -194,7 +191,7 @@ describe("byref/react", () => {
     await shows(page, "First", "missing variable_not_found");
   });
 
-  it("never shows a part under another version", async ({ app, demo }) => {
+  it("never shows a part with the wrong version", async ({ app, demo }) => {
     const id = newId();
     const { variables } = createClient(demo.url).conversation(id);
     await variables.put("rows", [1]);
@@ -214,7 +211,7 @@ describe("byref/react", () => {
     expect(pairs.length).toBeGreaterThan(1);
   });
 
-  it("shows plans, and approves and runs one", async ({ app, demo }) => {
+  it("shows plans, approves one and runs it", async ({ app, demo }) => {
     const id = newId();
     const { plans, variables } = createClient(demo.url).conversation(id);
     const { page } = await app(demo.url, { id });

@@ -34,8 +34,8 @@ describe("a value in an answer", () => {
   });
 });
 
-describe("a figure that the model typed", () => {
-  it("is marked by a switch, values and list numbers are not", async ({ open, scripted }) => {
+describe("a figure typed by the model", () => {
+  it("is marked by a switch, but not a value or a list number", async ({ open, scripted }) => {
     scripted.answer(
       "Typed or not, of 77?",
       { kind: "calls", calls: [london] },
@@ -60,7 +60,7 @@ describe("a figure that the model typed", () => {
     expect(await typed.count()).toBe(0);
   });
 
-  it("is none in an answer of references alone", async ({ open, demo }) => {
+  it("does not occur in an answer of references alone", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
     const answer = page.getByRole("article", { name: "Answer" });

@@ -31,7 +31,10 @@ describe("a wide table", () => {
     expect(await page.getByLabel("Filter rows").inputValue()).toBe("10299");
   });
 
-  it("has columns whose width a pointer and the keyboard change", async ({ open, demo }) => {
+  it("has columns that can be resized with the pointer and the keyboard", async ({
+    open,
+    demo,
+  }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("wide", rows);
     await listed(page, "wide").click();
@@ -58,7 +61,7 @@ describe("a wide table", () => {
     await eventually(async () => expect(Math.round(await width())).toBe(Math.round(before)));
   });
 
-  it("groups the digits of amounts, not of ids and years, and so does its chart", async ({
+  it("groups the digits of amounts, but not of ids and years, as does its chart", async ({
     open,
     demo,
   }) => {

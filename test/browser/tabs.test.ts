@@ -23,8 +23,8 @@ async function openTwice(open: Open, { url, question, isTab }: Twice) {
   return [first, second] as const;
 }
 
-describe("two tabs on one conversation", () => {
-  it("show what is asked and answered elsewhere", async ({ open, scripted }) => {
+describe("two tabs with one conversation", () => {
+  it("show questions and answers from the other tab", async ({ open, scripted }) => {
     scripted.answer("From the first.", { kind: "text", text: "Here." });
     scripted.answer("Told to both.", { kind: "text", text: "To both." });
     scripted.answer("A program", { kind: "text", text: "There." });
@@ -43,10 +43,7 @@ describe("two tabs on one conversation", () => {
     expect(scripted.asked("Told to both.")).toBe(1);
   });
 
-  it("show a stream that one of them joins, and stop it from either", async ({
-    open,
-    scripted,
-  }) => {
+  it("show a stream that one of them joins, and either stops it", async ({ open, scripted }) => {
     const hold = new Promise(() => undefined);
     scripted.answer("Joined late.", { kind: "text", text: "Endless words.", hold });
     const first = await open(scripted.url);
@@ -61,7 +58,7 @@ describe("two tabs on one conversation", () => {
     }
   });
 
-  it("do not ask for what has been decided in one of them", async ({ open, scripted }) => {
+  it("stop asking for an approval that one of them has decided", async ({ open, scripted }) => {
     const calls = [{ name: "send_mail", input: { text: "Once for two tabs" } }];
     scripted.answer(
       "Send it once.",
@@ -104,7 +101,7 @@ describe("two tabs on one conversation", () => {
     ["tab", true],
     ["device", false],
   ] as const)(
-    "show on another %s what is asked while it is answered",
+    "show a question on another %s during its answer",
     async ([other, isTab], { open, scripted }) => {
       const [first, second] = [`Asked in the first, ${other}.`, `Streamed to both, ${other}.`];
       const held = Promise.withResolvers<void>();
@@ -125,7 +122,7 @@ describe("two tabs on one conversation", () => {
     },
   );
 
-  it("show the question of a turn that begins while one of them is loaded", async ({
+  it("show the question of a turn that begins while one of them loads", async ({
     open,
     scripted,
   }) => {
@@ -155,7 +152,7 @@ describe("two tabs on one conversation", () => {
     ]);
   });
 
-  it("show what a program asks while it is answered, and stop it from either", async ({
+  it("show a program's question during its answer, and either stops it", async ({
     open,
     scripted,
   }) => {

@@ -3,7 +3,7 @@ import { it } from "../support/page-test.ts";
 import { listed, records, variablesPage } from "../support/variables-page.ts";
 
 describe("a value", () => {
-  it("of records is a table of which only what is in sight is fetched", async ({ open, demo }) => {
+  it("of records is a table that fetches only the visible rows", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("rows", [...records(4_000)]);
     await listed(page, "rows").click();
@@ -26,7 +26,7 @@ describe("a value", () => {
     await listed(page, "rows").waitFor();
   });
 
-  it("is asked with SQL, and the result is a table, a chart, and a variable by a click", async ({
+  it("is queried with SQL, and the result is a table, a chart, and a variable by a click", async ({
     open,
     demo,
   }) => {
@@ -71,7 +71,7 @@ describe("a value", () => {
     expect(await page.locator(".chart-bars").getAttribute("d")).toMatch(/^(?:M[^z]+z){2}$/);
   });
 
-  it("of JSON is a tree that opens, and one that is text is read", async ({ open, demo }) => {
+  it("is a tree of JSON to unfold, or text to read", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("tree", { outer: { inner: [1, { deep: "found" }] }, empty: {} });
     await variables.put("words", "Line one.\nLine two.");

@@ -63,8 +63,8 @@ const records = Array.from({ length: 1_000 }, (_, at) => ({
   city: at % 2 === 0 ? "Oslo" : "Rome",
 }));
 
-describe("show_variable in a client that shows views", () => {
-  it("draws records as a table and a chart, and shows none of them to the model", async ({
+describe("show_variable in a client that renders views", () => {
+  it("draws records as a table and a chart, without showing them to the model", async ({
     shown,
   }) => {
     const { frame, answer } = await shown(records);
@@ -79,7 +79,7 @@ describe("show_variable in a client that shows views", () => {
     await frame.getByText("$orders", { exact: true }).first().waitFor();
   });
 
-  it("reads a long text in parts, through the client", async ({ shown }) => {
+  it("reads a long text in parts through the client", async ({ shown }) => {
     const text = "A line of a long text.\n".repeat(100_000);
     const { frame, read } = await shown(text);
     await eventually(async () => {
@@ -88,7 +88,7 @@ describe("show_variable in a client that shows views", () => {
     expect(read.length).toBe(3);
   });
 
-  it("draws a part, in the client's colours", async ({ shown }) => {
+  it("draws a part, with the client's theme", async ({ shown }) => {
     const { frame } = await shown(
       { found: records.slice(0, 5) },
       { path: ".found", theme: "dark" },
@@ -109,7 +109,7 @@ describe("show_variable in a client that shows views", () => {
     });
   });
 
-  it("draws what looks like markup as text", async ({ shown }) => {
+  it("draws markup as text", async ({ shown }) => {
     const markup = '<img src="https://evil.example/x"><script>parent.stolen = 1</script>';
     const { frame } = await shown([{ text: markup }, { text: "x" }]);
     await frame.getByText(markup, { exact: true }).first().waitFor();

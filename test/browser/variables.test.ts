@@ -50,8 +50,8 @@ describe("a file of the conversation", () => {
   });
 });
 
-describe("a file that is dropped", () => {
-  it("is a variable: records of a CSV, values of a JSON", async ({ open, demo }) => {
+describe("a dropped file", () => {
+  it("becomes a variable: records from CSV, values from JSON", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await drop(page, [
       { name: "sales.csv", text: "city,units\nOslo,3\nRome,4\n", type: "text/csv" },
@@ -75,7 +75,7 @@ describe("a file that is dropped", () => {
     await page.getByRole("table", { name: "$sales" }).getByText("Oslo").waitFor();
   });
 
-  it("is a table at once: it is asked with SQL, drawn, and the result saved", async ({
+  it("is a table at once: it can be queried with SQL, drawn, and the result saved", async ({
     open,
     demo,
   }) => {
@@ -101,7 +101,10 @@ describe("a file that is dropped", () => {
     ]);
   });
 
-  it("asks where its name is taken, and says what is wrong with it", async ({ open, demo }) => {
+  it("asks what to do if its name is taken, and reports invalid content", async ({
+    open,
+    demo,
+  }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412|400/ });
     await variables.put("sales", 1);
     const text = "city,units\nOslo,3\nRome,4\n";
@@ -123,7 +126,7 @@ describe("a file that is dropped", () => {
     await eventually(async () => expect(await variables.get("sales")).toEqual([{ n: 7 }]));
   });
 
-  it("may be chosen instead, and a picture is shown", async ({ open, demo }) => {
+  it("can be chosen instead, and an image is shown", async ({ open, demo }) => {
     const { page } = await variablesPage({ open, demo });
     const png =
       "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -137,8 +140,8 @@ describe("a file that is dropped", () => {
   });
 });
 
-describe("a file in a conversation that has not begun", () => {
-  it("begins it: under its address, another device finds the variable", async ({ open, demo }) => {
+describe("a file in a new conversation", () => {
+  it("starts it, and another device finds the variable at its address", async ({ open, demo }) => {
     const page = await open(demo.url);
     await drop(page, [{ name: "begun.csv", text: "city\nOslo\n", type: "text/csv" }]);
     await listed(page, "begun").waitFor();
@@ -152,7 +155,7 @@ describe("a file in a conversation that has not begun", () => {
 });
 
 describe("a variable", () => {
-  it("is found among many, when older ones are asked for", async ({ open, demo }) => {
+  it("is found among many when older ones are loaded", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     const names = Array.from({ length: 100 }, (_, at) => `many_${at}`);
     await Promise.all(names.map((name) => variables.put(name, 1)));
@@ -165,7 +168,7 @@ describe("a variable", () => {
     expect(await older.count()).toBe(0);
   });
 
-  it("that is secret shows what is known of it", async ({ open, demo }) => {
+  it("with a secret value shows only its metadata", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("token", "abc", { visibility: "secret" });
     await listed(page, "token").click();
@@ -174,7 +177,7 @@ describe("a variable", () => {
     await shown.getByText("3 characters").waitFor();
   });
 
-  it("is listed with what is known of it, newest first", async ({ open, demo }) => {
+  it("is listed with its metadata, newest first", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("orders", records(1_200));
     await variables.put("orders", records(1_234));
@@ -191,7 +194,7 @@ describe("a variable", () => {
     expect(await rows.nth(1).innerText()).toContain(`${Math.round(bytes / 1_000)} KB`);
   });
 
-  it("is downloaded as it is kept, under its name", async ({ open, demo }) => {
+  it("is downloaded as stored, under its name", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("rows", [{ a: 1 }, { a: "ü" }]);
     await listed(page, "rows").click();
@@ -202,7 +205,7 @@ describe("a variable", () => {
     expect(JSON.parse(readFileSync(await download.path(), "utf8"))).toEqual([{ a: 1 }, { a: "ü" }]);
   });
 
-  it("is pinned, from the list and where it is opened", async ({ open, demo }) => {
+  it("is pinned and unpinned, in the list and in its own view", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("price", 9, { ttl: 900 });
     const row = page.getByRole("listitem").filter({ hasText: "$price" });
@@ -258,7 +261,7 @@ describe("a variable", () => {
 });
 
 describe("an edited variable", () => {
-  it("is what the next answer is made of", async ({ open, demo }) => {
+  it("is used by the next answer", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
     await page.getByRole("button", { name: "Answer again" }).waitFor();
@@ -280,7 +283,7 @@ describe("an edited variable", () => {
     expect(await answer.innerText()).toMatch(new RegExp(`Oslo.*${difference}.*warmer`));
   });
 
-  it("does not overwrite a version that was written meanwhile", async ({ open, demo }) => {
+  it("does not overwrite a newer version", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
     await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });
     await listed(page, "quote").click();

@@ -13,7 +13,7 @@ const KEEPS_ADDRESS_OF_ANSWER = `new MutationObserver((_, observer) => {
 }).observe(document.body, { childList: true, subtree: true })`;
 
 describe("a call that waits", () => {
-  it("shows what would run, after a reload too, and is approved or denied", async ({
+  it("shows what would run, even after a reload, and is approved or denied", async ({
     open,
     scripted,
   }) => {
@@ -92,7 +92,7 @@ describe("a call that waits", () => {
     await current.getByText("Needs your approval").waitFor({ state: "detached" });
   });
 
-  it("is counted on the tab of a phone", async ({ open, demo }) => {
+  it("is counted on a phone's tab", async ({ open, demo }) => {
     const page = await open(demo.url, { touch: true, width: 390, height: 844 });
     await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
     const views = page.getByRole("navigation", { name: "Views" });
@@ -103,7 +103,7 @@ describe("a call that waits", () => {
     await views.getByRole("button", { name: "Conversation", exact: true }).waitFor();
   });
 
-  it("shows what was changed in an edited variable", async ({ open, scripted }) => {
+  it("shows the changes of an edited variable", async ({ open, scripted }) => {
     const edits = [{ op: "replace", path: "/city", value: "Rome" }];
     const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };
     scripted.answer(
@@ -126,7 +126,7 @@ describe("a call that waits", () => {
     await page.getByText("Rome is sent.").waitFor();
   });
 
-  it("may be the call of a plan that the model proposes", async ({ open, scripted }) => {
+  it("can be the call of a proposed plan", async ({ open, scripted }) => {
     const calls = [
       { _tool: "get_weather", location: "London", _outputPath: "†state.here" },
       { _tool: "get_weather", location: "Paris", _outputPath: "†state.there" },
@@ -157,8 +157,8 @@ describe("a call that waits", () => {
   });
 });
 
-describe("what has gone wrong", () => {
-  it("is said in words, and tried again", async ({ open, scripted }) => {
+describe("an error", () => {
+  it("is explained in words, and can be retried", async ({ open, scripted }) => {
     const body = JSON.stringify({ error: { message: "No such model." } });
     scripted.answer("Well?", { kind: "status", status: 404, body });
     scripted.answer("Well?", { kind: "text", text: "Now it works." });

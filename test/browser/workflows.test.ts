@@ -5,7 +5,7 @@ import { it } from "../support/page-test.ts";
 import { workflows } from "../support/workflow-cases.ts";
 
 describe("the graph of each workflow of the specification", () => {
-  it("shows what each call answered, and opens it", async ({ open, scripted }) => {
+  it("shows and opens the output of each call", async ({ open, scripted }) => {
     const id = crypto.randomUUID();
     const { plans, variables } = createClient(scripted.url).conversation(id);
     const asked: { readonly plan: string; readonly outputs: readonly unknown[] }[] = [];

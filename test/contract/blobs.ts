@@ -32,13 +32,13 @@ function objects(at: Fixture): void {
     await expectObject(at, bytesOf(size));
   });
 
-  it("keeps the view's bytes, not its buffer's", async () => {
+  it("keeps the view's bytes, not the whole buffer's", async () => {
     const buffer = bytesOf(100);
     await at.blobs.put(at.key, buffer.subarray(10, 20));
     await expectObject(at, buffer.slice(10, 20));
   });
 
-  it("keeps a copy: nobody who changes what was put, or what was read, changes the object", async () => {
+  it("keeps a copy, unaffected by changes to the bytes put or read", async () => {
     const given = bytesOf(10);
     await at.blobs.put(at.key, given);
     given.fill(0);
@@ -55,7 +55,7 @@ function objects(at: Fixture): void {
   });
 
   it.each(["é 😀", "a/../b", "a//b", "?query#hash", "100%25", "__proto__"])(
-    "takes the key %j",
+    "accepts the key %j",
     async (name) => {
       await at.blobs.put(at.prefix + name, bytesOf(3));
       expect(await at.blobs.read(at.prefix + name, 0, 3)).toEqual(bytesOf(3));
@@ -83,7 +83,7 @@ function uploads(at: Fixture): void {
     { piece: PART - 1, size: 2 * PART + 1 },
     { piece: PART, size: 2 * PART },
     { piece: PART + 1, size: 2 * PART + 2 },
-  ])("keep $size bytes that come in pieces of $piece", async ({ piece, size }) => {
+  ])("keep $size bytes that arrive in pieces of $piece", async ({ piece, size }) => {
     const bytes = bytesOf(size);
     const upload = await at.blobs.upload(at.key);
     for (let start = 0; start < size; start += piece)
@@ -92,13 +92,13 @@ function uploads(at: Fixture): void {
     await expectObject(at, bytes);
   });
 
-  it("make an empty object of nothing", async () => {
+  it("create an empty object without a write", async () => {
     const upload = await at.blobs.upload(at.key);
     await upload.complete();
     await expectObject(at, bytesOf(0));
   });
 
-  it("take pieces of no bytes in between", async () => {
+  it("accept empty pieces", async () => {
     const upload = await at.blobs.upload(at.key);
     for (const size of [0, 2, 0, 3, 0]) await upload.write(bytesOf(size));
     await upload.complete();
@@ -106,7 +106,7 @@ function uploads(at: Fixture): void {
   });
 
   it.each([10, PART - 10, PART, PART + 10])(
-    "let the caller use its buffer of %i bytes again",
+    "let the caller reuse its buffer of %i bytes",
     async (size) => {
       const buffer = bytesOf(size);
       const upload = await at.blobs.upload(at.key);
@@ -119,7 +119,7 @@ function uploads(at: Fixture): void {
     },
   );
 
-  it("do not meet: two at once, to two keys", async () => {
+  it("to two keys do not interfere", async () => {
     const keys = [`${at.prefix}a`, `${at.prefix}b`];
     const [a, b] = await Promise.all(keys.map((key) => at.blobs.upload(key)));
     await a?.write(bytesOf(10));
@@ -135,7 +135,7 @@ function uploads(at: Fixture): void {
 function endings(at: Fixture): void {
   const sizes = [0, 10, PART + 10];
 
-  it.each(sizes)("show nothing of %i bytes before they are complete", async (size) => {
+  it.each(sizes)("hide %i bytes until they are complete", async (size) => {
     const upload = await at.blobs.upload(at.key);
     await upload.write(bytesOf(size));
     expect(await at.blobs.list(at.prefix)).toEqual([]);
@@ -144,7 +144,7 @@ function endings(at: Fixture): void {
     expect(await at.blobs.list(at.prefix)).toEqual([at.key]);
   });
 
-  it.each(sizes)("show nothing of %i bytes that are given up", async (size) => {
+  it.each(sizes)("hide %i bytes that are aborted", async (size) => {
     const upload = await at.blobs.upload(at.key);
     await upload.write(bytesOf(size));
     await upload.abort();
@@ -161,7 +161,7 @@ function endings(at: Fixture): void {
     await expectObject(at, bytesOf(size));
   });
 
-  it.each(sizes)("leave the old object when %i bytes are given up", async (size) => {
+  it.each(sizes)("leave the old object when %i bytes are aborted", async (size) => {
     await at.blobs.put(at.key, bytesOf(50).reverse());
     const upload = await at.blobs.upload(at.key);
     await upload.write(bytesOf(size));
@@ -171,8 +171,8 @@ function endings(at: Fixture): void {
 
   it.each<[string, (upload: BlobUpload) => Promise<void>]>([
     ["completed", (upload) => upload.complete()],
-    ["given up", (upload) => upload.abort()],
-  ])("take nothing more once they are %s, and keep what there is", async (_, end) => {
+    ["aborted", (upload) => upload.abort()],
+  ])("accept nothing after they are %s, and keep the current object", async (_, end) => {
     for (const size of sizes) {
       const upload = await at.blobs.upload(at.key);
       await upload.write(bytesOf(size));
@@ -194,7 +194,7 @@ function ranges(at: Fixture): void {
     [1, 2],
     [499, 501],
     [999, 1_000],
-  ])("from %i to %i are read, and no byte else", async (from, to) => {
+  ])("from %i to %i are read exactly", async (from, to) => {
     await at.blobs.put(at.key, bytesOf(1_000));
     expect(await at.blobs.read(at.key, from, to)).toEqual(bytesOf(1_000).slice(from, to));
   });
@@ -214,13 +214,16 @@ function ranges(at: Fixture): void {
     expect(await at.blobs.read(at.key, PART, PART + 3)).toEqual(bytes.slice(PART, PART + 3));
   });
 
-  it.each([0, 5, 1_000, 5_000])("of no bytes at %i are empty, object or none", async (from) => {
-    expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-    await at.blobs.put(at.key, bytesOf(1_000));
-    expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
-  });
+  it.each([0, 5, 1_000, 5_000])(
+    "that are empty, at %i, return no bytes, even without an object",
+    async (from) => {
+      expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
+      await at.blobs.put(at.key, bytesOf(1_000));
+      expect(await at.blobs.read(at.key, from, from)).toEqual(new Uint8Array());
+    },
+  );
 
-  it("of a missing object are an error, which names it", async () => {
+  it("of a missing object fail, with its key", async () => {
     await expectMissing(at);
   });
 
@@ -232,7 +235,7 @@ function ranges(at: Fixture): void {
     { size: 10, from: 10, to: 11 },
     { size: 10, from: 20, to: 30 },
     { size: 10, from: 0, to: Number.MAX_SAFE_INTEGER },
-  ])("from $from to $to of $size bytes are an error, not fewer bytes", async (range) => {
+  ])("from $from to $to of $size bytes fail instead of returning fewer bytes", async (range) => {
     const { size, from, to } = range;
     await at.blobs.put(at.key, bytesOf(size));
     await expect(at.blobs.read(at.key, from, to)).rejects.toMatchObject({
@@ -245,7 +248,7 @@ function ranges(at: Fixture): void {
     [5, 4],
     [-1, 3],
     [-3, -1],
-  ])("from %i to %i are none, and an error", async (from, to) => {
+  ])("from %i to %i are invalid and fail", async (from, to) => {
     await at.blobs.put(at.key, bytesOf(10));
     await expect(at.blobs.read(at.key, from, to)).rejects.toMatchObject({ code: "internal" });
   });
@@ -259,11 +262,11 @@ function listingAndDeleting(at: Fixture): void {
     return keys.map((key) => key.slice(at.prefix.length)).sort();
   };
 
-  it("finds nothing where nothing is", async () => {
+  it("finds nothing under an empty prefix", async () => {
     expect(await list()).toEqual([]);
   });
 
-  it("finds the keys that start so, those alone, whatever the characters", async () => {
+  it("finds only the keys with the prefix, whatever their characters", async () => {
     const names = ["a", "a/b", "a/b/c", "ab", "a_c", "a%c", "a*c", "A", "b"].sort();
     await put(names);
     expect(await list()).toEqual(names);
@@ -272,14 +275,14 @@ function listingAndDeleting(at: Fixture): void {
     expect(await at.blobs.list("")).toEqual(expect.arrayContaining([`${at.prefix}a/b`]));
   });
 
-  it("deletes what it is told, and nothing that starts alike", async () => {
+  it("deletes the given key, but no key that starts with it", async () => {
     await put(["a", "a/b", "ab"]);
     await at.blobs.delete([`${at.prefix}a`]);
     expect(await list()).toEqual(["a/b", "ab"]);
     await expectMissing({ ...at, key: `${at.prefix}a` });
   });
 
-  it("deletes what is there of keys that are absent or named twice", async () => {
+  it("ignores absent and repeated keys when it deletes", async () => {
     await put(["a", "b"]);
     await at.blobs.delete([]);
     await at.blobs.delete(["none", "a", "a", "none"].map((name) => at.prefix + name));
@@ -288,7 +291,7 @@ function listingAndDeleting(at: Fixture): void {
     expect(await list()).toEqual(["b"]);
   });
 
-  it("makes room for a new object under the same key", async () => {
+  it("frees the key for a new object", async () => {
     await put(["object"]);
     await at.blobs.delete([at.key]);
     await at.blobs.put(at.key, bytesOf(7));

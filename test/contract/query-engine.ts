@@ -202,7 +202,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       return { store, engine, records };
     };
 
-    it("answers what SQLite answers, from chunks and from real tables", async () => {
+    it("answers like SQLite, from chunks and from real tables", async () => {
       const { records } = await made();
       for (const _ of [1, 2, 3]) {
         for (const [sql, expected] of ANSWERS)
@@ -223,7 +223,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       }
     });
 
-    it("asks for tables that it does not have, and forgets those that are dropped", async () => {
+    it("requests missing tables, and forgets dropped ones", async () => {
       const { store, engine, records } = await made();
       const sql = "SELECT count(*) AS n FROM words, big";
       const expected = [{ n: 240 }];

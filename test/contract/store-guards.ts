@@ -11,9 +11,9 @@ import type { Testing } from "./store-testing.ts";
 /** What is visible of a variable to whom, which observers are notified, and what a rollback undoes. */
 export function storeGuards(at: Testing): void {
   describe("secrets", () => secrets(at));
-  describe("what guards a variable", () => guards(at));
+  describe("the guards of a variable", () => guards(at));
   describe("observers", () => observers(at));
-  describe("transactions that are rolled back", () => rollbacks(at));
+  describe("rolled-back transactions", () => rollbacks(at));
 }
 
 const SECRET = "s3cret-é-value";
@@ -33,7 +33,7 @@ function secrets(at: Testing): void {
   };
 
   it.each(Object.entries(values))(
-    "tell their type and nothing of their content: %s",
+    "reveal their type but not their content: %s",
     async (type, value) => {
       const told: VariableInfo[] = [];
       at.store.observe(({ info }) => told.push(info));
@@ -59,7 +59,7 @@ function secrets(at: Testing): void {
     },
   );
 
-  it("tell nothing of what came as a stream, or is large", async () => {
+  it("reveal nothing if they are streamed or large", async () => {
     const lines = `${JSON.stringify({ [SECRET]: SECRET })}\n`.repeat(9_000);
     const sent = {
       "text/plain": lines,
@@ -77,7 +77,7 @@ function secrets(at: Testing): void {
     }
   });
 
-  it("stay so whatever is written to them, until somebody says otherwise", async () => {
+  it("stay secret after any write, until a replacement changes the visibility", async () => {
     await at.store.save({ name: "v", value: { a: SECRET }, visibility: "secret" });
     const writes: readonly Omit<Write, "name">[] = [
       { value: { b: SECRET }, mode: "merge" },
@@ -105,7 +105,7 @@ function secrets(at: Testing): void {
 const VISIBILITIES: readonly Visibility[] = ["model", "sealed", "secret"];
 
 function guards(at: Testing): void {
-  it("has flags, which what extends it keeps and what replaces it does not", async () => {
+  it("include flags, which an extension keeps and a replacement drops", async () => {
     const flags = ["composed", "derived"] as const;
     await at.store.save({ name: "v", value: ["a"], visibility: "sealed", flags });
     at.store.forget();
@@ -124,7 +124,7 @@ function guards(at: Testing): void {
     expect(at.store.glance("v")?.flags).toEqual(["derived"]);
   });
 
-  it("stays when the value is replaced, and is another one when that is said", async () => {
+  it("keep the visibility when the value is replaced, unless a new one is given", async () => {
     for (const first of VISIBILITIES) {
       await at.store.save({ name: "v", value: 1, visibility: first });
       expect((await at.store.save({ name: "v", value: 2 })).visibility).toBe(first);
@@ -138,7 +138,7 @@ function guards(at: Testing): void {
   });
 
   it.each(VISIBILITIES.flatMap((one) => VISIBILITIES.map((other) => [one, other] as const)))(
-    "is the stricter one of %s and %s when a value is extended",
+    "apply the stricter of %s and %s when a value is extended",
     async (before, added) => {
       const strictest =
         VISIBILITIES[Math.max(VISIBILITIES.indexOf(before), VISIBILITIES.indexOf(added))];
@@ -159,7 +159,7 @@ function guards(at: Testing): void {
     },
   );
 
-  it("joins where everything came from, each source once", async () => {
+  it("join the sources, each once", async () => {
     const first = { value: [1], sources: ["tool:a", "user"], trusted: true };
     await at.store.save({ name: "v", ...first });
     const append = (more: Partial<Write>) =>
@@ -186,14 +186,14 @@ function guards(at: Testing): void {
     });
   });
 
-  it("is kept as it was said, whatever happens to the list that said it", async () => {
+  it("do not change with the caller's list of sources", async () => {
     const sources = ["tool:a"];
     const info = await at.store.save({ name: "v", value: 1, sources });
     sources.push("tool:b");
     expect([info.sources, at.store.info("v")?.sources]).toEqual([["tool:a"], ["tool:a"]]);
   });
 
-  it("is nothing that a refused write changes", async () => {
+  it("do not change when a write is refused", async () => {
     await at.store.save({ name: "v", value: [1], sources: ["user"], visibility: "model" });
     const before = await seen(at.store);
     const more = { visibility: "secret", trusted: false, sources: ["mcp:x"] } as const;
@@ -208,7 +208,7 @@ function guards(at: Testing): void {
     expect(await seen(at.store)).toEqual(before);
   });
 
-  it("guards nothing but its own variable", async () => {
+  it("apply only to their own variable", async () => {
     await at.store.save({ name: "v", value: 1, visibility: "secret", trusted: false });
     const info = await at.store.save({ name: "v", value: 2, mode: "new" });
     expect(info).toMatchObject({

@@ -14,7 +14,7 @@ export function idleVariables(at: Testing): void {
     at.ground.nowMs = START_MS + ms;
   };
 
-  it("go a day after they were used last, if nobody says otherwise", async () => {
+  it("expire a day after their last use by default", async () => {
     await at.store.save({ name: "a", value: 1, tool: "t" });
     expect(at.store.nextDueMs()).toBe(START_MS + DAY_MS);
     after(DAY_MS - 1);
@@ -38,7 +38,7 @@ export function idleVariables(at: Testing): void {
     expect(at.store.nextDueMs()).toBeUndefined();
   });
 
-  it("stay for as long as somebody uses them", async () => {
+  it("stay while they are used", async () => {
     at.fresh({ idleMs: HOUR_MS });
     const uses: Readonly<Record<string, () => unknown>> = {
       read: () => at.store.read("read"),
@@ -64,7 +64,7 @@ export function idleVariables(at: Testing): void {
     expect(namesOf(evict())).toEqual(["read", "readPath", "open", "append"]);
   });
 
-  it("go when their ttl ends, if that is earlier", async () => {
+  it("expire by their ttl if that is earlier", async () => {
     at.fresh({ idleMs: HOUR_MS });
     await at.store.save({ name: "short", value: 1, ttlMs: MINUTE_MS });
     await at.store.save({ name: "long", value: 1, ttlMs: 2 * HOUR_MS });
@@ -77,7 +77,7 @@ export function idleVariables(at: Testing): void {
     ]);
   });
 
-  it("stay where they are pinned or held, and are due again after that", async () => {
+  it("stay while they are pinned or held, and are due again afterwards", async () => {
     at.fresh({ idleMs: HOUR_MS });
     await at.store.save({ name: "pinned", value: 1, pinned: true, ttlMs: 1 });
     await at.store.save({ name: "held", value: 2, ttlMs: MINUTE_MS });
@@ -92,7 +92,7 @@ export function idleVariables(at: Testing): void {
     expect(namesOf(evict())).toEqual(["pinned"]);
   });
 
-  it("have their access times in memory, and in the rows when those are a 24th of the time old", async () => {
+  it("keep access times in memory, and write them after a 24th of the idle time", async () => {
     let told = 0;
     at.fresh({ idleMs: DAY_MS, onAccess: () => told++ });
     for (const name of ["a", "b", "c"]) await at.store.save({ name, value: 1 });
@@ -131,7 +131,7 @@ export function idleVariables(at: Testing): void {
     ]);
   });
 
-  it("do not lose their access times to what is rolled back or forgotten", async () => {
+  it("keep their access times after a rollback or a forget", async () => {
     at.fresh({ idleMs: DAY_MS, quotaBytes: 100 });
     await at.store.save({ name: "a", value: "x".repeat(60), pinned: true });
     await at.store.save({ name: "b", value: "x".repeat(10) });
@@ -151,7 +151,7 @@ export function idleVariables(at: Testing): void {
     expect([evict(), namesOf(at.store.list())]).toEqual([[], ["a", "b"]]);
   });
 
-  it("that came anew under a name do not inherit its access time", async () => {
+  it("do not pass their access time to a new variable of the same name", async () => {
     at.fresh({ idleMs: HOUR_MS });
     await at.store.save({ name: "a", value: 1 });
     after(HOUR_MS / 2);

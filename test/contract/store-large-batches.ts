@@ -21,7 +21,7 @@ export function largeBatches(at: Testing): void {
 
 function halves(at: Testing): void {
   it.each(at.sizes)(
-    "a prepared write of %i bytes shows nothing until it is committed",
+    "a prepared write of %i bytes is invisible until it is committed",
     async (size) => {
       const value = plainTextOfBytes(size);
       await at.store.save({ name: "v", value: "old" });
@@ -50,7 +50,7 @@ function halves(at: Testing): void {
   });
 
   it.each(at.sizes)(
-    "a prepared extension of %i bytes conflicts with what came before it",
+    "a prepared extension of %i bytes conflicts with an intervening write or delete",
     async (size) => {
       const array = arrayOfBytes(size);
       const extend = () => at.store.prepare({ name: "v", value: 1, mode: "append" });
@@ -105,7 +105,7 @@ function halves(at: Testing): void {
 function batches(at: Testing): void {
   const saveAll = async (writes: readonly Write[]) => namesOf(await at.store.saveAll(writes));
 
-  it.each(at.sizes)("saves all of several writes, in their order: %i bytes", async (size) => {
+  it.each(at.sizes)("saves several writes in order: %i bytes", async (size) => {
     const changes: Change[] = [];
     const stop = at.store.observe((change) => changes.push(change));
     const writes = [
@@ -152,7 +152,7 @@ function batches(at: Testing): void {
     }
   });
 
-  it.each(at.sizes)("each sees what those before it wrote: %i bytes", async (size) => {
+  it.each(at.sizes)("each write sees those before it: %i bytes", async (size) => {
     const array = arrayOfBytes(size) as Json[];
     const infos = await at.store.saveAll([
       { name: "v", value: array },
@@ -166,7 +166,7 @@ function batches(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it.each(at.sizes)("fans out to several places of a value of %i bytes", async (size) => {
+  it.each(at.sizes)("writes to several paths in a value of %i bytes", async (size) => {
     const object = objectOfBytes(size);
     await at.store.save({ name: "v", value: object });
     at.store.forget();
@@ -188,7 +188,7 @@ function batches(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("fits a write to what is there when its turn comes, not before", async () => {
+  it("applies each write to the value at its turn, not before", async () => {
     for (const size of at.sizes) {
       await at.store.save({ name: "v", value: 5 });
       await at.store.saveAll([
@@ -199,7 +199,7 @@ function batches(at: Testing): void {
     }
   });
 
-  it("extends records that came with it", async () => {
+  it("extends records saved in the same batch", async () => {
     for (const count of at.kind.hasBucket ? [500, 50_000] : [10, 5_000]) {
       at.store.delete("v");
       const lines = encode(`{"text":"${"x".repeat(88)}"}\n`.repeat(count));
@@ -213,7 +213,7 @@ function batches(at: Testing): void {
     }
   });
 
-  it("is repeated when somebody came first, and keeps what it brought", async () => {
+  it("retries after a concurrent write, and keeps its streamed content", async () => {
     await at.store.save({ name: "v", value: arrayOfBytes(9 * MIB) });
     at.store.forget();
     const lines = encode(`${JSON.stringify("x".repeat(5 * MIB))}\n`);

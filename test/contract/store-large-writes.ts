@@ -55,7 +55,7 @@ function extensions(at: Testing): void {
     }
   });
 
-  it("moves a value to where its new size belongs, and back", async () => {
+  it("moves a value to the location for its new size, and back", async () => {
     await at.store.save({ name: "v", value: [1] });
     const places = [at.store.info("v")?.location];
     for (const bytes of [100 * KIB, 9 * MIB]) {
@@ -71,25 +71,28 @@ function extensions(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it.each(at.sizes)("refuses what does not fit %i bytes, and changes nothing", async (size) => {
-    await at.store.save({ name: "v", value: arrayOfBytes(size) });
-    const before = await seen(at.store);
-    const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
-      [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
-      [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
-      [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
-      [{ value: 1, path: [{ each: true }] }, "bad_path"],
-      [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
-    ];
-    for (const [write, code] of misfits) {
-      await expectFailure(() => at.store.save({ name: "v", ...write }), code);
-      expect(isSame(await seen(at.store), before)).toBe(true);
-    }
-    await at.ground.expectClean(at.store);
-  });
+  it.each(at.sizes)(
+    "refuses writes that do not fit a value of %i bytes, and changes nothing",
+    async (size) => {
+      await at.store.save({ name: "v", value: arrayOfBytes(size) });
+      const before = await seen(at.store);
+      const misfits: readonly (readonly [Omit<Write, "name">, string])[] = [
+        [{ value: { a: 1 }, mode: "merge" }, "bad_value"],
+        [{ value: 1, path: [{ key: "a" }] }, "bad_value"],
+        [{ value: 1, path: [{ index: 10_000_000 }] }, "bad_value"],
+        [{ value: 1, path: [{ each: true }] }, "bad_path"],
+        [{ value: "x".repeat(16 * MIB), mode: "append" }, "limit_exceeded"],
+      ];
+      for (const [write, code] of misfits) {
+        await expectFailure(() => at.store.save({ name: "v", ...write }), code);
+        expect(isSame(await seen(at.store), before)).toBe(true);
+      }
+      await at.ground.expectClean(at.store);
+    },
+  );
 
   it.each(at.kind.hasBucket ? [120_000] : [10, 5_000])(
-    "extends %i records that came as NDJSON",
+    "extends %i records received as NDJSON",
     async (count) => {
       const records = Array.from({ length: count }, (_, id) => ({ id, text: "é".repeat(20) }));
       const { stream } = streamed([encode(recordsText(records))]);
@@ -114,7 +117,7 @@ function extensions(at: Testing): void {
     },
   );
 
-  it("extends no bytes, and nothing by bytes", async () => {
+  it("neither extends bytes nor extends with bytes", async () => {
     for (const size of at.sizes) {
       const receive = () =>
         at.store.receive(streamed([encode("\u0000".repeat(size))]).stream, "image/png");
@@ -141,7 +144,7 @@ function races(at: Testing): void {
     return reading?.found === true ? reading.value : reading;
   };
 
-  it("appends that race lose nothing", async () => {
+  it("concurrent appends lose nothing", async () => {
     await at.store.save({ name: "v", value: big });
     at.store.forget();
     const appended = ["a", "b", "c"];
@@ -154,7 +157,7 @@ function races(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("an append that races with a replacement comes before or after it", async () => {
+  it("an append concurrent with a replacement is applied before or after it", async () => {
     for (const size of at.sizes) {
       await at.store.save({ name: "v", value: big });
       at.store.forget();
@@ -168,7 +171,7 @@ function races(at: Testing): void {
     }
   });
 
-  it("an append extends what is there when it happens, also under a name that began anew", async () => {
+  it("an append extends the value at the time it is applied, even a new one under the same name", async () => {
     await at.store.save({ name: "v", value: big });
     at.store.forget();
     const appending = at.store.save({ name: "v", value: "appended", mode: "append" });
@@ -179,7 +182,7 @@ function races(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("an append begins anew what was deleted meanwhile", async () => {
+  it("an append creates a variable that was deleted meanwhile", async () => {
     await at.store.save({ name: "v", value: big });
     at.store.forget();
     const appending = at.store.save({ name: "v", value: ["appended"], mode: "append" });
@@ -189,7 +192,7 @@ function races(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("saves that race under automatic names get names of their own", async () => {
+  it("concurrent saves under automatic names get different names", async () => {
     const infos = await Promise.all([1, 2, 3].map(() => at.store.save({ value: big })));
     expect(namesOf(infos)).toEqual(["variable_1", "variable_2", "variable_3"]);
     await at.ground.expectClean(at.store);

@@ -19,11 +19,11 @@ import type { Testing } from "./store-testing.ts";
 
 /** Values of any size, wherever they are stored. */
 export function storeLarge(at: Testing): void {
-  describe("where values lie", () => locations(at));
+  describe("where values are stored", () => locations(at));
   describe("streams", () => streams(at));
-  describe("values that are read as bytes", () => openValues(at));
-  describe("writes to what is large", () => largeWrites(at));
-  describe("writes in halves and in batches", () => largeBatches(at));
+  describe("values read as bytes", () => openValues(at));
+  describe("large writes", () => largeWrites(at));
+  describe("prepared writes and batches", () => largeBatches(at));
 }
 
 const sizes = [64 * KIB - 1, 64 * KIB, 64 * KIB + 1, MIB, MIB + 1, 8 * MIB, 8 * MIB + 1];
@@ -35,7 +35,7 @@ const makers: Readonly<Record<string, (bytes: number) => Json>> = {
 };
 
 function locations(at: Testing): void {
-  it.each(Object.keys(makers))("keeps an %s of any size, in its place", async (type) => {
+  it.each(Object.keys(makers))("stores an %s of any size in its location", async (type) => {
     for (const bytes of type === "array" ? [...sizes, 16 * MIB] : sizes) {
       const value = makers[type]?.(bytes) ?? null;
       const info = await at.store.save({ name: "v", value });
@@ -66,7 +66,7 @@ function locations(at: Testing): void {
   });
 
   it.each(["array", "object"])(
-    "refuses an %s over 16 MiB, says what to do, and keeps nothing",
+    "refuses an %s over 16 MiB, says what to do, and stores nothing",
     async (type) => {
       const value = makers[type]?.(16 * MIB + 1) ?? null;
       const maximum = 16 * MIB;
@@ -83,7 +83,7 @@ function locations(at: Testing): void {
     },
   );
 
-  it("keeps a text of more than 16 MiB, and reads it in parts alone", async () => {
+  it("keeps a text over 16 MiB, but reads it only in parts", async () => {
     const value = textOfBytes(16 * MIB + 1);
     const info = await at.store.save({ name: "v", value });
     expect(info).toMatchObject({
@@ -102,7 +102,7 @@ function locations(at: Testing): void {
     expect(end).toEqual({ found: true, value: Array.from(value.slice(-20)).slice(-5).join("") });
   });
 
-  it("keeps a text that UTF-8 cannot hold, at any size", async () => {
+  it("keeps a text that is not valid UTF-8, at any size", async () => {
     for (const length of [10, 100 * KIB, 2 * MIB]) {
       const value = `\ud800${"x".repeat(length)}\udfff`;
       const info = await at.store.save({ name: "v", value });
@@ -139,7 +139,7 @@ function locations(at: Testing): void {
     },
   );
 
-  it("gives the stored bytes of any value to their reader alone", async () => {
+  it("gives each reader its own copy of the stored bytes", async () => {
     for (const bytes of at.sizes) {
       const values = { text: textOfBytes(bytes), json: arrayOfBytes(bytes) };
       for (const [name, value] of Object.entries(values)) {
@@ -154,7 +154,7 @@ function locations(at: Testing): void {
     }
   });
 
-  it("answers alike for records, JSON and what was saved", async () => {
+  it("gives the same answers for records, JSON and saved values", async () => {
     for (const count of at.kind.hasBucket ? [0, 4_000, 90_000] : [1, 200, 30_000]) {
       const records = Array.from({ length: count }, (_, id) => ({
         id,

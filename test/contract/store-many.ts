@@ -22,7 +22,7 @@ export function manyVariables(at: Testing): void {
     return (at.ground.sql?.bytesRead ?? 0) - before;
   };
 
-  it("are listed and paged in their order", async () => {
+  it("are listed and paged in order", async () => {
     await at.store.saveAll(all.map((name) => ({ name, value })));
     at.store.forget();
     const bytes = bytesRead(() => {
@@ -57,7 +57,7 @@ export function manyVariables(at: Testing): void {
     expect(at.store.page({ limit: COUNT - 1 }).next).toBeDefined();
   });
 
-  it("keep their place while pages are turned, whatever comes and goes", async () => {
+  it("keep their position between pages, whatever is added or deleted", async () => {
     await at.store.saveAll(all.slice(0, 10).map((name) => ({ name, value: 1 })));
     const first = at.store.page({ limit: 4 });
     at.store.delete(all[3] ?? "");
@@ -73,7 +73,7 @@ export function manyVariables(at: Testing): void {
     expect(rest.next).toBeUndefined();
   });
 
-  it("are paged to the newest also when the newest before them went and the store woke", async () => {
+  it("are paged to the newest, even if the newest were deleted and the store woke up", async () => {
     await at.store.saveAll(all.slice(0, 3).map((name) => ({ name, value: 1 })));
     const [, second = "", third = ""] = all;
     const { next } = at.store.page({ limit: 2 });
@@ -86,7 +86,7 @@ export function manyVariables(at: Testing): void {
     expect(namesOf(at.store.page({ limit: 2, ...after }).variables)).toEqual(["new"]);
   });
 
-  it("are listed without inputs that are long", async () => {
+  it("are listed without long inputs", async () => {
     const input = { query: "é".repeat((limits.maxListedInputBytes - 12) / 2) };
     const longer = { query: `${input.query}x` };
     await at.store.saveAll([
@@ -101,7 +101,7 @@ export function manyVariables(at: Testing): void {
     expect([at.store.info("a")?.input, at.store.info("b")?.input]).toEqual([input, longer]);
   });
 
-  it("are evicted a few at a time, and leave so many tombstones", async () => {
+  it("are evicted in batches, and leave only the newest tombstones", async () => {
     const names = all.slice(0, 2_500);
     await at.store.saveAll(names.map((name) => ({ name, value: 1, ttlMs: MINUTE_MS })));
     at.ground.nowMs = START_MS + MINUTE_MS;
@@ -114,7 +114,7 @@ export function manyVariables(at: Testing): void {
     expect(left).toEqual(names.slice(-1_000));
   });
 
-  it("may be more than one statement can name", async () => {
+  it("can exceed the variables of a single statement", async () => {
     const { sql } = at.ground;
     if (sql === undefined) return;
     const { name } = await at.store.save({ name: "first", value: 1 });

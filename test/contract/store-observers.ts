@@ -13,7 +13,7 @@ export function observers(at: Testing): void {
     return { changes, stop, told };
   };
 
-  it("are told of everything that happens, in its order", async () => {
+  it("are notified of every change, in order", async () => {
     at.fresh({ quotaBytes: 1_000 });
     const { told, stop } = watched();
     await at.store.save({ name: "a", value: "x".repeat(400) });
@@ -43,7 +43,7 @@ export function observers(at: Testing): void {
     expect(told()).toEqual([]);
   });
 
-  it("are told nothing where nothing happens", async () => {
+  it("are not notified if nothing changes", async () => {
     await at.store.save({ name: "a", value: [1] });
     const { told } = watched();
     await at.store.read("a");
@@ -65,7 +65,7 @@ export function observers(at: Testing): void {
     expect(told()).toEqual([]);
   });
 
-  it("are told what is known of it, and with an eviction what is left", async () => {
+  it("receive the variable's info, and the tombstone of an eviction", async () => {
     const { changes } = watched();
     const saved = await at.store.save({
       name: "a",
@@ -89,7 +89,7 @@ export function observers(at: Testing): void {
     ]);
   });
 
-  it("see the store as it is after all of it", async () => {
+  it("see the store after the change", async () => {
     const states: unknown[] = [];
     at.store.observe(({ kind, info: { name } }) =>
       states.push([kind, name, at.store.info(name)?.version, at.store.tombstone(name)?.reason]),

@@ -18,7 +18,7 @@ export function openValues(at: Testing): void {
     return opened;
   };
 
-  it.each(at.sizes)("gives any range of %i bytes", async (size) => {
+  it.each(at.sizes)("return any range of %i bytes", async (size) => {
     const bytes = await save(size);
     const opened = open();
     expect(opened.info).toEqual(at.store.info("v"));
@@ -41,14 +41,14 @@ export function openValues(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it.each(at.sizes)("gives no half of a range that ends behind the %i bytes", async (size) => {
+  it.each(at.sizes)("refuse a range that ends beyond the %i bytes", async (size) => {
     await save(size);
     const opened = open();
     await expectFailure(() => opened.read(size - 1, size + 1), "internal");
     opened.close();
   });
 
-  it("is undefined for what is not there, not any more, or due", async () => {
+  it("are undefined for a missing, deleted or due variable", async () => {
     expect(at.store.open("v")).toBeUndefined();
     await at.store.save({ name: "v", value: plainTextOfBytes(100 * KIB), ttlMs: 5 });
     at.ground.nowMs += 5;
@@ -71,7 +71,7 @@ export function openValues(at: Testing): void {
     },
   };
   it.each(Object.keys(ways).flatMap((way) => at.sizes.map((size) => [way, size] as const)))(
-    "is what it was when the variable is %s, at %i bytes",
+    "do not change for an open reader when the variable is %s, at %i bytes",
     async (way, size) => {
       const bytes = await save(size);
       const [one, other] = [open(), open()];
@@ -90,7 +90,7 @@ export function openValues(at: Testing): void {
     },
   );
 
-  it("is read while the variable is replaced", async () => {
+  it("can be read while the variable is replaced", async () => {
     const bytes = await save(9 * MIB);
     const reading = at.store.read("v");
     const part = at.store.readPath("v", [{ from: -3 }]);
@@ -104,7 +104,7 @@ export function openValues(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("is never taken for a variable that came after it under the same name", async () => {
+  it("are never mixed up with a later variable of the same name", async () => {
     await save(9 * MIB);
     const reading = at.store.read("v");
     at.store.delete("v");
@@ -114,7 +114,7 @@ export function openValues(at: Testing): void {
     expect(await at.store.read("v")).toBe("new");
   });
 
-  it("tells bytes that were received from a buffer that is used again", async () => {
+  it("are independent of a reused buffer", async () => {
     const content = await at.store.receive(streamed([encode("ab"), encode("cd")]).stream, "x/y");
     await at.store.save({ name: "v", value: content });
     const opened = open();

@@ -12,8 +12,8 @@ const FEW_BYTES = 2 * MIB + 600 * KIB;
 
 /** A part of a large value is read without the rest, and equals that part of the whole value. */
 export function storeParts(at: Testing): void {
-  describe("what is loaded", () => loading(at));
-  describe("what is found", () => finding(at));
+  describe("loading a part", () => loading(at));
+  describe("reading a part", () => finding(at));
 }
 
 function loading(at: Testing): void {
@@ -33,7 +33,7 @@ function loading(at: Testing): void {
     expect(bytes).toBeLessThan(FEW_BYTES);
   };
 
-  it("of an array are the spans that hold the elements", async () => {
+  it("of an array loads only the spans with its elements", async () => {
     const rows = Array.from({ length: 200_000 }, (_, id) => ({ id, name: `row number ${id} é` }));
     expect(JSON.stringify(rows).length).toBeGreaterThan(7 * MIB);
     // Without a bucket, 7.9 MB are stored in chunks. With one, more than 8 MiB are stored in the bucket.
@@ -55,7 +55,7 @@ function loading(at: Testing): void {
     expect(nothing).toBeLessThan(20 * KIB);
   });
 
-  it("of a text are the spans that hold the characters", async () => {
+  it("of a text loads only the spans with its characters", async () => {
     const text = Array.from({ length: 400_000 }, (_, id) => `line ${id} é😀\n`).join("");
     const whole = at.kind.hasBucket ? text + text : text;
     await at.store.save({ name: "v", value: whole });
@@ -71,7 +71,7 @@ function loading(at: Testing): void {
     }
   });
 
-  it("of records is each byte once, for all that is asked of each", async () => {
+  it("of each record loads each byte once", async () => {
     const count = 90_000;
     const filler = "x".repeat(180);
     const record = (id: number) => ({ id, name: `é ${id}`, filler });
@@ -109,7 +109,7 @@ function loading(at: Testing): void {
     });
   });
 
-  it("is no more than once of what was read whole, until somebody writes it", async () => {
+  it("loads nothing after the whole was read, until the next write", async () => {
     await at.store.save({
       name: "v",
       value: Array.from({ length: 30_000 }, (_, id) => `element ${id}`),
@@ -123,7 +123,7 @@ function loading(at: Testing): void {
     expect(await at.store.read("v")).toEqual([1]);
   });
 
-  it("is there at once where no bucket has to be asked", async () => {
+  it("works for values outside the bucket", async () => {
     const values = Array.from({ length: 60_000 }, (_, id) => ({ id }));
     await at.store.save({ name: "v", value: values });
     await at.store.save({ name: "text", value: "é".repeat(300_000) });
@@ -149,7 +149,7 @@ function* pieces(count: number, record: (id: number) => Json): Generator<Uint8Ar
 }
 
 function finding(at: Testing): void {
-  it("in an array and in records is what the whole gives, for any path", async () => {
+  it("of an array or records equals that part of the whole, for any path", async () => {
     await fc.assert(
       fc.asyncProperty(
         arrays,
@@ -173,7 +173,7 @@ function finding(at: Testing): void {
     );
   });
 
-  it("in an array of large elements is what the whole gives", async () => {
+  it("of an array of large elements equals that part of the whole", async () => {
     const filler = "x".repeat(300_000);
     const shapes: readonly Json[] = [
       1,
@@ -204,7 +204,7 @@ function finding(at: Testing): void {
     );
   });
 
-  it("in a text is what the whole gives, for any slice", async () => {
+  it("of a text equals that part of the whole, for any slice", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(
@@ -230,7 +230,7 @@ function finding(at: Testing): void {
     );
   });
 
-  it("below what does not exist says how far one comes", async () => {
+  it("that does not exist says how far the path leads", async () => {
     const values = Array.from({ length: 40_000 }, (_, id) => ({ id, tags: ["a"] }));
     await at.store.save({ name: "v", value: values });
     at.store.forget();
@@ -255,7 +255,7 @@ function finding(at: Testing): void {
     expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
   });
 
-  it("stays found beside a record that is as large as a value may be", async () => {
+  it("works beside a record of the maximum size", async () => {
     const lines = [{ id: 0 }, "x".repeat(16 * MIB - 2), { id: 2 }, { id: 3 }];
     const { stream } = streamed(lines.map((line) => encode(`${JSON.stringify(line)}\n`)));
     await at.store.save({ name: "v", value: await at.store.receive(stream, NDJSON) });

@@ -10,8 +10,8 @@ import type { Testing } from "./store-testing.ts";
 /** What is evicted for lack of room, after disuse, or at the end of a run. */
 export function storeQuota(at: Testing): void {
   describe("a quota", () => quota(at));
-  describe("a quota that is not enough", () => refusals(at));
-  describe("variables that nobody uses", () => idleVariables(at));
+  describe("an insufficient quota", () => refusals(at));
+  describe("idle variables", () => idleVariables(at));
   describe("runs", () => runs(at));
   describe("ten thousand variables", () => manyVariables(at));
 }
@@ -34,7 +34,7 @@ function names(at: Testing): string {
 }
 
 function quota(at: Testing): void {
-  it("is what all values together may have, to the byte", async () => {
+  it("limits the bytes of all values, exactly", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "abcd", { bytes: 250 });
     expect([names(at), at.store.bytes()]).toEqual(["abcd", 1_000]);
@@ -44,7 +44,7 @@ function quota(at: Testing): void {
     expect([names(at), at.store.bytes()]).toEqual(["f", 1_000]);
   });
 
-  it("evicts the least recently used first, whoever read them and how", async () => {
+  it("evicts the least recently used first, whatever kind of use it was", async () => {
     at.fresh({ quotaBytes: 1_001 });
     await saveEach(at, "abcde", { bytes: 200, tool: "t", input: [1] });
     const uses: readonly ((name: string) => unknown)[] = [
@@ -82,14 +82,14 @@ function quota(at: Testing): void {
     ]);
   });
 
-  it("evicts what was written first of what was used at the same moment", async () => {
+  it("evicts the variable written first if several were used at the same time", async () => {
     at.fresh({ quotaBytes: 400 });
     for (const name of "cabd") await at.store.save({ name, value: "x".repeat(100) });
     await at.store.save({ name: "e", value: "x".repeat(150) });
     expect(names(at)).toBe("bde");
   });
 
-  it("counts what is replaced or extended once", async () => {
+  it("counts a replaced or extended variable once", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "v", { bytes: 900 });
     await saveEach(at, "w", { bytes: 50 });
@@ -102,7 +102,7 @@ function quota(at: Testing): void {
     expect([names(at), at.store.bytes(), at.store.info("v")?.version]).toEqual(["v", 960, 5]);
   });
 
-  it("lets stay what is pinned, and what is held", async () => {
+  it("spares pinned and held variables", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "ab", { bytes: 200, pinned: true });
     await saveEach(at, "cdef", { bytes: 150 });
@@ -120,7 +120,7 @@ function quota(at: Testing): void {
     expect(names(at)).toBe("bcghi");
   });
 
-  it("takes first what is gone already, and says why it is gone", async () => {
+  it("first removes expired variables, with their own reason", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "a", { bytes: 400 });
     await saveEach(at, "b", { bytes: 400, ttlMs: MINUTE_MS });
@@ -131,7 +131,7 @@ function quota(at: Testing): void {
     expect(at.store.tombstone("b")).toMatchObject({ reason: "expired", evictedAt: due });
   });
 
-  it("gives numbers once, and goes on with versions", async () => {
+  it("never reuses numbers, and continues versions", async () => {
     at.fresh({ quotaBytes: 100 });
     const save = (bytes: number) => at.store.save({ value: "x".repeat(bytes) });
     expect((await save(60)).name).toBe("variable_1");
@@ -143,7 +143,7 @@ function quota(at: Testing): void {
     expect((await save(90)).name).toBe("variable_4");
   });
 
-  it("removes what lies in chunks and in the bucket, but not from under a reader", async () => {
+  it("removes values from chunks and the bucket, but not while they are read", async () => {
     const size = at.sizes.at(-1) ?? 0;
     at.fresh({ quotaBytes: 2 * size });
     for (const name of "ab") await at.store.save({ name, value: "x".repeat(size) });
@@ -158,7 +158,7 @@ function quota(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("is 256 MiB if nobody says otherwise", async () => {
+  it("is 256 MiB by default", async () => {
     const megabyte = new Uint8Array(MIB);
     for (const name of "abc") {
       at.ground.nowMs += 1;
@@ -187,7 +187,7 @@ function refusals(at: Testing): void {
     await at.ground.expectClean(at.store);
   };
 
-  it("refuses the save, and everything is as it was", async () => {
+  it("refuses the save, and changes nothing", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "a", { bytes: 300, pinned: true });
     await saveEach(at, "b", { bytes: 300, ttlMs: 5 * MINUTE_MS });
@@ -204,7 +204,7 @@ function refusals(at: Testing): void {
     expect(names(at)).toBe("ad");
   });
 
-  it("refuses what is in chunks or in the bucket, and leaves nothing of it", async () => {
+  it("refuses values in chunks or in the bucket, and leaves nothing behind", async () => {
     const size = at.sizes.at(-1) ?? 0;
     at.fresh({ quotaBytes: size + 2_000 });
     await saveEach(at, "a", { bytes: 1_500, pinned: true });
@@ -216,7 +216,7 @@ function refusals(at: Testing): void {
     expect(at.store.bytes()).toBe(size + 2_000);
   });
 
-  it("refuses all of several writes: they do not evict one another", async () => {
+  it("refuses a whole batch whose writes would evict one another", async () => {
     at.fresh({ quotaBytes: 1_000 });
     await saveEach(at, "ab", { bytes: 200 });
     const write = (name: string, bytes: number) => ({ name, value: "x".repeat(bytes) });
@@ -233,7 +233,7 @@ function refusals(at: Testing): void {
     expect([names(at), at.store.bytes()]).toEqual(["bdc", 701]);
   });
 
-  it("refuses where everything is held, until somebody lets go", async () => {
+  it("refuses while everything is held, and accepts after a release", async () => {
     at.fresh({ quotaBytes: 64 * KIB });
     await saveEach(at, "ab", { bytes: 30 * KIB });
     for (const name of "ab") at.store.holds.hold("a plan", name);
@@ -245,7 +245,7 @@ function refusals(at: Testing): void {
 }
 
 function runs(at: Testing): void {
-  it("end with their variables, also after a crash", async () => {
+  it("end with their variables, even after a crash", async () => {
     await at.store.save({ name: "kept", value: 1 });
     for (const [index, name] of [..."abc"].entries())
       await at.store.save({
@@ -275,7 +275,7 @@ function runs(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("stay when the others are reset", async () => {
+  it("keep their variables during a reset", async () => {
     await at.store.save({ name: "run", value: 1, run: "one" });
     await at.store.save({ name: "other", value: 2 });
     expect([at.store.glance("run")?.run, at.store.glance("other")?.run]).toEqual([
@@ -287,7 +287,7 @@ function runs(at: Testing): void {
     expect(names(at)).toBe("run");
   });
 
-  it("keep what somebody else extends, as it is; what replaces it is its own", async () => {
+  it("keep variables that others extend, but not those that others replace", async () => {
     await at.store.save({ name: "list", value: [1], run: "one" });
     const info = await at.store.save({ name: "list", value: 2, mode: "append" });
     expect(info.scope).toBe("run");

@@ -99,7 +99,7 @@ export function rollbacks(at: Testing): void {
     }
   });
 
-  it.each(everything)("a transaction around it that is rolled back undoes: %s", async (title) => {
+  it.each(everything)("a rollback of the enclosing transaction undoes: %s", async (title) => {
     const { sql } = at.ground;
     if (sql === undefined) return;
     const work = operationFor(title);
@@ -122,7 +122,7 @@ export function rollbacks(at: Testing): void {
     await expectLikeAnother(at, { fill, work });
   });
 
-  it("makes tables again that were rolled back with what first needed them", async () => {
+  it("recreates tables whose creation was rolled back", async () => {
     const { sql } = at.ground;
     if (sql === undefined) return;
     const text = "x".repeat(100_000);
@@ -159,7 +159,7 @@ export function rollbacks(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("keeps the order in which tombstones go", async () => {
+  it("keeps the eviction order of tombstones", async () => {
     const all = Array.from({ length: limits.maxTombstones }, (_, index) => `v_${5_000 - index}`);
     await at.store.saveAll(all.map((name) => ({ name, value: 1, ttlMs: 5 })));
     at.ground.nowMs = START_MS + 5;
@@ -178,7 +178,7 @@ export function rollbacks(at: Testing): void {
     expect(left).toEqual([false, true, true]);
   });
 
-  it("is no reason to read an old value for a new one", async () => {
+  it("never makes a later read return an old value", async () => {
     await at.store.save({ name: "v", value: "old" });
     const stop = at.store.observe(() => {
       throw REFUSAL;

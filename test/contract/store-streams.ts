@@ -29,7 +29,7 @@ export function streams(at: Testing): void {
     await at.ground.expectClean(at.store);
   };
 
-  it("read the same wherever they are cut", async () => {
+  it("give the same values wherever they are split", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.array(fc.string({ unit: "grapheme", maxLength: 12 }), { minLength: 1, maxLength: 12 }),
@@ -58,7 +58,7 @@ export function streams(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("make the values that they are when saved at once", async () => {
+  it("give the same variables as direct saves", async () => {
     for (const value of ["", "x", textOfBytes(70_000), [], {}, null, 5, { a: [1] }]) {
       const content = await receive([encode(JSON.stringify(value))], "application/json");
       const saved = await at.store.save({ name: "a", value });
@@ -68,7 +68,7 @@ export function streams(at: Testing): void {
     }
   });
 
-  it("make long arrays as they come, and other long values, what they are when saved at once", async () => {
+  it("give the same large values as direct saves, arrays as they arrive", async () => {
     const rows = Array.from({ length: 40_000 }, (_, id) => ({ id, name: `é "${id}", [` }));
     const long = "x".repeat(2 * MIB);
     for (const [value, spaces] of [
@@ -100,7 +100,7 @@ export function streams(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("take NDJSON as people write it, and lines as long as a value may be", async () => {
+  it("accept NDJSON with blanks, and lines of the maximum length", async () => {
     const body = '\uFEFF {"a": 1} \r\n\r\n[2]\r\n\n  "é"\t\n5';
     await at.store.save({ name: "v", value: await receive([encode(body)], NDJSON) });
     expect(await at.store.read("v")).toEqual([{ a: 1 }, [2], "é", 5]);
@@ -121,7 +121,7 @@ export function streams(at: Testing): void {
     await at.ground.expectClean(at.store);
   });
 
-  it("may have 95 MiB", async () => {
+  it("can have 95 MiB", async () => {
     const bytes = 95 * MIB;
     const content = await receive(textPieces(bytes), "text/plain");
     const info = await at.store.save({ name: "v", value: content });
@@ -144,7 +144,7 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
-  it.each(["text/plain", "image/png"])("may not have a byte more: %s", async (mediaType) => {
+  it.each(["text/plain", "image/png"])("cannot have another byte: %s", async (mediaType) => {
     const { stream, wasCancelled } = streamed([...textPieces(95 * MIB), encode("x"), encode("y")]);
     await expectFailure(
       () => at.store.receive(stream, mediaType),
@@ -157,7 +157,7 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
-  it("of JSON may have 16 MiB, and no byte more", async () => {
+  it("of JSON can have 16 MiB, but no more", async () => {
     const json = JSON.stringify({ text: "x".repeat(16 * MIB - 11) });
     expect(json).toHaveLength(16 * MIB);
     const content = await receive(cutAt(encode(json), [5, 9_000_000]), "application/json");
@@ -170,7 +170,7 @@ export function streams(at: Testing): void {
   });
 
   it.each(TYPES.flatMap((type) => [0, 9 * MIB].map((bytes) => [type, bytes] as const)))(
-    "leave nothing when they fail: %s after %i bytes",
+    "leave nothing behind when they fail: %s after %i bytes",
     async (mediaType, bytes) => {
       const piece = encode(`"${"x".repeat(998)}"\n`.repeat(500));
       const sent = Array.from({ length: Math.ceil(bytes / piece.length) }, () => piece);
@@ -180,7 +180,7 @@ export function streams(at: Testing): void {
   );
 
   it.each(["text/plain", NDJSON, "application/json"])(
-    "refuse what is not UTF-8: %s",
+    "refuse invalid UTF-8: %s",
     async (mediaType) => {
       const code = mediaType === "text/plain" ? "bad_value" : "bad_json";
       const good = encode('"é😀"\n'.repeat(1_000));
@@ -205,7 +205,7 @@ export function streams(at: Testing): void {
     },
   );
 
-  it("name the record that is no JSON", async () => {
+  it("name the record with invalid JSON", async () => {
     const lines = Array.from(
       { length: 120_000 },
       (_, id) => `{"id": ${id}, "text": "${"x".repeat(70)}"}\n`,
@@ -229,7 +229,7 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
-  it("are swept by nobody while they come, and by the next who wakes if they never end", async () => {
+  it("are not swept while they arrive, but swept after a restart if they are never saved", async () => {
     const store = at.store;
     const piece = encode("é".repeat(1_000_000));
     const sweep = async () => {
@@ -254,7 +254,7 @@ export function streams(at: Testing): void {
     expect(await woken.readPath("v", [{ from: -1 }])).toEqual({ found: true, value: "é" });
   });
 
-  it("leave nothing when what they brought cannot be saved", async () => {
+  it("leave nothing behind if their content cannot be saved", async () => {
     const bring = () => receive(textPieces(9 * MIB), "image/png");
     const small = at.ground.open({ quotaBytes: MIB });
     const attempts: ((content: Content) => unknown)[] = [
@@ -283,7 +283,7 @@ export function streams(at: Testing): void {
     await expectNothing();
   });
 
-  it("bring what is saved once: a second name for the same bytes is refused", async () => {
+  it("provide content for one save only", async () => {
     const content = await receive(textPieces(9 * MIB), "image/png");
     await at.store.save({ name: "a", value: content });
     await expectFailure(() => at.store.save({ name: "b", value: content }), expect.any(Error));
@@ -293,7 +293,7 @@ export function streams(at: Testing): void {
   });
 
   it.each(["upload", "write", "complete", "put"] as const)(
-    "and saves leave nothing when the bucket fails at %s",
+    "and saves leave nothing behind when the bucket fails at %s",
     async (call) => {
       if (!at.kind.hasBucket) return;
       const broken = { call, error: FAILURE };

@@ -58,7 +58,7 @@ onEveryKind((at) => {
     other.close();
   });
 
-  it("is no access, and tells no observer", async () => {
+  it("does not count as an access, and notifies no observer", async () => {
     await at.store.save({ name: "a", value: 1 });
     at.ground.nowMs += 1_000;
     const before = at.store.info("a");
@@ -73,7 +73,7 @@ onEveryKind((at) => {
     expect(at.store.info("b")?.accessedAt).not.toBe(before?.accessedAt);
   });
 
-  it.each([100, 9 * MIB])("gives up %i bytes that it cannot keep", async (bytes) => {
+  it.each([100, 9 * MIB])("discards %i bytes that it cannot keep", async (bytes) => {
     const store = at.ground.open({ quotaBytes: 10 * MIB });
     await store.save({ name: "a", value: plainTextOfBytes(2 * MIB) });
     const { info } = leaving(store, "a");
@@ -93,7 +93,7 @@ onEveryKind((at) => {
     await at.ground.expectClean(store);
   });
 
-  it("knows what is over as not there", async () => {
+  it("skips expired variables", async () => {
     await at.store.save({ name: "a", value: 1, ttlMs: 5 });
     at.ground.nowMs += 5;
     expect(at.store.transfer.names()).toEqual([]);

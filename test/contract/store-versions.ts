@@ -30,7 +30,7 @@ export function versions(at: Testing): void {
     expect(at.store.bytes()).toBe(3);
   });
 
-  it("are restored one after the other, and what was undone is kept", async () => {
+  it("are restored one by one, and the undone version is kept", async () => {
     for (const value of ["a", "b", "c"]) await change(value);
     expect(at.store.undo("v")).toMatchObject({ name: "v", version: 4, count: 1 });
     expect(await at.store.read("v")).toBe("b");
@@ -47,7 +47,7 @@ export function versions(at: Testing): void {
     expect(await at.store.read("v")).toBe("a");
   });
 
-  it("of any size are read whole and in part, and leave nothing behind", async () => {
+  it("of any size can be read whole and in part, and leave nothing behind", async () => {
     for (const size of [10, ...at.sizes]) {
       at.renew();
       const texts = ["a", "b", "c"].map((letter) => letter.repeat(size));
@@ -82,7 +82,7 @@ export function versions(at: Testing): void {
     expect(await kept()).toEqual([]);
   });
 
-  it("are restored with the stricter visibility, and with the ttl and pin of now", async () => {
+  it("are restored with the stricter visibility and the current pin", async () => {
     await change("a", { description: "first" });
     await change("b", { visibility: "sealed", pinned: true });
     expect(at.store.undo("v")).toMatchObject({
@@ -93,7 +93,7 @@ export function versions(at: Testing): void {
     expect(at.store.glance("v")?.visibility).toBe("sealed");
   });
 
-  it("are the first to go when the quota needs room", async () => {
+  it("are evicted first when the quota needs room", async () => {
     const store = at.fresh({ quotaBytes: 4 * KIB });
     for (const letter of ["a", "b", "c"]) await change(letter.repeat(KIB));
     await store.save({ name: "w", value: "w".repeat(KIB) });
@@ -110,7 +110,7 @@ export function versions(at: Testing): void {
     expect(store.undo("v")).toBeUndefined();
   });
 
-  it("are none if the variable had expired, or none are to be kept", async () => {
+  it("are not kept for an expired variable, or with keepVersions: 0", async () => {
     await change("a", { ttlMs: 1_000 });
     at.ground.nowMs += 2_000;
     await change("b");

@@ -7,5 +7,5 @@ import { onEveryKind } from "./store-testing.ts";
 onEveryKind((at) => {
   describe("guards", () => storeGuards(at));
   describe("parts", () => storeParts(at));
-  describe("what goes, and when", () => storeQuota(at));
+  describe("eviction", () => storeQuota(at));
 });

@@ -13,7 +13,7 @@ import {
 
 /** Deletes and resets leave nothing behind except used numbers. */
 export function deleting(at: Fixture): void {
-  it("reads as if it had never been", async () => {
+  it("leaves no trace of the variable", async () => {
     for (const value of [1, "x".repeat(100_000)]) {
       await at.store.save({ name: "a", value, tool: "t", ttlMs: 5 });
       expect(at.store.delete("a")).toBe(true);
@@ -29,14 +29,14 @@ export function deleting(at: Fixture): void {
     }
   });
 
-  it("leaves the others as they are", async () => {
+  it("does not affect other variables", async () => {
     for (const name of ["a", "aa", "b"]) await at.store.save({ name, value: name.repeat(70_000) });
     at.store.delete("a");
     expect(namesOf(at.store.list())).toEqual(["aa", "b"]);
     expect((await at.store.read("aa")) === "aa".repeat(70_000)).toBe(true);
   });
 
-  it("resets to the newest so many; the pinned stay and do not count", async () => {
+  it("resets to the newest variables; pinned ones stay and do not count", async () => {
     for (const name of ["e", "d", "c", "b", "a"])
       await at.store.save({ name, value: name, pinned: name === "d" || name === "a" });
     expect(at.store.reset(3)).toEqual([]);
@@ -50,7 +50,7 @@ export function deleting(at: Fixture): void {
     expect((await at.store.save({ name: "e", value: 1 })).version).toBe(1);
   });
 
-  it("resets by when a variable was written last", async () => {
+  it("resets by the time of the last write", async () => {
     for (const name of ["a", "b", "a"]) await at.store.save({ name, value: "x".repeat(70_000) });
     expect(at.store.reset(1)).toEqual(["b"]);
     expect((await at.store.read("a")) === "x".repeat(70_000)).toBe(true);
@@ -63,41 +63,41 @@ export function expiry(at: Fixture): void {
     at.store.save({ name, value: name, ttlMs, tool: "t", input: [name], ...more });
   const evict = (limit = 10) => at.store.evictDue(at.nowMs, limit).map(({ name }) => name);
 
-  it.each([1, 0])("is gone at its time, before and after %i eviction", async (evictions) => {
-    await saveDue("a", 10);
-    await saveDue("b", 11);
-    at.nowMs = START_MS + 9;
-    expect(await at.store.read("a")).toBe("a");
-    expect(evict()).toEqual([]);
-    expect(at.store.count()).toBe(2);
-    at.nowMs = START_MS + 10;
-    if (evictions > 0) expect(evict()).toEqual(["a"]);
-    expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
-    expect(namesOf(at.store.list())).toEqual(["b"]);
-    expect(at.store.list({ names: ["a"] })).toEqual([]);
-    expect(at.store.list({ last: 2 })).toHaveLength(1);
-    expect(at.store.count()).toBe(1);
-    expect(at.store.couldBegin("a")).toBe(true);
-    expect(at.store.tombstone("b")).toBeUndefined();
-    const left = { name: "a", version: 1, evictedAt: iso(START_MS + 10), reason: "expired" };
-    expect(at.store.tombstone("a")).toStrictEqual({ ...left, tool: "t", input: ["a"] });
-    expect(at.store.reset(1)).toEqual([]);
-  });
-
   it.each([1, 0])(
-    "deletes nothing that is gone but its tombstone, after %i eviction",
+    "makes a variable unreadable on time, before and after %i eviction",
     async (evictions) => {
       await saveDue("a", 10);
-      at.nowMs += 10;
-      if (evictions > 0) evict();
-      expect(at.store.delete("a")).toBe(false);
-      expect(at.store.tombstone("a")).toBeUndefined();
-      expect(at.store.couldBegin("a")).toBe(false);
-      expect((await saveDue("a", 10)).version).toBe(1);
+      await saveDue("b", 11);
+      at.nowMs = START_MS + 9;
+      expect(await at.store.read("a")).toBe("a");
+      expect(evict()).toEqual([]);
+      expect(at.store.count()).toBe(2);
+      at.nowMs = START_MS + 10;
+      if (evictions > 0) expect(evict()).toEqual(["a"]);
+      expect([await at.store.read("a"), at.store.info("a")]).toEqual([undefined, undefined]);
+      expect(namesOf(at.store.list())).toEqual(["b"]);
+      expect(at.store.list({ names: ["a"] })).toEqual([]);
+      expect(at.store.list({ last: 2 })).toHaveLength(1);
+      expect(at.store.count()).toBe(1);
+      expect(at.store.couldBegin("a")).toBe(true);
+      expect(at.store.tombstone("b")).toBeUndefined();
+      const left = { name: "a", version: 1, evictedAt: iso(START_MS + 10), reason: "expired" };
+      expect(at.store.tombstone("a")).toStrictEqual({ ...left, tool: "t", input: ["a"] });
+      expect(at.store.reset(1)).toEqual([]);
     },
   );
 
-  it("knows when the next one is due", async () => {
+  it.each([1, 0])("leaves only a tombstone to delete, after %i eviction", async (evictions) => {
+    await saveDue("a", 10);
+    at.nowMs += 10;
+    if (evictions > 0) evict();
+    expect(at.store.delete("a")).toBe(false);
+    expect(at.store.tombstone("a")).toBeUndefined();
+    expect(at.store.couldBegin("a")).toBe(false);
+    expect((await saveDue("a", 10)).version).toBe(1);
+  });
+
+  it("knows when the next variable is due", async () => {
     await saveDue("a", 20);
     await saveDue("b", 10);
     await at.store.save({ name: "c", value: 1 });
@@ -114,7 +114,7 @@ export function expiry(at: Fixture): void {
     expect(at.store.nextDueMs()).toBeUndefined();
   });
 
-  it("is gone at the time that it says, also of half a millisecond", async () => {
+  it("happens exactly at expiresAt, even for half a millisecond", async () => {
     const { expiresAt = "" } = await saveDue("a", 0.5);
     expect(at.store.nextDueMs()).toBe(Date.parse(expiresAt));
     expect(at.store.info("a")?.expiresAt).toBe(at.store.count() === 0 ? undefined : expiresAt);
@@ -132,7 +132,7 @@ export function expiry(at: Fixture): void {
     expect([await at.store.read("a"), evict()]).toEqual([undefined, ["a"]]);
   });
 
-  it("evicts at most so many at once, large ones too, and twice without harm", async () => {
+  it("evicts at most the given number at once, large values included, and is repeatable", async () => {
     for (const name of ["c", "a", "b"]) await saveDue(name, 10, { value: name.repeat(70_000) });
     await at.store.save({ name: "d", value: 1 });
     at.nowMs += 10;
@@ -141,7 +141,7 @@ export function expiry(at: Fixture): void {
     expect(at.store.tombstone("c")?.evictedAt).toBe(iso(START_MS + 10));
   });
 
-  it("never evicts what is pinned; its time counts again when the pin goes", async () => {
+  it("spares a pinned variable, whose time counts again when it is unpinned", async () => {
     await saveDue("a", 10, { pinned: true });
     expect(at.store.nextDueMs()).toBeUndefined();
     at.nowMs = idleFrom(START_MS) * 2;
@@ -155,7 +155,7 @@ export function expiry(at: Fixture): void {
     expect(at.store.tombstone("a")).toMatchObject(left);
   });
 
-  it("knows no limit where the limit is infinite", async () => {
+  it("accepts infinite limits", async () => {
     for (const name of ["a", "b"]) await saveDue(name, 10);
     expect(at.store.list({ last: Infinity })).toHaveLength(2);
     at.nowMs += 10;
@@ -164,7 +164,7 @@ export function expiry(at: Fixture): void {
     expect(at.store.reset(Infinity)).toEqual([]);
   });
 
-  it("returns the tombstones that it leaves", async () => {
+  it("returns the new tombstones", async () => {
     await saveDue("a", 1);
     const evicted = at.store.evictDue(START_MS + 5, 1);
     expect(evicted).toEqual([at.store.tombstone("a")]);
@@ -177,7 +177,7 @@ export function idleness(at: Fixture): void {
   const hour = limits.variableIdleMs / 24;
   const evict = () => at.store.evictDue(at.nowMs, 10).map(({ name }) => name);
 
-  it.each([1, 0])("ends it, before and after %i eviction", async (evictions) => {
+  it.each([1, 0])("ends a variable, before and after %i eviction", async (evictions) => {
     await at.store.save({ name: "a", value: 1, tool: "t", input: 1 });
     at.nowMs = idleFrom(START_MS) - 1;
     expect([at.store.info("a")?.name, evict()]).toEqual(["a", []]);
@@ -189,7 +189,7 @@ export function idleness(at: Fixture): void {
     expect(at.store.tombstone("a")).toEqual({ ...left, evictedAt: iso(idleFrom(START_MS)) });
   });
 
-  it("is counted from the last time that the value was read or written", async () => {
+  it("is counted from the last read or write of the value", async () => {
     const uses: readonly ((name: string) => unknown)[] = [
       (name) => at.store.read(name),
       (name) => at.store.readPath(name, [{ index: 0 }]),
@@ -208,7 +208,7 @@ export function idleness(at: Fixture): void {
     expect(evict()).toHaveLength(uses.length);
   });
 
-  it("does not end by looking at what is known of it", async () => {
+  it("is not reset by reads of metadata", async () => {
     await at.store.save({ name: "a", value: 1 });
     at.nowMs += 5 * hour;
     at.store.list();
@@ -219,7 +219,7 @@ export function idleness(at: Fixture): void {
     expect(at.store.nextDueMs()).toBe(idleFrom(START_MS));
   });
 
-  it("does not end what is pinned, until the pin goes", async () => {
+  it("does not end a pinned variable until it is unpinned", async () => {
     await at.store.save({ name: "a", value: 1, pinned: true });
     at.nowMs = idleFrom(START_MS) + 5;
     expect([await at.store.read("a"), evict()]).toEqual([1, []]);
@@ -229,7 +229,7 @@ export function idleness(at: Fixture): void {
     expect(evict()).toEqual(["a"]);
   });
 
-  it("does not end what is held, until it is let go", async () => {
+  it("does not end a held variable until it is released", async () => {
     for (const name of ["a", "b"]) await at.store.save({ name, value: name });
     await at.store.save({ name: "c", value: 1, ttlMs: 5 });
     for (const name of ["a", "c"]) at.store.holds.hold("turn", name);
@@ -243,7 +243,7 @@ export function idleness(at: Fixture): void {
     expect(evict()).toEqual(["a"]);
   });
 
-  it("is told from an end by a time to live by what came first", async () => {
+  it("is the reason only if it comes before the ttl", async () => {
     await at.store.save({ name: "a", value: 1, ttlMs: limits.variableIdleMs + 1 });
     await at.store.save({ name: "b", value: 1, ttlMs: limits.variableIdleMs - 1 });
     at.nowMs = idleFrom(START_MS) + 9;
@@ -268,7 +268,7 @@ export function tombstones(at: Fixture): void {
   const nameOf = (index: number) => `v_${9_999 - index}`;
 
   it.each([true, false])(
-    "end when the name is saved again, whose version goes on",
+    "are removed when the name is saved again, with the next version",
     async (evicted) => {
       await at.store.save({ name: "a", value: 1 });
       await at.store.save({ name: "a", value: 2, ttlMs: 5 });
@@ -284,7 +284,7 @@ export function tombstones(at: Fixture): void {
     },
   );
 
-  it("are renewed by the next eviction", async () => {
+  it("are replaced by the next eviction", async () => {
     await evictAll(["a", "b"]);
     await at.store.save({ name: "a", value: 1, ttlMs: 7 });
     at.store.evictDue(at.nowMs + 7, 1);
@@ -292,7 +292,7 @@ export function tombstones(at: Fixture): void {
     expect(at.store.tombstone("b")).toMatchObject({ version: 1, evictedAt: iso(START_MS + 2) });
   });
 
-  it("end with a delete of the name, and stay through a reset", async () => {
+  it("are removed by a delete of the name, but not by a reset", async () => {
     await evictAll(["a", "b"]);
     expect(at.store.reset(0)).toEqual([]);
     expect(left(["a", "b"])).toEqual(["a", "b"]);
@@ -312,7 +312,7 @@ export function tombstones(at: Fixture): void {
   const ends = [...many.slice(0, 5), ...many.slice(-5)];
 
   it.each([limits.maxTombstones, 1, 0])(
-    "are at most so many, the oldest go first: %i before",
+    "have a maximum number, and the oldest are removed first: %i before",
     async (n) => {
       await evictAll(many.slice(0, n));
       expect(left(ends)).toEqual(ends.filter((name) => many.indexOf(name) < n));
@@ -324,7 +324,7 @@ export function tombstones(at: Fixture): void {
     },
   );
 
-  it("go in the order in which they came, also those of one moment", async () => {
+  it("are removed in the order of their creation, even those of the same moment", async () => {
     await evictAll(many.slice(0, limits.maxTombstones), 0);
     await evictAll(many.slice(limits.maxTombstones));
     expect(left(ends)).toEqual(ends.slice(2));

@@ -44,7 +44,7 @@ const subjects: Readonly<Record<string, (options: StoreOptions) => Subject>> = {
 
 describe.each(Object.entries(subjects))("%s", { timeout: 120_000 }, (name, make) => {
   it.each([limits.maxConversationBytes, 150])(
-    "does what a naive model does, wakes or not, with a quota of %i bytes",
+    "behaves like a naive model, with and without restarts, with a quota of %i bytes",
     (quotaBytes) => {
       const hasBucket = name.endsWith("bucket");
       const model = () => new Model({ quotaBytes, idleMs: IDLE_MS, hasBucket });
@@ -52,7 +52,7 @@ describe.each(Object.entries(subjects))("%s", { timeout: 120_000 }, (name, make)
     },
   );
 
-  it("reads every part of what is large as of the whole", async () => {
+  it("reads every part of a large value like that part of the whole", async () => {
     const subject = make({});
     for (const value of largeValues) {
       if (value instanceof Uint8Array) continue;

@@ -30,10 +30,13 @@ export function writeModes(at: Fixture): void {
     expect(await at.store.read("v")).toEqual(after);
   });
 
-  it.each<WriteMode>(["append", "merge"])("%s of what is not there is that value", async (mode) => {
-    await at.store.save({ name: "v", value: 5, mode });
-    expect(await at.store.read("v")).toBe(5);
-  });
+  it.each<WriteMode>(["append", "merge"])(
+    "%s to a missing variable saves the value",
+    async (mode) => {
+      await at.store.save({ name: "v", value: 5, mode });
+      expect(await at.store.read("v")).toBe(5);
+    },
+  );
 
   it.each<[WriteMode, Json, Json]>([
     ["append", "ab", 1],
@@ -58,7 +61,7 @@ export function writeModes(at: Fixture): void {
     expect("polluted" in {}).toBe(false);
   });
 
-  it("what an extension does not say stays as it was", async () => {
+  it("an extension keeps the metadata that it does not set", async () => {
     const first = { value: [1], ttlMs: 10, pinned: true, description: "of today" };
     await at.store.save({ name: "v", ...first });
     at.nowMs += 4;
@@ -73,7 +76,7 @@ export function writeModes(at: Fixture): void {
     expect(at.store.info("v")?.expiresAt).toBeUndefined();
   });
 
-  it("an extension leaves a variable in the run that it is in", async () => {
+  it("an extension leaves a variable in its run", async () => {
     await at.store.save({ name: "v", value: [1], run: "run_1" });
     const info = await at.store.save({ name: "v", value: 2, mode: "append" });
     expect(info.scope).toBe("run");
@@ -82,7 +85,7 @@ export function writeModes(at: Fixture): void {
     expect(at.store.count()).toBe(0);
   });
 
-  it("an extension by a run leaves the conversation its variable", async () => {
+  it("an extension by a run leaves the variable in the conversation", async () => {
     await at.store.save({ name: "v", value: [1] });
     const info = await at.store.save({ name: "v", value: 2, mode: "append", run: "run_1" });
     expect(info.scope).toBe("conversation");
@@ -90,7 +93,7 @@ export function writeModes(at: Fixture): void {
     expect(await at.store.read("v")).toEqual([1, 2]);
   });
 
-  it("an extension keeps the guard, and joins the sources", async () => {
+  it("an extension keeps the guards and joins the sources", async () => {
     const first = { sources: ["mcp:maps"], trusted: false, visibility: "secret" } as const;
     await at.store.save({ name: "v", value: [1], ...first });
     const second = await at.store.save({ name: "v", value: 2, mode: "append", tool: "t" });
@@ -100,7 +103,7 @@ export function writeModes(at: Fixture): void {
     expect(await at.store.save(write)).toMatchObject({ visibility: "secret" });
   });
 
-  it("a replacement keeps who may see it, unless it says so, and nothing of its sources", async () => {
+  it("a replacement keeps the visibility unless it sets one, but none of the sources", async () => {
     const first = { sources: ["mcp:maps"], trusted: false, visibility: "sealed" } as const;
     await at.store.save({ name: "v", value: [1], ...first });
     const second = await at.store.save({ name: "v", value: 2 });
@@ -110,14 +113,14 @@ export function writeModes(at: Fixture): void {
     expect(third).toMatchObject({ visibility: "model", preview: "3" });
   });
 
-  it("append to one that is due and not evicted begins anew", async () => {
+  it("append to an expired variable starts a new value", async () => {
     await at.store.save({ name: "v", value: [1], ttlMs: 5 });
     at.nowMs += 5;
     await at.store.save({ name: "v", value: [2], mode: "append" });
     expect(await at.store.read("v")).toEqual([2]);
   });
 
-  it("append over the bound of a value is refused, and nothing changes", async () => {
+  it("append over the size limit is refused, and nothing changes", async () => {
     const half = ["x".repeat(limits.maxJsonBytes / 2)];
     await at.store.save({ name: "v", value: half });
     const write = { name: "v", value: half, mode: "append" } as const;
@@ -126,14 +129,14 @@ export function writeModes(at: Fixture): void {
     expect(JSON.stringify(await at.store.read("v")) === JSON.stringify(half)).toBe(true);
   });
 
-  it("append to a text that is too large to be read is refused, and nothing changes", async () => {
+  it("append to a text that is too large to read is refused, and nothing changes", async () => {
     await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
     const write = { name: "v", value: "y", mode: "append" } as const;
     await expectCode(() => at.store.save(write), "limit_exceeded");
     expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
   });
 
-  it("new never touches what is there, and never uses a number twice", async () => {
+  it("new never touches existing variables or reuses a number", async () => {
     await at.store.save({ name: "v", value: "old" });
     const save = async (value: Json) =>
       (await at.store.save({ name: "v", value, mode: "new" })).name;
@@ -160,7 +163,7 @@ export function changes(at: Fixture): void {
     await at.store.save({ name: "b", value: 2 });
   };
 
-  it("change what they name, and nothing else", async () => {
+  it("apply only to the given properties", async () => {
     await saveTwo();
     const { expiresAt, ...before } = at.store.info("a") ?? {};
     const pinned = at.store.update("a", { pinned: true });
@@ -177,7 +180,7 @@ export function changes(at: Fixture): void {
     expect(namesOf(at.store.list())).toEqual(["a", "b"]);
   });
 
-  it("give a new time to live from now on", async () => {
+  it("set a new time to live from now", async () => {
     await saveTwo();
     expect(await at.store.read("a")).toEqual([1]);
     at.nowMs += 4;
@@ -189,7 +192,7 @@ export function changes(at: Fixture): void {
     expect(await at.store.read("a")).toBeUndefined();
   });
 
-  it("do nothing to what is not there, or not any more", async () => {
+  it("do not affect missing or expired variables", async () => {
     await saveTwo();
     at.nowMs += 10;
     expect(at.store.update("a", { ttlMs: null })).toBeUndefined();

@@ -38,14 +38,14 @@ export function values(at: Fixture): void {
     expect(at.store.info("a")?.chars).toBe(textOf(value).length);
   });
 
-  it("keeps negative zero, which JSON does not write, as zero", async () => {
+  it("keeps negative zero as zero, like JSON", async () => {
     await at.store.save({ name: "a", value: -0 });
     await at.store.save({ name: "b", value: [-0] });
     expect(await at.store.read("a")).toBe(0);
     expect(await at.store.read("b")).toStrictEqual([0]);
   });
 
-  it("keeps a copy: nobody who changes what was saved changes the variable", async () => {
+  it("keeps a copy, unaffected by changes to the saved object", async () => {
     const value = { list: [1], inner: { a: 1 } };
     const input = { city: "NYC" };
     await at.store.save({ name: "a", value, input, tool: "t", ttlMs: 1 });
@@ -58,13 +58,13 @@ export function values(at: Fixture): void {
     expect(at.store.tombstone("a")?.input).toEqual({ city: "NYC" });
   });
 
-  it("leaves what was saved as it was, not frozen", async () => {
+  it("does not change or freeze the saved object", async () => {
     const value = { inner: [1] };
     await at.store.save({ name: "a", value });
     expect(Object.isFrozen(value) || Object.isFrozen(value.inner)).toBe(false);
   });
 
-  it("hands out what nobody can change", async () => {
+  it("returns frozen values", async () => {
     await at.store.save({ name: "a", value: { inner: [{ deep: 1 }] } });
     const value = (await at.store.read("a")) as { inner: { deep: number }[] };
     expect(() => value.inner.push({ deep: 2 })).toThrow(TypeError);
@@ -80,14 +80,14 @@ export function values(at: Fixture): void {
       expect(kept === description.slice(0, -2) || kept?.slice(-3)).toBe(true);
   });
 
-  it("keeps the input and the description of a call whatever their characters", async () => {
+  it("keeps any characters in a call's input and description", async () => {
     const odd = "\ud800 \u0000 é";
     await at.store.save({ name: "a", value: 1, input: { odd }, description: "a\u0000b" });
     expect(at.store.info("a")).toMatchObject({ input: { odd }, description: "a\u0000b" });
   });
 
   it.each(["description", "tool", "toolCallId"])(
-    "tells the same %s later as at once",
+    "returns the same %s later as from the save",
     async (key) => {
       const saved = await at.store.save({ name: "a", value: 1, [key]: "\ud800 é \udc00" });
       expect(saved).toHaveProperty(key);
@@ -107,7 +107,7 @@ async function keeps(at: Fixture, value: Json) {
 
 /** Values at the limits of a storage location, or of the store: tens of megabytes. */
 export function valueBounds(at: Fixture): void {
-  it("keeps what is over 8 MiB in the bucket, if there is one", async () => {
+  it("stores values over 8 MiB in the bucket, if there is one", async () => {
     const large = at.hasBucket ? "r2" : "chunks";
     expect(await keeps(at, "x".repeat(limits.maxChunkedBytes))).toBe("chunks");
     for (const value of ["é".repeat(limits.maxChunkedBytes / 2) + "x", ["x".repeat(9_000_000)]])
@@ -118,7 +118,7 @@ export function valueBounds(at: Fixture): void {
     expect(at.store.hasGarbage()).toBe(false);
   });
 
-  it("refuses JSON over maxJsonBytes, and is then as before", async () => {
+  it("refuses JSON over maxJsonBytes, and changes nothing", async () => {
     await keeps(at, ["x".repeat(limits.maxJsonBytes - 4)]);
     await at.store.save({ name: "b", value: [1], ttlMs: 9 });
     const before = await observe(at.store);
@@ -129,7 +129,7 @@ export function valueBounds(at: Fixture): void {
     expect((await at.store.save({ value: 1 })).name).toBe("variable_1");
   });
 
-  it("refuses a text over maxValueBytes, and is then as before", async () => {
+  it("refuses a text over maxValueBytes, and changes nothing", async () => {
     await at.store.save({ name: "a", value: [1] });
     const before = await observe(at.store);
     const value = "x".repeat(limits.maxValueBytes + 1);
@@ -137,7 +137,7 @@ export function valueBounds(at: Fixture): void {
     expect(await observe(at.store)).toEqual(before);
   });
 
-  it("hands out a text of more than maxJsonBytes in parts alone", async () => {
+  it("reads a text over maxJsonBytes only in parts", async () => {
     const text = `${"x".repeat(limits.maxJsonBytes)}é😀z`;
     const info = await at.store.save({ name: "a", value: text });
     expect(info).toMatchObject({ count: text.length - 1, bytes: limits.maxJsonBytes + 7 });
@@ -180,7 +180,7 @@ export function largeValues(at: Fixture): void {
     expect(await keeps(at, value)).toBe("chunks");
   });
 
-  it("takes an input of a call up to maxInputBytes, and says what is wrong with a larger one", async () => {
+  it("accepts a call's input up to maxInputBytes, and refuses a larger one", async () => {
     // The quotation marks take two bytes.
     const input = "x".repeat(limits.maxInputBytes - 2);
     await at.store.save({ name: "a", value: 1, input });
@@ -192,7 +192,7 @@ export function largeValues(at: Fixture): void {
     expect(namesOf(at.store.list())).toEqual(["a"]);
   });
 
-  it("evicts whatever it took, with an input of nearly all that a row may hold", async () => {
+  it("evicts a variable even if its input almost fills the row", async () => {
     const input = "x".repeat(limits.maxSqlValueBytes - 10);
     let taken = 1;
     try {

@@ -41,14 +41,14 @@ export const variableStoreContract: StoreContract = (make, subject = {}) => {
   describe("large values", { timeout: 30_000 }, () => largeValues(at));
   describe("deleting", () => deleting(at));
   describe("expiry", () => expiry(at));
-  describe("disuse", () => idleness(at));
+  describe("idleness", () => idleness(at));
   describe("tombstones", { timeout: 30_000 }, () => tombstones(at));
 };
 
 /** The slow part. Every test run covers `MemoryStore`, and the large tests cover the other stores. */
 export const valueBoundsContract: StoreContract = (make, subject = {}) => {
   const at = fixtureOf(make, subject);
-  describe("values at their bounds", { timeout: 30_000 }, () => valueBounds(at));
+  describe("values at their limits", { timeout: 30_000 }, () => valueBounds(at));
 };
 
 function fixtureOf(
@@ -66,7 +66,7 @@ function fixtureOf(
 }
 
 function savingAndReading(at: Fixture): void {
-  it("knows nothing at first", async () => {
+  it("is empty at first", async () => {
     expect(await observe(at.store)).toEqual(NOTHING);
     expect(await at.store.read("a")).toBeUndefined();
     expect(at.store.info("a")).toBeUndefined();
@@ -77,7 +77,7 @@ function savingAndReading(at: Fixture): void {
     expect(at.store.evictDue(Number.MAX_SAFE_INTEGER, 10)).toEqual([]);
   });
 
-  it("tells all that a write said, the same from save, info and list", async () => {
+  it("returns all that was written, with the same info from save, info and list", async () => {
     const provenance = {
       description: "Of today",
       tool: "t",
@@ -98,7 +98,7 @@ function savingAndReading(at: Fixture): void {
     expect(at.store.list()).toStrictEqual([{ shape, preview, ...rest }]);
   });
 
-  it("has no property for what a write did not say", async () => {
+  it("omits properties that were not written", async () => {
     const info = await at.store.save({ name: "a", value: null });
     for (const key of ["description", "tool", "toolCallId", "input", "expiresAt"]) {
       expect(info).not.toHaveProperty(key);
@@ -106,7 +106,7 @@ function savingAndReading(at: Fixture): void {
     }
   });
 
-  it("replaces under the same name: next version, nothing of the old one but its beginning", async () => {
+  it("replaces a variable of the same name: next version, and only createdAt stays", async () => {
     await at.store.save({ name: "a", value: 1, tool: "t", ttlMs: 5, pinned: true, input: 1 });
     at.nowMs += 3;
     await at.store.save({ name: "a", value: "two" });
@@ -119,14 +119,14 @@ function savingAndReading(at: Fixture): void {
     expect(at.store.count()).toBe(1);
   });
 
-  it("lists the oldest first; a write moves to newest", async () => {
+  it("lists the oldest first, and a write makes a variable the newest", async () => {
     for (const name of ["c", "a", "b"]) await at.store.save({ name, value: name });
     await at.store.save({ name: "c", value: "again" });
     expect(namesOf(at.store.list())).toEqual(["a", "b", "c"]);
     expect(at.store.count()).toBe(3);
   });
 
-  it("lists the newest so many, the chosen ones, or the newest of the chosen ones", async () => {
+  it("lists the newest variables, the chosen ones, or the newest of the chosen ones", async () => {
     for (const name of ["d", "a", "c", "b"]) await at.store.save({ name, value: name });
     const list = (options: object) => namesOf(at.store.list(options));
     expect(list({ last: 2 })).toEqual(["c", "b"]);
@@ -149,13 +149,13 @@ function savingAndReading(at: Fixture): void {
     },
   );
 
-  it("says of a bad name with too large a value the one thing that is wrong first: the name", async () => {
+  it("reports a bad name before a value that is too large", async () => {
     const value = ["x".repeat(limits.maxJsonBytes)];
     await expectCode(() => at.store.save({ name: "7up", value }), "bad_name");
   });
 
   it.each(["x".repeat(64), "_", "__proto__", "constructor", "ref"])(
-    "takes the name %s",
+    "accepts the name %s",
     async (name) => {
       expect(await at.store.read(name)).toBeUndefined();
       await at.store.save({ name, value: 1 });
@@ -196,17 +196,17 @@ function automaticNames(at: Fixture): void {
     return names;
   };
 
-  it("numbers what is saved without a name", async () => {
+  it("number values saved without a name", async () => {
     expect(await counts(3)).toEqual(["variable_1", "variable_2", "variable_3"]);
   });
 
-  it("numbers from 1 where the base is numbered, and from 2 where it is not", async () => {
+  it("start at 1 for a numbered base, and otherwise continue with 2", async () => {
     const numbered = true;
     expect(await calls("o", "ab", { numbered })).toEqual(["o_1", "o_2"]);
     expect(await calls("w", "abc")).toEqual(["w", "w_2", "w_3"]);
   });
 
-  it("writes a new version for the same call, and for that alone", async () => {
+  it("repeat for the same call only, as a new version", async () => {
     expect(await calls("w", "ab")).toEqual(["w", "w_2"]);
     expect(await calls("w", "ba")).toEqual(["w_2", "w"]);
     expect(namesOf(at.store.list())).toEqual(["w_2", "w"]);
@@ -215,7 +215,7 @@ function automaticNames(at: Fixture): void {
     expect(await at.store.read("w")).toBe("a");
   });
 
-  it("does not take a value without a tool, or with a name by hand, for a repetition", async () => {
+  it("do not repeat for a value without a tool, or one named by hand", async () => {
     const name = { base: "w", numbered: false, inputDigest: "" };
     expect((await at.store.save({ value: 1, name })).name).toBe("w");
     expect((await at.store.save({ value: 1, name })).name).toBe("w_2");
@@ -223,12 +223,12 @@ function automaticNames(at: Fixture): void {
     expect(await call("by_hand", "")).toBe("by_hand_2");
   });
 
-  it("prefixes what would read as something else", async () => {
+  it("get a prefix if they would read as something else", async () => {
     expect(await calls("ref", "ab")).toEqual(["var_ref", "var_ref_2"]);
     expect(await call("7up", "a")).toBe("var_7up");
   });
 
-  it("takes no notice of names that only begin alike", async () => {
+  it("ignore names that only start alike", async () => {
     await at.store.save({ name: "w_9_more", value: 1 });
     await at.store.save({ name: "wx_9", value: 1 });
     await at.store.save({ name: "w9", value: 1 });
@@ -240,14 +240,14 @@ function automaticNames(at: Fixture): void {
     ["a reset", (store) => store.reset(0)],
     ["a replacement", (store) => store.save({ name: "variable_7", value: 2 })],
     ["an eviction", (store) => store.evictDue(START_MS + 1, 10)],
-  ])("uses no number again after %s", async (_, remove) => {
+  ])("never reuse a number after %s", async (_, remove) => {
     expect(await counts(2)).toEqual(["variable_1", "variable_2"]);
     await at.store.save({ name: "variable_7", value: 1, ttlMs: 1 });
     await remove(at.store);
     expect(await counts(2)).toEqual(["variable_8", "variable_9"]);
   });
 
-  it("uses no number again when each is deleted at once", async () => {
+  it("reuse no number, even if each is deleted at once", async () => {
     for (const name of ["w", "w_2", "w_3", "w_4"]) {
       expect(await call("w", name)).toBe(name);
       if (name !== "w") at.store.delete(name);
@@ -259,7 +259,7 @@ function automaticNames(at: Fixture): void {
   });
 
   it.each(Array.from({ length: 11 }, (_, index) => "9".repeat(index + 1)))(
-    "overwrites nothing, and chooses valid names, after a caller took number %s",
+    "overwrite nothing and stay valid after a caller took number %s",
     async (number) => {
       for (const base of ["w", "x".repeat(52)]) {
         await at.store.save({ name: `${base}_${number}`, value: "by hand" });

@@ -13,7 +13,7 @@ describe("docs/architecture.md", () => {
     expect(rows.map(({ folder }) => folder).toSorted()).toEqual(sourceFolders("src").toSorted());
   });
 
-  test("says with which of a folder's files to begin", () => {
+  test("names existing files to start with in each folder", () => {
     const missing = rows.flatMap(({ folder, begin }) =>
       begin.map((name) => join(folder, name)).filter((path) => !existsSync(path)),
     );
@@ -21,7 +21,7 @@ describe("docs/architecture.md", () => {
     expect(rows.filter(({ begin }) => begin.length === 0)).toEqual([]);
   });
 
-  test("names no file that is not there", () => {
+  test("names only existing files", () => {
     const named = namesIn(page).filter((name) => name.includes("/"));
     const roots = ["", "src", "page/src"];
     const missing = named.filter((name) => !roots.some((root) => existsSync(join(root, name))));

@@ -16,7 +16,7 @@ test.each([
   expect(rowsOf(title).map(([name = ""]) => name.replaceAll("`", ""))).toEqual(packages.toSorted());
 });
 
-test("no cell is empty, and each size is one", () => {
+test("no cell is empty, and each size has a unit", () => {
   const rows = page.split("\n").filter((line) => line.startsWith("| `"));
   for (const row of rows) {
     const cells = cellsOf(row);

@@ -7,14 +7,14 @@ import * as limits from "../../src/limits.ts";
 const page = readFileSync("docs/errors.md", "utf8");
 
 describe("docs/errors.md", () => {
-  it("has every code once, with its status, and no other", () => {
+  it("lists every code once, with its status, and no others", () => {
     const rows = [...page.matchAll(/^\| `([a-z_]+)` \| (\d{3}) \|/gm)];
     const told = rows.map(([, code = "", status]) => [code, Number(status)]);
     const codes = Object.entries(errorCodes).map(([code, { status }]) => [code, status]);
     expect(told.toSorted()).toEqual(codes.toSorted());
   });
 
-  it("is right that each of them is provoked by a test", () => {
+  it("lists only codes that a test provokes", () => {
     const tests = testFiles("test").map((file) => readFileSync(file, "utf8"));
     const named = (code: string) => tests.some((text) => new RegExp(`\\b${code}\\b`).test(text));
     expect(Object.keys(errorCodes).filter((code) => !named(code))).toEqual([]);
@@ -31,7 +31,7 @@ describe("an error about a limit", () => {
     expect(named.filter((name = "") => !Object.keys(limits).includes(name))).toEqual([]);
   });
 
-  it("names the one whose value it tells", () => {
+  it("names the constant whose value it reports", () => {
     const pattern = /\["(max\w+)", limits\.(\w+)\]/g;
     const pairs = sources.flatMap((text) => Array.from(text.matchAll(pattern)));
     expect(pairs.length).toBeGreaterThan(10);

@@ -13,14 +13,14 @@ const guides = globSync("docs/guides/*.md", { cwd: root })
   .map((path) => basename(path, ".md"))
   .filter((name) => !OTHERS.test(name));
 
-it("there are guides of features", () => {
+it("feature guides exist", () => {
   expect(guides.length).toBeGreaterThan(15);
 });
 
 describe.each(guides)("the guide %s", (name) => {
   const markdown = readFileSync(join(root, `docs/guides/${name}.md`), "utf8");
 
-  it("begins with an example of at most 15 lines", () => {
+  it("starts with an example of at most 15 lines", () => {
     const [first] = fencesIn(markdown);
     expect(first?.line).toBeLessThan(20);
     expect(first?.lines.length).toBeLessThanOrEqual(MAX_EXAMPLE_LINES);

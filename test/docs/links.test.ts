@@ -62,7 +62,7 @@ function isThere(page: string, link: string): boolean {
   return anchor === undefined || (file.endsWith(".md") && anchorsOf(file).has(anchor));
 }
 
-it.each(pages)("%s: what it links to is there", (page) => {
+it.each(pages)("%s: its links lead somewhere", (page) => {
   const links = tokensOf(page).flatMap((token) =>
     token.type === "link" || token.type === "image" ? [decodeURI(String(token.href))] : [],
   );
@@ -70,7 +70,7 @@ it.each(pages)("%s: what it links to is there", (page) => {
   expect(own.filter((link) => !isThere(page, link))).toEqual([]);
 });
 
-it.each(pages)("%s: the files that it names are there", (page) => {
+it.each(pages)("%s: the files that it names exist", (page) => {
   const text = readFileSync(join(root, page), "utf8");
   const named = text.matchAll(/`((?:src|test|scripts|docs|examples|bench)\/[\w./-]+\w)`/g);
   const paths = Array.from(named, ([, path = ""]) => path);
@@ -79,14 +79,14 @@ it.each(pages)("%s: the files that it names are there", (page) => {
   expect(paths.filter((path) => !isKnown(path))).toEqual([]);
 });
 
-it.each(pages)("%s: the scripts that it names are there", (page) => {
+it.each(pages)("%s: the scripts that it names exist", (page) => {
   const known = new Set(["", ...templates].flatMap(scriptsOf));
   const text = readFileSync(join(root, page), "utf8");
   const named = Array.from(text.matchAll(/npm run ([\w:-]+)/g), ([, name = ""]) => name);
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-it("a link to what is not there is found", () => {
+it("a dead link is detected", () => {
   expect(isThere("README.md", "docs/architecture.md")).toBe(true);
   expect(isThere("README.md", "docs/architecture.md#layers")).toBe(true);
   expect(isThere("docs/chaos.md", "../README.md#start")).toBe(true);
@@ -95,7 +95,7 @@ it("a link to what is not there is found", () => {
   expect(isThere("docs/guides/tools.md", "#code-and-other-agents")).toBe(true);
 });
 
-it("llms.txt has every guide, in the words of their list", () => {
+it("llms.txt lists every guide, with the description from the index", () => {
   const guides = readFileSync(join(root, "docs/guides/README.md"), "utf8");
   const rows = guides.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) \| (.*) \|$/gm);
   const expected = Array.from(

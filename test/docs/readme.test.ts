@@ -15,7 +15,7 @@ it("the README has at most 200 lines", () => {
   expect(lines.length).toBeLessThanOrEqual(200);
 });
 
-it("its first screen has the moving picture, the problem in figures, and four ways to begin", () => {
+it("its first screen has the animation, the problem in figures, and four ways to start", () => {
   const first = ["docs/images/answering.webp", "| the problem |", "## Start", "**Try it**"];
   const ways = [
     "**Add it to an agent**",
@@ -30,7 +30,7 @@ it("its first screen has the moving picture, the problem in figures, and four wa
   expect(commands.slice(0, 2)).toEqual(["npm ci && npm start", "npm ci && npm test"]);
 });
 
-it("the figures of the problem are the measured ones", () => {
+it("its figures are the measured ones", () => {
   const { rows } = readResults(join(root, "bench/results.json"));
   const names = ["characters of messages", "tokens of all calls"];
   for (const name of names) {
@@ -49,7 +49,7 @@ it("the figures of the problem are the measured ones", () => {
   expect(readme).toContain(`| ${byValue} % | ${byReference} % | \`npm run eval`);
 });
 
-it("its pictures are there, in light, dark and on a phone", () => {
+it("its images exist, including light, dark and phone", () => {
   const names = ["monthly-totals", "dark", "phone", "approval", "receipt", "waterfall"];
   for (const name of names) {
     expect(readme).toContain(`docs/images/${name}.webp`);

@@ -9,26 +9,26 @@ const quick = { isQuick: true, count: 1, seed: 7 };
 const tasks = ownTasks(quick);
 
 describe("the tasks", () => {
-  it("are the same for the same seed, and others for another", () => {
+  it("are the same for the same seed, and differ for another", () => {
     const text = (list: readonly Task[]) => JSON.stringify(list.map(({ turns }) => turns));
     expect(text(ownTasks(quick))).toBe(text(tasks));
     expect(text(ownTasks({ ...quick, seed: 8 }))).not.toBe(text(tasks));
   });
 
-  it("have ids of their own, up to a million characters", () => {
+  it("have unique ids, and up to a million characters", () => {
     const all = ownTasks({ isQuick: false, count: 2, seed: 1 });
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
     const sizes = all.filter(({ family }) => family === "bytes").map(({ size }) => size);
     expect([Math.min(...sizes), Math.max(...sizes)]).toEqual([1_000, 1_000_000]);
   });
 
-  it("are of every kind", () => {
+  it("include every family", () => {
     expect([...new Set(tasks.map(({ family }) => family))].toSorted()).toEqual(
       "bytes,distractors,edit,ids,injection,join,long,small,wrong reference".split(","),
     );
   });
 
-  it("fail if nothing is done", () => {
+  it("fail if the model does nothing", () => {
     const judged = tasks.map((task) => task.open().check("done").isRight);
     expect(judged.filter(Boolean)).toEqual([]);
   });
@@ -44,21 +44,21 @@ describe("a model that makes no mistakes", () => {
     playCell(task, arm, { model: exact.model, contextTokens: 200_000 });
 
   it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
-    "does every task %s",
+    "solves every task %s",
     async (_, arm) => {
       const cells = await Promise.all(tasks.map((task) => play(task, arm)));
       expect(cells.filter(({ isRight }) => !isRight)).toEqual([]);
     },
   );
 
-  it("cannot pass on what a cap has cut off", async () => {
+  it("cannot pass on what was cut off", async () => {
     const [, capped] = arms;
     const cells = await Promise.all(tasks.flatMap((task) => (capped ? play(task, capped) : [])));
     const failed = cells.filter(({ isRight }) => !isRight).map(({ task }) => task);
     expect(failed).toEqual(["bytes-csv-48000-7", "bytes-json-48000-7"]);
   });
 
-  it("is not sent a prompt that does not fit", async () => {
+  it("receives no prompt that exceeds its context", async () => {
     const [byValue] = arms;
     const large = tasks.find(({ id }) => id.startsWith("bytes-csv-48000"));
     if (byValue === undefined || large === undefined) throw new Error("missing");
@@ -89,8 +89,8 @@ describe("a model that makes no mistakes", () => {
   });
 });
 
-describe("a model that obeys data", () => {
-  it("leaks a key by value, and cannot where it is sealed", async () => {
+describe("a model that follows instructions in data", () => {
+  it("leaks a key by value, but not a sealed one", async () => {
     const gullible = await modelNamed("scripted:gullible", {});
     const task = tasks.find(({ family }) => family === "injection");
     const options = { model: gullible.model, contextTokens: 200_000 };

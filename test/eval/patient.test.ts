@@ -38,13 +38,13 @@ describe("a pace", () => {
     [{ "retry-after-ms": "30" }, 30],
     [{ "retry-after": "Thu, 01 Jan 1970 00:00:09 GMT" }, 9_000],
     [{ "retry-after": "soon" }, 1_000],
-  ])("waits as long as %j says", async (headers, ms) => {
+  ])("follows the header %j", async (headers, ms) => {
     const { waits, waiting } = clock();
     await new Pace(waiting).run(failing(1, refusal(headers)));
     expect(waits).toEqual([ms]);
   });
 
-  it("holds other calls back while it waits", async () => {
+  it("delays other calls while it waits", async () => {
     const { waits, waiting } = clock();
     const pace = new Pace(waiting);
     await Promise.all([
@@ -55,7 +55,7 @@ describe("a pace", () => {
     expect(waits.reduce((sum, ms) => sum + ms, 0)).toBe(5_000);
   });
 
-  it("gives up after eight tries, or if it would have to wait for hours", async () => {
+  it("gives up after eight attempts, or if it would have to wait for hours", async () => {
     const { waiting } = clock();
     await expect(new Pace(waiting).run(failing(99, refusal()))).rejects.toThrow("failed 8 times");
     const hours = refusal({ "retry-after": "7200" });

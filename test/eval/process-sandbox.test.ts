@@ -17,7 +17,7 @@ function run(code: string, more: Partial<SandboxJob> = {}) {
 }
 
 describe("the sandbox of the evaluation", () => {
-  it("returns what code returns, assigns and prints", async () => {
+  it("returns the result, the assignments and the output of the code", async () => {
     expect(
       await run('vars.y = x.length; console.log("hi", { a: 1 }); return x.concat(3);'),
     ).toEqual({
@@ -28,14 +28,14 @@ describe("the sandbox of the evaluation", () => {
     expect(await run("")).toEqual({ assigned: [], console: "" });
   });
 
-  it("passes calls of tools and reads of large values on", async () => {
+  it("forwards tool calls and reads of large values", async () => {
     const code = "return [await tools.add({ a: 1 }), await big.slice(0, 2), big.count];";
     expect((await run(code)).returned).toBe('[{"a":1},["big","[0:2]"],3]');
     const failed = await run("await tools.nothing();");
     expect(failed.error?.message).toContain("unknown_tool: nothing");
   });
 
-  it("has nothing of Node, and no files, network or settings", async () => {
+  it("exposes no Node APIs, files, network or settings", async () => {
     const names = "process require fetch setTimeout Buffer WebSocket module global".split(" ");
     const { returned } = await run(`return [${names.map((name) => `typeof ${name}`).join()}];`);
     expect(JSON.parse(returned ?? "")).toEqual(names.map(() => "undefined"));
@@ -45,7 +45,7 @@ describe("the sandbox of the evaluation", () => {
     }
   });
 
-  it("ends a run that does not end, and one that is stopped", async () => {
+  it("ends an endless run and an aborted one", async () => {
     expect((await run("for (;;) {}", { timeMs: 300 })).error).toMatchObject({ kind: "timeout" });
     const stopping = new AbortController();
     const running = run("await new Promise(() => {});", { signal: stopping.signal });

@@ -58,7 +58,7 @@ describe("NESTFUL v2", () => {
   };
   const divide = { tool: "divide", input: { arg_0: 20, arg_1: 5 } };
 
-  it("is right if the last result is the gold answer, with fields as JSON or as its text", async () => {
+  it("is right if the last result is the gold answer, with fields as JSON or as JSON text", async () => {
     const asText = { ...row, output: JSON.stringify(row.output), tools: JSON.stringify(tools) };
     for (const record of [row, asText]) {
       const [task] = tasksOf("nestful", [record]);
@@ -72,7 +72,7 @@ describe("NESTFUL v2", () => {
     }
   });
 
-  it("leaves out what it cannot compute, or computes otherwise than the set", () => {
+  it("skips records that it cannot compute, or computes differently", () => {
     const unknown = {
       ...row,
       sample_id: "two",
@@ -104,7 +104,7 @@ describe("ComplexFuncBench", () => {
     })),
   };
 
-  it("answers the recorded calls, and is right if all were made", async () => {
+  it("replays the recorded calls, and is right if all were made", async () => {
     const [task] = tasksOf("complexfuncbench", [row]);
     const calls = [search, book].map(({ name, arguments: input }) => ({ tool: name, input }));
     expect(await played(task, calls)).toEqual([
@@ -147,7 +147,7 @@ describe("recorded traces and texts", () => {
     ],
   };
 
-  it("are played from their question alone, on every arm", async () => {
+  it("are played from their question alone, with every arm", async () => {
     const text = { id: "n", text: "It costs $152 (not $order). Run $HOME/bin." };
     const tasks = tasksOf("traces", [trace, text]);
     expect(tasks.map(({ family }) => family)).toEqual(["traces", "texts"]);
@@ -162,7 +162,7 @@ describe("recorded traces and texts", () => {
     expect(cells).toHaveLength(2 * arms.length);
   });
 
-  it("are not right with other arguments", async () => {
+  it("are wrong with other arguments", async () => {
     const [task] = tasksOf("traces", [trace]);
     const [first] = await played(task, [{ tool: "find", input: { a: 1 } }]);
     expect(first).toEqual([false, "find was not called as recorded"]);
@@ -170,7 +170,7 @@ describe("recorded traces and texts", () => {
 });
 
 describe("tau-bench", () => {
-  it("gives the answers with prices of a recorded conversation as a control of harm", () => {
+  it("turns recorded answers with prices into control tasks", () => {
     const said = (content: string) => ({ role: "assistant", content });
     const price = "The flight costs $152, and the bag $50. Shall I book both of them?";
     const traj = [

@@ -88,7 +88,7 @@ describe("a run", () => {
     }
   });
 
-  it("prints a page that loads nothing, whatever the model is called", async () => {
+  it("writes a page that loads nothing, whatever the model's name", async () => {
     const server = await serve();
     await run(server, "--arms", "value", "--model", 'openai-compatible:<script>"x"&');
     const html = readFileSync(join(folder, "out", "results.html"), "utf8");
@@ -96,7 +96,7 @@ describe("a run", () => {
     expect(JSON.stringify(parse(html), withoutParents)).toContain('<script>\\"x\\"&');
   });
 
-  it("is free when it is repeated, and has the same results", async () => {
+  it("is free the second time, with the same results", async () => {
     const server = await serve("sloppy");
     await run(server, "--arms", "value,cap,reference");
     const [sent, first] = [server.requests, resultsIn()];
@@ -106,7 +106,7 @@ describe("a run", () => {
     expect(resultsIn("again").arms).toEqual(first.arms);
   });
 
-  it("continues where it stopped, also after an incomplete line", async () => {
+  it("continues where it stopped, even after an incomplete line", async () => {
     const server = await serve();
     await run(server, "--arms", "value,reference");
     const path = join(folder, "out", "cells.ndjson");
@@ -123,7 +123,7 @@ describe("a run", () => {
     expect(keys).toHaveLength(28);
   });
 
-  it("does not mix its cells with those of another model", async () => {
+  it("refuses the cells of another model", async () => {
     const server = await serve();
     await run(server, "--arms", "value");
     await expect(run(server, "--model", "openai-compatible:other")).rejects.toThrow(
@@ -133,7 +133,7 @@ describe("a run", () => {
 });
 
 describe("a provider", () => {
-  it("gets the pause that it asks for", async () => {
+  it("gets the requested pause", async () => {
     const server = await serve("exact", {
       refuse: (request) =>
         request % 10 === 3 ? { status: 429, headers: { "retry-after-ms": "5" } } : undefined,
@@ -143,7 +143,7 @@ describe("a provider", () => {
     expect(resultsIn().cells.filter(({ isRight }) => !isRight)).toEqual([]);
   });
 
-  it("that refuses the key stops the run, which says so and keeps what is done", async () => {
+  it("that rejects the key stops the run, with a message and the results so far", async () => {
     const server = await serve("exact", {
       refuse: (request) => (request > 20 ? { status: 401 } : undefined),
     });
@@ -154,7 +154,7 @@ describe("a provider", () => {
     expect(server.requests).toBeLessThan(30);
   });
 
-  it("that repeats the key in its refusal does not bring it into the results", async () => {
+  it("that repeats the key in its error does not expose it in the results", async () => {
     const server = await serve("exact", {
       refuse: () => ({ status: 401, message: "The key sk-my-own-key is not valid." }),
     });
@@ -166,7 +166,7 @@ describe("a provider", () => {
     expect([logged, ...files].filter((text) => text.includes("sk-my-own-key"))).toEqual([]);
   });
 
-  it("that garbles an answer is asked again", async () => {
+  it("that returns a garbled answer is asked again", async () => {
     const server = await serve("exact", {
       refuse: (request) => (request === 4 ? { status: 200, message: "garbled" } : undefined),
     });
@@ -175,7 +175,7 @@ describe("a provider", () => {
     expect(resultsIn().cells.filter(({ isRight }) => !isRight)).toEqual([]);
   });
 
-  it("that refuses one prompt has that task wrong, and no other", async () => {
+  it("that refuses one prompt fails only that task", async () => {
     const server = await serve("exact", {
       refuse: (request) => (request === 5 ? { status: 400 } : undefined),
     });
@@ -188,7 +188,7 @@ describe("a provider", () => {
 });
 
 describe("a budget", () => {
-  it("is not exceeded by a prompt, and the run goes on with a larger one", async () => {
+  it("is not exceeded by a prompt, and the run continues with a larger one", async () => {
     const server = await serve();
     const { code, logged } = await run(server, "--budget", "0.2", "--concurrency", "1");
     expect(code).toBe(1);
@@ -219,7 +219,7 @@ describe("a budget", () => {
 });
 
 describe("a variant", () => {
-  it("swaps guide, descriptions and errors in what is sent, and is a run of its own", async () => {
+  it("replaces the guide, descriptions and errors, and is a separate run", async () => {
     const bodies: string[] = [];
     const server = await serve("exact", {
       refuse: (_, body) => void bodies.push(body),
@@ -241,7 +241,7 @@ describe("a variant", () => {
     await expect(run(server, "--arms", "reference")).rejects.toThrow("of another run");
   });
 
-  it("with a field that is unknown is refused", async () => {
+  it("with an unknown field is refused", async () => {
     const path = join(folder, "variant.json");
     writeFileSync(path, '{"name": "x", "guides": {}}');
     await expect(run(await serve(), "--variant", path)).rejects.toThrow("guides");
@@ -274,7 +274,7 @@ describe("the command line", () => {
     [["--model", "scripted:exact", "--set", "other=/tmp"], "There is no set other"],
     [["--model", "scripted:exact", "--price", "1,2"], "--price needs three prices"],
     [["--compare", "a"], "--compare needs two results"],
-  ])("says what is wrong with %j", async (args, said) => {
+  ])("rejects %j with a reason", async (args, said) => {
     const tiny = ["--quick", "--count", "1", "--out", join(folder, "x")];
     const all = args.includes("--compare") ? args : [...tiny, ...args];
     await expect(runEval(all, context)).rejects.toThrow(said);

@@ -47,8 +47,8 @@ function expectInside(interval: Measures["right"], value: number): void {
   expect((interval?.high ?? 1) - (interval?.low ?? 0)).toBeLessThan(Math.max(value, 0.2));
 }
 
-describe("the evaluation recovers", () => {
-  it("the rate of copy errors, and what it does to the bytes", async () => {
+describe("the evaluation measures", () => {
+  it("the rate of copy errors, and its effect on the bytes", async () => {
     const tasks = seeds(60).map((seed) =>
       bytesTask({ kind: seed % 2 === 0 ? "text" : "csv", size: 4_000, seed }),
     );
@@ -62,7 +62,7 @@ describe("the evaluation recovers", () => {
     expect(rowOf(results, "reference").copyErrors).toBeUndefined();
   });
 
-  it("the share of references that are misspelled, and that each is recovered from in one step", async () => {
+  it("the share of misspelled references, and that each is corrected in one step", async () => {
     const tasks = seeds(300).map((seed) => idsTask({ seed }));
     const row = rowOf(await measured("misspells", tasks, "reference"), "reference");
     expectInside(row.wrongReferences, 0.05);
@@ -79,7 +79,7 @@ describe("the evaluation recovers", () => {
     expect(row.right?.value).toBe(1);
   });
 
-  it("the length of a prompt from which on the middle is lost", async () => {
+  it("the prompt length from which the middle is lost", async () => {
     const tasks = [16_000, 48_000, 64_000, 128_000].flatMap((size) =>
       seeds(5).map((seed) => bytesTask({ kind: "text", size, seed })),
     );
@@ -97,7 +97,7 @@ describe("the evaluation recovers", () => {
     ]);
   });
 
-  it("that a fact of turn 3 is lost in turn 40 of a long prompt, and that a reference keeps it", async () => {
+  it("that a fact of turn 3 is lost in turn 40 of a long prompt, but not by reference", async () => {
     const tasks = seeds(12).map((seed) => longTask({ size: 240_000, seed }));
     const results = await measured("loses-middle", tasks, "value,reference");
     expect(rowOf(results, "by value").right?.value).toBe(0);
@@ -106,7 +106,7 @@ describe("the evaluation recovers", () => {
 });
 
 describe("the evaluation ranks", () => {
-  it("references above copies for a sloppy model, on right, cost and tokens", async () => {
+  it("references above copies for a sloppy model, by correctness, cost and tokens", async () => {
     const tasks = ownTasks({ isQuick: true, count: 8, seed: 40 });
     const { comparisons } = await measured("sloppy", tasks, "value,cap,offload,reference,code");
     const low = (arm: string) => comparisons.find((one) => one.arm === arm)?.right?.low;
@@ -118,7 +118,7 @@ describe("the evaluation ranks", () => {
     expect(low("cap")).toBeLessThanOrEqual(0);
   });
 
-  it("no arm above another for a model that makes no mistakes on what fits", async () => {
+  it("all arms equally for a model that makes no mistakes on small tasks", async () => {
     const tasks = ownTasks({ isQuick: true, count: 2, seed: 3 }).filter(
       ({ size }) => size < 20_000,
     );
@@ -131,7 +131,7 @@ describe("the evaluation ranks", () => {
     expect(comparisons.map(({ won, lost }) => [won, lost])).toEqual(comparisons.map(() => [0, 0]));
   });
 
-  it("SQL above reading for a sum over a result that is longer than a cap", async () => {
+  it("SQL above reading for a sum over a result that exceeds a cap", async () => {
     const tasks = seeds(3).map((seed) => joinTask({ orders: 900, seed }));
     const results = await measured("exact", tasks, "value,cap,reference,code");
     expect(rowOf(results, "cap").right?.value).toBe(0);

@@ -11,8 +11,8 @@ function covered(experiments: number, experiment: (random: Random) => boolean): 
     .length;
 }
 
-describe("an interval", () => {
-  it("of a share has the true one in it nineteen times of twenty, also of rare ones", () => {
+describe("a confidence interval", () => {
+  it("of a share contains the true share nineteen times in twenty, even a rare one", () => {
     for (const share of [0.05, 0.1, 0.5, 0.98]) {
       const hits = covered(100, (random) => {
         const samples = Array.from(
@@ -26,7 +26,7 @@ describe("an interval", () => {
     }
   });
 
-  it("of a ratio has the true one in it", () => {
+  it("of a ratio contains the true ratio", () => {
     const hits = covered(100, (random) => {
       const samples = Array.from({ length: 60 }, () => {
         const chars = random.between(500, 4_000);
@@ -39,13 +39,13 @@ describe("an interval", () => {
     expect(hits).toBeGreaterThanOrEqual(88);
   });
 
-  it("of a share that is always the same is not certainty", () => {
+  it("of a constant share is not a single point", () => {
     const always = shareOf(Array.from({ length: 20 }, () => [1, 1] as const));
     expect(always).toMatchObject({ value: 1, high: 1 });
     expect(always?.low).toBeCloseTo(0.839, 2);
   });
 
-  it("is the same for the same samples, and absent without any", () => {
+  it("is the same for the same samples, and undefined without any", () => {
     expect(meanOf([1, 2, 3])).toEqual(meanOf([1, 2, 3]));
     expect(meanOf([])).toBeUndefined();
     expect(ratioOf([[0, 0]])).toBeUndefined();
@@ -53,7 +53,7 @@ describe("an interval", () => {
 });
 
 describe("copy errors", () => {
-  it("are the edit distance, for any two short texts", () => {
+  it("are the edit distance of any two short texts", () => {
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 40 });
     fc.assert(
       fc.property(letters, letters, (noise, tail) => {
@@ -72,13 +72,13 @@ describe("copy errors", () => {
     );
   });
 
-  it("count one that is missing once, in a text of a megabyte", () => {
+  it("count a single missing character once in a megabyte of text", () => {
     const text = "The quick brown fox. ".repeat(50_000);
     expect(copyErrors(text, text.slice(0, 300) + text.slice(301))?.errors).toBe(1);
     expect(copyErrors(text, `${text.slice(0, 300)}X${text.slice(301)}`)?.errors).toBe(1);
   });
 
-  it("are not counted of a text that is cut or another", () => {
+  it("are not counted for a truncated or different text", () => {
     const text = "The quick brown fox. ".repeat(500);
     expect(copyErrors(text, text.slice(0, 5_000))).toBeUndefined();
     expect(copyErrors(text, "z".repeat(text.length))).toBeUndefined();

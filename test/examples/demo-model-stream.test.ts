@@ -20,7 +20,7 @@ describe("questions about the model", () => {
     for (const name of Object.keys(everyTool)) expect(answer).toContain(`- ${name}: `);
   });
 
-  it("lists what is offered, with an example for what the script knows", async () => {
+  it("lists the offered tools, with an example for each that it knows", async () => {
     const tools = { get_weather: weather.tools.get_weather, fly: weather.tools.get_weather };
     const { answer } = await new Session(tools).ask("help");
     expect(answer).not.toContain("list_orders");
@@ -30,14 +30,14 @@ describe("questions about the model", () => {
     expect(answer).toContain("- fly: Typical weather of a city in the current month.\n");
   });
 
-  it("says what it can do instead when a tool is not offered, before it calls any", async () => {
+  it("says what else it can do when a tool is not offered, before any call", async () => {
     const { write_report: _, ...rest } = orders.tools;
     const { steps, answer } = await new Session(rest).ask("Write a report");
     expect(steps).toEqual([]);
     expect(answer).toContain("because the tool write_report is not offered. I can:\n\n- list_");
   });
 
-  it("calls nothing where tool choice forbids it", async () => {
+  it("calls no tool if the tool choice forbids it", async () => {
     const options = { ...asking("Weather in NYC?"), toolChoice: { type: "none" } as const };
     const { content, finishReason } = await demoModel().doGenerate(options);
     expect(finishReason.unified).toBe("stop");
@@ -46,7 +46,7 @@ describe("questions about the model", () => {
 });
 
 describe("the stream", () => {
-  it("gives a word and its white space at a time, and loses nothing", async () => {
+  it("emits one word with its white space at a time, and loses nothing", async () => {
     const parts = await partsOf(asking("who are you"));
     const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
     expect(deltas.slice(0, 3)).toEqual(["I ", "am ", "the "]);
@@ -98,7 +98,7 @@ describe("the stream", () => {
     );
   });
 
-  it("gives no call id twice, also when the history has lost its first calls", async () => {
+  it("never repeats a call id, even if the history has lost its first calls", async () => {
     const history = withResult(asking("Weather in NYC?"), { type: "text", value: "" }, "call_7");
     const again = { role: "user", content: [{ type: "text", text: "Weather in Rome?" }] } as const;
     const prompt: LanguageModelV4Prompt = [
@@ -109,7 +109,7 @@ describe("the stream", () => {
     expect(content).toMatchObject([{ toolCallId: "call_8" }]);
   });
 
-  it("counts four characters of prompt and output as a token, rounded up", async () => {
+  it("counts four characters of prompt and output as one token, rounded up", async () => {
     const question = "Weather in Rome?";
     const asked = asking(question);
     const { usage } = await demoModel().doGenerate(asked);
@@ -121,7 +121,7 @@ describe("the stream", () => {
     expect((await demoModel().doGenerate(longer)).usage.inputTokens.total).toBeGreaterThan(1_000);
   });
 
-  it("counts the characters that a turn's savings count", async () => {
+  it("counts the same characters as a turn's savings", async () => {
     const conversation = new Conversation({ agent: orders });
     const question = "Summarize my orders.";
     const { result } = await conversation.say({ steps: [], model: demoModel(), question });
@@ -133,7 +133,7 @@ describe("the stream", () => {
     expect(counted - savings.promptChars).toBeLessThan(3 * 4);
   });
 
-  it("errors with the abort's reason in the middle of a word's delay", async () => {
+  it("fails with the abort's reason during a delay", async () => {
     const controller = new AbortController();
     const reason = new Error("The user left");
     const { stream } = await demoModel({ wordDelayMs: 60_000 }).doStream({
@@ -149,7 +149,7 @@ describe("the stream", () => {
     expect(seen).toEqual(["stream-start", "response-metadata", "text-start"]);
   });
 
-  it("stops at the next part without a delay as well, and at once if already aborted", async () => {
+  it("stops at the next part without a delay, and at once if already aborted", async () => {
     const controller = new AbortController();
     const options = { ...asking("who are you"), abortSignal: controller.signal };
     const { stream } = await demoModel().doStream(options);
@@ -160,7 +160,7 @@ describe("the stream", () => {
     await expect(demoModel().doGenerate(options)).rejects.toBe("enough");
   });
 
-  it("waits between words when told to", async () => {
+  it("waits between words on request", async () => {
     const started = performance.now();
     const { content } = await demoModel({ wordDelayMs: 5 }).doGenerate(
       asking("How is the weather?"),

@@ -34,7 +34,7 @@ describe("weather questions", () => {
     expect(session.expand(answer)).toContain("New York is 6.5 °C warmer than London");
   });
 
-  it("fetches several cities in one step and compares the first with each other one", async () => {
+  it("fetches several cities in one step and compares the first with each of the others", async () => {
     const { steps } = await new Session().ask("Compare Paris, Rome and Oslo (Paris most of all)");
     expect(steps.map((calls) => calls.map(({ input }) => input))).toEqual([
       [{ location: "Paris" }, { location: "Rome" }, { location: "Oslo" }],
@@ -68,13 +68,13 @@ describe("weather questions", () => {
     expect((await session.ask("Weather in NYC?")).steps).toHaveLength(1);
   });
 
-  it("tries an unknown city and says what the error said", async () => {
+  it("tries an unknown city and reports the error", async () => {
     const { steps, answer } = await new Session().ask("What's the weather in Atlantis, please?");
     expect(steps).toEqual([[{ toolName: "get_weather", input: { location: "Atlantis" } }]]);
     expect(answer).toContain('I could not use get_weather for Atlantis: Unknown city "Atlantis".');
   });
 
-  it("keeps a place of several words, and drops the words about time after it", async () => {
+  it("keeps a place of several words, and drops time expressions after it", async () => {
     const { steps } = await new Session().ask("how hot is it in El Dorado right now");
     expect(steps[0]?.[0]?.input).toEqual({ location: "El Dorado" });
   });
@@ -92,7 +92,7 @@ describe("weather questions", () => {
     expect(answer).toContain("$kept_3.summary");
   });
 
-  it("shows the whole variable when the result has not the fields of a sentence", async () => {
+  it("shows the whole variable when the result lacks the expected fields", async () => {
     const options = asking("Weather in NYC?");
     const value = { $var: "w", value: { temp: 72 } };
     const { content } = await demoModel().doGenerate(withResult(options, { type: "json", value }));
@@ -144,7 +144,7 @@ describe("order questions", () => {
     expect(session.expand(answer)).toMatch(/^5000 orders come to [\d.]+ USD, [\d.]+ USD each/u);
   });
 
-  it("writes a report from two parallel results; the answer is one reference", async () => {
+  it("writes a report from two parallel results, and answers with a single reference", async () => {
     const session = new Session();
     const { steps, answer } = await session.ask("Write me a report");
     expect(steps.map((calls) => calls.map(({ toolName }) => toolName))).toEqual([
@@ -161,7 +161,7 @@ describe("order questions", () => {
     expect(session.expand(answer)).toContain("# Orders in 2025\n\n");
   });
 
-  it("proposes a plan whose calls pass their results on by reference, and runs none of them", async () => {
+  it("proposes a plan whose calls pass results by reference, and runs none of them", async () => {
     const tools = [{ type: "function", name: "propose_plan", inputSchema: {} } as const];
     const question = { ...asking("Make a plan for a report on my orders"), tools };
     const { content } = await demoModel().doGenerate(question);
@@ -190,7 +190,7 @@ describe("order questions", () => {
     expect(then.content).toMatchObject([{ text: expect.stringContaining("until you approve it") }]);
   });
 
-  it("has a currency to pass, and no first order to show, when the list is empty", async () => {
+  it("passes a currency and shows no first order when the list is empty", async () => {
     const value = { $var: "none", value: [] };
     const result = { type: "json", value } as const;
     const shownEmpty = await demoModel().doGenerate(withResult(asking("Show my orders"), result));
@@ -207,7 +207,7 @@ describe("order questions", () => {
     [{ type: "execution-denied", reason: "Not today" } as const, "Not today"],
     [{ type: "json", value: { error: "No stock" } } as const, "No stock"],
     [{ type: "json", value: [1] } as const, "its result was not kept as a variable: [1]"],
-  ])("says what went wrong instead of calling again: %j", async (output, said) => {
+  ])("reports an error instead of calling again: %j", async (output, said) => {
     const { content } = await demoModel().doGenerate(withResult(asking("monthly totals"), output));
     expect(content).toEqual([{ type: "text", text: `I could not use list_orders: ${said}` }]);
   });

@@ -68,7 +68,7 @@ describe("list_orders", () => {
     expect(bytes).toBeLessThan(900_000);
   });
 
-  it("is made once, frozen, and the same on every machine", async () => {
+  it("is created once, frozen, and the same on every machine", async () => {
     const list = await list_orders.execute({}, options);
     expect(await list_orders.execute({}, options)).toBe(list);
     expect(Object.isFrozen(list)).toBe(true);
@@ -77,7 +77,7 @@ describe("list_orders", () => {
     expect(digest.slice(0, 16)).toBe("0044c71663ab8c7c");
   });
 
-  it("gives the orders of one status alone", async () => {
+  it("returns only the orders with the given status", async () => {
     const all = await listOrders();
     const shipped = await listOrders("shipped");
     expect(shipped.length).toBeGreaterThan(0);
@@ -130,7 +130,7 @@ describe("summarize_orders", () => {
 });
 
 describe("monthly_totals", () => {
-  it("gives twelve flat rows, in which every order is counted once", async () => {
+  it("returns twelve flat rows that count every order once", async () => {
     const list = await listOrders();
     const rows = await monthlyTotals(list);
     expect(rows.map(({ month }) => month)).toEqual(

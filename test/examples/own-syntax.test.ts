@@ -6,14 +6,14 @@ import { cutsOf, streamed } from "../support/streamed.ts";
 const lookup = lookupIn({ city: { name: "Oslo", temps: [1, 2] }, x: 1 });
 const syntaxes = [percent];
 
-describe("a syntax of one's own", () => {
+describe("a custom syntax", () => {
   it.each([
     ["In %{city.name}, %{city.temps[1]} °C.", "In Oslo, 2 °C."],
     ["%{x}%{x}", "11"],
     ["100 % of %{nobody} and %{x", "100 % of %{nobody} and %{x"],
     ["\\%{x} is %{x}", "%{x} is 1"],
     ["`%{x}` https://a.example/%{x} %{x}", "`%{x}` https://a.example/%{x} 1"],
-  ])("expands %j, however it is cut", async (text, expected) => {
+  ])("expands %j, however it is split", async (text, expected) => {
     for (const chunks of cutsOf(text)) {
       expect(await streamed(expandText(lookup, { syntaxes }), chunks)).toBe(expected);
     }
@@ -25,7 +25,7 @@ describe("a syntax of one's own", () => {
     expect(value).toEqual({ temps: [1, 2], text: "Oslo!" });
   });
 
-  it("stands beside the others", async () => {
+  it("works beside the others", async () => {
     const expanded = streamed(expandText(lookup, { syntaxes: ["dollar", percent] }), ["$x %{x}"]);
     expect(await expanded).toBe("1 1");
   });

@@ -59,7 +59,7 @@ describe("climate normals", () => {
     expect(findCity("")).toBeUndefined();
   });
 
-  it("finds whole names only, the longest first, in order of appearance and as written", () => {
+  it("finds only whole names, the longest first, in order of appearance and as written", () => {
     const text = "From london's fog to New York City, la, not Londonderry or Parisian";
     expect(findCityMentions(text).map((mention) => mention.text)).toEqual([
       "london",
@@ -69,7 +69,7 @@ describe("climate normals", () => {
     expect(text.slice(findCityMentions(text)[1]?.start).startsWith("New York City")).toBe(true);
   });
 
-  it("puts the names with the fewest edits first", () => {
+  it("puts the closest names first", () => {
     expect(nearestCityNames("Berlim", 2)[0]).toBe("Berlin");
     expect(nearestCityNames("Atlantis", 3)).toHaveLength(3);
     expect(nearestCityNames("Atlantis", 3)).toContain("Atlanta");
@@ -101,7 +101,7 @@ describe("get_weather", () => {
     expect(await on(1)).toEqual(await on(30));
   });
 
-  it("keeps to one decimal and to finite numbers for every city and month", async () => {
+  it("returns one decimal and finite numbers for every city and month", async () => {
     for (let month = 1; month <= 12; month += 1) {
       for (const { name } of climateNormals) {
         const reading = await weatherIn(month).read(name);
@@ -121,13 +121,13 @@ describe("get_weather", () => {
     expect(bangkok.feels_like).toBeGreaterThan(bangkok.temperature);
   });
 
-  it("names the city it does not know and three that it does", async () => {
+  it("names the unknown city and three known ones", async () => {
     await expect(weatherIn(7).read("Atlantis")).rejects.toThrow(
       /^Unknown city "Atlantis"\. Cities with a similar name: [^,]+, [^,]+, [^,]+\.$/u,
     );
   });
 
-  it("takes the month from today where no clock is given", async () => {
+  it("uses today's month without a clock", async () => {
     const reading = await weather.tools.get_weather.execute({ location: "London" }, options);
     expect(weatherReadingSchema.parse(reading).city).toBe("London");
   });
@@ -150,7 +150,7 @@ describe("compare_weather", () => {
     expect(await compare.execute({ city1: city2, city2: city1 }, options)).toEqual(expected);
   });
 
-  it("names no winner between equals", async () => {
+  it("names no winner in a tie", async () => {
     const { read, compare } = weatherIn(7);
     const reading = await read("Rome");
     expect(await compare.execute({ city1: reading, city2: reading }, options)).toEqual({

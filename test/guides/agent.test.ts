@@ -34,7 +34,7 @@ const steps = [
   "All in all $sum_1.",
 ];
 
-it("runs without Byref as the guide begins", async () => {
+it("runs without Byref at the start of the guide", async () => {
   const model = scriptedModel(["Hello."]);
   // --- before
   const agent = new ToolLoopAgent({ model, tools });
@@ -73,7 +73,7 @@ it("runs the SDK's own agent by reference", async () => {
   expect(model.calls.map(namesOf)).toEqual(model.calls.map(() => ["list_orders", "sum"]));
 });
 
-it("keeps a conversation on disk, and lets its model look into the variables", async () => {
+it("stores a conversation on disk, and lets its model read the variables", async () => {
   const folder = mkdtempSync(join(tmpdir(), "guide-"));
   const file = join(folder, "conversation.sqlite");
   const before = sqliteStore(file);

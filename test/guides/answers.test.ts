@@ -32,7 +32,7 @@ async function joined(stream: ReadableStream<string>): Promise<string> {
   return text;
 }
 
-it("expands a stream of text, however it is cut", async () => {
+it("expands a stream of text, however it is split", async () => {
   for (const pieces of cutsOf("In $city.name it has $city.temps[-1] °C, for $5.")) {
     const words = streamOf(pieces);
     // --- a stream
@@ -43,7 +43,7 @@ it("expands a stream of text, however it is cut", async () => {
   }
 });
 
-it("finds what a text mentions", async () => {
+it("finds the references in a text", async () => {
   const lookup = lookupIn(values);
   // --- what a text mentions
   const mentioned = await referencesIn("In $city.name, for $5 and $nobody", lookup);
@@ -51,7 +51,7 @@ it("finds what a text mentions", async () => {
   expect(mentioned).toEqual([{ source: "$city.name", name: "city", path: [{ key: "name" }] }]);
 });
 
-describe("what a reference prints", () => {
+describe("a printed reference", () => {
   it.each([
     ["a text as it is, a number as JSON", "$x, $city.temps[0]", "v, 1"],
     ["inline JSON", "All: $city", 'All: {"name":"Oslo","temps":[1,2]}'],
@@ -64,25 +64,25 @@ describe("what a reference prints", () => {
     ["a list on a line", "$rows[:3][*].n", "[0,1,2]"],
     ["nothing in code or URLs", "`$x` https://a.example/$x $x", "`$x` https://a.example/$x v"],
     [
-      "what is no reference",
+      "invalid references unchanged",
       "$nobody $HOME $5 $x$ a$x $city.zip",
       "$nobody $HOME $5 $x$ a$x $city.zip",
     ],
-    ["what is escaped", "\\$x is $x", "$x is v"],
+    ["escaped references", "\\$x is $x", "$x is v"],
   ])("%s", async (_, text, expected) => {
     expect(await shown(text)).toBe(expected);
   });
 
-  it("says what a table leaves out", async () => {
+  it("says what is missing from a table", async () => {
     expect(await shown("$rows")).toContain("| 49 |  |\n\n… 2 more rows in $rows");
   });
 
-  it("is never read for references again", async () => {
+  it("is never scanned for references again", async () => {
     expect(await shown("$x", {}, lookupIn({ x: "$y", y: "no" }))).toBe("$y");
   });
 });
 
-it("tells of what stays as written, and takes other syntaxes", async () => {
+it("reports what stays as written, and accepts other syntaxes", async () => {
   const words = streamOf(["{{city.name}}, †x, $x and {{city.zip}}"]);
   const lookup = lookupIn(values);
   // --- options
@@ -110,7 +110,7 @@ it("fills in a text and resolves an input without a stream", async () => {
   expect(input).toEqual({ value: { temps: [1, 2], text: "in Oslo" }, unresolved: [] });
 });
 
-it("has the limits that the guide tells", () => {
+it("has the limits in the guide", () => {
   expect(limits).toMatchObject({
     maxHeldChars: 512,
     maxExpansionChars: 16_777_216,

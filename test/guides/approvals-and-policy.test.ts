@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { scriptedModel, type Step } from "../../src/testing.ts";
 
-it("asks about the values that would run, in the SDK's own agent", async () => {
+it("asks for approval with the resolved values, in the SDK's own agent", async () => {
   const sent: number[] = [];
   const send = tool({
     inputSchema: z.object({ text: z.string() }),

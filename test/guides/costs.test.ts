@@ -30,7 +30,7 @@ function written(value: number, like: string): string {
   });
 }
 
-it.each(table)("%s: the guide has what the benchmarks found", (name, ...cells) => {
+it.each(table)("%s: the guide has the benchmark's figures", (name, ...cells) => {
   const found = rows.find((row) => row.name === name)?.sides ?? {};
   expect(found.ours).toBeDefined();
   // A run without the peers has no figures for them.
@@ -47,7 +47,7 @@ const [, , ...million] = tableOf("for a million turns");
 const millionSides = ["ours", "kept", "ai-chat", "think"] as const;
 
 it.each(millionSides.map((side, at) => ({ side, at: at + 1 })))(
-  "a million turns of $side: the table has the measured rows, and its lines add up",
+  "a million turns of $side: the table has the measured rows, and its sum is right",
   ({ side, at }) => {
     const [written, requests, workers, seconds, ...dollars] = million.map((line) =>
       Number(line[at]),

@@ -55,7 +55,7 @@ describe("guides of the gateway's clients", () => {
     ["cursor", ".cursor/mcp.json"],
     ["vs-code", ".vscode/mcp.json"],
   ])(
-    "%s: wrap makes the second configuration of the first, and unwrap the first again",
+    "%s: wrap turns the first configuration into the second, and unwrap restores it",
     (client, path) => {
       const guide = guideOf(client);
       const [before, after] = [blockOf(guide, "json", 0), blockOf(guide, "json", 1)];

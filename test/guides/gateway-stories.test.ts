@@ -49,7 +49,7 @@ function recordedOf({ transport }: Client) {
   return recorded(transport);
 }
 
-it("the story of a page is what goes over the wire", async () => {
+it("the page story matches the actual messages", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-story-"));
   const data = join(folder, "data");
   mkdirSync(data);
@@ -80,7 +80,7 @@ it("the story of a page is what goes over the wire", async () => {
   expect(guide).toContain(`${record.chars.toLocaleString("en")} characters pass the client`);
 });
 
-it("the story of a picture is what goes over the wire", async () => {
+it("the image story matches the actual messages", async () => {
   const picture = Buffer.from(
     Array.from({ length: 3_234 }, (_, index) => (index * index * 31 + index * 7) % 251),
   );
@@ -117,7 +117,7 @@ it("the story of a picture is what goes over the wire", async () => {
   expect(stories[1]?.lines).toEqual(record.lines);
 });
 
-it("the story of a list is what goes over the wire", async () => {
+it("the list story matches the actual messages", async () => {
   const states = ["open", "late", "sent", "sent", "late"];
   const orders = Array.from({ length: 500 }, (_, index) => ({
     id: `ord_${index}`,

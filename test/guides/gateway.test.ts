@@ -9,7 +9,7 @@ const guide = readFileSync("docs/guides/gateway.md", "utf8");
 const blocks = [...guide.matchAll(/```json\n(.*?)```/gsu)].map(([, text = ""]) => text);
 
 describe("docs/guides/gateway.md", () => {
-  it("has configurations that the gateway reads", () => {
+  it("has configurations that the gateway accepts", () => {
     const read = blocks.map((text) => readConfiguration(text, { CRM_TOKEN: "t" }));
     expect(read.map((servers) => servers.map(({ name }) => name))).toEqual([
       ["byref"],
@@ -23,7 +23,7 @@ describe("docs/guides/gateway.md", () => {
     expect(others.flat().every(({ problem }) => problem === undefined)).toBe(true);
   });
 
-  it("has rules that do what the table says", () => {
+  it("has rules that behave as in the table", () => {
     const [crm] = readConfiguration(blocks[2] ?? "");
     if (crm === undefined) throw new Error("It has no server.");
     expect(joinedRules(crm, "get_secret_key")).toEqual({ sealed: true, trusted: true });

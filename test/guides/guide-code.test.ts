@@ -45,7 +45,7 @@ describe.each([...names])("the guide %s", (name) => {
   const blocks = blocksIn(guide(name));
   const { each, regions } = testsOf(name);
 
-  it("shows no code that is not run by its tests", () => {
+  it("shows only code that its tests run", () => {
     const notRun = blocks.filter(({ imports, text }) => {
       if (isTemplateFile({ imports, text })) return false;
       const file = each.find(({ regions }) => regionOf({ imports, text }, regions) !== undefined);
@@ -55,21 +55,21 @@ describe.each([...names])("the guide %s", (name) => {
     expect(languagesIn(guide(name)).filter((language) => UNCHECKED.has(language))).toEqual([]);
   });
 
-  it("has all that its tests say it shows", () => {
+  it("shows everything that its tests mark for it", () => {
     const shown = new Set(blocks.map(({ text }) => text));
     const left = regions.filter(([, { text }]) => !shown.has(text));
     expect(left.map(([title]) => title)).toEqual([]);
   });
 });
 
-it("each guide is in the list of them", () => {
+it("each guide is listed in the index", () => {
   const listed = Array.from(guide("README").matchAll(/\]\(([\w-]+)\.md\)/g), ([, name]) => name);
   expect(listed.toSorted()).toEqual(
     expect.arrayContaining(guides.filter((one) => one !== "README")),
   );
 });
 
-describe("code of guides", () => {
+describe("the code in guides", () => {
   const markdown = [
     "A guide.",
     "```ts",
@@ -89,7 +89,7 @@ describe("code of guides", () => {
   ].join("\n");
   const [first, second] = blocksIn(markdown);
 
-  it("is read from Markdown, with its imports apart", () => {
+  it("is read from Markdown, with separate imports", () => {
     expect(blocksIn(markdown)).toEqual([
       { imports: ["ai tool", "ai Tool", "zod * as z"], text: "const a = z;\nif (a) tool(a);" },
       { imports: [], text: "const b = 1;" },
@@ -97,7 +97,7 @@ describe("code of guides", () => {
     expect(languagesIn(markdown)).toEqual(["ts", "ts", "sh"]);
   });
 
-  it("is found in a test, however deep", () => {
+  it("is found in a test at any indentation", () => {
     const source = [
       'import { tool } from "ai";',
       'it("runs", () => {',
@@ -114,7 +114,7 @@ describe("code of guides", () => {
   });
 
   it.each(["  if (a)  tool(a);", "    if (a) tool(a);", "  if (a) tool(b);"])(
-    "is not found where a line differs: %j",
+    "is not found if a line differs: %j",
     (line) => {
       const source = ["  // --- the first", "  const a = z;", line, "  // ---"].join("\n");
       const { regions } = regionsIn(source);

@@ -16,7 +16,7 @@ function formsOf(name: string, value: number): readonly string[] {
   return [value, ...counts].map((count) => count.toLocaleString("en-US"));
 }
 
-it("guides that name a limit in parentheses say its value in the same line", () => {
+it("guides that name a limit in parentheses give its value in the same line", () => {
   const lines = globSync("docs/guides/*.md", { cwd: root }).flatMap((path) =>
     readFileSync(join(root, path), "utf8").split("\n"),
   );

@@ -44,7 +44,7 @@ async function equipped(more: Partial<Agent> = {}) {
   return mcpTools(clerk, readSettings({ MCP_SERVERS }), new AbortController().signal);
 }
 
-it("the servers of the guide are what it says", async () => {
+it("the guide's servers have the described tools and policies", async () => {
   const { agent, close } = await equipped();
   const { policies = {}, tools } = agent;
   expect(Object.keys(tools)).toEqual([
@@ -66,7 +66,7 @@ it("the servers of the guide are what it says", async () => {
   await other.close();
 });
 
-it("a server receives the values, and the headers, and nobody is told of them", async () => {
+it("a server receives values and headers that nobody else sees", async () => {
   const { agent, close } = await equipped();
   const asked = finish("tool-calls");
   const turn = await new Conversation({ agent }).say({

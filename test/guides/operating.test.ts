@@ -10,13 +10,13 @@ import { blockOf, fencedIn } from "../support/fences.ts";
 const root = join(import.meta.dirname, "../..");
 const guide = readFileSync(join(root, "docs/guides/operating.md"), "utf8");
 
-it("the guide names every setting, and its own are good ones", () => {
+it("the guide names every setting, and its example is valid", () => {
   expect(settingNames.filter((name) => !guide.includes(`\`${name}\``))).toEqual([]);
   const secrets = blockOf(guide, "json");
   expect(readSettings(JSON.parse(secrets) as Record<string, string>).AUTH).toBe("bearer");
 });
 
-it("wrangler reads the configuration of the guide as it is meant", () => {
+it("wrangler reads the guide's configuration as intended", () => {
   const folder = mkdtempSync(join(tmpdir(), "byref-guide-"));
   try {
     const path = join(folder, "wrangler.toml");
@@ -45,7 +45,7 @@ describe("the optional parts of wrangler.toml", () => {
       .join("\n"),
   );
 
-  it("are what wrangler reads when they are no comments", () => {
+  it("are valid when uncommented", () => {
     const folder = mkdtempSync(join(tmpdir(), "byref-optional-"));
     try {
       const path = join(folder, "wrangler.toml");
@@ -70,7 +70,7 @@ describe("the optional parts of wrangler.toml", () => {
   });
 });
 
-it("the line and the data point of a turn have what the guide says, in its order", () => {
+it("the log line and data point of a turn have the documented fields, in order", () => {
   const line = blockOf(guide, "json", 1);
   const shown = JSON.parse(line) as TurnRecord;
   const trace = new Trace(() => Date.parse(shown.startedAt));

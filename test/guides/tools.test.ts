@@ -8,7 +8,7 @@ import { scriptedModel } from "../../src/testing.ts";
 
 const guide = readFileSync("docs/guides/tools.md", "utf8");
 
-it("grows definitions as far as the guide says, where references are strict", async () => {
+it("grows definitions as documented if references are strict", async () => {
   const store = new MemoryStore();
   const rows = Array.from({ length: 60 }, (_, at) => ({
     id: `ord_${at}`,
@@ -41,7 +41,7 @@ it("grows definitions as far as the guide says, where references are strict", as
   );
 });
 
-it("asks a tool's own toModelOutput where the value is small", async () => {
+it("uses a tool's own toModelOutput for a small value", async () => {
   const model = scriptedModel([[{ tool: "look", input: {} }], "Done."]);
   const look = tool({
     inputSchema: z.object({}),

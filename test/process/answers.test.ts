@@ -41,7 +41,7 @@ function said(messages: readonly UIMessage[]): readonly string[] {
 // The forms of an answer, the queue and its limit: test/edge/turns/messages.test.ts and faults-clients.test.ts.
 describe("an answer", () => {
   it.each(["text/event-stream", "text/plain"])(
-    "comes as the model says it (%s)",
+    "streams as the model writes (%s)",
     async (accept) => {
       const gate = Promise.withResolvers<void>();
       endpoint.play(echo(gate.promise));
@@ -78,7 +78,7 @@ describe("an answer", () => {
   });
 });
 
-describe("a client that goes away in mid-answer", () => {
+describe("a client that disconnects halfway through an answer", () => {
   it.each(["text/event-stream", "text/plain", "application/json"])(
     "does not stop the turn (%s)",
     async (accept) => {

@@ -9,7 +9,7 @@ describe("a server that is killed under load", () => {
 
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
-  it("has what it acknowledged, and nothing by halves", async () => {
+  it("keeps every acknowledged write and nothing partial", async () => {
     const report = await runChaos({ kills: 3, seed: 20_261_122, stateDir });
     expect(report.wrong).toEqual([]);
     expect(report.kills).toBe(3);

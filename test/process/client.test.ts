@@ -4,7 +4,7 @@ import { type Line, startLine } from "../support/line.ts";
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { textOf } from "../support/turn-client.ts";
 
-describe("the client, with what npm start runs", () => {
+describe("the client with npm start", () => {
   let scripted: ScriptedServer;
   let line: Line;
 
@@ -18,7 +18,7 @@ describe("the client, with what npm start runs", () => {
     await scripted?.stop();
   });
 
-  it("tells a turn to its end through a connection that is cut in the middle", async () => {
+  it("streams a whole turn through a connection that is cut in the middle", async () => {
     const gate = Promise.withResolvers<void>();
     const text = "A long answer, of which nothing is missing.";
     scripted.endpoint.play([{ kind: "text", text, hold: gate.promise }]);
@@ -70,7 +70,7 @@ describe("the client, with what npm start runs", () => {
     await expect(files.open(path)).rejects.toMatchObject({ code: "file_not_found" });
   });
 
-  it("stops reading when it is told to, and the turn goes on", async () => {
+  it("stops reading when it is aborted, while the turn continues", async () => {
     const gate = Promise.withResolvers<void>();
     scripted.endpoint.play([{ kind: "text", text: "Still here.", hold: gate.promise }]);
     const conversation = createClient(line.url).conversation("left");
@@ -90,7 +90,7 @@ describe("the client, with what npm start runs", () => {
     expect(told).toBe("Still here.");
   });
 
-  it("reads events while they happen, and a value as it was put", async () => {
+  it("reads events as they happen, and a value exactly as stored", async () => {
     const conversation = createClient(line.url).conversation("events");
     const bytes = new Uint8Array(100_000).map((_, index) => index);
     await conversation.variables.put("raw", new Blob([bytes], { type: "image/png" }));

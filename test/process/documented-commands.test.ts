@@ -133,7 +133,7 @@ async function problemOf(shell: Shell, { at, command, shown }: DocumentedCommand
   return isAsShown(shown, output) ? [] : [`${said}\nbut is shown as:\n${shown}`];
 }
 
-describe.skipIf(!hasCurl)("what a document tells its reader to type, works:", () => {
+describe.skipIf(!hasCurl)("documented commands work:", () => {
   let server: Server;
 
   beforeAll(async () => {
@@ -153,7 +153,7 @@ describe.skipIf(!hasCurl)("what a document tells its reader to type, works:", ()
   });
 });
 
-it("what is run elsewhere is documented, and the file that runs it is there", () => {
+it("every command that is tested elsewhere is documented, and its test file exists", () => {
   const documented = documents().flatMap(commandsIn);
   const names = new Set(documented.map(({ command }) => command));
   expect(Object.keys(elsewhere).filter((command) => !names.has(command))).toEqual([]);

@@ -31,7 +31,7 @@ it("byref eval measures a scripted model without a key, and draws the table and 
   }
 });
 
-it("byref eval says what is missing", () => {
+it("byref eval reports missing options", () => {
   const { status, stderr } = spawnSync(process.execPath, [program, "eval"], { encoding: "utf8" });
   expect(status).toBe(1);
   expect(stderr).toContain("--model is missing");

@@ -7,7 +7,7 @@ import { startServer, temporaryFolder } from "../support/server.ts";
 const PIECE = new Uint8Array(4 * 1_048_576).fill(65);
 const PIECES = 5;
 
-it("a server that is killed while a file is replaced keeps the old one whole", async () => {
+it("a server killed while it replaces a file keeps the old one whole", async () => {
   const STATE_DIR = temporaryFolder();
   const server = await startServer({ STATE_DIR });
   const old = "old ".repeat(100_000);

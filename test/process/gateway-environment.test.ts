@@ -33,7 +33,7 @@ it("a server after -- gets the environment that the client gives the gateway", a
   expect(text).toContain("key-of-the-server-1");
 });
 
-it("servers of a configuration get what a client would give them, with what it filled in", async () => {
+it("servers in a configuration get their environment with filled-in placeholders", async () => {
   const [command = "", ...args] = EVERYTHING;
   const everything = {
     command,

@@ -98,7 +98,7 @@ it("a redirect to another origin is refused, and no header reaches it", async ()
 });
 
 it.each(["json", "stream", "endless"])(
-  "an answer that is too long (%s) ends its call, and the server stays in use",
+  "an answer that is too long (%s) fails its call, but the server stays usable",
   async (name) => {
     const result = await call(name);
     expect(result.isError).toBe(true);

@@ -137,32 +137,32 @@ describe("byref mcp --http", () => {
   };
 
   it.each([
-    ["a name that a website owns", 403, { ...json, host: "evil.example" }],
+    ["a host name that a website owns", 403, { ...json, host: "evil.example" }],
     ["a website", 403, { ...json, origin: "https://evil.example" }],
-    ["a page from a file", 403, { ...json, origin: "null" }],
+    ["a local HTML file", 403, { ...json, origin: "null" }],
     [
-      "a form that a website sends",
+      "a website's form",
       403,
       { ...json, "content-type": "text/plain", origin: "http://a.example" },
     ],
-    ["a text", 415, { ...json, "content-type": "text/plain" }],
+    ["a client that sends text/plain", 415, { ...json, "content-type": "text/plain" }],
     ["a program", 200, json],
-  ])("answers a request of %s with %i", async (_what, status, headers) => {
+  ])("answers %s with %i", async (_what, status, headers) => {
     expect(await statusOf({ headers })).toBe(status);
   });
 
-  it("serves one path, and no requests that keep a session", async () => {
+  it("serves a single path, without sessions", async () => {
     expect(await statusOf({ headers: json, path: "/" })).toBe(404);
     expect(await statusOf({ headers: json, method: "GET" })).toBe(405);
   });
 
-  it("refuses a port that is in use, and one that is none", async () => {
+  it("refuses a port that is in use or invalid", async () => {
     const { port } = new URL(url);
     expect(await errorOf(port)).toContain("EADDRINUSE");
     expect(await errorOf("80a")).toContain("--http needs a port");
   });
 
-  it("ends with SIGTERM, while a client waits", async () => {
+  it("ends on SIGTERM while a client is waiting", async () => {
     const client = await connected("auto");
     const input = { duration: 60, steps: 60 };
     const seen = Promise.withResolvers<void>();

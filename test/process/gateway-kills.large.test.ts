@@ -90,7 +90,7 @@ async function expectAlive({ call }: Gateway): Promise<void> {
   }
 }
 
-it(`after ${RUNS} kills, all handles are alive, nothing ran twice, and what is unknown is said to be`, async () => {
+it(`after ${RUNS} kills, all handles are readable, nothing ran twice, and unknown outcomes are reported`, async () => {
   let gateway = await start();
   for (let run = 0; run < RUNS; run++) {
     // The server is up.

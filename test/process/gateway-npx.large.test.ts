@@ -32,7 +32,7 @@ function definedIn(env: NodeJS.ProcessEnv): Record<string, string> {
 }
 
 it(
-  "the README's line makes a gateway in front of the filesystem server, of Node and nothing else",
+  "the README's command puts a gateway in front of the filesystem server with nothing but Node",
   async () => {
     const [, line = ""] =
       /`npx -y byref (mcp -- [^`]+)`/u.exec(readFileSync("README.md", "utf8")) ?? [];

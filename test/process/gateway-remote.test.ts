@@ -54,21 +54,21 @@ async function echo(message: string): Promise<string> {
   return textIn(await client.callTool({ name: "echo", arguments: { message } }));
 }
 
-it("a server behind a URL that was started again is used at once, with a new session", async () => {
+it("a restarted HTTP server is used at once, with a new session", async () => {
   expect(await echo("before")).toBe("Echo: before");
   await killed();
   server = await started();
   expect(await Promise.all([echo("one"), echo("two")])).toEqual(["Echo: one", "Echo: two"]);
 });
 
-it("a server that cannot be reached is unavailable, and used when it is back", async () => {
+it("an unreachable server is unavailable, and is used again when it is back", async () => {
   await killed();
   expect(await echo("down")).toMatch(/^server_unavailable/u);
   server = await started();
   await vi.waitUntil(async () => (await echo("up")) === "Echo: up", { timeout: 30_000 });
 });
 
-it("a call ends when its server was killed, without another call", async () => {
+it("a call ends when its server is killed, without another call", async () => {
   const begun = Promise.withResolvers<void>();
   const call = client.callTool(
     { name: "trigger-long-running-operation", arguments: { duration: 300, steps: 300 } },

@@ -35,7 +35,7 @@ for await (const line of createInterface({ input: process.stdin })) {
 
 it.each([
   ["is started once", false, 1],
-  ["that ends when it is asked for its version is started again", true, 2],
+  ["that exits at the version request is started again", true, 2],
 ])("an old server %s", async (_what, isStrict, starts) => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-starts-"));
   const log = join(folder, "log");
@@ -51,7 +51,7 @@ it.each([
   expect(readFileSync(log, "utf8")).toBe("start\n".repeat(starts));
 });
 
-it("ends once, for a client that closes its input and sends signals then", async () => {
+it("ends once if a client closes its input and then sends signals", async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-ends-"));
   const file = join(folder, "slow.mjs");
   // This server exits late, so the gateway still waits for it.

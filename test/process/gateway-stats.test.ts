@@ -16,7 +16,7 @@ const place = ["--state", join(folder, "state"), "--workspace", "counted"];
 const stats = (...options: readonly string[]) =>
   byref(["mcp", "stats", ...place, ...options], { folder });
 
-it("stats counts calls of several gateways, and what passed by reference in bytes", async () => {
+it("stats counts the calls of several gateways and the bytes passed by reference", async () => {
   const none = stats("--json");
   expect(none.stderr).toBe("");
   expect(Object.values(JSON.parse(none.stdout))).toEqual(Array.from({ length: 9 }, () => 0));
@@ -79,7 +79,7 @@ it("stats counts calls of several gateways, and what passed by reference in byte
   expect(table).not.toContain("quoted");
 });
 
-it("stats of a damaged file are none, and it says so", () => {
+it("stats starts over from a damaged file, and says so", () => {
   const damaged = join(folder, "state", "damaged");
   mkdirSync(damaged, { recursive: true });
   writeFileSync(join(damaged, "statistics.sqlite"), "Damaged. ".repeat(1_000));

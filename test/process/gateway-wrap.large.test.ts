@@ -37,7 +37,7 @@ for (const name of ["openSync", "writeSync", "fchmodSync", "fsyncSync", "renameS
 syncBuiltinESMExports();
 `;
 
-it("a kill at any write of wrap or unwrap loses nothing, and the command can be run again", () => {
+it("a kill at any write of wrap or unwrap loses nothing, and the command can be repeated", () => {
   const original = CLIENT_CONFIGURATIONS[".vscode/mcp.json"];
   const file = written("mcp.json", original);
   const preload = written("killing.mjs", KILLING);

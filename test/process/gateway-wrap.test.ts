@@ -55,7 +55,7 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
     expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
   });
 
-  it("is shown as a diff by --dry-run, and left", () => {
+  it("is shown as a diff by --dry-run, but not changed", () => {
     const file = written(path, original);
     expect(run("wrap", file, "--dry-run")).toMatch(/would be wrapped[^]*^\+.*"byref.*": \{/mu);
     expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
@@ -68,7 +68,7 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
 });
 
 describe("wrap", () => {
-  it("keeps a link and a mode, under any umask", () => {
+  it("preserves a symbolic link and the file mode, under any umask", () => {
     const real = written("dotfiles/cursor.json", CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
     chmodSync(real, 0o664);
     const link = join(folder, "mcp.json");
@@ -93,7 +93,7 @@ describe("wrap", () => {
     ['{"mcpServers": {"a": {"command": "x",, }}}', "Line 1, column 38"],
     ['{"name": "package"}', "neither"],
     ["", "Line 1, column 1"],
-  ])("refuses %j, says where and what to do, and leaves it", (text, part) => {
+  ])("refuses %j, says where and what to do, and does not change it", (text, part) => {
     const file = written("mcp.json", text);
     const { status, stdout, stderr } = byref(["mcp", "wrap", file], { folder });
     expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
@@ -103,7 +103,7 @@ describe("wrap", () => {
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
-  it("names a file that is missing, a folder or not JSON, and an unknown option", () => {
+  it("rejects a missing file, a folder, invalid JSON and an unknown option by name", () => {
     const failure = (...args: readonly string[]) => byref(["mcp", ...args], { folder }).stderr;
     expect(failure("wrap", "nothing.json")).toContain("nothing.json: There is no such file.");
     const missing = join(folder, "nothing.json");
@@ -117,14 +117,14 @@ describe("wrap", () => {
     expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);
   });
 
-  it("refuses what is not UTF-8", () => {
+  it("refuses a file that is not UTF-8", () => {
     const file = join(folder, "mcp.json");
     writeFileSync(file, Buffer.from('{"mcpServers": {}}', "utf16le").fill(0xff, 0, 2));
     expect(byref(["mcp", "wrap", file], { folder }).stderr).toContain("Save it as UTF-8");
   });
 });
 
-it("without a file, wrap takes the working folder's first, then the home folder's", () => {
+it("without a file, wrap uses the working folder's first and then the home folder's", () => {
   const home = join(folder, "home");
   const working = join(folder, "work");
   const places = [

@@ -72,7 +72,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(client.getInstructions()?.length).toBeLessThan(1_500);
   });
 
-  it("passes a file of 4 MB from one server to another, byte for byte, in few characters", async () => {
+  it("passes a file of 4 MB from one server to another, byte for byte, with short messages", async () => {
     const text = `${'ü𝄞 \\ "quoted" $orders[0] \t\r\n'.repeat(150_000)}end`;
     writeFileSync(join(files, "large.txt"), text);
     const read = await call("read_text_file", { path: join(files, "large.txt") });
@@ -82,7 +82,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(JSON.stringify([read, written]).length).toBeLessThan(2_000);
   });
 
-  it("copies a file of indented JSON, byte for byte, by the name of the result alone", async () => {
+  it("copies a file of indented JSON byte for byte, by the name of the result", async () => {
     const records = Array.from({ length: 3_000 }, (_, id) => ({ id, name: `n ${id}`, tags: [] }));
     const json = `${JSON.stringify(records, undefined, 4).replaceAll("\n", "\r\n")}\n`;
     writeFileSync(join(files, "records.json"), json);
@@ -116,7 +116,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     }
   });
 
-  it("gives small results as the server does, and their names beside them", async () => {
+  it("returns small results unchanged, with their variable names in the metadata", async () => {
     const direct = new Client({ name: "test", version: "1" });
     const [program = "", ...args] = EVERYTHING;
     await direct.connect(new StdioClientTransport({ command: program, args, stderr: "ignore" }));
@@ -136,7 +136,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     await direct.close();
   });
 
-  it("passes on references in parameters of any type", async () => {
+  it("resolves references in parameters of any type", async () => {
     const sum = await call("get-sum", { a: 20, b: 22 });
     const name = nameIn(await call("get-structured-content", { location: "Chicago" }));
     expect(textIn(sum)).toContain("42");
@@ -154,14 +154,14 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(textIn(note)).toContain(`There is $${name}`);
   });
 
-  it("passes on what a server says of a failure, and keeps no variable of it", async () => {
+  it("passes on a server's error without a variable", async () => {
     const failure = await call("read_text_file", { path: join(files, "missing") });
     expect(failure.isError).toBe(true);
     expect(textIn(failure)).toContain("ENOENT");
     expect(failure._meta?.["byref/variable"]).toBeUndefined();
   });
 
-  it("answers questions in SQL, and changes values", async () => {
+  it("answers SQL queries and changes values", async () => {
     writeFileSync(
       join(files, "page.html"),
       `<h1>Price: 10</h1>\n${"<p>text</p>\n".repeat(30_000)}`,
@@ -190,7 +190,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     await expect(client.readResource({ uri: "nothing://here" })).rejects.toThrow("nothing://here");
   });
 
-  it("passes on prompts and completions", async () => {
+  it("forwards prompts and completions", async () => {
     const { prompts } = await client.listPrompts();
     expect(prompts.map(({ name }) => name)).toContain("args-prompt");
     const { messages } = await client.getPrompt({
@@ -205,7 +205,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(completion.values).toContain("Sales");
   });
 
-  it("passes on progress", async () => {
+  it("forwards progress", async () => {
     const steps: number[] = [];
     await client.callTool(
       { name: "trigger-long-running-operation", arguments: { duration: 1, steps: 4 } },
@@ -215,7 +215,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     expect(steps.slice(0, 3)).toEqual([1, 2, 3]);
   });
 
-  it("passes a server's question on to the person, and the answer back", async () => {
+  it("forwards a server's question to the person, and the answer back", async () => {
     client.setRequestHandler("elicitation/create", () => ({
       action: "accept",
       content: { name: "Ada" },
@@ -228,7 +228,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
 });
 
 describe("two gateways of one workspace", () => {
-  it("use one set of variables, also while both write", async () => {
+  it("share their variables, even while both write", async () => {
     const clients = [await connected("auto"), await connected("auto")];
     const [one, other] = clients;
     const names = await Promise.all(
@@ -266,7 +266,7 @@ describe("other clients of the gateway", () => {
     await client.close();
   });
 
-  it("the SDK's first version reads, passes on and is asked", async () => {
+  it("the SDK's first version reads, passes results on and answers questions", async () => {
     const client = new ClientOne(
       { name: "one", version: "1" },
       { capabilities: { elicitation: {} } },
@@ -288,7 +288,7 @@ describe("other clients of the gateway", () => {
     }
   });
 
-  it("the AI SDK's client takes the tools as they are listed", async () => {
+  it("the AI SDK's client accepts the tools as listed", async () => {
     const client = await createMCPClient({ transport: new AiStdioTransport(command) });
     try {
       const { echo } = await client.tools();

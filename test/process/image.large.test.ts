@@ -22,7 +22,7 @@ function buildContext(): string {
 }
 
 describe("the image", () => {
-  it("runs what its commands have made, wherever that is, and answers", async () => {
+  it("runs what its build commands produced, from any folder, and answers", async () => {
     const dockerfile = readFileSync(join(root, "Dockerfile"), "utf8");
     const [, bundling = ""] = /^RUN node (.*) \/app$/m.exec(dockerfile) ?? [];
     const [, started = ""] = /^CMD \["node", "\/app\/(.*)"\]$/m.exec(dockerfile) ?? [];

@@ -118,7 +118,7 @@ const moments: readonly (readonly [what: string, share: number, wait: number])[]
 ];
 
 it.each(moments)(
-  "an import that is killed %s leaves its conversation free or whole",
+  "an import killed %s leaves its conversation either free or complete",
   async (_, share, wait) => {
     const sent = Promise.withResolvers<void>();
     const answer = sendFile(share, sent.resolve);
@@ -141,7 +141,7 @@ it.each(moments)(
   60_000,
 );
 
-it("what is left of all of them goes when no more of them comes", async () => {
+it("remnants of an abandoned import are deleted after a while", async () => {
   const begun = await fetch(`${url()}/conversations/import?part=1&of=2`, {
     method: "POST",
     body: file.subarray(0, 1_000_000),

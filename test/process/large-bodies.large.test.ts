@@ -106,8 +106,8 @@ const ways = [
 
 it.each<readonly [what: string, body: Body, label: string]>([
   ["declared", { length: BYTES, sent: 0 }, "MiB for a declared body"],
-  ["declared, of which all comes at once", { length: BYTES }, "MiB for a declared body"],
-  ["declared, of which little comes", { length: BYTES, sent: 1_000 }, "MiB for a lying body"],
+  ["declared and sent in full", { length: BYTES }, "MiB for a declared body"],
+  ["declared but sent in part", { length: BYTES, sent: 1_000 }, "MiB for a lying body"],
   ["in chunks", {}, "MiB for a body in chunks"],
 ])("a body of 100 MB, %s, is refused", async (_, body, label) => {
   for (const [method, path] of ways) {

@@ -46,7 +46,7 @@ function textShown(chunks: readonly UIMessageChunk[]): string {
 }
 
 // `npm run bench -- many` measures the speed.
-it("answers 200 new conversations at once, each what it asked, and loses none", async () => {
+it("answers 200 new conversations at once, each its own question, and loses none", async () => {
   const all = Array.from({ length: AT_ONCE }, (_, index) => ({
     conversation: `${scripted.server.url}/conversations/many-${index}`,
     question: `I am number ${index}, and no other.`,

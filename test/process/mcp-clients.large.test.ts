@@ -15,7 +15,7 @@ import { temporaryFolder } from "../support/server.ts";
 const run = promisify(execFile);
 
 /** Third-party clients from npm that use `byref mcp`. */
-describe("byref mcp, for clients with packages of their own", () => {
+describe("byref mcp with other client packages", () => {
   const folder = temporaryFolder();
   const clients = join(folder, "clients");
 
@@ -52,7 +52,7 @@ describe("byref mcp, for clients with packages of their own", () => {
     expect(JSON.stringify(part)).toContain("Echo: Echo: mastra");
   });
 
-  it("the Inspector's command line lists, calls and reads", async () => {
+  it("the Inspector's command line lists tools, calls them and reads resources", async () => {
     const inspector =
       "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js";
     const [command, ...args] = started("inspector");
@@ -87,7 +87,7 @@ describe("byref mcp, for clients with packages of their own", () => {
     });
   });
 
-  it("is in front of a server of the older SSE transport", async () => {
+  it("supports a server with the older SSE transport", async () => {
     const [program = "", ...parameters] = EVERYTHING;
     const port = await freePort();
     const env = { ...process.env, PORT: String(port) };

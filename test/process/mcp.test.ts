@@ -101,7 +101,7 @@ async function play(script: readonly ChatStep[], agent?: string) {
 const offered = () => endpoint.requests[0]?.body.tools.map((tool) => tool.function.name);
 
 describe("a turn with tools of MCP servers", () => {
-  it("offers them beside the agent's own, those with the same name under their servers'", async () => {
+  it("offers them beside the agent's own, and prefixes equal names with their server's", async () => {
     await play([{ kind: "text", text: "Hello." }]);
     expect(offered()).toEqual([
       "get_weather",
@@ -121,7 +121,7 @@ describe("a turn with tools of MCP servers", () => {
     ]);
   });
 
-  it("gives the servers the values that references stand for", async () => {
+  it("sends the servers the values of references", async () => {
     const chunks = await play([
       calls(["get_order", { id: 7 }], ["shop_list", {}], ["mail_list", {}]),
       calls([
@@ -143,7 +143,7 @@ describe("a turn with tools of MCP servers", () => {
     expect(shop.calls.map(({ tool }) => tool).sort()).toEqual(["get_order", "list"]);
   });
 
-  it("stops a call whose conversation is deleted", async () => {
+  it("cancels a call when its conversation is deleted", async () => {
     const stopped = Promise.withResolvers<void>();
     shop.intercept((_request, response) => {
       response.once("close", () => {
@@ -159,7 +159,7 @@ describe("a turn with tools of MCP servers", () => {
     shop.intercept(() => false);
   });
 
-  it("sends the headers, and writes them nowhere", async () => {
+  it("sends the headers, and reveals them nowhere", async () => {
     const chunks = await play([calls(["get_order", { id: 1 }]), { kind: "text", text: "Done." }]);
     expect(shop.requests.at(-1)?.headers.authorization).toBe(token);
     expect(JSON.stringify(chunks)).not.toContain("mcp-0123456789");
@@ -167,7 +167,7 @@ describe("a turn with tools of MCP servers", () => {
   });
 });
 
-it("waits for a server that does not answer once, and then no more for a while", async () => {
+it("waits once for an unresponsive server, and then not again for a while", async () => {
   await play([{ kind: "text", text: "Hello." }]);
   const before = silentRequests;
   expect(before).toBeGreaterThan(0);
@@ -182,7 +182,7 @@ describe("when a server goes down", () => {
     await mail.up();
   });
 
-  it("the call fails, the turn does not, and the next one goes without its tools", async () => {
+  it("its call fails but the turn continues, and the next turn omits its tools", async () => {
     await play([{ kind: "text", text: "Hello." }]);
     expect(offered()).toContain("send_mail");
     await mail.down();
@@ -200,7 +200,7 @@ describe("when a server goes down", () => {
   });
 });
 
-it("does not start with settings that cannot be read, and says why", async () => {
+it("does not start with invalid settings, and says why", async () => {
   const { code, output } = await startInVain({ MCP_SERVERS: '[{"name": "a"}]' });
   expect(code).toBe(1);
   expect(output).toContain("MCP_SERVERS.0.url must be a URL, http or https");

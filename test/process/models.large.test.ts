@@ -143,7 +143,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     await endpoint?.down();
   });
 
-  it("is asked under MODEL_BASE_URL, with the key, for a stream", () => {
+  it("receives a streaming request at MODEL_BASE_URL, with the key", () => {
     expect(requests.map(({ path }) => path)).toEqual(Array(3).fill(kind.path));
     for (const request of requests) {
       expect(request.headers).toMatchObject(kind.headers);
@@ -153,7 +153,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     expect(reading(0).asked).toEqual([question]);
   });
 
-  it("is offered the tools with schemas that take references", () => {
+  it("is offered the tools with schemas that accept references", () => {
     const { tools } = reading(0);
     expect(tools.map(({ name }) => name)).toEqual(
       expect.arrayContaining(["get_weather", "compare_weather"]),
@@ -165,7 +165,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     });
   });
 
-  it("sees handles as results, its own references as inputs, and the list of variables", () => {
+  it("sees results as handles, its own references as inputs, and the list of variables", () => {
     const second = reading(1);
     expect(second.results[kind.firstCall]).toMatchObject({
       $var: "get_weather_nyc",
@@ -174,7 +174,7 @@ describe.each(kinds)("a model of $name", (kind) => {
     expect(reading(2).calls.at(-1)).toEqual({ name: "compare_weather", input });
   });
 
-  it("streams an answer in which references are replaced, however they are cut", async () => {
+  it("streams an answer with replaced references, however they are split", async () => {
     const chunks = chunksIn(body);
     const text = textIn(chunks);
     expect(text).toMatch(/^So: .+°C.+ In New York, anyway\.$/);
@@ -184,14 +184,14 @@ describe.each(kinds)("a model of $name", (kind) => {
     expect(textOf(stored.at(-1))).toContain("$compare_weather_1.summary");
   });
 
-  it("has its tokens added up", () => {
+  it("has its tokens summed", () => {
     const metadata = chunksIn(body).findLast((chunk) => chunk.type === "message-metadata");
     expect(metadata?.messageMetadata).toMatchObject({
       usage: { inputTokens: 3 * INPUT_TOKENS, outputTokens: 3 * OUTPUT_TOKENS },
     });
   });
 
-  it("is carried the whole conversation in the next turn, by reference", async () => {
+  it("receives the whole conversation in the next turn, by reference", async () => {
     endpoint.play([{ kind: "text", text: "Fine." }]);
     await (await post(`${server.url}/conversations/compared`, "Thanks. How are you?")).text();
     const [request] = endpoint.requests;
@@ -224,7 +224,7 @@ describe.each(kinds)("a model of $name", (kind) => {
       );
     });
 
-    it.each(statuses)("fails with model_failed at %d, and keeps the key", async (status) => {
+    it.each(statuses)("returns model_failed at %d, and hides the key", async (status) => {
       const { response, said = "" } = failed.get(status) ?? {};
       expect(response?.status).toBe(502);
       expect(JSON.parse(said)).toMatchObject({
@@ -235,7 +235,7 @@ describe.each(kinds)("a model of $name", (kind) => {
       expect(`${said}${JSON.stringify(messages)}${server.output()}`).not.toContain(key);
     });
 
-    it.each(statuses)("is asked as often as %d says that it may help", (status) => {
+    it.each(statuses)("is retried only if a retry can help: %d", (status) => {
       const tries = endpoint.requests.filter(({ body }) =>
         kind.read(body).asked.join().includes(questionFor(status)),
       );
@@ -244,7 +244,7 @@ describe.each(kinds)("a model of $name", (kind) => {
   });
 });
 
-describe("a configuration that cannot work", () => {
+describe("an invalid configuration", () => {
   it.each([
     {
       settings: { MODEL: "anthropic:test-model" },

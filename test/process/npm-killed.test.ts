@@ -20,7 +20,7 @@ function killOwner(stateDir: string): void {
   }
 }
 
-describe("a killed starter takes the server with it, though it sends no signal", () => {
+describe("a killed starter stops the server, even without a signal", () => {
   it.each([
     // There may be a shell between npm and the script, which goes on.
     ["npm", ["npm", "start"]],

@@ -65,7 +65,7 @@ describe("a turn with tool calls by reference", () => {
     ({ requests } = endpoint);
   });
 
-  it("asks as chat completions want to be asked", () => {
+  it("sends valid chat completion requests", () => {
     expect(requests.map(({ path }) => path)).toEqual(Array(3).fill("/v1/chat/completions"));
     for (const { headers, body: asked } of requests) {
       expect(headers.authorization).toBe(`Bearer ${key}`);
@@ -83,7 +83,7 @@ describe("a turn with tool calls by reference", () => {
     expect(others).toEqual([]);
   });
 
-  it("offers the tools with schemas that take references", () => {
+  it("offers the tools with schemas that accept references", () => {
     const tools = requests[0]?.body.tools ?? [];
     expect(tools.map((tool) => [tool.type, tool.function.name])).toEqual([
       ["function", "get_weather"],
@@ -100,7 +100,7 @@ describe("a turn with tool calls by reference", () => {
     });
   });
 
-  it("gives the tool the values, and the person the text with the values in it", async () => {
+  it("gives the tool the values, and the person the text with the values", async () => {
     const chunks = chunksIn(body);
     const outputs = chunks.filter((chunk) => chunk.type === "tool-output-available");
     expect(outputs.at(-1)?.output).toMatchObject({
@@ -172,7 +172,7 @@ describe("a turn that fails", () => {
       return { response, body };
     };
 
-    it("ends the stream with an error part; question and partial answer are kept", async () => {
+    it("ends the stream with an error part, and keeps the question and the partial answer", async () => {
       const { response, body } = failure("text/event-stream");
       expect(response?.status).toBe(200);
       const chunks = chunksIn(body);
@@ -191,7 +191,7 @@ describe("a turn that fails", () => {
       expect(`${body}${JSON.stringify(messages)}`).not.toContain(key);
     });
 
-    it("is a problem document of 502 with a code for a client that wants JSON", () => {
+    it("returns a 502 problem document with a code for JSON", () => {
       const { response, body } = failure("application/json");
       expect(response?.status).toBe(502);
       expect(response?.headers.get("content-type")).toMatch(/^application\/problem\+json/);
@@ -200,14 +200,14 @@ describe("a turn that fails", () => {
       expect(body).not.toContain(key);
     });
 
-    it("is said in the last line of a text", () => {
+    it("is reported in the last line of plain text", () => {
       const { body } = failure("text/plain");
       expect(body.trimEnd().split("\n").at(-1)).toMatch(/^\[error: model_failed\] ./);
       expect(body.startsWith(partial)).toBe(true);
       expect(body).not.toContain(key);
     });
 
-    it("does not keep the next message from being answered", async () => {
+    it("does not prevent an answer to the next message", async () => {
       endpoint.play([answer]);
       const talk = address("text/event-stream");
       const response = await post(talk, "And now?", { accept: "text/plain" });
@@ -228,7 +228,7 @@ describe("a turn that fails", () => {
 });
 
 it.each(["text/event-stream", "application/json", "text/plain"])(
-  "keeps the key to itself in %s when the endpoint repeats it",
+  "hides the key in %s when the endpoint repeats it",
   async (accept) => {
     const message = `Incorrect API key provided: ${key}.`;
     endpoint.play([{ kind: "status", status: 401, body: JSON.stringify({ error: { message } }) }]);
@@ -239,7 +239,7 @@ it.each(["text/event-stream", "application/json", "text/plain"])(
   },
 );
 
-it("keeps the key out of everything that it writes and serves", async () => {
+it("keeps the key out of all responses, output and request bodies", async () => {
   endpoint.play([answer]);
   await (await post(conversation, "How are you?")).text();
   const served = await Promise.all(

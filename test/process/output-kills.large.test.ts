@@ -16,7 +16,7 @@ describe("the outputs of a run", () => {
   });
 
   it.each(placesIn(large))(
-    "are kept once each, under their names, when the server is killed where $call is $stage",
+    "are stored once under their names when the server is killed where $call is $stage",
     async (kill) => {
       const conversation = `${kill.call}_${kill.stage}`;
       const body = { type: "application/json", text: JSON.stringify({ calls: plan }) };

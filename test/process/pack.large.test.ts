@@ -22,7 +22,7 @@ import { temporaryFolder } from "../support/server.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-describe("the package that npm makes of it", () => {
+describe("the npm package", () => {
   const folder = temporaryFolder();
   const app = join(folder, "app");
   let worker: ChaosWorker | undefined;
@@ -36,7 +36,7 @@ describe("the package that npm makes of it", () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("holds the modules and their types, and no sources or tests", () => {
+  it("contains the modules and their types, but no sources or tests", () => {
     const files = readdirSync(join(app, "node_modules/byref"));
     const described = ["LICENSE", "README.md", "dist", "package.json"];
     expect(files.toSorted()).toEqual(described);
@@ -52,7 +52,7 @@ describe("the package that npm makes of it", () => {
     "tsconfig.page.json",
     "tsconfig.node.json",
     "tsconfig.all.json",
-  ])("has the types that a project needs, and no other (%s)", (config) => {
+  ])("has the types that a project needs, and no others (%s)", (config) => {
     expect(run(app, "tsc", "-p", config)).toBe("");
     // The types of dependencies are less strict.
     const all = spawnSync("tsc", ["-p", config, "--skipLibCheck", "false"], options(app));
@@ -64,7 +64,7 @@ describe("the package that npm makes of it", () => {
     expect(run(app, "tsc", "-p", "tsconfig.all-in-node.json")).toBe("");
   });
 
-  it("has the page, as a folder and as files with headers", () => {
+  it("contains the page, as a folder and as files with headers", () => {
     const script = `import { pageFiles, pageFolder } from "byref/page";
       console.log(JSON.stringify({ pageFolder, files: pageFiles() }));`;
     const said = run(app, "node", "--input-type=module", "-e", script);
@@ -86,7 +86,7 @@ describe("the package that npm makes of it", () => {
     expect(resolved.trim()).toBe(String(pathToFileURL(join(pageFolder, "index.html"))));
   });
 
-  it("runs: a Worker of its own answers the client of its own", async () => {
+  it("runs in its own Worker and answers its own client", async () => {
     const state = join(folder, "state");
     const config = relative(root, join(app, "wrangler.toml"));
     worker = await startWorker(state, bundleWorker(state, { config }));
@@ -94,28 +94,37 @@ describe("the package that npm makes of it", () => {
     expect(said).toMatch(/^function In Oslo\.\n1 true [^]*Packed/);
   });
 
-  it.each(["node-20", "node-22"])("runs on %s, with its program and create-byref", async (name) => {
-    const versions = join(folder, "versions");
-    if (!existsSync(versions)) {
-      cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
-      // With the environment of this process, which may name a registry.
-      execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
-    }
-    const node = join(versions, "node_modules", name, "bin/node");
-    expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
-    const program = join(app, "node_modules/byref/dist/cli/main.js");
-    expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
-    const create = await packCreatePackage(folder);
-    run(folder, "tar", "-xzf", create);
-    const made = ["package/dist/main.js", name, "--template=node", "--model=demo", "--no-install"];
-    expect(run(folder, node, ...made)).toContain(`cd ${name}`);
-  });
+  it.each(["node-20", "node-22"])(
+    "runs on %s, as do its command and create-byref",
+    async (name) => {
+      const versions = join(folder, "versions");
+      if (!existsSync(versions)) {
+        cpSync(join(import.meta.dirname, "node-versions"), versions, { recursive: true });
+        // With the environment of this process, which may name a registry.
+        execFileSync("npm", ["ci"], { cwd: versions, stdio: "pipe" });
+      }
+      const node = join(versions, "node_modules", name, "bin/node");
+      expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
+      const program = join(app, "node_modules/byref/dist/cli/main.js");
+      expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
+      const create = await packCreatePackage(folder);
+      run(folder, "tar", "-xzf", create);
+      const made = [
+        "package/dist/main.js",
+        name,
+        "--template=node",
+        "--model=demo",
+        "--no-install",
+      ];
+      expect(run(folder, node, ...made)).toContain(`cd ${name}`);
+    },
+  );
 
-  it("tests an application of its own, in the Worker and in Node", () => {
+  it("tests an application, in the Worker and in Node", () => {
     expect(run(app, "vitest", "run")).toMatch(/2 passed/);
   });
 
-  it("is a gateway in front of a server, by one command and with an empty home", async () => {
+  it("starts a gateway in front of a server with one command and an empty home folder", async () => {
     const home = join(folder, "home");
     const files = join(folder, "files");
     for (const made of [home, files]) mkdirSync(made);
@@ -154,7 +163,7 @@ describe("the package that npm makes of it", () => {
   it.each([
     ["import", ["--input-type=module", "-e", 'import { createRuntime } from "byref"']],
     ["require", ["--input-type=commonjs", "-e", 'require("byref")']],
-  ])("says in Node what to %s instead of `byref`", (_, parameters) => {
+  ])("explains in Node what to %s instead of `byref`", (_, parameters) => {
     const { status, stderr } = spawnSync("node", parameters, options(app));
     expect(status).not.toBe(0);
     expect(stderr).toContain("byref is for Cloudflare Workers");

@@ -18,7 +18,7 @@ interface Part {
   readonly approval?: { readonly id: string };
 }
 
-it("a page of 300 KB is fetched, changed and published in 200 tokens of the model", async () => {
+it("a page of 300 KB is fetched, changed and published with 200 tokens from the model", async () => {
   const chat = createClient(server.url).conversation("page-demo");
   /** Returns the output of the model: its text, and the inputs of its calls. */
   const written = async () => {

@@ -124,7 +124,7 @@ const SIZES = [
 
 describe("the page", () => {
   it.for(SEEDS)(
-    `survives ${STEPS} random presses in all of its views, seed %i`,
+    `survives ${STEPS} random clicks in all of its views, seed %i`,
     { timeout: 600_000 },
     async (seed, { open, scripted }) => {
       const random = new Random(seed);

@@ -7,7 +7,7 @@ const all = calls.flatMap(({ call }) => stages.map((stage) => ({ call, stage }))
 describe("a plan of ten calls", () => {
   const kills = usePlanKills();
 
-  it.each(all)("is finished when the server is killed where $call is $stage", async (kill) => {
+  it.each(all)("finishes when the server is killed where $call is $stage", async (kill) => {
     await expectFinished(kills(), `${kill.call}_${kill.stage}`, [kill]);
   });
 });

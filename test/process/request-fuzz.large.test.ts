@@ -51,7 +51,7 @@ describe("requests made from GET /openapi.json", () => {
     rmSync(stateDir, { recursive: true, force: true });
   });
 
-  it(`${CALLS} of them are answered as it says, and none by a fault of the server`, async () => {
+  it(`${CALLS} of them are answered as documented, without a server error`, async () => {
     const seed = Number(process.env.SEED ?? USUAL_SEED);
     const check = new AnswerCheck(document);
     const faults: string[] = [];

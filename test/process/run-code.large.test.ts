@@ -38,7 +38,7 @@ describe("run_code on a local Worker", () => {
     return { status: response.status, text: await response.text() };
   };
 
-  it("gives what the code makes of the variables", async () => {
+  it("returns what the code computes from variables", async () => {
     const code =
       "vars.sum = orders.reduce((sum, { total }) => sum + total, 0); return orders.length";
     endpoint.play([runs(code), { kind: "text", text: "$sum in $run_code_1 orders." }]);
@@ -51,7 +51,7 @@ describe("run_code on a local Worker", () => {
     });
   });
 
-  it("reaches nobody on the network", async () => {
+  it("cannot reach the network", async () => {
     let requests = 0;
     const listener = await startLoopback((_, response) => {
       requests++;
@@ -75,7 +75,7 @@ describe("run_code on a local Worker", () => {
     await listener.down();
   });
 
-  it("hands over megabytes, and takes them back", async () => {
+  it("passes megabytes to the code and back", async () => {
     const texts = Array.from({ length: 3 }, (_, index) => `"${index}\u00e9\u2028`.repeat(500_000));
     for (const [index, text] of texts.entries()) await kept.put(`text_${index}`, text);
     const names = texts.map((_, index) => `text_${index}`);

@@ -75,7 +75,7 @@ function comparable(messages: readonly UIMessage[]): unknown {
 
 // Other behavior: test/edge/sockets/socket-transport.test.ts; authentication: socket-authentication.test.ts.
 describe("the stock client over a WebSocket", () => {
-  it("goes on after its socket was cut: the turn did not stop", async () => {
+  it("resumes after its socket was cut, because the turn continued", async () => {
     const letGo = playHalves();
     const { chat, transport, conversation } = openChat("cut");
     const asked = chat.sendMessage({ text: "Tell me." });
@@ -92,7 +92,7 @@ describe("the stock client over a WebSocket", () => {
     transport.close();
   });
 
-  it("goes on after the server was killed, on the same state", async () => {
+  it("resumes after the server was killed, from the same state", async () => {
     playHalves([{ kind: "text", text: "All of it, anew." }]);
     const { chat } = openChat("killed");
     const asked = chat.sendMessage({ text: "Tell me." });

@@ -2,7 +2,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { describe, expect, it } from "vitest";
 import { startInVain } from "../support/server.ts";
 
-describe.concurrent("a start that cannot work says what to do", () => {
+describe.concurrent("a failed start says what to do", () => {
   it.each<[string, Record<string, string>, RegExp]>([
     ["an unknown model", { MODEL: "nope" }, /\bMODEL must be .*openai-compatible:<model>/],
     [
@@ -11,14 +11,14 @@ describe.concurrent("a start that cannot work says what to do", () => {
       /MODEL_BASE_URL must be set/,
     ],
     [
-      "an endpoint that is no URL",
+      "an endpoint that is not a URL",
       { MODEL: "openai-compatible:x", MODEL_BASE_URL: "localhost" },
       /MODEL_BASE_URL must be the endpoint's URL/,
     ],
-    ["a port that is no number", { PORT: "abc" }, /PORT must be a number .*abc/],
+    ["a port that is not a number", { PORT: "abc" }, /PORT must be a number .*abc/],
     ["bearer without keys", { AUTH: "bearer" }, /API_KEYS must be set/],
     ["keys that are not JSON", { AUTH: "bearer", API_KEYS: "k" }, /API_KEYS is not JSON/],
-    ["an unknown door", { AUTH: "jwt?" }, /AUTH must be .*bearer/],
+    ["an unknown authentication", { AUTH: "jwt?" }, /AUTH must be .*bearer/],
   ])("%s", async (_, env, message) => {
     const { code, output } = await startInVain(env);
     expect(output).toMatch(message);
@@ -28,7 +28,7 @@ describe.concurrent("a start that cannot work says what to do", () => {
     expect(output.trim().split("\n")).toHaveLength(1);
   });
 
-  it("does not say keys", async () => {
+  it("does not print keys", async () => {
     const API_KEYS = JSON.stringify({ "tooshort-secret": "acme" });
     const { code, output } = await startInVain({ AUTH: "bearer", API_KEYS });
     expect(code).toBe(1);
@@ -37,7 +37,7 @@ describe.concurrent("a start that cannot work says what to do", () => {
     expect(output).not.toContain("tooshort-secret");
   });
 
-  it("a port that someone else listens on", async () => {
+  it("a port that is in use", async () => {
     const other = createServer((socket) => socket.on("error", () => socket.destroy()));
     await new Promise<void>((done) => other.listen(0, "127.0.0.1", done));
     const { port } = other.address() as AddressInfo;

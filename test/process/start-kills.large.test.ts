@@ -84,7 +84,7 @@ describe("npm start", () => {
   }
 
   it(
-    "leaves one server and no keys, whichever of its processes are killed",
+    "leaves one server and no keys, whichever processes are killed",
     async () => {
       const random = randomNumbers(SEED);
       let mostServers = 0;
@@ -131,7 +131,7 @@ describe("npm start", () => {
     ROUNDS_TAKE_MS,
   );
 
-  it("goes on serving its page while a deployment is tried", async () => {
+  it("serves its page during a deployment", async () => {
     server = await start();
     const page = async () => {
       const response = await fetch(`${server.url}/`);

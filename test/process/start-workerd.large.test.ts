@@ -51,13 +51,13 @@ describe("the Worker on plain workerd", () => {
   const client = (auth?: string) =>
     createClient(`http://localhost:${env.PORT}`, auth === undefined ? {} : { auth });
 
-  it("is healthy, and lets nobody in without a key", async () => {
+  it("is healthy, and refuses requests without a key", async () => {
     expect(await client().health()).toMatchObject({ ok: true });
     await expect(client().agents()).rejects.toMatchObject({ code: "unauthorized" });
     expect((await client(key).agents()).agents.length).toBeGreaterThan(0);
   });
 
-  it("gives everybody the page, with its types and guards", async () => {
+  it("serves the page to everyone, with content types and security headers", async () => {
     const page = await fetch(`http://localhost:${env.PORT}/`);
     expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(page.headers.get("content-security-policy")).toContain("default-src 'self'");
@@ -70,7 +70,7 @@ describe("the Worker on plain workerd", () => {
     expect(posted.status).toBe(401);
   });
 
-  it("answers, and has what was said and kept when it is started again", async () => {
+  it("answers, and keeps messages and variables across a restart", async () => {
     endpoint.play([
       { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
       { kind: "text", text: "In $get_weather_nyc.city." },
@@ -96,7 +96,7 @@ describe("the Worker on plain workerd", () => {
     expect(await conversation.send("And now?").text()).toBe("Still New York.");
   });
 
-  it("writes no key anywhere: not to its state, nor to a command line, nor to its output", () => {
+  it("writes no key to its state, a command line or its output", () => {
     const places: Record<string, string> = {
       output: started.output(),
       "command lines": execFileSync("ps", ["-eo", "args="], { encoding: "utf8" }),
@@ -110,7 +110,7 @@ describe("the Worker on plain workerd", () => {
     expect(statSync(join(stateDir, "objects")).mode & 0o077).toBe(0);
   });
 
-  it("does not say that it is ready where another one answers", async () => {
+  it("does not claim to be ready if its port is in use", async () => {
     const second = startPlain({ ...env, STATE_DIR: join(stateDir, "second") });
     expect(await second.url).toBeUndefined();
     expect(await second.exited).toBe(1);

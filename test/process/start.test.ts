@@ -77,14 +77,14 @@ describe("npm start", () => {
     rmSync(stateDir, { recursive: true, force: true });
   });
 
-  it("says on a line of its own where it is, and is there", async () => {
+  it("prints its URL on a separate line, and answers there", async () => {
     expect(server.output().split("\n")).toContain(`ready http://localhost:${server.port}`);
     const response = await fetch(`${server.url}/health`);
     expect(response.status).toBe(200);
     expect(await response.json()).toEqual({ ok: true, version: expect.stringMatching(/^\d+\./) });
   });
 
-  it("hands over the settings that it knows, in a file for the owner alone", () => {
+  it("passes the known settings on, in a file that only the owner can read", () => {
     const files = envFilesIn(stateDir);
     expect(files).toHaveLength(1);
     const path = join(stateDir, files[0] ?? "");
@@ -98,7 +98,7 @@ describe("npm start", () => {
     expect(text).not.toContain("not-for-the-worker");
   });
 
-  it("hands over a key byte for byte, and says it nowhere", async () => {
+  it("passes a key on byte for byte, and never prints it", async () => {
     endpoint.play([{ kind: "text", text: "Hello." }]);
     const response = await post(`${server.url}/conversations/key`, "Hi", { accept: "text/plain" });
     expect(await response.text()).toBe("Hello.");
@@ -120,14 +120,17 @@ describe("npm start", () => {
     expect(Array.from(listening, (match) => match[1])).toEqual(["0100007F"]);
   });
 
-  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])("answers to %s", async (name) => {
-    expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
-      status: 200,
-    });
-  });
+  it.each(["localhost", "127.0.0.1", "[::1]", "LOCALHOST"])(
+    "answers on the host %s",
+    async (name) => {
+      expect(await get(server.port, { host: `${name}:${server.port}` })).toMatchObject({
+        status: 200,
+      });
+    },
+  );
 
   it.each(["evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "192.0.2.1"])(
-    "does not answer to %s",
+    "refuses the host %s",
     async (name) => {
       for (const host of [name, `${name}:${server.port}`]) {
         const { status, body } = await get(server.port, { host });
@@ -137,7 +140,7 @@ describe("npm start", () => {
     },
   );
 
-  it("does not believe a client that says which Host it meant", async () => {
+  it("ignores headers that claim another host", async () => {
     const host = `evil.example:${server.port}`;
     const original = `http://localhost:${server.port}/agents`;
     for (const header of ["mf-original-url", "MF-Original-URL", "x-forwarded-host"]) {
@@ -146,7 +149,7 @@ describe("npm start", () => {
     }
   });
 
-  it("answers on the port behind to nobody who does not know its secret", async () => {
+  it("answers on the inner port only with its secret", async () => {
     const { stdout } = spawnSync("ps", ["-eo", "args="], { encoding: "utf8" });
     const behind = stdout
       .split("\n")
@@ -159,7 +162,7 @@ describe("npm start", () => {
     }
   });
 
-  it("answers its own pages, and no others", async () => {
+  it("accepts requests from its own pages, but not from other origins", async () => {
     const host = `localhost:${server.port}`;
     const own = await get(server.port, { host, origin: `http://${host}` });
     expect(own.status).toBe(200);
@@ -171,7 +174,7 @@ describe("npm start", () => {
     }
   });
 
-  it("takes JSON only if it is called JSON, which a foreign page cannot do unasked", async () => {
+  it("accepts JSON only with its content type, which a foreign page cannot send without a preflight", async () => {
     const response = await fetch(`${server.url}/conversations/plain/messages`, {
       method: "POST",
       headers: { "content-type": "text/plain" },
@@ -181,7 +184,7 @@ describe("npm start", () => {
     expect(await messagesOf(`${server.url}/conversations/plain`)).toEqual([]);
   });
 
-  it("refuses a second server on its state, and names the first", async () => {
+  it("refuses a second server with the same state, and names the first", async () => {
     const { code, output } = await startInVain({ STATE_DIR: stateDir });
     expect(code).toBe(1);
     expect(output).toMatch(new RegExp(`in use by process \\d+,.* port ${server.port}.*STATE_DIR`));
@@ -190,7 +193,7 @@ describe("npm start", () => {
     expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
-  it("stops at Ctrl-C, and has the conversations when it is started again", async () => {
+  it("stops on Ctrl-C, and has the conversations after a restart", async () => {
     const kept = () => createClient(server.url).conversation("kept");
     endpoint.play([
       { kind: "calls", calls: [{ name: "get_weather", input: { location: "NYC" } }] },
@@ -220,7 +223,7 @@ describe("npm start", () => {
     expect(await kept().send("And now?").text()).toBe("Still New York.");
   });
 
-  it("ends with 0 when it is told to", async () => {
+  it("exits with 0 on SIGTERM", async () => {
     const { code, signal, survivors } = await server.stop("SIGTERM");
     expect(survivors).toBe(0);
     expect(envFilesIn(stateDir)).toEqual([]);
@@ -228,10 +231,10 @@ describe("npm start", () => {
   });
 });
 
-describe.concurrent("whatever ends it", () => {
+describe.concurrent("a stopped server", () => {
   it.each([
-    { what: "Ctrl-C while it starts", signal: "SIGINT", isReady: false },
-    { what: "its terminal is closed", signal: "SIGHUP", isReady: true },
+    { what: "Ctrl-C during its start", signal: "SIGINT", isReady: false },
+    { what: "its terminal closes", signal: "SIGHUP", isReady: true },
   ] as const)("leaves nothing behind: $what", async ({ signal, isReady }) => {
     const stateDir = temporaryFolder();
     const run = await launch({ STATE_DIR: stateDir, MODEL_API_KEY: key });
@@ -259,7 +262,7 @@ describe("AUTH=bearer", () => {
   it.each<[string, Record<string, string>]>([
     ["no key", {}],
     ["a wrong key", { authorization: "Bearer acme-key-0123456780" }],
-    ["a key that only begins right", { authorization: "Bearer acme-key-01234567890" }],
+    ["a key with a suffix", { authorization: "Bearer acme-key-01234567890" }],
     ["a key in another scheme", { authorization: "Basic acme-key-0123456789" }],
     ["a tenant's name", { authorization: "Bearer acme" }],
   ])("answers 401 to %s", async (_, headers) => {
@@ -270,7 +273,7 @@ describe("AUTH=bearer", () => {
     expect((await fetch(`${server.url}/health`, { headers })).status).toBe(200);
   });
 
-  it("lets the right key in, and shows each tenant its own conversations only", async () => {
+  it("accepts the right key, and shows each tenant only its own conversations", async () => {
     const conversation = `${server.url}/conversations/shared-name`;
     const turn = await post(conversation, "What's the weather in NYC?", {
       headers: acme,
@@ -284,7 +287,7 @@ describe("AUTH=bearer", () => {
     expect((await fetch(variable, { headers: rival })).status).toBe(404);
   });
 
-  it("is reached from other machines, by any name", async () => {
+  it("can be reached from other machines, by any name", async () => {
     const host = otherAddresses.find((address) => !address.includes(":"));
     if (host !== undefined) {
       expect((await fetch(`http://${host}:${server.port}/health`)).status).toBe(200);
@@ -295,7 +298,7 @@ describe("AUTH=bearer", () => {
   });
 
   // The explorer lists every object by tenant and id, and runs SQL on it.
-  it("opens the local explorer of wrangler to nobody, not even with a key", async () => {
+  it("blocks wrangler's local explorer, even with a key", async () => {
     const objects = "/api/workers/durable_objects/namespaces";
     for (const path of ["/explorer", `/explorer${objects}`]) {
       const host = `localhost:${server.port}`;
@@ -305,7 +308,7 @@ describe("AUTH=bearer", () => {
     }
   });
 
-  it("a second one on the same port does not claim to be ready", async () => {
+  it("does not claim to be ready as a second server on the same port", async () => {
     const { code, output } = await startInVain({ PORT: String(server.port) });
     expect(code).toBe(1);
     expect(output).not.toMatch(/^ready /m);

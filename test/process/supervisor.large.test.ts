@@ -98,7 +98,7 @@ describe("a local Worker that stops answering", () => {
     expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
-  it("is restarted if wrangler is gone, which leaves its Workers behind", async () => {
+  it("is restarted if wrangler was killed, and its Workers end", async () => {
     const before = await read();
     const { wranglers, workers } = processesOn(stateDir);
     await restarted(server, () => {
@@ -110,7 +110,7 @@ describe("a local Worker that stops answering", () => {
   });
 
   // Without memory, workerd exits by itself.
-  it("comes back if it is gone, whoever brings it back", async () => {
+  it("is restarted if workerd itself was killed", async () => {
     const before = await read();
     for (const pid of processesOn(stateDir).workers) process.kill(pid, "SIGKILL");
     await vi.waitFor(async () => expect(await read()).toEqual(before), {
@@ -119,7 +119,7 @@ describe("a local Worker that stops answering", () => {
     });
   });
 
-  it("is stopped as ever afterwards, and leaves nothing behind", async () => {
+  it("stops as usual afterwards, and leaves nothing behind", async () => {
     const { code, survivors } = await server.stop("SIGTERM");
     expect({ code, survivors, files: envFilesIn(stateDir) }).toEqual({
       code: 0,

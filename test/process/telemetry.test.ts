@@ -50,7 +50,7 @@ const answer: ChatStep = { kind: "text", text: "Fine." };
 const weatherOf = (location: string) => ({ name: "get_weather", input: { location } });
 
 describe("a server with a collector", () => {
-  it("sends it a turn with its tools and its model's tries, and says it in a line", async () => {
+  it("sends it a turn with its tools and model attempts, and logs it in one line", async () => {
     const overloaded: ChatStep = { kind: "status", status: 503, body: "canary-of-the-endpoint" };
     const calls = [weatherOf("NYC"), weatherOf("Nowhere-canary")];
     endpoint.play([overloaded, { kind: "calls", calls }, answer]);
@@ -103,7 +103,7 @@ describe("a server with a collector", () => {
     ]);
   });
 
-  it("does not mind one that fails, hangs or has gone, and says so once", async () => {
+  it("tolerates one that fails, hangs or disappears, and logs that once", async () => {
     let turns = 0;
     const ask = async () => {
       endpoint.play([answer]);
@@ -126,7 +126,7 @@ describe("a server with a collector", () => {
     expect(failures()).toEqual([{ event: "export_failed", reason: "status 500" }]);
   });
 
-  it("tells nobody what was said, nor any key", () => {
+  it("never reveals what was said, nor any key", () => {
     const told = [server.output(), ...collector.exports.map(({ body }) => body)].join("\n");
     expect(told).toContain("get_weather");
     expect(told).not.toContain("canary");

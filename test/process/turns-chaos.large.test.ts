@@ -12,7 +12,7 @@ describe("a server that is killed in the middle of turns", () => {
 
   afterAll(() => rmSync(stateDir, { recursive: true, force: true }));
 
-  it("finishes them by itself, and does nothing twice", { timeout: 5 * MINUTES }, async () => {
+  it("finishes them on its own, and does nothing twice", { timeout: 5 * MINUTES }, async () => {
     const findings = await runTurnsChaos({ kills: 25, seed: 20_261_122, stateDir });
     expect(findings.wrong).toEqual([]);
     expect(findings.kills).toBeGreaterThanOrEqual(25);

@@ -57,7 +57,7 @@ describe("the seed's conversation", () => {
     await seed.chat.sendMessage({ text: "What about London? Then compare them." });
   });
 
-  it("goes through the statuses of a chat, without an error", () => {
+  it("passes through the statuses of a chat without an error", () => {
     const { chat, statuses, finished } = seed;
     expect(chat.error).toBeUndefined();
     const aTurn = ["submitted", "streaming", "ready"];
@@ -65,7 +65,7 @@ describe("the seed's conversation", () => {
     expect(finished).toEqual(["stop", "stop"]);
   });
 
-  it("ends with texts in which every reference is its value", () => {
+  it("ends with texts in which every reference is replaced by its value", () => {
     const { messages } = seed.chat;
     expect(messages.map(({ role }) => role)).toEqual(["user", "assistant", "user", "assistant"]);
     expect(textOf(messages[1])).toMatch(/^It is -?\d+(\.\d)? °C in New York with \d+ % humidity/);
@@ -104,7 +104,7 @@ describe("the seed's conversation", () => {
     ]);
   });
 
-  it("tells of variables as they are saved, without storing that in the messages", () => {
+  it("reports variables as they are saved, without storing that in the messages", () => {
     const { data, chat } = seed;
     expect(data.map(({ type }) => type)).toEqual(Array(3).fill("data-variable"));
     expect(data.map((part) => part.data)).toEqual([
@@ -116,7 +116,7 @@ describe("the seed's conversation", () => {
     expect(types.filter((type) => type.startsWith("data-"))).toEqual([]);
   });
 
-  it("carries usage, savings and cost as the answer's metadata", () => {
+  it("has usage, savings and cost in the answer's metadata", () => {
     expect(seed.chat.messages[3]?.metadata).toEqual({
       usage: {
         inputTokens: expect.any(Number),
@@ -138,12 +138,12 @@ describe("the seed's conversation", () => {
     });
   });
 
-  it("leaves the server with the messages that the client holds", async () => {
+  it("leaves the server with the same messages as the client", async () => {
     const stored = await messagesOf(seed.conversation);
     expect(comparable(stored)).toEqual(comparable(seed.chat.messages));
   });
 
-  it("goes on after a reload, from the server's messages", async () => {
+  it("continues after a reload, from the server's messages", async () => {
     const { chat, conversation } = openChat("seed", "weather");
     chat.messages = [...(await messagesOf(conversation))];
     await chat.sendMessage({ text: "Compare NYC and London." });
@@ -154,7 +154,7 @@ describe("the seed's conversation", () => {
 });
 
 describe("regenerate", () => {
-  it("answers the same question anew; the server keeps one answer", async () => {
+  it("answers the same question again, and the server keeps one answer", async () => {
     const { chat, conversation, finished } = openChat("again", "weather");
     await chat.sendMessage({ text: "What's the weather in Tokyo?" });
     const [question, first] = chat.messages;
@@ -169,7 +169,7 @@ describe("regenerate", () => {
     expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
   });
 
-  it("of an earlier answer takes the later ones away, on the server too", async () => {
+  it("of an earlier answer removes the later ones, on the server too", async () => {
     const { chat, conversation } = openChat("again-earlier", "weather");
     await chat.sendMessage({ text: "What's the weather in Tokyo?" });
     await chat.sendMessage({ text: "What's the weather in Oslo?" });
@@ -181,7 +181,7 @@ describe("regenerate", () => {
 });
 
 describe("an edited question", () => {
-  it("replaces the question and what followed it, on the server too", async () => {
+  it("replaces the old question and all that followed, on the server too", async () => {
     const { chat, conversation } = openChat("edited", "weather");
     await chat.sendMessage({ text: "What's the weather in Tokyo?" });
     const messageId = chat.messages[0]?.id ?? "";
@@ -193,7 +193,7 @@ describe("an edited question", () => {
 });
 
 describe("5,000 orders", () => {
-  it("become a table of totals in the text, and no list of orders anywhere", async () => {
+  it("become a table of totals in the text, without a list of orders", async () => {
     const { chat, data, conversation } = openChat("orders", "orders");
     await chat.sendMessage({ text: "What are the monthly totals?" });
     expect(chat.error).toBeUndefined();
@@ -219,7 +219,7 @@ describe("5,000 orders", () => {
     expect(await value.json()).toHaveLength(5_000);
   });
 
-  it("pass by in chunks of at most 10 KB", async () => {
+  it("stream in chunks of at most 10 KB", async () => {
     const conversation = `${server.url}/conversations/orders-chunks`;
     const frames = (
       await Promise.all(
@@ -252,7 +252,7 @@ function outcomeOf(headers: Record<string, string>): Promise<string> {
   });
 }
 
-describe("a socket to what npm start runs", () => {
+describe("a WebSocket to npm start", () => {
   it("carries a conversation of the stock client", async () => {
     const conversation = `${server.url}/conversations/talk`;
     const transport = new WebSocketChatTransport<UIMessage>({ url: `${conversation}/socket` });
@@ -267,7 +267,7 @@ describe("a socket to what npm start runs", () => {
     transport.close();
   });
 
-  it("is not for pages of other sites, nor for those that claim another host", async () => {
+  it("is refused to pages of other sites and to pages that claim another host", async () => {
     expect(await outcomeOf({})).toBe("open");
     expect(await outcomeOf({ origin: server.url })).toBe("open");
     expect(await outcomeOf({ origin: "https://evil.example" })).toBe("error");
@@ -276,8 +276,8 @@ describe("a socket to what npm start runs", () => {
   });
 });
 
-describe("an offer to upgrade to something else", () => {
-  it("is passed over: the request is answered as it is, with its body", async () => {
+describe("an offer to upgrade to another protocol", () => {
+  it("is ignored: the request is answered with its body", async () => {
     const body = await new Promise<string>((done, fail) => {
       const asked = request(
         `${server.url}/conversations/h2c/messages`,
@@ -303,8 +303,8 @@ describe("an offer to upgrade to something else", () => {
   });
 });
 
-describe("old turns that are compacted", () => {
-  it("change nothing that a stock client receives, or reads again", async () => {
+describe("compacted turns", () => {
+  it("change nothing that a stock client receives or reads again", async () => {
     const { chat, data, conversation } = openChat("compacted", "weather");
     for (let turn = 1; turn <= 6; turn++) {
       await chat.sendMessage({ text: `What's the weather in NYC? ${turn} ${"x".repeat(9_000)}` });

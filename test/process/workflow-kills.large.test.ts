@@ -14,10 +14,10 @@ const often = Array.from({ length: SEEDS }, (_, seed) => {
 
 const VARIABLES = ["experience", "skills", "prompt", "summary", "filesystem_write_tmp_summary_md"];
 
-describe("a workflow in one answer of a model", () => {
+describe("a workflow in a single model answer", () => {
   const kills = usePlanKills();
 
-  it("comes to the same as the plan, wherever the server is killed", async () => {
+  it("has the same result as the plan, wherever the server is killed", async () => {
     await kills().runWorkflow("plan");
     const planned = new Map(kills().inputs);
     expect([...planned.keys()]).toEqual(workflowCalls);

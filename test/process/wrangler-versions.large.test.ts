@@ -48,7 +48,7 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     rmSync(folder, { recursive: true, force: true });
   });
 
-  it("is the version that the lockfile pins", () => {
+  it("runs the version in the lockfile", () => {
     const { version } = JSON.parse(
       readFileSync(join(folder, "tools/node_modules/wrangler/package.json"), "utf8"),
     ) as { version: string };
@@ -66,7 +66,7 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     expect(await listed.json()).toMatchObject({ conversations: [{ id: "first" }] });
   });
 
-  it("keeps the code of an error that one object throws to another", async () => {
+  it("keeps the code of an error that crosses objects", async () => {
     const response = await fetch(`${url}/conversations/nobody`);
     expect(response.status).toBe(404);
     expect(await response.json()).toMatchObject({ code: "conversation_not_found" });

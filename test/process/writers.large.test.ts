@@ -6,7 +6,7 @@ const KILLS = 16;
 const names = Object.keys(WRITERS);
 const writers = Array.from({ length: KILLS }, (_, kill) => names[kill % names.length] ?? "");
 
-describe("a turn whose server is killed goes on by itself when a client, just before,", () => {
+describe("a turn resumes after its server is killed just after a client", () => {
   const expectResumed = useWriteKills();
 
   it.each(writers)("%s", expectResumed);

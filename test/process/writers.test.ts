@@ -1,7 +1,7 @@
 import { describe, it } from "vitest";
 import { useWriteKills } from "../support/write-kills.ts";
 
-describe("a turn whose server is killed goes on by itself when a client, just before,", () => {
+describe("a turn resumes after its server is killed just after a client", () => {
   const expectResumed = useWriteKills();
 
   it.each([

@@ -11,7 +11,7 @@ const expanded = async (pieces: readonly string[]) => {
   return shown + (await expander.end());
 };
 
-it("a text that is pushed in pieces becomes what it is as a whole, wherever it is cut", async () => {
+it("text pushed in pieces expands like the whole, wherever it is split", async () => {
   const whole = await expanded([text]);
   expect(whole).toContain("In Oslo: ");
   expect(whole).toContain("not $none");
@@ -24,7 +24,7 @@ it("a text that is pushed in pieces becomes what it is as a whole, wherever it i
   );
 });
 
-it("a reference is held back until its end is known, everything else is returned at once", async () => {
+it("a reference is held back until its end is known, and everything else is returned at once", async () => {
   const expander = createExpander(lookupIn(variables));
   expect(await expander.push("In $ci")).toBe("In ");
   expect(await expander.push("ty and on")).toContain("Oslo and");

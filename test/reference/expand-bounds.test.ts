@@ -22,7 +22,7 @@ it.each([
   ["at", -2, { second: "yz", expected: [] }],
   ["above", -1, { second: "$two", expected: ["limit_exceeded"] }],
 ])(
-  "values count together: %s the bound of the expansion (%i)",
+  "values count together: %s the limit of the expansion (%i)",
   (_where, distance, { second, expected }) => {
     const value = "x".repeat(limits.maxExpansionChars + distance);
     const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });
@@ -32,7 +32,7 @@ it.each([
   },
 );
 
-it("a value that is above the bound alone stays as written", () => {
+it("a single value above the limit stays as written", () => {
   const value = "x".repeat(limits.maxExpansionChars + 1);
   const { expanded, codes } = expand("a $big.", () => ({ found: true, value }));
   expect(expanded).toBe("a $big.");

@@ -43,7 +43,7 @@ function finding(value: Found["value"]): Lookup {
 }
 
 describe("text that cannot become a reference", () => {
-  it("leaves with its own chunk", () => {
+  it("is emitted with its own chunk", () => {
     const answer = start({ couldBegin });
     for (const chunk of ["It", " is ", "nice", ".\n", "\\a", "}} ]( <a ", "`x`"]) {
       const before = answer.out;
@@ -66,7 +66,7 @@ describe("text that cannot become a reference", () => {
     "$temz",
     "$ida",
     "\\n",
-  ])("%j is decided at its last character", (text) => {
+  ])("%j is emitted at its last character", (text) => {
     const answer = start({ couldBegin });
     for (const character of text) void answer.write(character);
     expect(answer.out).toBe(text);
@@ -81,7 +81,7 @@ describe("text that cannot become a reference", () => {
     expect(answer.out).toBe("It costs $5");
   });
 
-  it("is out before the rest of a long answer is in", () => {
+  it("is emitted before the rest of a long answer arrives", () => {
     const answer = start();
     void answer.write("x");
     expect(answer.out).toBe("x");
@@ -102,7 +102,7 @@ describe("text that cannot become a reference", () => {
   });
 });
 
-describe("what is held", () => {
+describe("held text", () => {
   it.each([
     ["$", 1],
     ["a $te", 3],
@@ -123,7 +123,7 @@ describe("what is held", () => {
     expect(answer.out + text.slice(-held)).toBe(text.replace("x $temp", "x 72"));
   });
 
-  it("leaves with the character that decides it", () => {
+  it("is emitted with the character that decides it", () => {
     const answer = start();
     void answer.write("$temp.");
     expect(answer.out).toBe("");
@@ -132,7 +132,7 @@ describe("what is held", () => {
   });
 
   it.each(["$weather['", "${weather['", "\\$weather['", "{{weather['", "†weather['", "$weather."])(
-    "behind %s is at most 512 characters, and then plain text",
+    "after %s has at most 512 characters, and then is plain text",
     (opening) => {
       const answer = start({ syntaxes: ["dollar", "mustache", "dagger"] });
       let most = 0;
@@ -149,7 +149,7 @@ describe("what is held", () => {
 });
 
 describe("a flush", () => {
-  it("decides what is held, as the end would", () => {
+  it("decides held text like the end of the answer", () => {
     for (const [text, expected] of [
       ["is $temp", "is 72"],
       ["is $weather.", 'is {"city":"New York"}.'],
@@ -165,7 +165,7 @@ describe("a flush", () => {
     }
   });
 
-  it("in mid-text leaves what follows to be read as usual", () => {
+  it("in the middle of text does not affect the text after it", () => {
     const answer = start();
     void answer.write("a $temp");
     void answer.flush();
@@ -175,7 +175,7 @@ describe("a flush", () => {
     expect(answer.out).toBe("a 72 b 72.");
   });
 
-  it("in mid-text forgets neither code, nor a URL, nor a word", () => {
+  it("in the middle of text remembers code, URLs and words", () => {
     for (const opening of ["`", "```\n", "https://e.example/?q=", "[t](", "<a ", "word", "$"]) {
       const answer = start();
       void answer.write(opening);
@@ -187,8 +187,8 @@ describe("a flush", () => {
   });
 });
 
-describe("lookups that take time", () => {
-  it("put their values where the references stand, in order", async () => {
+describe("asynchronous lookups", () => {
+  it("insert their values in the order of the references", async () => {
     const asked: string[] = [];
     const answers = new Map<string, (found: Found | Missing) => void>();
     const lookup = ({ name }: Reference) =>
@@ -208,7 +208,7 @@ describe("lookups that take time", () => {
     expect(answer.out).toBe("1 [a] 2 [b] 3 [c] 4");
   });
 
-  it("may be mixed with lookups that take none", async () => {
+  it("can be mixed with synchronous ones", async () => {
     const known = lookupIn(variables);
     const lookup: Lookup = (reference) =>
       reference.name === "temp" ? Promise.resolve(known(reference)) : known(reference);
@@ -216,19 +216,19 @@ describe("lookups that take time", () => {
     expect(await streamed(expandText(lookup), chunks)).toBe("72 u1 72 $HOME 72 u2 72");
   });
 
-  it("that fail end the text with their error", async () => {
+  it("end the text with their error when they fail", async () => {
     const answer = start({}, () => Promise.reject(new Error("storage is away")));
     await expect(answer.write("a $b c")).rejects.toThrow("storage is away");
   });
 
-  it("are not waited for while the lookup answers at once", () => {
+  it("are not awaited if the lookup is synchronous", () => {
     const answer = start();
     expect(answer.write("$temp and $ids[0] and")).toBeUndefined();
     expect(answer.out).toBe("72 and u1 and");
   });
 });
 
-describe("what cannot be printed", () => {
+describe("an unprintable value", () => {
   const message = "Evicted a day ago; get_weather made it.";
   const lookup: Lookup = (reference) => {
     if (reference.name === "key") return { found: false, reason: "secret" };
@@ -236,7 +236,7 @@ describe("what cannot be printed", () => {
     return lookupIn(variables)(reference);
   };
 
-  it("is said to be secret, whatever part of it is asked for", () => {
+  it("is shown as secret, whatever part is requested", () => {
     const text = "$key and ${key.part}, $key[0]\n\n$key\n";
     const secret = "[secret: key]";
     const expected = `${secret} and ${secret}, ${secret}\n\n${secret}\n`;
@@ -244,7 +244,7 @@ describe("what cannot be printed", () => {
     expect(expand("\\$key", {}, lookup)).toBe("$key");
   });
 
-  it("stays as written when it is evicted or missing, and is reported", () => {
+  it("stays as written if it is evicted or missing, and is reported", () => {
     const reported: Unresolved[] = [];
     const onUnresolved = (unresolved: Unresolved) => void reported.push(unresolved);
     const text = "$gone $weather.citi ${ids[9]} \\$gone \\$weather.x $HOME $temp";
@@ -298,21 +298,21 @@ describe("what cannot be printed", () => {
 });
 
 describe("values", () => {
-  it("are never read again, whatever they look like", () => {
+  it("are never scanned for references, whatever they look like", () => {
     for (const value of ["$temp", "${temp}", "\\$temp", "$", "\\", "$te", "$& $1 $$"]) {
       expect(expand("<$v|$v.> mp", {}, finding(value))).toBe(`<${value}|${value}.> mp`);
       expect(expand("$v mp", {}, finding(value))).toBe(`${value} mp`);
     }
   });
 
-  it("are reported with the text that stands for them", () => {
+  it("are reported with the text that replaces them", () => {
     const resolved: string[] = [];
     const onResolved = (source: string, text: string) => void resolved.push(source, text);
     expand("${temp} $ids[0] \\$temp $HOME", { onResolved });
     expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
   });
 
-  it("leave the stream in slices that cut no surrogate pair", async () => {
+  it("leave the stream in slices that split no surrogate pair", async () => {
     for (const pad of ["", "a"]) {
       const value = pad + "😀".repeat(limits.maxSliceChars);
       const { readable, writable } = expandText(finding(value), { inUrls: true });

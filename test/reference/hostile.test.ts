@@ -30,10 +30,10 @@ async function expanded(text: string, variables: Record<string, Json>): Promise<
 }
 
 describe("every valid JSON text of JSONTestSuite", () => {
-  it("is there in number", () => expect(valid).toHaveLength(95));
+  it("is present", () => expect(valid).toHaveLength(95));
 
   it.each(valid.map(({ name, input }) => [name, input]))(
-    "%s is kept as a variable",
+    "%s can be stored in a variable",
     async (_, text) => {
       const value = JSON.parse(text) as Json;
       const store = new MemoryStore();
@@ -47,30 +47,36 @@ describe("every valid JSON text of JSONTestSuite", () => {
 });
 
 describe("every invalid JSON text of JSONTestSuite", () => {
-  it("is there in number", () => expect(invalid).toHaveLength(188));
+  it("is present", () => expect(invalid).toHaveLength(188));
 
-  it.each(invalid.map(({ name, input }) => [name, input]))("%s is refused as a body", (_, text) => {
-    expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
-    figure("S15", { invalid: 1 });
-  });
+  it.each(invalid.map(({ name, input }) => [name, input]))(
+    "%s is refused as a request body",
+    (_, text) => {
+      expect(() => parseJson(text)).toThrow(expect.objectContaining({ code: "bad_json" }));
+      figure("S15", { invalid: 1 });
+    },
+  );
 });
 
 describe("the big list of naughty strings", () => {
-  it("is there in number", () => expect(naughty.length).toBeGreaterThan(400));
+  it("is present", () => expect(naughty.length).toBeGreaterThan(400));
 
-  it.each(naughty.map((text, index) => [index, text]))("%i comes through", async (_, text) => {
-    const variables = { v: text, other: "OTHER" };
-    expect(await expanded(text, { unused: 1 })).toBe(text);
-    expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
-    const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
-    expect(value).toEqual({ a: text, b: `<${text}>` });
-    const store = new MemoryStore();
-    await store.save({ name: "v", value: { [text]: text } });
-    expect(await store.read("v")).toEqual({ [text]: text });
-  });
+  it.each(naughty.map((text, index) => [index, text]))(
+    "%i passes through unchanged",
+    async (_, text) => {
+      const variables = { v: text, other: "OTHER" };
+      expect(await expanded(text, { unused: 1 })).toBe(text);
+      expect(await expanded(`a ${"${v}"} b`, variables)).toBe(`a ${text} b`);
+      const { value } = await resolveReferences({ a: "$v", b: "<$v>" }, lookupIn(variables));
+      expect(value).toEqual({ a: text, b: `<${text}>` });
+      const store = new MemoryStore();
+      await store.save({ name: "v", value: { [text]: text } });
+      expect(await store.read("v")).toEqual({ [text]: text });
+    },
+  );
 });
 
-describe("paths to what every object has", () => {
+describe("paths to inherited properties", () => {
   const names = [
     "__proto__",
     "constructor",
@@ -98,7 +104,7 @@ describe("paths to what every object has", () => {
     });
   });
 
-  it("are keys like any others where a value has them itself", async () => {
+  it("are ordinary keys if a value has them itself", async () => {
     const variables = { a: JSON.parse('{"__proto__": {"polluted": 1}, "length": 2}') as Json };
     expect(await expanded("$a.__proto__.polluted $a.length", variables)).toBe("1 2");
     const { value } = await resolveReferences({ x: "$a" }, lookupIn(variables));
@@ -107,17 +113,17 @@ describe("paths to what every object has", () => {
   });
 });
 
-describe("a value of one's own that is nested 100,000 deep", () => {
+describe("a value nested 100,000 levels deep", () => {
   const deep = JSON.parse(`${"[".repeat(100_000)}${"]".repeat(100_000)}`) as Json;
 
-  it("stays as written in an answer, alone on its line and inside it", async () => {
+  it("stays as written in an answer, on its own line or inside one", async () => {
     for (const text of ["$deep", "so $deep it is", "$deep[0]"]) {
       expect(await expanded(text, { deep })).toBe(text);
     }
     expect(await expanded("a $deep, $x", { deep, x: 1 })).toBe("a $deep, 1");
   });
 
-  it("is passed whole, and is an error inside a text", async () => {
+  it("is passed whole, but is an error inside a text", async () => {
     const lookup = lookupIn({ deep });
     const { value } = await resolveReferences({ a: "$deep" }, lookup);
     expect((value as { a: Json }).a).toBe(deep);
@@ -126,7 +132,7 @@ describe("a value of one's own that is nested 100,000 deep", () => {
     });
   });
 
-  it("is an error as a tool's input", async () => {
+  it("is refused as a tool's input", async () => {
     await expect(resolveReferences(deep, lookupIn({}))).rejects.toMatchObject({
       code: "limit_exceeded",
       details: { limit: "maxDepth" },

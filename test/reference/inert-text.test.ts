@@ -151,7 +151,7 @@ describe("a composed or sealed value", () => {
     expect(inertText(text)).toBe(text);
   });
 
-  it("shows the same text to a reader", async () => {
+  it("looks the same to a reader", async () => {
     const html = render(inertText("See https://example.com/a?b=c, <b> & www.example.com"));
     const read = html
       .replaceAll("\u2060", "")
@@ -171,7 +171,7 @@ describe("an array or object", () => {
   };
 
   it.each(["$o)", "$list>)", "\n$rows\n", "a $rows[0]>)"])(
-    "joins no strings to a URL: %s",
+    "does not join strings into a URL: %s",
     async (text) => {
       const printed = await shown(text, lookupIn(variables));
       expect(printed).toContain(CANARY);

@@ -82,8 +82,8 @@ function count(said: readonly string[]): void {
   expect(expanded).toBe(0);
 }
 
-describe("what a value contains is never read for references", () => {
-  it.each(values)("in an answer, however that is cut: %j", async (value) => {
+describe("a value is never scanned for references", () => {
+  it.each(values)("in an answer, however it is split: %j", async (value) => {
     const said: string[] = [];
     for (const answer of ["$v", "a $v b", "\n$v\n", "{{v}}", "†v", "$nested", "$nested.deep[0]"]) {
       for (const chars of [1, 2, 1_000]) said.push(await answerOf(answer, value, chars));
@@ -91,7 +91,7 @@ describe("what a value contains is never read for references", () => {
     count(said);
   });
 
-  it.each(seams)("where it meets the answer's own: %s with %j", async (answer, value) => {
+  it.each(seams)("next to the answer's own text: %s with %j", async (answer, value) => {
     const said = [];
     for (const chars of [1, 2, 3, 1_000]) said.push(await answerOf(answer, value, chars));
     count(said);

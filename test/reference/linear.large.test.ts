@@ -16,11 +16,14 @@ function growthOf(unit: string, chunkChars: number): number {
   return Math.max(...kinds.map((kind) => twice[kind] / Math.max(once[kind], 100)));
 }
 
-it.each(openings)("a million characters of %s cost twice what half of them cost", (_name, unit) => {
-  for (const chunkChars of CHUNKS) {
-    const growth = growthOf(unit, chunkChars);
-    figure("S7", { texts: 1, "times the steps": growth });
-    expect(growth).toBeGreaterThan(1.9);
-    expect(growth).toBeLessThanOrEqual(2.02);
-  }
-});
+it.each(openings)(
+  "a million characters of %s cost twice as much as half a million",
+  (_name, unit) => {
+    for (const chunkChars of CHUNKS) {
+      const growth = growthOf(unit, chunkChars);
+      figure("S7", { texts: 1, "times the steps": growth });
+      expect(growth).toBeGreaterThan(1.9);
+      expect(growth).toBeLessThanOrEqual(2.02);
+    }
+  },
+);

@@ -22,7 +22,7 @@ function grownFaster(once: Steps, twice: Steps): readonly string[] {
     .map((kind) => `${kind}: ${once[kind]} became ${twice[kind]}`);
 }
 
-describe("the steps of an expansion are linear in the text", () => {
+describe("the cost of an expansion is linear", () => {
   it.each(openings)("all at once: %s", (_name, unit) => {
     const times = Math.ceil(20_000 / unit.length);
     const once = stepsOf(unit.repeat(times), Infinity);
@@ -39,28 +39,28 @@ describe("the steps of an expansion are linear in the text", () => {
     expect(grownFaster(once, twice)).toEqual([]);
   });
 
-  it("one long run of each mark costs no more than its characters", () => {
+  it("in a long run of any mark", () => {
     for (const mark of ["`", "~", "[", "]", "(", "<", "/", ":", "h", "\\", " ", "\n", "\r", ">"]) {
       const text = mark.repeat(100_000);
       expect(stepsOf(text, Infinity).read).toBeLessThanOrEqual(text.length * 8);
     }
   });
 
-  it("an opening is never allowed to look at more than 512 characters", () => {
+  it("with at most 512 characters inspected per opening", () => {
     for (const [, unit] of openings) {
       const { matches, viewed } = stepsOf(unit.repeat(Math.ceil(5_000 / unit.length)), Infinity);
       expect(viewed).toBeLessThanOrEqual(matches * limits.maxHeldChars);
     }
   });
 
-  it("an opening in view is matched twice at most: for the text before it, and for itself", () => {
+  it("with at most two matches per opening: one for the text before it and one for itself", () => {
     const { matches, lookups } = stepsOf("$a ".repeat(1_000), Infinity);
     expect(lookups).toBe(1_000);
     expect(matches).toBeGreaterThanOrEqual(1_000);
     expect(matches).toBeLessThanOrEqual(2_000);
   });
 
-  it("text without an opening is matched and looked up never, and read once by each reader", () => {
+  it("with no match or lookup, and one read per reader, for text without an opening", () => {
     const text = "plain text, 100 %. ".repeat(5_000);
     const steps = stepsOf(text, Infinity);
     expect(steps).toMatchObject({ matches: 0, lookups: 0 });
@@ -70,7 +70,7 @@ describe("the steps of an expansion are linear in the text", () => {
 });
 
 describe("the URL tracker", () => {
-  it("reads each character of what is put out once", () => {
+  it("reads each emitted character once", () => {
     const text = "](<a //www.https: [a]: ".repeat(1_000);
     const steps = noSteps();
     const tracker = new UrlTracker();
@@ -80,7 +80,7 @@ describe("the URL tracker", () => {
   });
 });
 
-describe("the matches of a tool's input are linear in its text", () => {
+describe("the number of matches in a tool's input is linear", () => {
   async function inputSteps(text: string): Promise<Steps> {
     const steps = noSteps();
     const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));

@@ -9,18 +9,18 @@ const look = (name: string, ...path: Path) =>
   });
 
 describe("a lookup in an object", () => {
-  it("finds the values of its own properties, and what paths lead to in them", () => {
+  it("finds its own properties and the values at their paths", () => {
     expect(look("temp")).toEqual({ found: true, value: 72 });
     expect(look("nothing")).toEqual({ found: true, value: null });
     expect(look("weather", { key: "wind" }, { key: "speed" })).toEqual({ found: true, value: 3 });
   });
 
-  it("knows no other name, and says which are nearly it", () => {
+  it("knows no other name, but suggests similar ones", () => {
     expect(look("tmp")).toEqual({ found: false, reason: "unknown", near: ["temp"] });
     expect(look("toString")).toEqual({ found: false, reason: "unknown", near: [] });
   });
 
-  it("says how far a path leads, what is there, and what is nearly what was wanted", () => {
+  it("says how far a path leads, which keys exist, and which are similar", () => {
     expect(look("weather", { key: "wind" }, { key: "spede" })).toEqual({
       found: false,
       reason: "path",
@@ -41,7 +41,7 @@ describe("a lookup in an object", () => {
     expect(look("weather", { index: 0 })).not.toHaveProperty("near");
   });
 
-  it("of nothing knows nothing", () => {
+  it("finds nothing in a value that is not an object", () => {
     // Not an object, as untyped callers may pass it.
     const lookup = lookupIn("text" as unknown as Record<string, never>);
     expect(lookup({ name: "length", path: [] })).toMatchObject({ reason: "unknown" });

@@ -37,7 +37,7 @@ class Counting extends MemoryStore {
 }
 
 describe("misses", () => {
-  it("list an object's keys once for a whole interpolation, and for a whole answer", async () => {
+  it("list an object's keys once per interpolation and once per answer", async () => {
     let listed = 0;
     const value = new Proxy<Record<string, Json>>(wide, {
       ownKeys(target) {
@@ -54,7 +54,7 @@ describe("misses", () => {
     expect(listed).toBe(2);
   });
 
-  it("are explained with near names two hundred times, then only named", async () => {
+  it("are explained with similar names two hundred times, and then only listed", async () => {
     const lookup = lookupIn({ value: wide });
     const near = (unresolved: readonly Unresolved[]) =>
       unresolved.filter((one) => one.near !== undefined).length;
@@ -76,13 +76,13 @@ describe("misses", () => {
     expect(unknown.unresolved[299]?.near).toBeUndefined();
   });
 
-  it("do not keep what exists from being found afterwards", async () => {
+  it("do not prevent later references from being found", async () => {
     const text = times(300, (n) => `$value.kei_${n}`);
     const { shown } = await expanded(`${text} $value.key_7`, lookupIn({ value: wide }));
     expect(shown).toBe(`${text} 7`);
   });
 
-  it("are read once in a version of a variable, and again in the next", async () => {
+  it("are read once per version of a variable", async () => {
     const store = new Counting();
     await store.save({ name: "v", value: { a: 1 } });
     const expander = new Expander(lookupInStore(store));
@@ -103,7 +103,7 @@ describe("misses", () => {
 });
 
 describe("near names", () => {
-  it("are the same whatever cells of the distance are left out", () => {
+  it("are the same with a bounded distance computation", () => {
     expect(nearest("temperature", ["temprature", "tempest", "emperature", "temperatures"])).toEqual(
       ["temprature", "emperature", "temperatures"],
     );
@@ -115,8 +115,8 @@ describe("near names", () => {
   });
 });
 
-describe("a reference that occurs again in an input", () => {
-  it("is read once, with the path or without, and counted each time", async () => {
+describe("a repeated reference in an input", () => {
+  it("is read once, with or without a path, but counted each time", async () => {
     const asked: { name: string; path: Path }[] = [];
     const inner = lookupIn({ v: { text: "x".repeat(4_000_000), list: [1, 2, 3] } });
     const lookup: Lookup = (reference, work) => {
@@ -135,7 +135,7 @@ describe("a reference that occurs again in an input", () => {
     });
   });
 
-  it("counts what a slice, a projection or a key brings in", async () => {
+  it("counts the size of a slice, a projection or a key", async () => {
     const rows = Array.from({ length: 100 }, () => ({ s: "x".repeat(99_998) }));
     const lookup = lookupIn({ v: { rows } });
     for (const written of ["$v.rows", "$v.rows[0:]", "$v.rows[*].s"]) {
@@ -146,7 +146,7 @@ describe("a reference that occurs again in an input", () => {
     }
   });
 
-  it("is not written out inside a text if it is too large for it", async () => {
+  it("is not serialized inside a text if it is too large for it", async () => {
     const large = Array.from({ length: 200_000 }, (_, n) => ({ n }));
     let written = 0;
     const value = large.map((row) => ({ ...row, toJSON: () => written++ })) as unknown as Json;

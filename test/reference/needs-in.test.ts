@@ -8,7 +8,7 @@ function need(at: string, source: string, name: string): Need {
 }
 
 describe("the references in a value", () => {
-  it("are those of all of its strings, in the order in which they are written", () => {
+  it("come from all of its strings, in order", () => {
     const value = { a: "$x", b: ["no", { c: "${y} and $z" }], d: 1, e: null, f: "$w" };
     expect(needsIn(value)).toEqual([
       need("a", "$x", "x"),
@@ -18,23 +18,23 @@ describe("the references in a value", () => {
     ]);
   });
 
-  it("of one string stand nowhere in particular", () => {
+  it("have no location in a single string", () => {
     expect(needsIn("$x")).toEqual([need("", "$x", "x")]);
     expect(needsIn(["$x"])).toEqual([need("0", "$x", "x")]);
   });
 
-  it("have their paths, whole and embedded", () => {
+  it("include their paths, whole or embedded", () => {
     const references = [{ name: "x", path: [{ key: "a" }, { index: 0 }] }];
     expect(needsIn("$x.a[0]")).toMatchObject([{ source: "$x.a[0]", references }]);
     expect(needsIn("a $x.a[0].")).toMatchObject([{ source: "$x.a[0]", references }]);
   });
 
-  it("are looked for in code, and not where they are escaped or in keys", () => {
+  it("are found in code, but not in keys or after a backslash", () => {
     expect(needsIn({ $k: "`$x` \\$y $z" })).toEqual([need("$k", "$x", "x"), need("$k", "$z", "z")]);
     expect(needsIn("$5 and $")).toEqual([]);
   });
 
-  it("are of the syntaxes that are asked for", () => {
+  it("are found in the requested syntaxes only", () => {
     const value = "$x †y {{z}}";
     expect(needsIn(value).map(({ source }) => source)).toEqual(["$x"]);
     const sources = needsIn(value, ["mustache", "dagger"]).map(({ source }) => source);
@@ -42,7 +42,7 @@ describe("the references in a value", () => {
     expect(needsIn("{{z}}", ["dollar", "mustache"])).toEqual([need("", "{{z}}", "z")]);
   });
 
-  it("are alternatives where one of them is enough, or all are needed", () => {
+  it("can be alternatives of which one or all are needed", () => {
     const references = [reference("x"), reference("y")];
     for (const [source, operator] of [
       ["†x || †y", "first"],

@@ -18,7 +18,7 @@ function modulesFrom(file: string, seen = new Set<string>()): Set<string> {
 }
 
 describe("byref/references", () => {
-  it("needs nothing but its own layers: no Cloudflare, no model, no package", () => {
+  it("needs only its own layers: no Cloudflare, model or package", () => {
     const modules = [...modulesFrom(join(root, "src/references.ts"))];
     const places = modules.map((module) => relative(root, module));
     expect(places).toContain("src/reference/scanner.ts");
@@ -26,7 +26,7 @@ describe("byref/references", () => {
     expect(places.filter((place) => !layers.test(place))).toEqual([]);
   });
 
-  it("has the functions that the README names", () => {
+  it("exports the functions named in the README", () => {
     expect(references.resolveReferences).toBeTypeOf("function");
     expect(references.expandText).toBeTypeOf("function");
     expect(references.lookupIn).toBeTypeOf("function");

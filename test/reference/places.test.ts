@@ -55,7 +55,7 @@ describe("Markdown code", () => {
     "a ```b $v```",
     "`a\t$v`",
     "` ``` $v `",
-  ])("holds %j", (text) => {
+  ])("contains the reference in %j", (text) => {
     for (const pieces of cuts(text)) expect(expanded(pieces)).toBe(text);
     for (const pieces of cuts(text)) {
       expect(expanded(pieces, { inCode: true })).toBe(replaced(text));
@@ -96,12 +96,12 @@ describe("Markdown code", () => {
     "```\n> ```\n$v",
     "```\n```\n`a` $v",
     "```\n```\n\n``` \n```\n$v",
-  ])("is over where the value stands in %j", (text) => {
+  ])("has ended before the reference in %j", (text) => {
     for (const pieces of cuts(text)) expect(expanded(pieces)).toBe(replaced(text));
   });
 });
 
-describe("what a browser may fetch", () => {
+describe("a URL or tag", () => {
   it.each([
     // A destination: with parentheses, with escaped ones, or after a line break.
     "![x](a(b)$v)",
@@ -186,7 +186,7 @@ describe("what a browser may fetch", () => {
     "[^$v",
     "${v}@a",
     "a $v@a",
-  ])("is %j: the reference stays", (text) => {
+  ])("contains the reference in %j", (text) => {
     for (const pieces of cuts(text)) expect(expanded(pieces)).toBe(text);
     for (const pieces of cuts(text)) {
       expect(expanded(pieces, { inUrls: true })).toBe(replaced(text));
@@ -258,7 +258,7 @@ describe("what a browser may fetch", () => {
     "<a\n\n$v",
     "<a> $v",
     "a < b $v",
-  ])("is not there in %j: the value is", (text) => {
+  ])("does not contain the reference in %j", (text) => {
     for (const pieces of cuts(text)) expect(expanded(pieces)).toBe(replaced(text));
   });
 });

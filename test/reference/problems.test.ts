@@ -31,7 +31,7 @@ async function problemOf(input: Json, lookup: Lookup, options?: ResolveOptions):
   );
 }
 
-describe("a model that wrote a reference is told", () => {
+describe("an error about a reference", () => {
   it.each<[Partial<Missing>, string, string]>([
     [{ reason: "unknown" }, "variable_unknown", "$x is not a variable."],
     [
@@ -57,20 +57,20 @@ describe("a model that wrote a reference is told", () => {
       "path_not_found",
       "$x leads nowhere. x has the keys a, b. Did you mean a?",
     ],
-  ])("of %j: %s, %s", (about, code, message) => {
+  ])("for %j has the code %s and the message %s", (about, code, message) => {
     expect(described("$x", missing(about))).toMatchObject({ code, message });
     const problem = problemFrom("$x", missing(about));
     expect(problem).toBeInstanceOf(ReferenceProblem);
     expect(problem).toMatchObject({ name: "ReferenceProblem", code, message });
   });
 
-  it("which names are near, if there are any", () => {
+  it("includes similar names, if there are any", () => {
     expect(described("$x", missing({ near: ["y"] }))).toMatchObject({ near: ["y"] });
     expect(described("$x", missing({ near: [] }))).not.toHaveProperty("near");
     expect(described("$x", missing({}))).not.toHaveProperty("near");
   });
 
-  it("20 keys, and 50 as data, with all else that is known", () => {
+  it("includes 20 keys in the message, and 50 keys and other details as data", () => {
     const keys = Array.from({ length: 60 }, (_, index) => `k${index}`);
     const tombstone = { name: "x" };
     const about = { nearest: "x", keys, length: 3, near: ["y"], tombstone };
@@ -86,7 +86,7 @@ describe("a model that wrote a reference is told", () => {
     });
   });
 
-  it("what is wrong with alternatives", async () => {
+  it("says what is wrong with alternatives", async () => {
     const dagger: ResolveOptions = { syntaxes: ["dagger"] };
     const lookup = answering({ key: missing({ reason: "secret" }) });
     expect(await problemOf("†temp || †city && †temp", lookup, dagger)).toMatchObject({
@@ -109,7 +109,7 @@ describe("a model that wrote a reference is told", () => {
     expect(await resolveReferences("†gone || †temp", mixed, dagger)).toMatchObject({ value: 72 });
   });
 
-  it("that bytes stand alone", async () => {
+  it("says that bytes must be passed alone", async () => {
     // Only stores return bytes, so the lookup here stands in for one.
     const bytes = new Uint8Array([1]) as unknown as Json;
     const lookup = answering({ image: { found: true, value: bytes } });
@@ -122,7 +122,7 @@ describe("a model that wrote a reference is told", () => {
     });
   });
 
-  it("what to do where there is too much of something", async () => {
+  it("says what to do about an exceeded limit", async () => {
     const large =
       (chars: number): Lookup =>
       () => ({ found: true, value: "", chars });
@@ -151,7 +151,7 @@ describe("a model that wrote a reference is told", () => {
     });
   });
 
-  it("the references of alternatives count, also those that lead nowhere", async () => {
+  it("is thrown for too many references in alternatives, missing ones included", async () => {
     const syntaxes = ["dagger"] as const;
     const two = "†nope || †temp";
     const input = Array<Json>(limits.maxReferencesPerInput / 2).fill(two);
@@ -168,8 +168,8 @@ function nested(levels: number): Json {
   return value;
 }
 
-describe("what was resolved", () => {
-  it("is reported with the found values, whole and embedded", async () => {
+describe("a resolved reference", () => {
+  it("is reported with its value, whole or embedded", async () => {
     const told: unknown[] = [];
     const onResolved = (source: string, { value }: Found) => void told.push([source, value]);
     const input = ["$temp", "in $city, \\$temp", "$nope", 1];
@@ -180,7 +180,7 @@ describe("what was resolved", () => {
     ]);
   });
 
-  it("is frozen where it is new", async () => {
+  it("is frozen in its new containers", async () => {
     const input = { a: ["$temp"], b: { c: "$city" } };
     const { value } = await resolveReferences(input, lookupIn(variables));
     const { a, b } = value as { a: Json; b: Json };
@@ -188,7 +188,7 @@ describe("what was resolved", () => {
     expect(value).toEqual({ a: [72], b: { c: "New York" } });
   });
 
-  it("may be in an unknown name: then the text stays, and is listed once", async () => {
+  it("can be inside an unknown name, whose text stays and is listed once", async () => {
     const { value, unresolved } = await resolveReferences(
       ["$nope['$city']", "$nope"],
       lookupIn(variables),
@@ -198,13 +198,13 @@ describe("what was resolved", () => {
   });
 });
 
-describe("a text that is interpolated", () => {
+describe("interpolated text", () => {
   const lookup = answering({
     key: missing({ reason: "secret" }),
     gone: missing({ reason: "evicted", message: "Gone." }),
   });
 
-  it("has text for every reference, and keeps and lists what has none", async () => {
+  it("contains text for every reference, and keeps and lists missing ones", async () => {
     const text =
       "`{{temp}}` https://e.example/{{ city }} {{list}} {{nope}} {{gone}} {{temp.x}} $temp";
     const { text: filled, unresolved } = await interpolate(text, lookup);
@@ -220,14 +220,14 @@ describe("a text that is interpolated", () => {
     ]);
   });
 
-  it("says that a secret is one, and prints what is escaped as it is written", async () => {
+  it("marks a secret, and prints escaped references as written", async () => {
     const text = "{{key}} {{key.part}} \\{{temp}} \\{{key}} \\{{nope}}";
     const { text: filled, unresolved } = await interpolate(text, lookup);
     expect(filled).toBe("[secret: key] [secret: key] {{temp}} \\{{key}} \\{{nope}}");
     expect(unresolved).toEqual([]);
   });
 
-  it("is text, also where it is one reference and nothing else", async () => {
+  it("is text even for a single reference", async () => {
     expect(await interpolate("{{list}}", lookup)).toEqual({ text: '["a"]', unresolved: [] });
     const { text } = await interpolate("$temp {{temp}}", lookup, { syntaxes: ["dollar"] });
     expect(text).toBe("72 {{temp}}");

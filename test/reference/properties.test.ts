@@ -54,7 +54,7 @@ describe("an answer", () => {
   const cuts = fc.array(fc.nat({ max: 2_000 }), { maxLength: 12 });
   const cutText = fc.tuple(answerText, cuts);
 
-  it("comes out the same however it is cut", () => {
+  it("expands the same however it is split", () => {
     fc.assert(
       fc.property(cutText, variableSet, answerOptions, ([text, where], known, options) => {
         const lookup = lookupIn(known);
@@ -67,7 +67,7 @@ describe("an answer", () => {
     );
   });
 
-  it("comes out the same whether lookups take time or not", async () => {
+  it("expands the same with synchronous and asynchronous lookups", async () => {
     const known = lookupIn(fixedVariables);
     const property = fc.asyncProperty(answerText, cuts, async (text, where) => {
       const expander = new Expander(async (reference) => known(reference));
@@ -99,7 +99,7 @@ describe("an answer", () => {
     );
   });
 
-  it("comes out whole in single characters, and nothing is held at its end", () => {
+  it("can be split into single characters, and nothing is held at its end", () => {
     const long = fc.tuple(answerText, fc.nat({ max: 700 }), answerText);
     const text = fc.oneof(
       answerText,
@@ -116,7 +116,7 @@ describe("an answer", () => {
     );
   });
 
-  it("does not change if nothing in it opens a reference", () => {
+  it("does not change if it opens no reference", () => {
     const text = fc
       .oneof(answerText, fc.string({ unit: "binary" }))
       .map((any) => any.replaceAll(/[${†]/g, "."));
@@ -127,7 +127,7 @@ describe("an answer", () => {
     );
   });
 
-  it("does not change if none of its names exists", () => {
+  it("does not change if none of its names exist", () => {
     fc.assert(
       fc.property(answerText, answerOptions, (text, options) => {
         expect(expand(text, lookupIn({}), options)).toBe(text);
@@ -135,7 +135,7 @@ describe("an answer", () => {
     );
   });
 
-  it("does not change if everything known was evicted", () => {
+  it("does not change if every variable was evicted", () => {
     fc.assert(
       fc.property(answerText, answerOptions, (text, options) => {
         const evicted: Lookup = () => ({ found: false, reason: "evicted" });
@@ -144,7 +144,7 @@ describe("an answer", () => {
     );
   });
 
-  it("is what the oracle says", () => {
+  it("matches the oracle", () => {
     fc.assert(
       fc.property(answerText, variableSet, answerOptions, (text, known, options) => {
         expect(expand(text, lookupIn(known), options)).toBe(expandOracle(text, known, options));
@@ -170,7 +170,7 @@ describe("a value", () => {
     .filter((value) => !JSON.stringify(value).match(/\\[nr]/))
     .map((value) => toJson(value).value);
 
-  it("that was saved is what each of its references stands for", async () => {
+  it("equals what each of its references resolves to once saved", async () => {
     const property = fc.asyncProperty(saved, async (value) => {
       const places = [...placesOf(value)].slice(0, limits.maxReferencesPerInput);
       const written = places.map(({ path }) => `\${saved${formatPath(path)}}`);
@@ -180,7 +180,7 @@ describe("a value", () => {
     await fc.assert(property);
   });
 
-  it("that is text is put out as it is, whatever it contains, and never looked at", () => {
+  it("of text is printed unchanged and never scanned", () => {
     const text = fc.oneof(answerText, fc.string({ unit: "binary" }));
     fc.assert(
       fc.property(text, fc.boolean(), (value, inCode) => {
@@ -196,7 +196,7 @@ describe("a value", () => {
     );
   });
 
-  it("is put into a tool's input as it is, whatever it contains", async () => {
+  it("is inserted into a tool's input unchanged", async () => {
     const property = fc.asyncProperty(answerText, fc.jsonValue(), async (text, json) => {
       const lookup = lookupIn({ ...fixedVariables, text, json: toJson(json).value });
       const syntaxes = SYNTAXES;
@@ -222,7 +222,7 @@ describe("a tool's input", () => {
     }
   }
 
-  it("is what the oracle says", async () => {
+  it("matches the oracle", async () => {
     // Text beside the references makes them embedded. Whole references have their own tests.
     const input = answerText.map((text) => [` ${text}`, { deep: `${text}.` }]);
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
@@ -233,7 +233,7 @@ describe("a tool's input", () => {
     await fc.assert(property, { numRuns: 1_000 });
   });
 
-  it("is returned unchanged if none of its names exists", async () => {
+  it("is returned unchanged if none of its names exist", async () => {
     const input = fc.array(fc.oneof(answerText, fc.record({ text: answerText })));
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {
       const options = { syntaxes: chosen.filter((syntax) => syntax !== "dagger") };

@@ -23,7 +23,7 @@ async function sourcesIn(text: string, ...options: readonly object[]): Promise<r
 }
 
 describe("the references in a text", () => {
-  it("have their source, name and path, in the written order", async () => {
+  it("have their source, name and path, in order", async () => {
     expect(await referencesIn("The $x.a[-1] of ${name} and $x.", noting())).toEqual([
       { source: "$x.a[-1]", name: "x", path: [{ key: "a" }, { index: -1 }] },
       { source: "${name}", name: "name", path: [] },
@@ -35,7 +35,7 @@ describe("the references in a text", () => {
     expect(await referencesIn("", noting())).toEqual([]);
   });
 
-  it("are those whose name is known, whatever there is at their path", async () => {
+  it("have known names, whether their paths exist or not", async () => {
     expect(await sourcesIn("$nobody $5 $HOME $x.b $s $gone.a $constructor $__proto__")).toEqual([
       "$x.b",
       "$s",
@@ -43,18 +43,18 @@ describe("the references in a text", () => {
     ]);
   });
 
-  it("may be in the path of a name that is not known", async () => {
+  it("can be inside the path of an unknown name", async () => {
     expect(await sourcesIn("$nobody['$name']")).toEqual(["$name"]);
     expect(await sourcesIn("$x['$name']")).toEqual(["$x['$name']"]);
   });
 
-  it("are not escaped, and in code only if it is read", async () => {
+  it("are not escaped, and not in code if code is skipped", async () => {
     expect(await sourcesIn("\\$x $name")).toEqual(["$name"]);
     expect(await sourcesIn("`$x` $name")).toEqual(["$x", "$name"]);
     expect(await sourcesIn("`$x` $name", { inCode: false })).toEqual(["$name"]);
   });
 
-  it("are of the syntaxes that are asked for", async () => {
+  it("are found in the requested syntaxes only", async () => {
     const text = "$x {{ x.a }} †name || †s";
     expect(await sourcesIn(text)).toEqual(["$x"]);
     expect(await sourcesIn(text, { syntaxes: ["mustache", "dagger"] })).toEqual([
@@ -68,7 +68,7 @@ describe("the references in a text", () => {
     expect(await sourcesIn("see variable:x.a", target)).toEqual([]);
   });
 
-  it("cost one lookup for each name, and a text without any costs none", async () => {
+  it("cost one lookup per name, and none for plain text", async () => {
     const asked: string[] = [];
     const text = "$x $nobody $x.a ".repeat(4_000);
     expect(await referencesIn(text, noting(asked))).toHaveLength(8_000);
@@ -77,7 +77,7 @@ describe("the references in a text", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("are not known if the lookup fails", async () => {
+  it("cannot be determined if the lookup fails", async () => {
     const failing: Lookup = () => Promise.reject(new Error("gone"));
     await expect(referencesIn("$x", failing)).rejects.toThrow("gone");
   });

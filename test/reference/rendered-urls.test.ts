@@ -12,7 +12,7 @@ import { harmlessAnswers, urlShapes } from "../support/url-shapes.ts";
 
 const TEXTS = 1_200;
 
-describe("what renderers make of an answer", () => {
+describe("a rendered answer", () => {
   it.each(urlShapes)("has no value in a URL, however the answer is cut: %j", (shape) => {
     const exposed = answerWith(shape, urlVariables, { inUrls: true, inCode: true });
     // Makes sure that the shape leaks without protection.
@@ -28,14 +28,14 @@ describe("what renderers make of an answer", () => {
     expect(leaks).toEqual([]);
   });
 
-  it("has no part of a value in a URL that was printed as inert, in 300 random places", () => {
+  it("has no part of an inert value in a URL, in 300 random places", () => {
     const tried = Array.from({ length: 300 }, (_, seed) => inertLeak(seed));
     expect(tried.filter((leak) => leak !== undefined)).toEqual([]);
   });
 });
 
 describe("a harmless answer", () => {
-  it.each(harmlessAnswers)("keeps its links and has its values: %j", (answer, expected) => {
+  it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer, expected) => {
     const outputs = [1, 2, 3].map((seed) => expandedInPieces(answer, seed, { v: "VALUE" }));
     const kept = outputs.filter((output) => output === expected).length;
     figure("S17", { "% of harmless ones kept": (100 * kept) / outputs.length });

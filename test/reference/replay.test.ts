@@ -95,14 +95,14 @@ const traces: readonly Trace[] = [
 ];
 const spellings: readonly Spelling[] = ["dollar", "mustache", "dagger"];
 
-describe("a conversation by reference passes the same inputs to every tool as one by value", () => {
+describe("a conversation by reference passes the same inputs to every tool as by value", () => {
   for (const trace of traces) {
     it.each(spellings)(`${trace.id}, %s`, async (spelling) => {
       expect(await replay(trace, spelling)).toEqual([]);
     });
   }
 
-  it("different inputs of a tool are reported", async () => {
+  it("reports different inputs of a tool", async () => {
     const [first] = traces;
     const steps = first?.steps.map((step) => ({ ...step, expect: { other: true } })) ?? [];
     const failures = await replay({ id: "wrong", steps }, "dollar");

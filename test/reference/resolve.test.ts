@@ -56,14 +56,14 @@ describe("a whole reference", () => {
     expect(await valueOf("$nothing")).toBeNull();
   });
 
-  it("is whole in every syntax that is on, and in no other", async () => {
+  it("is recognized only in enabled syntaxes", async () => {
     const input = ["$temp", "{{ temp }}", "†temp", "variable:temp"];
     expect(await valueOf(input)).toEqual([72, "{{ temp }}", "†temp", "variable:temp"]);
     const syntaxes = ["dollar", "mustache", "dagger", "target"] as const;
     expect(await valueOf(input, { syntaxes })).toEqual([72, 72, 72, 72]);
   });
 
-  it("is text as soon as anything stands beside it", async () => {
+  it("becomes text if anything is beside it", async () => {
     expect(await valueOf([" $temp", "$temp.", "\n$temp", "${temp}${temp}"])).toEqual([
       " 72",
       "72.",
@@ -73,13 +73,13 @@ describe("a whole reference", () => {
   });
 });
 
-describe("what has no reference", () => {
-  it("is handed back as it is", async () => {
+describe("input without references", () => {
+  it("is returned as it is", async () => {
     const input = { a: ["text", 1, { b: null }], price: "$5", unknown: "$nope and {{x}}" };
     expect(await valueOf(input)).toBe(input);
   });
 
-  it("is shared in what has some", async () => {
+  it("is shared if other parts have references", async () => {
     const input = { plain: { a: [1] }, list: [["x"], ["$temp"]], t: "$temp" };
     const value = (await valueOf(input)) as typeof input;
     expect(value).toEqual({ plain: { a: [1] }, list: [["x"], [72]], t: 72 });
@@ -88,7 +88,7 @@ describe("what has no reference", () => {
     expect(value.list[1]).not.toBe(input.list[1]);
   });
 
-  it("and what has some is not written to", async () => {
+  it("is not modified, nor is input with references", async () => {
     const input = deepFreeze({ list: ["$temp", { deep: "t: $temp" }] });
     expect(await valueOf(input)).toEqual({ list: [72, { deep: "t: 72" }] });
     expect(input).toEqual({ list: ["$temp", { deep: "t: $temp" }] });
@@ -103,7 +103,7 @@ describe("what has no reference", () => {
     expect(asked).toEqual([{ name: "temp", path: [] }]);
   });
 
-  it("keeps keys as they are, also those that look like references or prototypes", async () => {
+  it("keeps its keys, even if they look like references or prototypes", async () => {
     const input: Json = JSON.parse('{"$temp": "$temp", "__proto__": {"a": "$city"}, "p": "x"}');
     const value = (await valueOf(input)) as object;
     expect(JSON.stringify(value)).toBe('{"$temp":72,"__proto__":{"a":"New York"},"p":"x"}');
@@ -112,7 +112,7 @@ describe("what has no reference", () => {
 });
 
 describe("values", () => {
-  it("are never read again, whatever they look like", async () => {
+  it("are never scanned for references, whatever they look like", async () => {
     const { asked, lookup } = counting(() => ({ found: true, value: ["$temp", "\\$temp"] }));
     expect(await valueOf(["$a", "<$a>"], {}, lookup)).toEqual([
       ["$temp", "\\$temp"],
@@ -124,7 +124,7 @@ describe("values", () => {
 });
 
 describe("unknown names", () => {
-  it("stay as written and are listed with names that are nearly theirs", async () => {
+  it("stay as written and are listed with similar names", async () => {
     const { value, unresolved } = await resolve({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
     expect(value).toEqual({ a: "$tmp", b: "in $citi, $HOMESTEAD.x" });
     expect(unresolved).toMatchObject([
@@ -135,14 +135,14 @@ describe("unknown names", () => {
     expect(unresolved[0]?.message).toContain("Did you mean temp?");
   });
 
-  it("are not listed where nothing reads as a reference", async () => {
+  it("are not listed if nothing reads as a reference", async () => {
     const plain = ["$5.00", "$ $$x a$y $z$", "\\$nope", "${nope"];
     const { value, unresolved } = await resolve([...plain, "$temp"]);
     expect(value).toEqual([...plain, 72]);
     expect(unresolved).toEqual([]);
   });
 
-  it("are names like any other if an object's prototype has them", async () => {
+  it("include the properties of an object's prototype", async () => {
     const { value, unresolved } = await resolve(["$constructor", "$__proto__.x", "$toString"]);
     expect(value).toEqual(["$constructor", "$__proto__.x", "$toString"]);
     expect(unresolved).toHaveLength(3);
@@ -174,7 +174,7 @@ describe("an escaped reference", () => {
 });
 
 describe("a missing path", () => {
-  it("is an error with the nearest prefix, the keys there and the near ones", async () => {
+  it("is an error with the nearest prefix, its keys and similar ones", async () => {
     for (const input of [{ a: ["$orders[1].customer.nam"] }, "by $orders[1].customer.nam!"]) {
       expect(await problemOf(input)).toMatchObject({
         name: "ReferenceProblem",
@@ -190,7 +190,7 @@ describe("a missing path", () => {
     }
   });
 
-  it("names the length of an array or a text", async () => {
+  it("reports the length of an array or a text", async () => {
     expect(await problemOf("$orders[2].id")).toMatchObject({
       message: expect.stringContaining("length 2"),
       details: { reference: "$orders[2].id", nearest: "orders", length: 2 },
@@ -200,15 +200,15 @@ describe("a missing path", () => {
     });
   });
 
-  it("is inherited properties, too", async () => {
+  it("includes inherited properties", async () => {
     for (const input of ["$orders.length", "$orders[0].constructor", "$temp.toFixed"]) {
       expect(await problemOf(input)).toMatchObject({ code: "path_not_found" });
     }
   });
 });
 
-describe("what may not be read", () => {
-  it("is an error for a secret", async () => {
+describe("an unreadable variable", () => {
+  it("is an error if it is secret", async () => {
     const secret: Lookup = () => ({ found: false, reason: "secret" });
     for (const input of ["$key", "Bearer $key"]) {
       expect(await problemOf(input, {}, secret)).toMatchObject({
@@ -219,7 +219,7 @@ describe("what may not be read", () => {
     }
   });
 
-  it("is an error for what was evicted, in the words of the lookup", async () => {
+  it("is an error if it was evicted, in the words of the lookup", async () => {
     const message = "$old was evicted an hour ago; get_weather {city: Paris} made it.";
     const evicted: Lookup = () => ({ found: false, reason: "evicted", message });
     for (const input of ["$old", "see $old.x"]) {
@@ -233,14 +233,14 @@ describe("what may not be read", () => {
 });
 
 describe("alternatives", () => {
-  it("stop at the first that exists, and return it", async () => {
+  it("return the first that exists, and stop there", async () => {
     const { asked, lookup } = counting();
     expect(await valueOf("†nope || †orders||†temp", dagger, lookup)).toBe(orders);
     expect(asked.map(({ name }) => name)).toEqual(["nope", "orders"]);
     expect(await valueOf("†temp && †orders", dagger)).toBe(orders);
   });
 
-  it("name every operand when none exists", async () => {
+  it("name every operand if none exists", async () => {
     const problem = await problemOf(["†nope || †orders[9] || †temp.x"], dagger);
     expect(problem).toMatchObject({
       code: "path_not_found",
@@ -258,7 +258,7 @@ describe("alternatives", () => {
     }
   });
 
-  it("name the operand that is missing when all are needed", async () => {
+  it("name the missing operand if all are needed", async () => {
     expect(await problemOf("†temp && †orders[9]", dagger)).toMatchObject({
       code: "path_not_found",
       message: expect.stringContaining("†orders[9]"),
@@ -266,7 +266,7 @@ describe("alternatives", () => {
     });
   });
 
-  it("may not be mixed, and are text inside a longer text", async () => {
+  it("cannot be mixed, and are text inside a longer text", async () => {
     expect(await problemOf("†temp || †nope && †city", dagger)).toMatchObject({
       code: "bad_alternatives",
     });

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { firstDifference } from "../support/fuzz.ts";
 
-it("an answer is what the oracle says for the seeds from 1 to 4,000", async () => {
+it("an answer matches the oracle for the seeds 1 to 4,000", async () => {
   expect(await firstDifference(1, 4_000)).toBeUndefined();
 });

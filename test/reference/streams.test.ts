@@ -26,7 +26,7 @@ async function isSettled(promise: Promise<unknown>): Promise<boolean> {
 }
 
 describe("a stream of text", () => {
-  it("joins what is ready before the reader asks", async () => {
+  it("joins what is ready before the first read", async () => {
     const { reader, writer } = opened();
     await Promise.all(["a ", "$temp", " b"].map((chunk) => writer.write(chunk)));
     expect(await reader.read()).toEqual({ done: false, value: "a 72 b" });
@@ -38,7 +38,7 @@ describe("a stream of text", () => {
     expect((await reader.read()).done).toBe(true);
   });
 
-  it("ends when all that is held has left", async () => {
+  it("ends after its held text is emitted", async () => {
     const { reader, writer } = opened();
     await writer.write("is $temp");
     expect((await reader.read()).value).toBe("is ");
@@ -49,7 +49,7 @@ describe("a stream of text", () => {
     expect(await streamed(expandText(lookup), [])).toBe("");
   });
 
-  it("takes nothing more while a slice waits for its reader", async () => {
+  it("accepts nothing more while a slice is unread", async () => {
     const { reader, writer } = opened();
     expect(await isSettled(writer.write("${most}"))).toBe(true);
     const writing = writer.write("y");
@@ -61,7 +61,7 @@ describe("a stream of text", () => {
     expect((await reader.read()).value).toBe("z");
   });
 
-  it("leaves in slices, each when it is asked for", async () => {
+  it("is emitted in slices, one for each read", async () => {
     const { reader, writer } = opened();
     const writing = writer.write("$two!");
     expect((await reader.read()).value).toHaveLength(size);
@@ -71,7 +71,7 @@ describe("a stream of text", () => {
     expect((await reader.read()).value).toBe("!");
   });
 
-  it("fails on both sides with what the lookup throws", async () => {
+  it("fails on both sides with the lookup's error", async () => {
     const gone = new Error("The storage is away.");
     const throwing: readonly Lookup[] = [
       () => {
@@ -92,7 +92,7 @@ describe("a stream of text", () => {
     }
   });
 
-  it("waits for a lookup that takes time, and goes on where there is room", async () => {
+  it("waits for an asynchronous lookup, and continues when there is room", async () => {
     const { reader, writer } = opened(async (reference) => lookup(reference));
     const writing = writer.write("$temp $two!");
     expect(await isSettled(writing)).toBe(false);
@@ -103,7 +103,7 @@ describe("a stream of text", () => {
     await writing;
   });
 
-  it("that its writer aborts fails for its reader", async () => {
+  it("fails for its reader when its writer aborts", async () => {
     const { reader, writer } = opened();
     const reason = new Error("No more.");
     await writer.write("a");
@@ -111,7 +111,7 @@ describe("a stream of text", () => {
     await expect(reader.read()).rejects.toBe(reason);
   });
 
-  it("that its reader has left takes nothing, and says why", async () => {
+  it("accepts nothing after its reader has cancelled, and says why", async () => {
     const reason = new Error("The client has gone.");
     const { reader, writer } = opened();
     await reader.cancel(reason);

@@ -31,17 +31,17 @@ function match(syntax: SyntaxName, text: string, { ended = false, names }: Known
   return found?.match(view) ?? { kind: "none" };
 }
 
-describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
+describe.each(OPENINGS)("in the syntax %s after %j", (syntax, opening) => {
   const kindOf = (text: string, known?: Known) => match(syntax, opening + text, known).kind;
 
-  it("a name may follow while the text may go on; one may be known by then", () => {
+  it("a name can follow unless the text has ended", () => {
     expect(kindOf("")).toBe("partial");
     expect(kindOf("", { ended: true })).toBe("none");
     expect(kindOf("", { names: [] })).toBe("partial");
     expect(kindOf("", { names: ["a"] })).toBe("partial");
   });
 
-  it("a name is awaited only as long as one begins so", () => {
+  it("a name is awaited only while a known one matches", () => {
     const names = ["temp"];
     expect(kindOf("te", { names })).toBe("partial");
     expect(kindOf("ti", { names })).toBe("none");
@@ -51,7 +51,7 @@ describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
     expect(kindOf("9", { names })).toBe("none");
   });
 
-  it("a path is awaited, and what closes it", () => {
+  it("a path and its closing mark are awaited", () => {
     expect(kindOf("temp.")).toBe("partial");
     expect(kindOf("temp.a")).toBe("partial");
     expect(kindOf("temp[", { names: ["temp"] })).toBe("partial");
@@ -59,7 +59,7 @@ describe.each(OPENINGS)("in the syntax %s behind %j", (syntax, opening) => {
   });
 });
 
-it("a target waits for nothing: it is a whole text", () => {
+it("a target is a whole text and waits for nothing", () => {
   const kinds = ["", "temp", "temp.a", "temp["].map(
     (text) => match("target", `variable:${text}`).kind,
   );
@@ -67,7 +67,7 @@ it("a target waits for nothing: it is a whole text", () => {
 });
 
 describe("a text", () => {
-  it("is a whole reference in the first syntax in which it is one, and nothing else stands in it", () => {
+  it("is a whole reference only without anything beside it", () => {
     const syntaxes = pickSyntaxes(["mustache", "dollar", "dagger", "target"]);
     const wholes = ["$a.b", "${a.b}", "{{a.b}}", "{{\ta.b  }}", "†a.b", "variable:a.b"];
     for (const source of wholes) {
@@ -82,12 +82,12 @@ describe("a text", () => {
     }
   });
 
-  it("is one in the syntax in which the syntax that was asked for is none", () => {
+  it("is read in the dollar syntax by default, or in the requested ones", () => {
     expect(pickSyntaxes().map(({ name }) => name)).toEqual(["dollar"]);
     expect(pickSyntaxes(["target", dagger]).map(({ name }) => name)).toEqual(["target", "dagger"]);
   });
 
-  it("is in view for 512 characters from where it is looked at", () => {
+  it("is visible for 512 characters from the start position", () => {
     const text = "x".repeat(limits.maxHeldChars);
     expect(wholeView(text, 1)).toMatchObject({ limit: 512, ended: true, before: -1 });
     expect(wholeView(text, 0)).toMatchObject({ limit: 512, ended: false });
@@ -101,7 +101,7 @@ describe("alternatives", () => {
   const alternatives = (text: string) => dagger.alternatives?.(text);
   const operand = (name: string) => ({ source: `†${name}`, reference: { name, path: [] } });
 
-  it("are references between operators of one kind, with or without blanks", () => {
+  it("are references between operators of one kind, with or without spaces", () => {
     const operands = [operand("a"), operand("b"), operand("c")];
     for (const text of ["†a||†b||†c", "†a || †b\t||\t†c"]) {
       expect(alternatives(text)).toEqual({ operator: "first", operands });
@@ -110,7 +110,7 @@ describe("alternatives", () => {
     expect(alternatives("†a && †b || †c")).toEqual({ operator: "mixed" });
   });
 
-  it("are nothing that has something else in it", () => {
+  it("contain nothing else", () => {
     const others = [
       "†a",
       "†a ||",
@@ -131,14 +131,14 @@ describe("a name", () => {
   const name = (text: string, ended: boolean, start = 0) =>
     matchName({ text, limit: text.length, ended }, start);
 
-  it("is of letters, digits and underscores, and begins with no digit", () => {
+  it("consists of letters, digits and underscores, and does not start with a digit", () => {
     expect(name("aZ_9-", true)).toEqual({ end: 4, undecided: false });
     expect(name("  a ", true, 2)).toEqual({ end: 3, undecided: false });
     expect(name("9a", true)).toEqual({ end: -1, undecided: false });
     expect(name("-a", false)).toEqual({ end: -1, undecided: false });
   });
 
-  it("may go on where the text may", () => {
+  it("can continue unless the text has ended", () => {
     expect(name("ab", false)).toEqual({ end: 2, undecided: true });
     expect(name("ab", true)).toEqual({ end: 2, undecided: false });
     expect(name("", false)).toEqual({ end: 0, undecided: true });
@@ -149,7 +149,7 @@ describe("a name", () => {
     });
   });
 
-  it("is no longer than 64 characters", () => {
+  it("has at most 64 characters", () => {
     const longest = "a".repeat(limits.maxNameChars);
     expect(name(longest, true).end).toBe(64);
     expect(name(`${longest}a`, true).end).toBe(-1);
@@ -175,7 +175,7 @@ describe("a path", () => {
     "[1:]",
     "[:-2]",
     "[1:2]",
-  ])("%s is decided where another segment cannot follow, and in no character before", (text) => {
+  ])("%s is decided if no other segment can follow, and not earlier", (text) => {
     expect(path(`${text} `)).toEqual([text.length, false]);
     expect(path(text, true)).toEqual([text.length, false]);
     for (let chars = 0; chars <= text.length; chars++) {
@@ -219,14 +219,14 @@ describe("a path", () => {
     expect(parsePath(text)).toBeUndefined();
   });
 
-  it("has keys with quotes, backslashes and brackets in them", () => {
+  it("can have keys with quotes, backslashes and brackets", () => {
     expect(parsePath("['it\\'s']")).toEqual([{ key: "it's" }]);
     expect(parsePath('["\\"\\\\"]')).toEqual([{ key: '"\\' }]);
     expect(parsePath("['\"][']")).toEqual([{ key: '"][' }]);
     expect(parsePath("['']")).toEqual([{ key: "" }]);
   });
 
-  it("is all of its segments, in order", () => {
+  it("has all of its segments, in order", () => {
     expect(parsePath(".a[0][-12][*][:][3:][:-4]['b'].c_9")).toEqual([
       { key: "a" },
       { index: 0 },
@@ -242,8 +242,8 @@ describe("a path", () => {
   });
 });
 
-describe("what is nearly a word", () => {
-  it("is what a third of its letters makes of it, and one at least, the nearest first", () => {
+describe("a similar word", () => {
+  it("may differ in a third of its letters, or at least in one, and the nearest comes first", () => {
     expect(nearest("temperature", ["temprature", "tmprtre", "temperatures", "x"])).toEqual([
       "temprature",
       "temperatures",
@@ -254,18 +254,18 @@ describe("what is nearly a word", () => {
     expect(nearest("abc", ["bca", "xabc", "ab"])).toEqual(["xabc", "ab"]);
   });
 
-  it("is so whatever its case, and says it as it is", () => {
+  it("is found in any case, and returned as written", () => {
     expect(nearest("TEMP", ["Temp", "tEmq"])).toEqual(["Temp", "tEmq"]);
   });
 
-  it("is looked for among 1,000 at most, and three at most are said", () => {
+  it("is searched among 1,000 words, and at most three are returned", () => {
     const many = (count: number) => [...Array<string>(count).fill("something else"), "temp"];
     expect(nearest("temp", many(999))).toEqual(["temp"]);
     expect(nearest("temp", many(1_000))).toEqual([]);
     expect(nearest("temp", ["temp", "temq", "temr", "tems"])).toEqual(["temp", "temq", "temr"]);
   });
 
-  it("is not looked for if the word is longer than a name", () => {
+  it("is not searched if the word is longer than a name", () => {
     const word = "a".repeat(limits.maxNameChars);
     expect(nearest(word, [word])).toEqual([word]);
     expect(nearest(`${word}a`, [word])).toEqual([]);

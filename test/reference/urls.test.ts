@@ -164,7 +164,7 @@ function* cutsOf(answer: string): Generator<readonly string[]> {
 }
 
 describe("a private value", () => {
-  it.each(shapes)("is not put where a browser would take it away: %j", async (answer) => {
+  it.each(shapes)("is not placed where a browser would send it: %j", async (answer) => {
     let [cuts, leaks] = [0, 0];
     for (const pieces of cutsOf(answer)) {
       cuts++;
@@ -175,8 +175,8 @@ describe("a private value", () => {
   });
 });
 
-describe("what is harmless", () => {
-  it.each(harmless)("stays, and has its values: %j", async (answer, said) => {
+describe("harmless text", () => {
+  it.each(harmless)("is kept, and contains its values: %j", async (answer, said) => {
     let kept = 0;
     let cuts = 0;
     for (const pieces of cutsOf(answer)) {

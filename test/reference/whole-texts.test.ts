@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 
-it("a target is read up to as many characters as references are held", async () => {
+it("a target has the same maximum length as held references", async () => {
   const opening = "variable:v['";
   const key = "k".repeat(limits.maxHeldChars - opening.length - 2);
   const lookup = lookupIn({ v: { [key]: 7, [`${key}k`]: 8 } });
@@ -13,7 +13,7 @@ it("a target is read up to as many characters as references are held", async () 
   expect(await read(`${opening}${key}k']`)).toBe(`${opening}${key}k']`);
 });
 
-it("an unknown whole reference is noted once, in syntaxes that stand in texts and in those that do not", async () => {
+it("an unknown whole reference is listed once, in inline syntaxes and in others", async () => {
   for (const [source, syntax] of [
     ["$nope.a", "dollar"],
     ["variable:nope.a", "target"],

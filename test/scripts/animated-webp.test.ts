@@ -6,7 +6,7 @@ import { animatedWebp, frameTimes } from "../../scripts/animated-webp.ts";
 const images = join(import.meta.dirname, "../../docs/images");
 const image = (name: string) => readFileSync(join(images, `${name}.webp`));
 
-it("makes an animation of still images, with the time of each", () => {
+it("makes an animation from still images and their durations", () => {
   const frames = [
     { image: image("plan"), milliseconds: 400 },
     { image: image("plan"), milliseconds: 2_000 },
@@ -20,7 +20,7 @@ it("makes an animation of still images, with the time of each", () => {
   expect(animation.includes(pixels(image("plan")))).toBe(true);
 });
 
-it("refuses images of different sizes, and none", () => {
+it("refuses images of different sizes, or no images", () => {
   const sizes = ["plan", "phone"].map((name) => ({ image: image(name), milliseconds: 1 }));
   expect(() => animatedWebp(sizes)).toThrow("pixels");
   expect(() => animatedWebp([])).toThrow("needs a frame");
@@ -30,7 +30,7 @@ it("a still image has no frame times", () => {
   expect(frameTimes(image("plan"))).toEqual([]);
 });
 
-it("the picture that the README shows first moves, and loads quickly", () => {
+it("the README's first image is animated and loads quickly", () => {
   const moving = image("answering");
   const times = frameTimes(moving);
   expect(times.length).toBeGreaterThan(8);

@@ -6,7 +6,7 @@ import { settingNames } from "../../src/edge/settings.ts";
 const root = join(import.meta.dirname, "../..");
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
-it("the compose file sets settings that exist, asks for keys, and keeps the state", () => {
+it("the compose file uses only existing settings, requires keys, and keeps the state", () => {
   const compose = read("examples/compose/compose.yaml");
   const [, byref = "", caddy = ""] =
     /^ {2}byref:\n([^]*?)^ {2}caddy:\n([^]*?)^volumes:/m.exec(compose) ?? [];
@@ -23,7 +23,7 @@ it("the compose file sets settings that exist, asks for keys, and keeps the stat
   expect(byref).toContain(`:${/^VOLUME (.*)$/m.exec(dockerfile)?.[1]}`);
 });
 
-it("the image's base is pinned by its digest, in both stages", () => {
+it("the base image is pinned by its digest in both stages", () => {
   const lines = read("Dockerfile").split("\n");
   expect(lines.find((line) => line.startsWith("ARG NODE="))).toMatch(/@sha256:[0-9a-f]{64}$/);
   expect(lines.filter((line) => line.startsWith("FROM "))).toEqual([

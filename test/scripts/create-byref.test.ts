@@ -50,7 +50,7 @@ const made = (options: { readonly template?: string; readonly byref?: string } =
   createProject({ folder, template: "chat", model: "demo", ...options }, templates);
 
 describe("templates", () => {
-  it("are the five of the guide", () => {
+  it("match the guide's five", () => {
     expect(names).toEqual(["ai-chat-agent", "chat", "mcp-gateway", "node", "worker-only"]);
   });
 
@@ -74,7 +74,7 @@ describe("templates", () => {
   });
 
   it.each(names)(
-    "%s asks for this version of Byref, and its lockfile for what that needs",
+    "%s depends on this version of Byref, and its lockfile on the same packages",
     (name) => {
       const { version, dependencies, peerDependencies } = packageJson;
       expect(json(templates, name, "package.json")).toMatchObject({
@@ -90,7 +90,7 @@ describe("templates", () => {
     },
   );
 
-  it.each(names)("%s has the versions that this repository is tested with", (name) => {
+  it.each(names)("%s uses the versions that this repository is tested with", (name) => {
     const { dependencies, devDependencies } = packageJson;
     const tested: Record<string, string> = { ...devDependencies, ...dependencies };
     const own = json(templates, name, "package.json");
@@ -103,19 +103,19 @@ describe("templates", () => {
 /** What Cloudflare's button cannot provision: https://developers.cloudflare.com/workers/platform/deploy-buttons */
 const NOT_PROVISIONED = /worker_loaders|ratelimits|analytics_engine|r2_buckets/;
 
-describe("the button that deploys chat", () => {
+describe("the deploy button of chat", () => {
   const chat = join(templates, "chat");
   const readme = readFileSync(join(create, "../README.md"), "utf8");
   const example = parseEnv(readFileSync(join(chat, ".dev.vars.example"), "utf8"));
 
-  it("is in the README, and leads to the template", () => {
+  it("is in the README and leads to the template", () => {
     const [, url = ""] =
       /\(https:\/\/deploy\.workers\.cloudflare\.com\/\?url=([^)]+)\)/.exec(readme) ?? [];
     const [, path = ""] = /^https:\/\/github\.com\/byref\/byref\/tree\/main\/(.+)$/.exec(url) ?? [];
     expect(join(create, "..", path)).toBe(chat);
   });
 
-  it("finds a project of its own, with bindings that Cloudflare provisions", () => {
+  it("finds a standalone project whose bindings Cloudflare can provision", () => {
     const files = filesOf(chat).map((name) => readFileSync(join(chat, name), "utf8"));
     expect(files.filter((text) => text.includes("../../"))).toEqual([]);
     const config = readFileSync(join(chat, "wrangler.toml"), "utf8");
@@ -136,7 +136,7 @@ describe("the button that deploys chat", () => {
     expect(known).toEqual(Object.keys(cloudflare.bindings));
   });
 
-  it("refuses the example's key", () => {
+  it("does not accept the example's key", () => {
     expect(Object.keys(example)).toEqual(["API_KEYS", "MODEL"]);
     expect(() => readSettings({ ...example, AUTH: "bearer" })).toThrow("API_KEYS must be JSON");
     expect(modelNamed(readSettings({ MODEL: example["MODEL"] }), [demoModels]).kind.name).toBe(
@@ -157,7 +157,7 @@ describe("a new project", () => {
     expect(readdirSync(parent).filter((entry) => entry.startsWith("."))).toEqual([]);
   });
 
-  it("may be in an empty folder, and leaves one alone that is not", () => {
+  it("can be in an empty folder, but not in any other", () => {
     mkdirSync(folder);
     made();
     expect(existsSync(join(folder, "src/index.ts"))).toBe(true);
@@ -168,7 +168,7 @@ describe("a new project", () => {
     expect(readFileSync(join(folder, "src/index.ts"), "utf8")).toBe("// mine");
   });
 
-  it("takes Byref from a tarball, by its path from the project", () => {
+  it("installs Byref from a tarball, by a relative path", () => {
     const tarball = join(parent, "byref-9.9.9.tgz");
     writeFileSync(tarball, "");
     made({ byref: tarball });
@@ -183,13 +183,13 @@ describe("a new project", () => {
     [{ template: "nothing" }, 'There is no template "nothing". Choose one of: ai-chat-agent'],
     [{ template: "../templates/chat" }, "There is no template"],
     [{ byref: "missing.tgz" }, "There is no file"],
-  ])("is not begun with %j", (options, message) => {
+  ])("is not created with %j", (options, message) => {
     expect(() => made(options)).toThrow(message);
     expect(existsSync(folder)).toBe(false);
     expect(readdirSync(parent).filter((entry) => entry.startsWith("."))).toEqual([]);
   });
 
-  it.each(["My App", "-x", "x".repeat(64), "ä", 'a"b'])("is not named %j", (name) => {
+  it.each(["My App", "-x", "x".repeat(64), "ä", 'a"b'])("cannot be named %j", (name) => {
     const project = { folder: join(parent, name), template: "chat", model: "demo" };
     expect(() => createProject(project, templates)).toThrow("cannot name a project");
     expect(existsSync(project.folder)).toBe(false);
@@ -232,7 +232,7 @@ describe("the program", () => {
       input: "",
     });
 
-  it("creates a project without a question, and says what comes next", () => {
+  it("creates a project without a question, and prints the next steps", () => {
     const { status, stdout } = run("agent", "--template=node", "--model=openai:gpt");
     expect(status).toBe(0);
     expect(stdout).toContain("  cd agent\n  npm install\n  npm start\n");
@@ -247,7 +247,7 @@ describe("the program", () => {
     [["a", "b"], "One folder, not a, b."],
     [["--colour"], "Unknown option '--colour'"],
     [["--template"], "--template"],
-  ])("ends with 2 and one sentence for %j", (words, message) => {
+  ])("exits with 2 and one sentence for %j", (words, message) => {
     const { status, stderr } = run(...words);
     expect(status).toBe(2);
     expect(stderr).toContain(message);

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const script = join(import.meta.dirname, "../../scripts/install-byref.ts");
 
-describe("byref in the folder of an example", () => {
+describe("byref in an example's folder", () => {
   let folder: string;
   const run = (...parameters: readonly string[]) =>
     execFileSync(process.execPath, parameters, { cwd: folder, encoding: "utf8", stdio: "pipe" });
@@ -22,7 +22,7 @@ describe("byref in the folder of an example", () => {
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("is a package that Node imports by its name", () => {
+  it("can be imported in Node by its name", () => {
     run(script);
     const program = `
       import { expandText } from "byref/references";
@@ -44,7 +44,7 @@ describe("byref in the folder of an example", () => {
     ]);
   });
 
-  it("refuses a folder with another version of a package that byref needs", () => {
+  it("refuses a folder with another version of a required package", () => {
     installed("ai", "6.0.0");
     expect(() => run(script)).toThrow(/byref needs ai \d.* has 6\.0\.0/);
     expect(readdirSync(join(folder, "node_modules"))).toEqual(["ai"]);

@@ -81,7 +81,7 @@ const problemIn = ({ status, head, body }: Answer) => {
 };
 
 describe("the local listener", () => {
-  it("passes a request on, with its secret and without headers that wrangler would believe", async () => {
+  it("forwards a request with its secret, and without headers that wrangler would trust", async () => {
     const { port, asked } = await frontOfEcho();
     const host = "host: a.example:80\r\nMF-Original-URL: http://localhost/\r\nx-byref-local: guess";
     expect(await send(port, get("/agents?x=1", host))).toMatchObject({ status: 200, body: "echo" });
@@ -102,14 +102,14 @@ describe("the local listener", () => {
     "/\\cdn-cgi/explorer",
     "/cdn-cgi%2fexplorer",
     "/cdn-cgi?x",
-  ])("does not pass %s on", async (target) => {
+  ])("does not forward %s", async (target) => {
     const { port, asked } = await frontOfEcho();
     expect(problemIn(await send(port, get(target)))).toEqual({ status: 404, code: "not_found" });
     expect(asked).toEqual([]);
   });
 
   it.each(["/cdn-cgi-notes", "/conversations/cdn-cgi/messages", "/a%zz", "//x", "/?/cdn-cgi/"])(
-    "passes %s on as it is",
+    "forwards %s unchanged",
     async (target) => {
       const { port, asked } = await frontOfEcho();
       expect(await send(port, get(target))).toMatchObject({ status: 200 });
@@ -118,7 +118,7 @@ describe("the local listener", () => {
   );
 
   it.each(["*", "http://evil.example/agents", "http://localhost/cdn-cgi/explorer", "agents"])(
-    "refuses the target %s, which does not begin with a slash",
+    "refuses the target %s, which does not start with a slash",
     async (target) => {
       const { port, asked } = await frontOfEcho();
       const method = target === "*" ? "OPTIONS" : "GET";
@@ -131,7 +131,7 @@ describe("the local listener", () => {
   it.each([
     [400, "GET / HTTP/1.1\r\nhost: localhost\r\nno colon\r\n\r\n"],
     [431, get("/", `host: localhost\r\nx: ${"x".repeat(20_000)}`)],
-  ])("answers %i to what is no HTTP", async (status, text) => {
+  ])("answers invalid HTTP with %i", async (status, text) => {
     const { port, asked } = await frontOfEcho();
     expect(problemIn(await send(port, text))).toEqual({ status, code: "bad_request" });
     expect(asked).toEqual([]);
@@ -164,7 +164,7 @@ describe("the local listener", () => {
     expect(asked).toEqual([]);
   });
 
-  it("says that the Worker is being restarted only while it is down", async () => {
+  it("reports a restart of the Worker only while it is down", async () => {
     const down = { status: 503, code: "restarting" };
     const stopped = await front(await closedPort());
     expect(problemIn(await send(stopped, get("/")))).toEqual(down);
@@ -181,7 +181,7 @@ describe("the local listener", () => {
   });
 });
 
-describe("a Worker that refuses an upload before it has read it", () => {
+describe("a Worker that refuses an upload before reading it", () => {
   const refusal = "HTTP/1.1 413 Payload Too Large\r\ncontent-length: 9\r\n\r\ntoo large";
 
   /** Answers and closes the connection in the middle of the upload, like workerd. Later writes fail. */
@@ -196,7 +196,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
       }),
     );
 
-  it.each(["content-length", "chunked"])("reaches the client: %s", async (framing) => {
+  it.each(["content-length", "chunked"])("has its answer forwarded: %s", async (framing) => {
     const port = await front(await refuseEarly());
     const body = Buffer.alloc(4 * MIB, "x");
     const length =
@@ -215,7 +215,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
   });
 
   // Wrangler loses the answer between its own two processes.
-  it("is asked again without the body if wrangler has lost its answer", async () => {
+  it("is asked again without the body if wrangler lost its answer", async () => {
     const lengths: number[] = [];
     const inner = createServer((request, response) => {
       let length = 0;
@@ -236,7 +236,7 @@ describe("a Worker that refuses an upload before it has read it", () => {
     expect(lengths[1]).toBe(0);
   });
 
-  it("takes the next request on the same connection, though wrangler did not read the first", async () => {
+  it("receives the next request on the connection, although wrangler did not read the first", async () => {
     const answers = [500, 413, 200];
     const inner = createServer((request, response) => {
       request.on("error", () => undefined);

@@ -37,10 +37,10 @@ function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})
 const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
 const later = () => new Promise((done) => setTimeout(done, 0));
 
-describe("a run in the process that runs code", () => {
+describe("a run in the sandbox process", () => {
   afterEach(() => vi.unstubAllGlobals());
 
-  it("is sent, and gives what comes back", async () => {
+  it("is sent, and returns its result", async () => {
     const socket = new FakeSocket();
     const running = run(socket);
     await later();
@@ -49,7 +49,7 @@ describe("a run in the process that runs code", () => {
     expect(await running).toEqual({ console: "" });
   });
 
-  it("does not begin if it is cancelled while it waits for its socket", async () => {
+  it("does not start if it is cancelled before its socket opens", async () => {
     const socket = new FakeSocket();
     const running = run(socket);
     running[Symbol.dispose]();
@@ -57,7 +57,7 @@ describe("a run in the process that runs code", () => {
     expect(socket).toMatchObject({ sent: [], isClosed: true });
   });
 
-  it("may be cancelled while a tool works for it", async () => {
+  it("can be cancelled during a tool call", async () => {
     const unhandled = vi.fn();
     process.on("unhandledRejection", unhandled);
     const { promise: working, resolve: finish } = Promise.withResolvers<object>();

@@ -79,7 +79,7 @@ describe("a state folder", () => {
     });
   }
 
-  it("has one owner, even if two start at once; the refusal says who it is, and what to do", async () => {
+  it("has one owner, even if two start at once, and the refusal names it and a remedy", async () => {
     const owners = await Promise.all([startOwner(), startOwner()]);
     const [{ child: { pid } = {} } = {}, ...others] = owners.filter(({ family }) => family);
     expect(others).toEqual([]);
@@ -87,7 +87,7 @@ describe("a state folder", () => {
     await expect(lockState(folder, 1)).rejects.toThrow(new RegExp(refusal));
   });
 
-  it("is free when its owner was killed; what that had started ends with it, its settings too", async () => {
+  it("is released when its owner is killed, together with the owner's processes and settings", async () => {
     const { child, family = [] } = await startOwner();
     expect(statSync(settings()).mode & 0o777).toBe(0o600);
     child.kill("SIGKILL");
@@ -96,7 +96,7 @@ describe("a state folder", () => {
     (await lockState(folder, 1)).release();
   });
 
-  it("has no settings left when its owner is killed as soon as they are there", async () => {
+  it("contains no settings after its owner is killed at any moment", async () => {
     for (let times = 0; times < KILLS; times++) {
       rmSync(settings(), { force: true });
       const child = spawnOwner();
@@ -110,7 +110,7 @@ describe("a state folder", () => {
   });
 
   it.each([0, 3])(
-    "is cleared by its next owner when all but one process were killed (%i)",
+    "is cleared by its next owner if all processes but one were killed (%i)",
     async (left) => {
       const { child, family = [] } = await startOwner();
       mkdirSync(join(folder, "v3/observability"), { recursive: true });
@@ -129,7 +129,7 @@ describe("a state folder", () => {
 
   // Stands in for a read-only folder, which root could write to.
   it.each(["file", "file/below", "taken"])(
-    "that cannot be used is named, with what to do: %s",
+    "that cannot be used is reported with a remedy: %s",
     async (name) => {
       writeFileSync(join(folder, "file"), "");
       mkdirSync(join(folder, "taken/lock.sqlite"), { recursive: true });
@@ -139,7 +139,7 @@ describe("a state folder", () => {
     },
   );
 
-  it("is not blocked by what a dead owner wrote, though its process id was given again", async () => {
+  it("is not blocked by a dead owner's file, even if its process id was reused", async () => {
     (await lockState(folder, 1)).release();
     const owner = { pid: process.pid, startedAt: new Date().toISOString(), port: 8_787 };
     writeFileSync(join(folder, "owner.json"), JSON.stringify(owner));

@@ -38,22 +38,22 @@ async function questionsUntilGivenUp(
   return questions;
 }
 
-describe.concurrent("a process that does not answer is given up", () => {
-  it("soon, if it has used much CPU meanwhile: it is in a loop", async () => {
+describe.concurrent("an unresponsive process is given up", () => {
+  it("soon, if it uses much CPU and is probably in a loop", async () => {
     let cpuMs = 0;
     const asked = await questionsUntilGivenUp({ cpuMs: () => (cpuMs += 1_000) });
     expect(asked).toBe(limits.busy);
   });
 
-  it("late, if it has not: others crowd it out", async () => {
+  it("late, if it does not and is probably starved", async () => {
     expect(await questionsUntilGivenUp({})).toBe(limits.crowded);
   });
 
-  it("at once, if it has lost one of its own processes", async () => {
+  it("at once, if it has lost one of its processes", async () => {
     expect(await questionsUntilGivenUp({ hasAllProcesses: () => false })).toBe(limits.lost);
   });
 
-  it("not while a large upload passes, however much CPU that takes", async () => {
+  it("not during a large upload, however much CPU it takes", async () => {
     let cpuMs = 0;
     const bytesAt = (question: number) => Math.min(question, 2) * MIB;
     const asked = await questionsUntilGivenUp({ cpuMs: () => (cpuMs += 1_000) }, bytesAt);

@@ -20,7 +20,7 @@ import { chromiumPath } from "../support/chromium.ts";
 const HOUR_SECONDS = 3_600;
 const module = join(import.meta.dirname, "../../scripts/whole-folder.ts");
 
-describe("a folder that is made once", () => {
+describe("a folder that is created once", () => {
   let parent: string;
   const writeTwo = async (folder: string) => {
     writeFileSync(join(folder, "first"), "");
@@ -34,7 +34,7 @@ describe("a folder that is made once", () => {
 
   afterEach(() => rmSync(parent, { recursive: true, force: true }));
 
-  it("appears whole when several make it at once, and nothing else stays", async () => {
+  it("appears whole when several create it at once, and leaves nothing else", async () => {
     const path = join(parent, "made");
     await Promise.all(
       [1, 2, 3].map(async () => {
@@ -45,7 +45,7 @@ describe("a folder that is made once", () => {
     expect(readdirSync(parent)).toEqual(["made"]);
   });
 
-  it("does not exist after a failure, and can be made then", async () => {
+  it("does not exist after a failure, and can then be created", async () => {
     const path = join(parent, "made");
     const fail = async (folder: string) => {
       writeFileSync(join(folder, "first"), "");
@@ -57,7 +57,7 @@ describe("a folder that is made once", () => {
     expect(readdirSync(path)).toEqual(["first", "second"]);
   });
 
-  it("is replaced as a whole, so that a copy has the files of one version", async () => {
+  it("is replaced atomically, so that a copy has the files of one version", async () => {
     const path = join(parent, "made");
     const writer = `
       import { writeFileSync } from "node:fs";
@@ -84,7 +84,7 @@ describe("a folder that is made once", () => {
     expect(readdirSync(parent).toSorted()).toEqual(["copy", "made"]);
   });
 
-  it("ignores what a killed process left, and deletes it once it is old", async () => {
+  it("ignores the remains of a killed process, and deletes them once they are old", async () => {
     for (const name of ["made.new-killed", "made.new-running"]) {
       mkdirSync(join(parent, name));
       writeFileSync(join(parent, name, "first"), "half");

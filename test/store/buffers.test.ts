@@ -23,8 +23,8 @@ async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> 
 }
 
 // `slice` of a Buffer is a view; on other typed arrays it copies.
-describe.each(stores)("a Buffer that is saved %s", (_, make) => {
-  it.each(sizes)("of %i bytes is kept as it was, if it comes in a stream", async (length) => {
+describe.each(stores)("a Buffer saved %s", (_, make) => {
+  it.each(sizes)("of %i bytes does not change if it was streamed", async (length) => {
     const store = make();
     const buffer = bufferOf(length);
     const expected = new Uint8Array(buffer);

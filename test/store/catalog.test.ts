@@ -13,7 +13,7 @@ const now = () => START_MS;
 
 afterEach(closeAll);
 
-describe("what is read of two thousand variables", () => {
+describe("the reads of a store with two thousand variables", () => {
   const COUNT = 2_000;
   /** Far less than reading all entries, which takes more than 200,000 units. */
   const FEW_UNITS = 20_000;
@@ -72,7 +72,7 @@ describe("what is read of two thousand variables", () => {
     "a delete": (store) => store.delete("v_4"),
   };
 
-  it.each(Object.keys(calls))("few: %s", async (title) => {
+  it.each(Object.keys(calls))("are few for: %s", async (title) => {
     const sql = await filled();
     const work = calls[title] ?? (() => undefined);
     const wanted = await expected(work);
@@ -87,14 +87,14 @@ describe("what is read of two thousand variables", () => {
     expect(sql.statements).toBe(statements);
   });
 
-  it("no value, where all of them are gone through", async () => {
+  it("include no values, even if all variables are counted", async () => {
     const sql = await filled("x".repeat(3_000));
     const store = new SqlStore(sql, { now });
     expect([store.count(), store.list({ last: 20 }).length, store.runs()]).toEqual([COUNT, 20, []]);
     expect(sql.unitsRead).toBeLessThan(FEW_UNITS);
   });
 
-  it("a run's variables, and not the others", async () => {
+  it("include only a run's own variables", async () => {
     const sql = await filled();
     for (const name of ["w_2", "w_1"])
       await new SqlStore(sql, { now }).save({ name, value: 1, run: "r" });
@@ -274,7 +274,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 );
 
 it(
-  "a store that reads what it is asked for answers as one that knows all",
+  "a store that loads entries on demand answers like one that has loaded all",
   { timeout: 120_000 },
   async () => {
     await fc.assert(

@@ -3,7 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { jsonContent } from "../../src/store/bytes/content.ts";
 
 describe("jsonContent", () => {
-  it("takes a text of just maxValueBytes and refuses one byte more", () => {
+  it("accepts a text of exactly maxValueBytes, and refuses another byte", () => {
     const maximum = limits.maxValueBytes;
     expect(jsonContent("x".repeat(maximum)).about.bytes).toBe(maximum);
     const details = { limit: "maxValueBytes", maximum, actual: maximum + 1 };

@@ -34,7 +34,7 @@ function textOf({ body }: Content): string {
 }
 
 describe("byteLength", () => {
-  it("is the length that the text has as UTF-8, lone surrogates included", () => {
+  it("is the UTF-8 length of a text, lone surrogates included", () => {
     fc.assert(
       fc.property(anyText, (text) => {
         expect(byteLength(text)).toBe(Buffer.byteLength(text));
@@ -63,7 +63,7 @@ describe("byteLength", () => {
 });
 
 describe("decodeUtf8", () => {
-  it("gives back every text that UTF-8 can hold, a byte order mark and NUL included", () => {
+  it("returns every text that UTF-8 can encode, a byte order mark and NUL included", () => {
     expect(decodeUtf8(Buffer.from("\ufeffa\u0000"))).toBe("\ufeffa\u0000");
     fc.assert(
       fc.property(anyText, (text) => {
@@ -89,7 +89,7 @@ describe("jsonContent", () => {
     );
   });
 
-  it("keeps a text as it is, and what UTF-8 cannot hold as JSON", () => {
+  it("stores a text as it is, or as JSON if UTF-8 cannot encode it", () => {
     const text = { body: 'say "hi"', about: { mediaType: TEXT_TYPE, type: "string" } };
     expect(jsonContent('say "hi"')).toMatchObject(text);
     const json = { about: { mediaType: JSON_TYPE, type: "string" } };
@@ -98,12 +98,12 @@ describe("jsonContent", () => {
     expect(jsonContent(["a"])).toMatchObject({ ...array, body: '["a"]' });
   });
 
-  it("counts characters as a person does, bytes as UTF-8 does, and chars as UTF-16 does", () => {
+  it("counts code points, UTF-8 bytes and UTF-16 code units", () => {
     expect(jsonContent("a€😀").about).toMatchObject({ count: 3, bytes: 8, chars: 4 });
     expect(jsonContent({ a: [1, 2], b: null }).about).toMatchObject({ count: 2, type: "object" });
   });
 
-  it("holds a private, frozen copy, and leaves what was given as it was", () => {
+  it("has a private, frozen copy, and does not change the given value", () => {
     const value = { inner: [1] };
     const content = jsonContent(value);
     value.inner.push(2);
@@ -113,7 +113,7 @@ describe("jsonContent", () => {
     expect(() => inner.push(3)).toThrow(TypeError);
   });
 
-  it("marks where elements and characters begin in what is too large for a row, and only there", () => {
+  it("marks where elements and characters begin in values that are too large for a row", () => {
     const row = limits.maxRowBytes;
     for (const value of ["x".repeat(row), ["x".repeat(row - 4)]])
       expect(jsonContent(value)).toMatchObject({ marks: [], about: { bytes: row } });
@@ -128,7 +128,7 @@ describe("jsonContent", () => {
     expect(jsonContent({ a: "x".repeat(500_000) }).marks).toEqual([]);
   });
 
-  it("takes JSON of just maxJsonBytes and refuses one byte more", () => {
+  it("accepts JSON of exactly maxJsonBytes, and refuses another byte", () => {
     const bytes = limits.maxJsonBytes;
     expect(jsonContent(["x".repeat(bytes - 4)]).about.bytes).toBe(bytes);
     expect(() => jsonContent(["x".repeat(bytes - 3)])).toThrow(overLimit("maxJsonBytes", bytes));
@@ -140,7 +140,7 @@ describe("jsonContent", () => {
 });
 
 describe("bytesContent", () => {
-  it("tells what the bytes are and how many, and has no value to read", () => {
+  it("describes the bytes and their number, and has no value", () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const sizes = { count: 3, bytes: 3, chars: 3 };
     const about = { ...sizes, type: "bytes", mediaType: "image/png", shape: "bytes" };
@@ -150,7 +150,7 @@ describe("bytesContent", () => {
     expect(content.about.preview).toBe("image/png, 3 bytes");
   });
 
-  it("takes just maxValueBytes and refuses one byte more", () => {
+  it("accepts exactly maxValueBytes, and refuses another byte", () => {
     const bytes = limits.maxValueBytes;
     const any = "application/octet-stream";
     expect(bytesContent(new Uint8Array(bytes), any).about.bytes).toBe(bytes);

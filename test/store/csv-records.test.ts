@@ -42,14 +42,14 @@ const refused = (line: number) =>
   expect.objectContaining({ code: "bad_csv", details: { line }, message: expect.any(String) });
 
 describe("a CSV", () => {
-  it("is records with the cells of its first line as keys", async () => {
+  it("becomes records with the cells of the first line as keys", async () => {
     expect(await read("id,name\r\n1,Ann\r\n2,Bob\r\n")).toEqual([
       { id: 1, name: "Ann" },
       { id: 2, name: "Bob" },
     ]);
   });
 
-  it("may have quotes, line breaks in cells, a byte order mark and any line ends", async () => {
+  it("can have quotes, line breaks in cells, a byte order mark and any line endings", async () => {
     const rows = [
       ["a", "b"],
       ['x, "y"', "1\r\n2\n3"],
@@ -66,7 +66,7 @@ describe("a CSV", () => {
     }
   });
 
-  it("has numbers, booleans and null only in columns where every cell is one and nothing is lost", async () => {
+  it("has numbers, booleans and null only in columns where all cells convert without loss", async () => {
     const csv = [
       "number,zip,big,boolean,mixed,none,note,price,minus",
       "1,007,9007199254740993,true,1,,,1.50,-0",
@@ -115,7 +115,7 @@ describe("a CSV", () => {
     expect(await read(`a;b\n${cell};1`, { delimiter: "semicolon" })).toEqual([{ a: cell, b: 1 }]);
   });
 
-  it("reads each number exactly as it is written", async () => {
+  it("has numbers with their exact values", async () => {
     await fc.assert(
       fc.asyncProperty(fc.oneof(fc.double({ noNaN: true }), fc.integer()), async (number) => {
         const [record] = (await read(`a\n${number}`)) as [{ a: unknown }];
@@ -132,7 +132,7 @@ describe("a CSV", () => {
     ]);
   });
 
-  it("corrects the types of earlier records if a later row has a text", async () => {
+  it("gets corrected types in earlier records if a later cell is text", async () => {
     const count = 20_000;
     const rows = Array.from({ length: count }, (_, row) => `${row},,1.50,é\\"${row}`);
     const csv = `n,empty,price,q\n${rows.join("\n").replaceAll('\\"', "\\")}\nx,y,z,1\n`;
@@ -158,13 +158,13 @@ describe("a CSV", () => {
     expect(await read("a\tb\n1,5\t2", tsv)).toEqual([{ a: "1,5", b: 2 }]);
   });
 
-  it("names columns without a name, and none twice", async () => {
+  it("gets names for unnamed columns, and no name twice", async () => {
     expect(await read("a,,a,a_2,__proto__\n1,2,3,4,5")).toEqual([
       JSON.parse('{"a":1,"column_2":2,"a_3":3,"a_2":4,"__proto__":5}'),
     ]);
   });
 
-  it("may have short rows and blank lines, and no rows", async () => {
+  it("can have short rows, blank lines or no rows", async () => {
     expect(await read("\n\na,b\n1\n\n2,x\n")).toEqual([
       { a: 1, b: "" },
       { a: 2, b: "x" },
@@ -173,7 +173,7 @@ describe("a CSV", () => {
     expect(await read("")).toEqual([]);
   });
 
-  it("is refused with the line that is broken", async () => {
+  it("is refused with the number of the invalid line", async () => {
     const many = "1,2\n".repeat(30_000);
     await expect(read(`a,b\n1,2\n1,2,3\n`)).rejects.toEqual(refused(3));
     await expect(read(`a,b\n"1\n2",2\n1,2,3\n`)).rejects.toEqual(refused(4));
@@ -183,7 +183,7 @@ describe("a CSV", () => {
     await expect(read(Uint8Array.of(97, 10, 0xff, 10))).rejects.toMatchObject({ code: "bad_csv" });
   });
 
-  it("is refused if it is not UTF-8, or has too many columns", async () => {
+  it("is refused if it has another encoding or too many columns", async () => {
     const latin = { mediaType: "text/csv; charset=iso-8859-1" };
     await expect(read("a", latin)).rejects.toMatchObject({ code: "unsupported_media_type" });
     const names = Array.from({ length: limits.maxCsvColumns + 1 }, () => "a").join(",");
@@ -193,7 +193,7 @@ describe("a CSV", () => {
     );
   });
 
-  it("is not read from another media type, or by a store without the format", async () => {
+  it("is not read from another media type, or by a store without CSV support", async () => {
     expect(await read("a\n1", { mediaType: "text/plain" })).toBeUndefined();
     const { stream } = streamed([encode("a\n1")]);
     expect(await new MemoryStore().receiveRecords(stream, "text/csv")).toBeUndefined();
@@ -241,7 +241,7 @@ describe("a CSV", () => {
     );
   });
 
-  it("that was written from records reads as these records", async () => {
+  it("written from records is read as the same records", async () => {
     const value = fc.oneof(cell, fc.integer(), fc.boolean(), fc.constant(null));
     const records = fc.array(fc.record({ a: fc.integer(), b: value, "c,d": cell }));
     await fc.assert(

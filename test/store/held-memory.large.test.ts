@@ -56,7 +56,7 @@ async function* sampled(piece: string, count: number, held: Held) {
   return undefined;
 }
 
-it("a text of 50 MB in a store is edited in 16 MiB", async () => {
+it("a stored text of 50 MB is edited within 16 MiB of memory", async () => {
   const piece = `${"some words of a line ".repeat(10)}\n`.repeat(1_000);
   const count = Math.ceil(50_000_000 / piece.length);
   const receiving = new Held();
@@ -88,7 +88,7 @@ it("a text of 50 MB in a store is edited in 16 MiB", async () => {
   expect(JSON.stringify(start)).toContain("the end");
 }, 300_000);
 
-it("a CSV of 40 MB becomes records in 16 MiB, also if a column turns out to be text at its end", async () => {
+it("a CSV of 40 MB becomes records within 16 MiB of memory, even if its last cell makes a column text", async () => {
   const rows = Array.from({ length: 1_000 }, (_, n) => `${n},a name,${n / 4},2026-01-01\n`).join(
     "",
   );

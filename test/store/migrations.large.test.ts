@@ -129,8 +129,8 @@ function migrated() {
   return { sql, store: new SqlStore(sql, { now }) };
 }
 
-describe("a database of version 1, brought to version 2", { timeout: 60_000 }, () => {
-  it("has every variable: in order, values and all that is known of them", async () => {
+describe("a migrated database of version 1", { timeout: 60_000 }, () => {
+  it("has every variable in order, with its value and metadata", async () => {
     const { store } = migrated();
     expect(store.list()).toEqual(alive.map(known));
     expect([store.count(), store.page({ limit: 5 }).variables]).toEqual([
@@ -145,7 +145,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     }
   });
 
-  it("reads every range of bytes, also over the places where chunks met", async () => {
+  it("reads every range of bytes, even across the old chunk boundaries", async () => {
     const { store } = migrated();
     for (const { name, value } of alive) {
       const bytes = Buffer.from(storedText(value));
@@ -188,7 +188,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(nobody).toEqual({ found: false, nearest: [], length: 40_000 });
   });
 
-  it("has its tombstones, and those of what was due and not yet evicted", () => {
+  it("has its tombstones, and new ones for expired variables", () => {
     const { store } = migrated();
     for (const grave of graves) {
       expect(store.tombstone(grave.name)).toEqual(grave);
@@ -201,7 +201,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(store.nextDueMs()).toBe(START_MS + 7_200_000);
   });
 
-  it("goes on: names, numbers, versions and order", async () => {
+  it("continues names, numbers, versions and order", async () => {
     const { sql, store } = migrated();
     const save = async (base: string, tool: string, inputDigest: string) =>
       store.save({ value: 1, tool, name: { base, numbered: false, inputDigest } });
@@ -243,7 +243,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(one(sql, "(SELECT count(*) FROM chunk WHERE id LIKE 'message %')")).toBe(0);
   });
 
-  it("began with the oldest that it has, and nothing in it is idle yet", () => {
+  it("was created with its oldest row, and has no idle variables yet", () => {
     const { sql, store } = migrated();
     const oldest = Math.min(...[...variables, ...messages].map(({ createdMs }) => createdMs));
     const created = sql.all(`SELECT value FROM meta WHERE key = 'created'`);
@@ -253,7 +253,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     ).not.toContain("idle");
   });
 
-  it("takes what a small conversation has, without the tables that it never needed", async () => {
+  it("gets only the tables that a small conversation needs", async () => {
     const sql = emptySql();
     const old = new Version1(sql);
     const small = variables.find(({ name }) => name === "text");
@@ -266,7 +266,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(isSame(await new SqlStore(sql, { now }).read("large"), mixed)).toBe(true);
   });
 
-  it("has the tables that a new one has, to the column", async () => {
+  it("has the same tables and columns as a new one", async () => {
     const { sql } = migrated();
     const fresh = migratedSql();
     const store = new SqlStore(fresh, { now });
@@ -276,7 +276,7 @@ describe("a database of version 1, brought to version 2", { timeout: 60_000 }, (
     expect(tablesOf(sql)).toEqual(tablesOf(fresh));
   });
 
-  it("is as it was when the step failed, wherever that was", async () => {
+  it("is unchanged after a failed step, wherever it failed", async () => {
     const chosen = variables.filter(({ name }) => ["text", "mixed", "result_2"].includes(name));
     const wanted = version1(chosen);
     migrate(wanted, now());
@@ -299,7 +299,7 @@ describe("migrations", { timeout: 30_000 }, () => {
   const schemaOf = (sql: Sql) =>
     sql.all(`SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`);
 
-  it("make an empty database ready for a store, and write down when that was", async () => {
+  it("prepare an empty database for a store, and record the time", async () => {
     const sql = emptySql();
     expect(hasSchema(sql)).toBe(false);
     migrate(sql, START_MS);
@@ -323,7 +323,7 @@ describe("migrations", { timeout: 30_000 }, () => {
     }
   });
 
-  it("happen as a whole: what failed halfway starts from the beginning", async () => {
+  it("are atomic: a failed one starts from the beginning", async () => {
     for (let statements = 0; ; statements++) {
       const sql = emptySql();
       sql.statementsLeft = statements;
@@ -334,7 +334,7 @@ describe("migrations", { timeout: 30_000 }, () => {
     }
   });
 
-  it("leave a newer database alone, so that the newer code finds it as it left it", () => {
+  it("leave a newer database unchanged", () => {
     const sql = migratedSql();
     sql.run(`UPDATE meta SET value = '99' WHERE key = 'schema'`);
     migrate(sql);

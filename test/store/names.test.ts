@@ -28,20 +28,20 @@ describe("the name for a call", () => {
     expect(nameForCall(tool, input)).toEqual({ base, numbered: false });
   });
 
-  it("says the argument that says most, not the first one", () => {
+  it("uses the most descriptive argument, not the first", () => {
     expect(nameForCall("get", { note: "n", path: "p", city: "c" }).base).toBe("get_c");
     expect(nameForCall("get", { note: "n", id: 3 }).base).toBe("get_3");
     expect(nameForCall("get", { days: 3, note: "n", other: "o" }).base).toBe("get_n");
   });
 
-  it("passes over an argument that leaves nothing to say", () => {
+  it("skips an argument without usable characters", () => {
     expect(nameForCall("get", { location: "", city: "🌧️", name: "Rain" }).base).toBe("get_rain");
     expect(nameForCall("get", { location: { city: "x" }, id: null, name: "Rain" }).base).toBe(
       "get_rain",
     );
   });
 
-  it("takes an argument of 60 characters, cut to 30, and none of 61", () => {
+  it("uses an argument of 60 characters, cut to 30, but none of 61", () => {
     expect(nameForCall("get", { query: "q".repeat(60) }).base).toBe(`get_${"q".repeat(30)}`);
     expect(nameForCall("get", { query: "q".repeat(61) })).toEqual({ base: "get", numbered: true });
     expect(nameForCall("get", { query: "q".repeat(61), url: "u" }).base).toBe("get_u");
@@ -63,25 +63,25 @@ describe("the name for a call", () => {
     ["", {}, "variable"],
     ["_private", {}, "private"],
     ["123", {}, "var_123"],
-  ])("%s with %j, which says nothing, is numbered", (tool, input, base) => {
+  ])("%s with %j, without a descriptive argument, is numbered", (tool, input, base) => {
     expect(nameForCall(tool, input)).toEqual({ base, numbered: true });
   });
 
   it.each(["ref", "schema", "defs", "id", "type", "env", "HOME", "PATH", "USER", "PWD"])(
-    "%s, which reads as something else, gets a prefix",
+    "%s, which would read as something else, gets a prefix",
     (tool) => expect(nameForCall(tool, {}).base).toBe(`var_${tool}`),
   );
 
   it.each(["this", "root", "constructor", "prototype", "toString"])(
-    "%s, which code takes for its own, gets a prefix",
+    "%s, which has a meaning in code, gets a prefix",
     (tool) => expect(nameForCall(tool, {}).base).toBe(`var_${tool}`),
   );
 
-  it("takes no argument from a prototype", () => {
+  it("uses no argument from a prototype", () => {
     expect(nameForCall("get", JSON.parse(`{"__proto__": {"city": "NYC"}}`)).numbered).toBe(true);
   });
 
-  it("is a valid name for any tool and input, also with a number behind it", () => {
+  it("is valid for any tool and input, even with a number", () => {
     const anyInput = fc.oneof(
       fc.jsonValue(),
       fc.record({ id: anyText }),
@@ -99,7 +99,7 @@ describe("the name for a call", () => {
 });
 
 describe("an automatic base", () => {
-  it("is a valid name for any text, also with a number behind it", () => {
+  it("is valid for any text, even with a number", () => {
     fc.assert(
       fc.property(fc.oneof(anyText, wordText), fc.nat(9_999_999), (text, number) => {
         expect(automaticBase(text)).toSatisfy(isValidName);
@@ -109,7 +109,7 @@ describe("an automatic base", () => {
     );
   });
 
-  it("is a short valid name itself, if that means nothing of its own", () => {
+  it("keeps a valid name, cut to 52 characters", () => {
     expect(automaticBase("orders_2")).toBe("orders_2");
     expect(automaticBase("x".repeat(52))).toBe("x".repeat(52));
     expect(automaticBase("x".repeat(53))).toBe("x".repeat(52));
@@ -117,7 +117,7 @@ describe("an automatic base", () => {
 });
 
 describe("an identifier", () => {
-  it("holds letters, digits and inner underscores, and is its own identifier", () => {
+  it("consists of letters, digits and inner underscores, and is idempotent", () => {
     fc.assert(
       fc.property(fc.oneof(anyText, wordText), (text) => {
         const identifier = toIdentifier(text);
@@ -141,8 +141,8 @@ describe("an identifier", () => {
   });
 });
 
-describe("a name that a caller chooses", () => {
-  it("is valid just if the grammar says so", () => {
+describe("a name chosen by a caller", () => {
+  it("is valid exactly if it matches the grammar", () => {
     fc.assert(
       fc.property(fc.oneof(anyText, wordText, validName), (text) => {
         expect(isValidName(text)).toBe(/^[A-Za-z_][A-Za-z0-9_]{0,63}$/.test(text));
@@ -151,23 +151,23 @@ describe("a name that a caller chooses", () => {
     );
   });
 
-  it("may have 64 characters, not 65", () => {
+  it("can have 64 characters, but not 65", () => {
     expect(isValidName("x".repeat(64))).toBe(true);
     expect(isValidName("x".repeat(65))).toBe(false);
   });
 
-  it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\n", "a\u0000", "$a"])("is not %j", (name) => {
+  it.each(["", "7up", "a-b", "a b", "a.b", "é", "a\n", "a\u0000", "$a"])("cannot be %j", (name) => {
     expect(() => requireName(name)).toThrow(expect.objectContaining({ code: "bad_name" }));
   });
 
-  it("may be one that would get a prefix automatically", () => {
+  it("can be one that would get a prefix automatically", () => {
     expect(requireName("ref")).toBe("ref");
     expect(requireName("__proto__")).toBe("__proto__");
   });
 });
 
 describe("splitNumber", () => {
-  it("gives back a base and the number behind it", () => {
+  it("returns the base and the number after it", () => {
     fc.assert(
       fc.property(validName, fc.nat({ max: 999_999_999 }), (base, number) => {
         expect(splitNumber(`${base}_${number}`)).toEqual({ base, number });
@@ -180,12 +180,12 @@ describe("splitNumber", () => {
     (name) => expect(splitNumber(name)).toBeUndefined(),
   );
 
-  it("takes the last number, whatever its zeros", () => {
+  it("uses the last number, with or without leading zeros", () => {
     expect(splitNumber("a_1_2")).toEqual({ base: "a_1", number: 2 });
     expect(splitNumber("a_007")).toEqual({ base: "a", number: 7 });
   });
 
-  it("takes more than nine digits for a part of the name", () => {
+  it("treats more than nine digits as part of the name", () => {
     expect(splitNumber("a_999999999")?.number).toBe(999_999_999);
     expect(splitNumber("a_1000000000")).toBeUndefined();
   });

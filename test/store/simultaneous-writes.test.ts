@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { stores } from "../support/runtime-tool-context.ts";
 
 describe.each(stores)("$title", ({ open }) => {
-  it("keeps each of 200 simultaneous appends to one value", async () => {
+  it("keeps each of 200 concurrent appends to a value", async () => {
     const store = open();
     await store.save({ name: "v", value: [] });
     const numbers = Array.from({ length: 200 }, (_, number) => number);

@@ -104,13 +104,13 @@ const failures: [string, Break][] = [
   ],
 ];
 
-describe("what fails while something lies in a bucket", { timeout: 30_000 }, () => {
+describe("a failure with values in a bucket", { timeout: 30_000 }, () => {
   const cases = failures.flatMap(([where, fail]) =>
     calls.map(([what, call]) => ({ where, fail, what, call })),
   );
 
   it.each(cases)(
-    "undoes $what as a whole if $where fails, and leaves nothing that is not swept",
+    "rolls back $what if $where fails, and leaves nothing that cannot be swept",
     async ({ fail, call }) => {
       const wanted = await filled(migratedSql(), new MemoryBlobs());
       const before = await seen(wanted);
@@ -133,7 +133,7 @@ describe("what fails while something lies in a bucket", { timeout: 30_000 }, () 
     },
   );
 
-  it.each(failures)("a sweep in which %s fails can be made again", async (_, fail) => {
+  it.each(failures)("in %s during a sweep does not prevent another sweep", async (_, fail) => {
     for (let at = 0; ; at++) {
       const sql = migratedSql();
       const blobs = new FailingBlobs();
@@ -151,7 +151,7 @@ describe("what fails while something lies in a bucket", { timeout: 30_000 }, () 
 });
 
 describe("a crash", () => {
-  it("leaves what was written but not named to be swept when the store wakes", async () => {
+  it("leaves unnamed content to be swept when the store wakes", async () => {
     const sql = migratedSql();
     const blobs = new MemoryBlobs();
     const store = await filled(sql, blobs);
@@ -167,7 +167,7 @@ describe("a crash", () => {
     prepared.discard();
   });
 
-  it("keeps what is being read until it is closed, and then sweeps it", async () => {
+  it("keeps content until its readers close it, and then sweeps it", async () => {
     const sql = migratedSql();
     const blobs = new MemoryBlobs();
     const store = await filled(sql, blobs);

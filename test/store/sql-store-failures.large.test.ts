@@ -27,7 +27,7 @@ async function filled(sql: NodeSql): Promise<SqlStore> {
   return store;
 }
 
-describe("a statement that fails", { timeout: 30_000 }, () => {
+describe("a failed statement", { timeout: 30_000 }, () => {
   const calls: [string, (store: VariableStore) => unknown][] = [
     ["a save of a small value", (store) => store.save({ name: "new", value: [1] })],
     ["a save without a name", (store) => store.save({ value: [1] })],
@@ -50,7 +50,7 @@ describe("a statement that fails", { timeout: 30_000 }, () => {
   );
 
   it.each(cases)(
-    "undoes $what as a whole, $state, and the store goes on",
+    "rolls back $what, $state, and the store stays usable",
     async ({ call, awake }) => {
       const expectedSql = migratedSql();
       const expectedStore = await filled(expectedSql);
@@ -80,8 +80,8 @@ describe("a statement that fails", { timeout: 30_000 }, () => {
   );
 });
 
-describe("a first large save that fails", () => {
-  it("takes the table that it made with it, and the next one makes it again", async () => {
+describe("a failed first save of a large value", () => {
+  it("rolls back its new table, and the next save creates it again", async () => {
     for (let statements = 0; ; statements++) {
       const sql = migratedSql();
       const store = new SqlStore(sql, { now });

@@ -13,7 +13,7 @@ const chunkRows = "(SELECT count(*) FROM chunk)";
 
 afterEach(closeAll);
 
-it("a store of tables that were just made reads nothing, and all that is there after a failure", async () => {
+it("a store with new tables reads nothing, but everything after a failure", async () => {
   const sql = migratedSql();
   const store = new SqlStore(sql, { now, isNew: true });
   expect(await statementsOf(sql, () => [store.list(), store.count(), store.runs()])).toBe(0);
@@ -23,7 +23,7 @@ it("a store of tables that were just made reads nothing, and all that is there a
   expect(store.list().map(({ name }) => name)).toEqual(["a"]);
 });
 
-it("a store of tables that were just made still finds all of many when one is deleted", async () => {
+it("a store with new tables still finds all variables when one of many is deleted", async () => {
   const store = new SqlStore(migratedSql(), { now, isNew: true });
   const names = Array.from({ length: 51 }, (_, index) => `v_${index}`);
   for (const name of names) await store.save({ name, value: 1 });
@@ -36,7 +36,7 @@ describe("a store of many variables", () => {
   const planOf = (sql: Sql, query: string) =>
     sql.all(`EXPLAIN QUERY PLAN ${query}`).map(({ detail }) => detail);
 
-  it("scans an index without the values once it is large, and not before", async () => {
+  it("scans an index without values once it is large, and not before", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now, isNew: true });
     const save = async (from: number, to: number) => {
@@ -63,8 +63,8 @@ describe("a store of many variables", () => {
   });
 });
 
-describe("what a call costs", () => {
-  it("a save of a small value writes one row, new or not, named or not", async () => {
+describe("the cost of a call", () => {
+  it("a save of a small value writes one row, new or existing, named or unnamed", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const saveOf = (name: string) => rowsWritten(sql, () => store.save({ name, value: [1] }));
@@ -74,7 +74,7 @@ describe("what a call costs", () => {
     expect(one(sql, "(SELECT count(*) FROM sqlite_master WHERE name = 'chunk')")).toBe(0);
   });
 
-  it("a save of a value of 64 KiB writes one row, and a row more for each chunk above", async () => {
+  it("a save of 64 KiB writes one row, and another for each chunk of a larger value", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const saveOf = (value: string) => rowsWritten(sql, () => store.save({ name: "a", value }));
@@ -83,7 +83,7 @@ describe("what a call costs", () => {
     expect(one(sql, chunkRows)).toBe(1);
   });
 
-  it("a save to a store that is awake runs one statement, two for a name that is taken", async () => {
+  it("a save to a woken store runs one statement, and two for an existing name", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ value: 1 });
@@ -95,7 +95,7 @@ describe("what a call costs", () => {
     expect(await saveOf({ name, value: 1, tool: "t" })).toBe(2);
   });
 
-  it("reads a value once, a large one too, and what was just saved not at all", async () => {
+  it("a value is read once, even a large one, and not at all after its save", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ name: "a", value: { text: large("x") } });
@@ -107,7 +107,7 @@ describe("what a call costs", () => {
     expect(await woken.read("a")).toBe(await woken.read("a"));
   });
 
-  it("reads of a large text or array the chunks that a slice lies in", async () => {
+  it("a slice of a large text or array reads only its chunks", async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
     await writer.save({ name: "text", value: "x".repeat(5_000_000) });
@@ -124,7 +124,7 @@ describe("what a call costs", () => {
     }
   });
 
-  it("a glance, a count or the bytes of all cost nothing once the store is awake", async () => {
+  it("glance, count and bytes cost nothing once the store is awake", async () => {
     const sql = migratedSql();
     await new SqlStore(sql, { now }).save({ name: "a", value: 1 });
     const store = new SqlStore(sql, { now });
@@ -142,7 +142,7 @@ describe("what a call costs", () => {
     for (const look of looks) expect(await statementsOf(sql, look)).toBe(0);
   });
 
-  it("access times are written back together, and not more often than a 24th of the idle time", async () => {
+  it("access times are written in batches, at most once per 24th of the idle time", async () => {
     const sql = migratedSql();
     let nowMs = START_MS;
     let told = 0;
@@ -161,7 +161,7 @@ describe("what a call costs", () => {
     expect(woken.nextDueMs()).toBe(START_MS + 25_000);
   });
 
-  it("keeps no more values in memory than fit, the least recently read go first", async () => {
+  it("the least recently read values leave the memory first", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const names = ["a", "b", "c", "d", "e", "f", "g"];
@@ -173,7 +173,7 @@ describe("what a call costs", () => {
     expect([await isKept("b"), await isKept("c")]).toEqual([true, false]);
   });
 
-  it("counts a value that was replaced once against what fits in memory", async () => {
+  it("a replaced value counts once toward the memory", async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ name: "small", value: [1] });
@@ -182,13 +182,13 @@ describe("what a call costs", () => {
     expect(await statementsOf(sql, () => store.read("small"))).toBe(0);
   });
 
-  it("wakes without a statement, however much is stored", async () => {
+  it("waking runs no statement, however much is stored", async () => {
     const sql = migratedSql();
     await new SqlStore(sql, { now }).save({ name: "a", value: large("x") });
     expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   });
 
-  it("reads no value to tell about variables", async () => {
+  it("metadata is read without values", async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
     for (const name of ["a", "b", "c"]) await writer.save({ name, value: large(name), ttlMs: 5 });
@@ -225,7 +225,7 @@ describe("chunks", () => {
     ["deleted", (store) => store.delete("a")],
     ["reset", (store) => store.reset(0)],
     ["evicted", (store) => store.evictDue(START_MS + 5, 1)],
-  ])("go when the variable is %s", async (_, remove) => {
+  ])("are deleted when the variable is %s", async (_, remove) => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ name: "a", value: large("x"), ttlMs: 5 });
@@ -238,7 +238,7 @@ describe("chunks", () => {
     expect((await new SqlStore(sql, { now }).read("b")) === large("z")).toBe(true);
   });
 
-  it("of a new variable are not those of one that was deleted before the store woke", async () => {
+  it("of a new variable never mix with those of one deleted before the store woke", async () => {
     const sql = migratedSql();
     await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
     await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });

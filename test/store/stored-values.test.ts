@@ -48,7 +48,7 @@ describe("a part of a stored value", () => {
   ];
 
   it.each(paths.map((path) => [JSON.stringify(path), path] as const))(
-    "is what the whole has there, and so is what is told where nothing is: %s",
+    "equals the same part of the whole value, found or missing: %s",
     async (_, path) => {
       const store = new SqlStore(migratedSql());
       await store.save({ name: "rows", value: rows });
@@ -57,7 +57,7 @@ describe("a part of a stored value", () => {
     },
   );
 
-  it("is read from the bucket, one span after the other", async () => {
+  it("is read from the bucket span by span", async () => {
     const blobs = new MemoryBlobs();
     const store = inBucket(blobs);
     const lines = new TextEncoder().encode(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
@@ -72,7 +72,7 @@ describe("a part of a stored value", () => {
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(copies * lines.length);
   });
 
-  it("of a text has no elements", async () => {
+  it("has no elements in a text", async () => {
     const store = new SqlStore(migratedSql());
     const text = "é😀".repeat(100_000);
     await store.save({ name: "text", value: text });
@@ -85,7 +85,7 @@ describe("a part of a stored value", () => {
 });
 
 describe("a value in the bucket", () => {
-  it("is extended once more where somebody has extended it meanwhile", async () => {
+  it("is extended again after a concurrent extension", async () => {
     const store = inBucket(new MemoryBlobs());
     await store.save({ name: "text", value: LONG });
     store.forget();
@@ -100,7 +100,7 @@ describe("a value in the bucket", () => {
     expect(await store.read("text")).toBe("another");
   });
 
-  it("is not had without its bucket, nor if the bucket has not all of it", async () => {
+  it("cannot be read without its bucket or with an incomplete object", async () => {
     const blobs = new MemoryBlobs();
     const sql = migratedSql();
     const store = inBucket(blobs, sql);
@@ -112,7 +112,7 @@ describe("a value in the bucket", () => {
     await expectFailure(async () => bytesOf(inBucket(blobs, sql), "image"), "internal");
   });
 
-  it("stays for all who read it, also when the first of them is done", async () => {
+  it("stays for all of its readers, even when the first has closed it", async () => {
     const blobs = new MemoryBlobs();
     const store = inBucket(blobs);
     const image = bytesContent(new Uint8Array(70_000).fill(7), "image/png");
@@ -129,14 +129,14 @@ describe("a value in the bucket", () => {
   });
 });
 
-describe("content that came as a stream", () => {
+describe("streamed content", () => {
   const received = (store: SqlStore) => {
     const line = new TextEncoder().encode(`"${"x".repeat(MIB)}"\n`);
     const { stream } = streamed(Array.from({ length: 9 }, () => line));
     return store.receive(stream, NDJSON);
   };
 
-  it("is saved once", async () => {
+  it("can be saved once", async () => {
     const store = inBucket(new MemoryBlobs());
     const content = await received(store);
     await store.save({ name: "one", value: content });
@@ -147,7 +147,7 @@ describe("content that came as a stream", () => {
   it.each<[string, { path?: Path; mode: "append" | "merge" | "replace" }]>([
     ["append", { mode: "append" }],
     ["write below a path", { mode: "replace", path: [{ key: "a" }] }],
-  ])("replaces, and can not %s", async (_, how) => {
+  ])("can replace a value, but not %s", async (_, how) => {
     const store = inBucket(new MemoryBlobs());
     const existing: Json = { a: 1 };
     await store.save({ name: "v", value: existing });

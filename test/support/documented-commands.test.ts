@@ -18,7 +18,7 @@ function read(text: string) {
 }
 
 describe("the commands of a document", () => {
-  it("are all lines of a shell block, without what is said beside them", () => {
+  it("are all lines of a shell block, without comments", () => {
     const text = "# A\n\n```sh\none 'a # b' # why\n\n# nothing\ntwo \\\n  three\n```\n";
     expect(read(text)).toEqual([
       { line: 4, command: "one 'a # b'", shown: undefined },
@@ -26,7 +26,7 @@ describe("the commands of a document", () => {
     ]);
   });
 
-  it("are what stands behind a $ elsewhere, with what is shown below", () => {
+  it("follow a $ elsewhere, with the output below", () => {
     const text =
       "```\n$ one '{\n  \"a\": 1}'\nsaid\n\nmore\n$ two\n```\n\n```ts\nconst no = 1;\n```\n";
     expect(read(text)).toEqual([
@@ -35,7 +35,7 @@ describe("the commands of a document", () => {
     ]);
   });
 
-  it("are not hidden in a block without a name", () => {
+  it("are found in a block without a language", () => {
     const found = ["curl x", "MODEL=a MODEL_API_KEY=… npm start", "npx wrangler login"];
     for (const command of found) {
       expect(read(`\`\`\`\n${command}\n\`\`\`\n`)).toEqual([
@@ -51,13 +51,13 @@ describe("the commands of a document", () => {
     ]);
   });
 
-  it("have an end, or the document is wrong", () => {
+  it("have an end, or the document is invalid", () => {
     expect(() => read("```sh\none 'a\n```\n")).toThrow("without an end");
     expect(() => read("```sh\none\n")).toThrow("without an end");
   });
 });
 
-describe("what is shown", () => {
+describe("documented output", () => {
   it.each([
     ["9 things", "9 things\n", true],
     ["9 things", "8 things\n", false],
@@ -76,7 +76,7 @@ describe("what is shown", () => {
     ["It is 9 °C in New York with 62 % humidity.", true],
     ['{"temperature": 9}', true],
     ["It is … °C in New York with … % humidity.", false],
-  ])("%j holds in some months only: %s", (shown, expected) => {
+  ])("%j holds only in some months: %s", (shown, expected) => {
     expect(isOfThisMonth(shown)).toBe(expected);
   });
 });

@@ -25,13 +25,13 @@ function readCases<Case>(file: string): Cases<Case> {
 const answers = readCases<AnswerCase>("answers.json");
 const inputs = readCases<InputCase>("inputs.json");
 
-describe("the oracle keeps the law for answers", () => {
+describe("the oracle follows the specification for answers", () => {
   test.each(answers.cases)("$name", (one) => {
     expect(expandOracle(one.text, answers.variables, one.options)).toBe(one.expect);
   });
 });
 
-describe("the oracle keeps the law for tool inputs", () => {
+describe("the oracle follows the specification for tool inputs", () => {
   test.each(inputs.cases)("$name", (one) => {
     const expected = "error" in one ? { error: one.error.code } : { value: one.expect };
     expect(resolveOracle(one.input, inputs.variables, one.options)).toEqual(expected);
@@ -69,19 +69,19 @@ const decisions: [string, string, ExpandOptions["syntaxes"]?][] = [
   [`\${odd['${"k".repeat(502)}']}$x`, `\${odd['${"k".repeat(502)}']}1`],
 ];
 
-describe("the oracle keeps what was decided where the law is open", () => {
+describe("the oracle follows decisions beyond the specification", () => {
   test.each(decisions)("%j", (text, expected, syntaxes) => {
     const options = syntaxes === undefined ? {} : { syntaxes };
     expect(expandOracle(text, answers.variables, options)).toBe(expected);
   });
 
-  test("an identifier of more than 64 characters is no name", () => {
+  test("an identifier of more than 64 characters is not a name", () => {
     const [longest, tooLong] = ["n".repeat(64), "n".repeat(65)];
     const variables = { [longest]: 1, [tooLong]: 2 };
     expect(expandOracle(`$${longest} $${tooLong}`, variables)).toBe(`1 $${tooLong}`);
   });
 
-  test("a table says in one line what it leaves out", () => {
+  test("a table reports hidden rows and columns in one line", () => {
     const row = Object.fromEntries(Array.from({ length: 14 }, (_, column) => [`c${column}`, 0]));
     const variables = { wide: Array.from({ length: 51 }, () => row) };
     const output = expandOracle("{{ wide }}", variables, { syntaxes: ["mustache"] });
@@ -102,11 +102,11 @@ describe("the generators", () => {
     expect(expanded).toBeGreaterThan(600);
   });
 
-  test("without variables every answer stays as it is", () => {
+  test("without variables, every answer stays as it is", () => {
     fc.assert(fc.property(answerText, (text) => expandOracle(text, {}) === text));
   });
 
-  test("any answer expands to text without an undefined", () => {
+  test('any answer expands to text without "undefined"', () => {
     fc.assert(
       fc.property(answerText, variableSet, (text, variables) => {
         expect(expandOracle(text, variables)).not.toContain("undefined");

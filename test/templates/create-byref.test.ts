@@ -90,7 +90,7 @@ describe("a bundle of chat", () => {
   });
 });
 
-describe("the templates without an endpoint of Byref", () => {
+describe("the templates without an HTTP API", () => {
   it("ai-chat-agent answers its own client", { timeout: PATIENT_MS }, async () => {
     const server = await machine.start("ai-chat-agent");
     try {

@@ -32,32 +32,32 @@ const call = (input: unknown, more = {}) => ({ tool: "look", input, ...more });
 const look = tool({ inputSchema: z.object({ at: z.string() }), execute: ({ at }) => `saw ${at}` });
 
 describe("a step", () => {
-  it("that is a text is written in deltas that cut references, but no character", async () => {
+  it("with text is streamed in deltas that split references but not characters", async () => {
     const parts = await streamed("$a😀bc");
     const deltas = parts.flatMap((part) => (part.type === "text-delta" ? [part.delta] : []));
     expect(deltas).toEqual(["$a😀", "bc"]);
     expect(parts.at(-1)).toMatchObject({ type: "finish", finishReason: { unified: "stop" } });
   });
 
-  it("of several calls gives each an id, and asks for their results", async () => {
+  it("with several calls gives each an id, and finishes with tool-calls", async () => {
     const parts = await streamed(["Both.", call({ at: "a" }), call({ at: "b" })]);
     const ids = parts.flatMap((part) => (part.type === "tool-call" ? [part.toolCallId] : []));
     expect(new Set(ids).size).toBe(2);
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
   });
 
-  it("with a plain text keeps the finish that it has", async () => {
+  it("with text keeps its own finish", async () => {
     const parts = await streamed(["Cut of", finish("length", { output: 9 })]);
     const ends = parts.filter(({ type }) => type === "finish");
     expect(ends).toMatchObject([{ finishReason: { unified: "length" } }]);
   });
 
-  it("of stream parts only ends where it ends", async () => {
+  it("with stream parts alone has no finish of its own", async () => {
     expect((await streamed([text("Half")])).map(({ type }) => type)).not.toContain("finish");
     await expect(generated([text("Half")])).rejects.toThrow("without a finish");
   });
 
-  it("that is an error fails the call, and one in a list breaks the stream after the rest", async () => {
+  it("with an error fails the call, and with an error in a list breaks the stream after the rest", async () => {
     await expect(streamed(new Error("down"))).rejects.toThrow("down");
     const { stream } = await scriptedModel([["Half", new Error("cut")]]).doStream(OPTIONS);
     const reader = stream.getReader();
@@ -70,7 +70,7 @@ describe("a step", () => {
     await expect(generated(["Half", new Error("cut")])).rejects.toThrow("cut");
   });
 
-  it("that is a function sees what was sent, and returns any other step", async () => {
+  it("with a function sees the prompt, and returns any other step", async () => {
     const echo = ({ prompt }: LanguageModelV4CallOptions) => JSON.stringify(prompt.at(-1)?.content);
     expect((await generated(echo)).content).toMatchObject([
       { text: '[{"type":"text","text":"Go."}]' },
@@ -83,7 +83,7 @@ describe("a step", () => {
     expect((await generated(slowly)).content).toMatchObject([{ text: "One." }, { input: "{}" }]);
   });
 
-  it("is the same generated as streamed", async () => {
+  it("has the same content generated and streamed", async () => {
     const step: Step = [
       reasoning("Hm."),
       text("A"),
@@ -106,11 +106,11 @@ describe("a step", () => {
   });
 });
 
-describe("what the model was sent", () => {
+describe("the recorded calls of the model", () => {
   it.each([
     ["generated", generateText],
     ["streamed", streamText],
-  ])("is readable, call by call (%s)", async (_, run) => {
+  ])("are readable, one by one (%s)", async (_, run) => {
     const model = scriptedModel([call({ at: "sea" }), "Done."]);
     const asked = run({
       model,
@@ -137,7 +137,7 @@ describe("what the model was sent", () => {
     expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
   });
 
-  it("does not change when the caller changes its prompt", async () => {
+  it("do not change when the caller changes its prompt", async () => {
     const prompt = structuredClone(OPTIONS.prompt);
     const model = scriptedModel(["Hello."]);
     await model.doGenerate({ prompt });

@@ -62,20 +62,20 @@ const INVALID = [
   "[ ,]",
 ];
 
-describe("an array that arrives in pieces", () => {
-  it.each(VALID)("is what it is as a whole, wherever it is cut: %j", (text) => {
+describe("an array received in pieces", () => {
+  it.each(VALID)("equals the whole array, wherever it is split: %j", (text) => {
     // Every text is an array.
     const values = JSON.parse(text) as readonly Json[];
     for (const pieces of cuts(text)) expect(metered(pieces)).toMatchObject(expected(values));
   });
 
-  it.each(INVALID)("is refused wherever it is cut if JSON.parse refuses it: %j", (text) => {
+  it.each(INVALID)("is refused if JSON.parse refuses it, wherever it is split: %j", (text) => {
     expect(() => JSON.parse(text)).toThrow(SyntaxError);
     const refused = expect.objectContaining({ code: "bad_json" });
     for (const pieces of cuts(text)) expect(() => metered(pieces)).toThrow(refused);
   });
 
-  it("is read as JSON.parse reads it", () => {
+  it("is parsed like JSON.parse does", () => {
     const tokens = fc.constantFrom(...'[]{},:"\\ 1', '"a"', "null", "\n");
     fc.assert(
       fc.property(fc.array(tokens, { maxLength: 12 }), fc.nat({ max: 12 }), (found, cut) => {
@@ -96,7 +96,7 @@ describe("an array that arrives in pieces", () => {
     );
   });
 
-  it("has the shape of its first elements, and marks", () => {
+  it("has marks, and the shape of its first elements", () => {
     const values = Array.from({ length: 30_000 }, (_, id) => (id < 10_000 ? { id } : `${id} é`));
     const text = JSON.stringify(values);
     const pieces = Array.from({ length: Math.ceil(text.length / 50_000) }, (_, at) =>
@@ -111,7 +111,7 @@ describe("an array that arrives in pieces", () => {
     }
   });
 
-  it("may have as many levels and containers as a whole one, and not one more", () => {
+  it("has the same limits as a whole array, and refuses one level, container or infinite number more", () => {
     const nested = (levels: number) => ["1,", "[".repeat(levels - 1), "]".repeat(levels)];
     expect(() => metered(nested(limits.maxDepth))).not.toThrow();
     const refused = expect.objectContaining({ code: "limit_exceeded" });

@@ -5,7 +5,7 @@ import { sliceCodePoints } from "../../src/value/characters.ts";
 const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
 
 describe("a slice of a text", () => {
-  it("is that of its code points, whatever the ends are counted from", () => {
+  it("selects code points, from either end", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 10 }), bound, bound, (text, from, to) => {
         const range = {

@@ -28,7 +28,7 @@ describe("lineSegments", () => {
     expect(unified(after, after)).toEqual({ diff: "" });
   });
 
-  it("shows a long line around what has changed in it", () => {
+  it("shortens a long line around its change", () => {
     const [start, end] = ["x".repeat(5_000), "y".repeat(5_000)];
     const { diff } = unified(`${start}EUR 19${end}`, `${start}EUR 21${end}`);
     expect(diff).toContain("EUR 19");
@@ -48,7 +48,7 @@ describe("lineSegments", () => {
     );
   });
 
-  it("has the text before and the text after in its segments", () => {
+  it("contain the whole text before and after the change", () => {
     fc.assert(
       fc.property(text, text, (before, after) => {
         const segments = [...lineSegments(before, after)];
@@ -79,9 +79,9 @@ describe("lineSegments", () => {
   it.each([
     ["nothing in common", "a\n".repeat(200_000), "b\n".repeat(200_000)],
     ["the same lines in another order", numbered(30_000), numbered(30_000, 7_919)],
-    ["two lines in turn", "a\nb\n".repeat(40_000), "b\na\n".repeat(40_000)],
+    ["two alternating lines", "a\nb\n".repeat(40_000), "b\na\n".repeat(40_000)],
     ["one long line", "ab".repeat(1_000_000), "ba".repeat(1_000_000)],
-  ])("ends with bounded work: %s", (_, before, after) => {
+  ])("takes bounded work: %s", (_, before, after) => {
     const { diff, more = 0 } = unified(before, after, 60);
     expect(diff.split("\n").length).toBeLessThanOrEqual(61);
     expect(diff).toContain("\n-");

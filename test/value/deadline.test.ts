@@ -8,14 +8,14 @@ const never = new Promise<never>(() => {});
 const late = () => new Error("late");
 
 describe("a deadline", () => {
-  it("gives the result of work that is in time, and leaves no timer", async () => {
+  it("returns the result of work that finishes in time, and leaves no timer", async () => {
     const limit = new Deadline(10, { error: late });
     expect(await limit.race(Promise.resolve(1))).toBe(1);
     expect(vi.getTimerCount()).toBe(0);
     expect(limit.signal.aborted).toBe(false);
   });
 
-  it("does not wait for work that takes longer, and aborts its signal", async () => {
+  it("does not wait for slow work, and aborts its signal", async () => {
     const limit = new Deadline(10, { error: late });
     const raced = expect(limit.race(never)).rejects.toThrow("late");
     await vi.advanceTimersByTimeAsync(9);
@@ -25,7 +25,7 @@ describe("a deadline", () => {
     expect(limit.signal.reason).toEqual(late());
   });
 
-  it("rejects with its own error, not with what the work makes of the abort", async () => {
+  it("rejects with its own error, not with the error of the aborted work", async () => {
     const limit = new Deadline(10, { error: late });
     const work = new Promise<never>((_, reject) => {
       limit.signal.addEventListener("abort", () => reject(new Error("aborted")));
@@ -46,7 +46,7 @@ describe("a deadline", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is over for nobody once it has ended", async () => {
+  it("never expires after its end", async () => {
     const limit = new Deadline(10, { error: late });
     limit.end();
     limit.end();
@@ -55,7 +55,7 @@ describe("a deadline", () => {
   });
 });
 
-it("a time limit passes its signal to the work, and says how long it was", async () => {
+it("a time limit passes its signal to the work, and reports its length", async () => {
   let given: AbortSignal | undefined;
   const work = (signal: AbortSignal) => {
     given = signal;
@@ -67,7 +67,7 @@ it("a time limit passes its signal to the work, and says how long it was", async
   expect(given?.aborted).toBe(true);
 });
 
-it("a result is not waited for once the signal aborts", async () => {
+it("a pending result is abandoned when the signal aborts", async () => {
   const caller = new AbortController();
   const waiting = expect(unlessAborted(never, caller.signal)).rejects.toThrow("stopped");
   caller.abort(new Error("stopped"));

@@ -44,7 +44,7 @@ const large = fc
 
 describe("an encoded array", () => {
   it.each<[readonly Json[]]>([[[]], [[[]]], [[0]], [["a", null, { b: [1, 2] }]], [["é\ud83d😀"]]])(
-    "is what JSON.stringify writes: %j",
+    "equals the output of JSON.stringify: %j",
     (values) => {
       const { bytes, chars } = encodeArray(values);
       expect(utf8.decode(bytes)).toBe(JSON.stringify(values));
@@ -52,7 +52,7 @@ describe("an encoded array", () => {
     },
   );
 
-  it("is what JSON.stringify writes, for any elements, few or very many", () => {
+  it("equals the output of JSON.stringify, for any elements, few or very many", () => {
     const property = fc.property(fc.oneof(fc.array(element), large), (values) => {
       const { bytes, chars } = encodeArray(values);
       const text = JSON.stringify(values);
@@ -62,12 +62,12 @@ describe("an encoded array", () => {
     fc.assert(property, { numRuns: 40 });
   });
 
-  it("is marked at its first element, and not at all if it has none", () => {
+  it("has a mark at its first element, and none if it is empty", () => {
     expect(encodeArray([]).marks).toEqual([]);
     expect(encodeArray([[], []]).marks).toEqual([[1, 0]]);
   });
 
-  it("has a mark for each markBytes, but inside an element", () => {
+  it("has a mark every markBytes, but none inside an element", () => {
     const property = fc.property(large, (values) => {
       const { bytes, marks } = encodeArray(values);
       const longest = Math.max(...values.map((value) => Buffer.byteLength(JSON.stringify(value))));
@@ -92,7 +92,7 @@ describe("an encoded array", () => {
     );
   });
 
-  it("gives any slice of itself by the span of its bytes", () => {
+  it("returns any slice from the span of its bytes", () => {
     const property = fc.property(large, fc.nat(), fc.nat(), (values, one, other) => {
       const { bytes: stored, marks } = encodeArray(values);
       const [from = 0, to = 0] = [one, other]
@@ -107,7 +107,7 @@ describe("an encoded array", () => {
     fc.assert(property, { numRuns: 40 });
   });
 
-  it("can be cut at every one of its marks", () => {
+  it("can be split at each of its marks", () => {
     const values = Array.from({ length: 60_000 }, (_, id) => ({ id, name: `日本語 😀 ],[ ${id}` }));
     const { bytes: stored, marks } = encodeArray(values);
     expect(marks.length).toBeGreaterThan(5);
@@ -133,7 +133,7 @@ describe("the elements of a span", () => {
     expect(parseElements(text)).toEqual(values);
   });
 
-  it("refuses what was cut elsewhere", () => {
+  it("refuses text that was cut elsewhere", () => {
     expect(() => parseElements('{"a":')).toThrow(SyntaxError);
   });
 });

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { watch } from "../support/count-work.ts";
 import { finderOf } from "../../src/value/find-text.ts";
 
-it("finds what the platform finds, in short and long pieces", () => {
+it("finds what includes() finds, in short and long pieces", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 700 });
   fc.assert(
     fc.property(text, text, fc.nat(700), (all, other, from) => {
@@ -15,7 +15,7 @@ it("finds what the platform finds, in short and long pieces", () => {
   );
 });
 
-it("looks at each character some times, whatever the piece is", () => {
+it("reads each character only a few times, for any piece", () => {
   const side = "a".repeat(500);
   const text = "a".repeat(50_000);
   let looks = 0;

@@ -14,7 +14,7 @@ const pieces = fc.array(
 );
 
 describe("held bytes", () => {
-  it("are what was appended, however it was cut, and nothing is held afterwards", () => {
+  it("equal the appended pieces, and are empty afterwards", () => {
     fc.assert(
       fc.property(pieces, pieces, (first, second) => {
         const held = new HeldBytes();
@@ -33,7 +33,7 @@ describe("held bytes", () => {
     );
   });
 
-  it("do not change when the appended buffer is used again", () => {
+  it("do not change when the appended buffer is reused", () => {
     const held = new HeldBytes();
     const buffer = new Uint8Array([1, 2, 3]);
     held.append(buffer);

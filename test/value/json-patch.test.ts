@@ -34,7 +34,7 @@ const isComplete = ({ op, path, ...rest }: PatchOperation & { from?: string; val
 
 describe("a JSON Patch", () => {
   it.each(cases.map((one, index) => [index, one.comment ?? "", one] as const))(
-    "does as the published test %i says: %s",
+    "passes the published test %i: %s",
     (_index, _comment, { doc, patch, expected, error }) => {
       const given = deepFreeze(structuredClone(doc));
       if (!patch.every(isComplete)) return;
@@ -68,7 +68,7 @@ describe("a JSON Patch", () => {
     fc.record({ op: fc.constantFrom("move", "copy"), path: pointer, from: pointer }),
   ) as fc.Arbitrary<PatchOperation>;
 
-  it("gives what another implementation gives", () => {
+  it("has the same result as another implementation", () => {
     fc.assert(
       fc.property(doc, operation, (given, one) => {
         const theirs: { doc: Json; moved?: Json } = { doc: structuredClone(given) };
@@ -113,7 +113,7 @@ describe("a JSON Patch", () => {
     );
   });
 
-  it("does with many operations what they do one after the other, and leaves the value as it was", () => {
+  it("applies operations one after the other, and does not change the original value", () => {
     fc.assert(
       fc.property(doc, fc.array(operation, { minLength: 2, maxLength: 6 }), (given, operations) => {
         const before = structuredClone(given);
@@ -134,7 +134,7 @@ describe("a JSON Patch", () => {
     );
   });
 
-  it("copies a container once, however many operations change it", () => {
+  it("copies a container once for any number of operations", () => {
     let copies = 0;
     const given = new Proxy(
       { a: 1, b: 2 },
@@ -154,14 +154,14 @@ describe("a JSON Patch", () => {
     expect(copies).toBe(1);
   });
 
-  it("keeps a key named __proto__, and shares what stays", () => {
+  it("keeps a key named __proto__, and shares unchanged parts", () => {
     const given = deepFreeze(JSON.parse('{"a":{"b":1},"__proto__":{"c":2}}') as Json);
     const made = patched(given, [{ op: "add", path: "/__proto__/d", value: 3 }]);
     expect(JSON.stringify(made)).toBe('{"a":{"b":1},"__proto__":{"c":2,"d":3}}');
     expect((made as { a: Json }).a).toBe((given as { a: Json }).a);
   });
 
-  it("says what is there if a path leads nowhere", () => {
+  it("reports the existing keys or elements at a missing path", () => {
     const at = (path: string) => () => patched({ a: [1], b: 2 }, [{ op: "remove", path }]);
     expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
     expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
@@ -170,7 +170,7 @@ describe("a JSON Patch", () => {
   });
 });
 
-describe("the difference of JSON", () => {
+describe("the diff of two JSON values", () => {
   const member = fc.constantFrom("a", "b", "c", "d");
   const { tree } = fc.letrec<{ tree: Json }>((tie) => ({
     tree: fc.oneof(
@@ -181,7 +181,7 @@ describe("the difference of JSON", () => {
     ),
   }));
 
-  it("is a diff of the indented texts, which others apply", () => {
+  it("is a diff of the indented texts that other tools can apply", () => {
     fc.assert(
       fc.property(tree, tree, (before, after) => {
         const diff = new LineDiff(10_000);
@@ -199,7 +199,7 @@ describe("the difference of JSON", () => {
     );
   });
 
-  it("of a long array is short", () => {
+  it("is short for a long array", () => {
     const before = Array.from({ length: 100_000 }, (_, id) => ({ id }));
     const after = before.with(5_000, { id: -1 });
     const diff = new LineDiff(60);

@@ -13,7 +13,7 @@ const large: readonly (readonly [string, Json])[] = [
 ];
 
 describe("the size of a value as text", () => {
-  it("is known without writing it", () => {
+  it("is computed without serializing it", () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => {
         const text = typeof value === "string" ? value : JSON.stringify(value);
@@ -25,7 +25,7 @@ describe("the size of a value as text", () => {
     }
   });
 
-  it("is not counted any further than it matters", () => {
+  it("is computed only up to the given bound", () => {
     const seen: string[] = [];
     const value = new Proxy<Json[]>(
       Array.from({ length: 1_000 }, () => 12_345),

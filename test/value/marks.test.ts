@@ -16,11 +16,11 @@ describe("the span of a range", () => {
     ["at the start", 0, 1, [1, 100, 0]],
     ["up to a mark", 0, 10, [1, 100, 0]],
     ["one beyond a mark", 0, 11, [1, 200, 0]],
-    ["from before a mark to behind it", 9, 12, [1, 300, 0]],
+    ["across a mark", 9, 12, [1, 300, 0]],
     ["from a mark", 10, 11, [100, 200, 10]],
     ["between marks", 15, 20, [200, 300, 11]],
-    ["behind the last mark", 44, 45, [300, 500, 40]],
-    ["that is all", 0, 45, [1, 500, 0]],
+    ["after the last mark", 44, 45, [300, 500, 40]],
+    ["the whole", 0, 45, [1, 500, 0]],
   ])("%s goes from mark to mark", (...[, from, to, [fromByte, toByte, firstCount]]) => {
     expect(spanOf(marks, total, { from, to })).toEqual({ fromByte, toByte, firstCount });
   });
@@ -30,14 +30,14 @@ describe("the span of a range", () => {
     [10, 100],
     [20, 200],
     [45, 300],
-  ])("that holds nothing, at %i, is empty", (at, byte) => {
+  ])("of an empty range at %i is empty", (at, byte) => {
     expect(spanOf(marks, total, { from: at, to: at })).toMatchObject({
       fromByte: byte,
       toByte: byte,
     });
   });
 
-  it("is all there is where nothing is marked", () => {
+  it("is everything if there are no marks", () => {
     expect(spanOf([], { bytes: 9, count: 9 }, { from: 3, to: 4 })).toEqual({
       fromByte: 0,
       toByte: 9,
@@ -46,7 +46,7 @@ describe("the span of a range", () => {
     expect(spanOf([], { bytes: 2, count: 0 }, { from: 0, to: 0 }).toByte).toBe(0);
   });
 
-  it("is the smallest that holds it, for any marks", () => {
+  it("is the smallest that contains the range, for any marks", () => {
     const gaps = fc.tuple(fc.integer({ min: 1, max: 9 }), fc.integer({ min: 1, max: 9 }));
     const property = fc.property(
       fc.array(gaps, { minLength: 1 }),
@@ -75,7 +75,7 @@ describe("the span of a range", () => {
 });
 
 describe("a list of marks", () => {
-  it("takes the first place, and then one where the last is markBytes back", () => {
+  it("keeps the first position, and then each that is markBytes after the last", () => {
     const list = new MarkList();
     const step = limits.markBytes;
     for (const byte of [1, 2, step, step + 1, step + 2, 2 * step, 4 * step, 5 * step - 1]) {

@@ -40,7 +40,7 @@ describe("a media type", () => {
   });
 
   it.each([" ", ";", "; ", ";a=", ';a="\\', "; a=b", "\t;"])(
-    "is looked at in linear time: many of %j",
+    "is parsed in linear time: many of %j",
     (piece) => {
       // A backtracking pattern would not finish.
       expect(parseMediaType(`a/b${piece.repeat(100_000)},`)).toBeUndefined();

@@ -26,7 +26,7 @@ describe("a text meter", () => {
     preview: previewOf(whole),
   });
 
-  it("says of any text, cut anywhere, what the whole would say, and passes it on as it is", () => {
+  it("describes any text like the whole, wherever it is split, and passes it on unchanged", () => {
     const property = fc.property(text, cuts, (whole, lengths) => {
       const { stored, about } = runText(whole, lengths);
       expect(stored.equals(Buffer.from(whole))).toBe(true);
@@ -42,9 +42,9 @@ describe("a text meter", () => {
     ["300 characters", "x".repeat(300)],
     ["301 characters", "x".repeat(301)],
     ["a pair at the preview's end", `${"x".repeat(299)}😀`],
-    ["a pair across what is kept for the preview", `${"x".repeat(300)}😀`],
+    ["a pair across the end of the preview's buffer", `${"x".repeat(300)}😀`],
     ["pairs only", "😀".repeat(5_000)],
-  ])("says of %s what it is", (_name, whole) => {
+  ])("describes %s", (_name, whole) => {
     for (const lengths of [[1], [2], [5], [Infinity]]) {
       const { stored, about, marks } = runText(whole, lengths);
       expect(stored.toString()).toBe(whole);
@@ -75,7 +75,7 @@ describe("a text meter", () => {
     fc.assert(property, { numRuns: 40 });
   });
 
-  it("marks the same characters wherever the text is cut", () => {
+  it("marks the same characters wherever the text is split", () => {
     const whole = `a${"é語😀".repeat(100_000)}`;
     const { marks } = runText(whole);
     expect(marks.length).toBe(4);
@@ -85,15 +85,15 @@ describe("a text meter", () => {
   });
 
   it.each([
-    ["a byte that never stands", [0x61, 0xff]],
-    ["a continuation alone", [0x61, 0x80, 0x61]],
-    ["a continuation too many", [0xc3, 0xa9, 0xa9]],
-    ["a character cut off by the end", [0x61, 0xe2, 0x82]],
-    ["a character cut off by another", [0xf0, 0x9f, 0x98, 0x61]],
-    ["a character written too long", [0xc0, 0xaf]],
+    ["a byte that is never valid", [0x61, 0xff]],
+    ["a lone continuation byte", [0x61, 0x80, 0x61]],
+    ["a surplus continuation byte", [0xc3, 0xa9, 0xa9]],
+    ["a character truncated by the end", [0x61, 0xe2, 0x82]],
+    ["a character truncated by another", [0xf0, 0x9f, 0x98, 0x61]],
+    ["an overlong encoding", [0xc0, 0xaf]],
     ["half a surrogate pair", [0xed, 0xa0, 0x80]],
-    ["more than Unicode has", [0xf4, 0x90, 0x80, 0x80]],
-  ])("refuses %s, wherever it is cut", (_name, bytes) => {
+    ["a code point beyond Unicode", [0xf4, 0x90, 0x80, 0x80]],
+  ])("refuses %s, wherever it is split", (_name, bytes) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
       expect(() => runMeter(new TextMeter(), Uint8Array.from(bytes), lengths)).toThrow(
         expect.objectContaining({ code: "bad_value" }),
@@ -120,7 +120,7 @@ describe("a bytes meter", () => {
     }
   });
 
-  it("keeps its preview short and clean whatever the media type", () => {
+  it("keeps its preview short and free of control characters for any media type", () => {
     const { preview } = runMeter(
       new BytesMeter(`a/\n${"b".repeat(1_000)}`),
       new Uint8Array(1),

@@ -27,7 +27,7 @@ it.each<[Json, Shape]>([
       },
     ],
   ],
-])("reads the shape of %j", (value, shape) => {
+])("parses the shape of %j", (value, shape) => {
   expect(parseShape(shapeOf(value))).toEqual(shape);
 });
 
@@ -41,9 +41,9 @@ it.each([
   "{a number}",
   '{"a: number}',
   "1",
-])("knows nothing of %j", (text) => expect(parseShape(text)).toEqual([]));
+])("returns nothing for %j", (text) => expect(parseShape(text)).toEqual([]));
 
-it("says that keys were left out", () => {
+it("reports that keys were left out", () => {
   const [kind] = parseShape(shapeOf(Object.fromEntries(many.map((key) => [key, key]))));
   expect(kind).toMatchObject({ isOpen: true });
 });
@@ -67,7 +67,7 @@ function written(shape: Shape): string {
   return kinds.length === 0 ? "unknown" : kinds.join(" | ");
 }
 
-it("loses nothing of any shape that was not shortened", () => {
+it("is lossless for any shape that was not shortened", () => {
   let read = 0;
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 3 }), (value) => {

@@ -25,23 +25,23 @@ function missed(value: Json, written: string) {
 }
 
 describe("reading keys and indices", () => {
-  it("hands over the value itself, not a copy", () => {
+  it("returns the value itself, not a copy", () => {
     const wind = { speed: 5 };
     expect(found({ weather: [{ wind }] }, ".weather[0].wind")).toBe(wind);
   });
 
-  it("is the whole value for an empty path", () => {
+  it("returns the whole value for an empty path", () => {
     const value = [1];
     expect(found(value, "")).toBe(value);
   });
 
-  it("finds null, false, zero and the empty string: they exist", () => {
+  it("finds null, false, zero and the empty string", () => {
     for (const value of [null, false, 0, ""]) {
       expect(read({ value }, ".value")).toEqual({ found: true, value });
     }
   });
 
-  it("counts a negative index from the end, as far as there are elements", () => {
+  it("counts a negative index from the end, within the length", () => {
     expect(found(["a", "b", "c"], "[-1]")).toBe("c");
     expect(found(["a", "b", "c"], "[-3]")).toBe("a");
     expect(read(["a", "b", "c"], "[-4]").found).toBe(false);
@@ -49,7 +49,7 @@ describe("reading keys and indices", () => {
   });
 
   it.each(["constructor", "__proto__", "length", "toString", "hasOwnProperty", "at"])(
-    "takes an inherited %s for an ordinary missing key",
+    "treats an inherited %s as a missing key",
     (key) => {
       for (const value of [{}, ["a"], "text", 1, true, null]) {
         expect(readPath(value, [{ key }]).found).toBe(false);
@@ -88,24 +88,24 @@ describe("slices", () => {
     ["[3:1]", ""],
     ["[-1:0]", ""],
     ["[7:]", ""],
-  ])("%s of an array and of a text takes what RFC 9535 takes", (written, expected) => {
+  ])("%s selects the same part of an array or a text as in RFC 9535", (written, expected) => {
     expect(found(letters, written)).toEqual(expected.split(""));
     expect(found(letters.join(""), written)).toBe(expected);
   });
 
-  it("count code points in a text and never cut a surrogate pair", () => {
+  it("count code points in a text and never split a surrogate pair", () => {
     expect(found("a😀b😀", "[1:2]")).toBe("😀");
     expect(found("a😀b😀", "[2:]")).toBe("b😀");
     expect(found("a😀b😀", "[-1:]")).toBe("😀");
     expect(found("a😀b😀", "[:-1]")).toBe("a😀b");
   });
 
-  it("are missing on anything else", () => {
+  it("are missing in other values", () => {
     expect(read({ a: 1 }, "[:1]").found).toBe(false);
     expect(read(12345, "[:1]").found).toBe(false);
   });
 
-  it("of a text are the slices of its code points, whatever the bounds", () => {
+  it("of a text count code points, for any bounds", () => {
     const bound = fc.option(fc.integer({ min: -12, max: 12 }), { nil: undefined });
     const text = fc.string({ unit: fc.constantFrom("a", "😀", "\ud83d", "\ude00", "é") });
     fc.assert(
@@ -123,15 +123,15 @@ describe("slices", () => {
 describe("projections", () => {
   const mixed = [{ a: 1 }, { b: 2 }, { a: 3 }];
 
-  it("map the rest of the path over elements and leave out those that lack it", () => {
+  it("apply the rest of the path to each element and skip those without it", () => {
     expect(found(mixed, "[*].a")).toEqual([1, 3]);
   });
 
-  it("map over the values of an object in their order", () => {
+  it("apply to the values of an object in order", () => {
     expect(found({ z: { n: 1 }, a: { n: 2 } }, "[*].n")).toEqual([1, 2]);
   });
 
-  it("keep null: it exists", () => {
+  it("keep null", () => {
     expect(found([{ a: null }, {}], "[*].a")).toEqual([null]);
   });
 
@@ -140,7 +140,7 @@ describe("projections", () => {
     expect(found({}, "[*]")).toEqual([]);
   });
 
-  it("are missing if all elements lack the rest", () => {
+  it("are missing if no element has the rest", () => {
     expect(missed(mixed, "[*].c")).toEqual({ found: false, nearest: "[*]", keys: ["a"] });
   });
 
@@ -150,7 +150,7 @@ describe("projections", () => {
     expect(found([[1], [2, 3]], "[*][*]")).toEqual([[1], [2, 3]]);
   });
 
-  it("go on behind a slice, and slices go on behind them", () => {
+  it("can follow a slice, and precede one", () => {
     expect(found(mixed, "[0:2][*].b")).toEqual([2]);
     expect(found(["abc", "de"], "[*][:1]")).toEqual(["a", "d"]);
   });
@@ -159,7 +159,7 @@ describe("projections", () => {
 describe("misses", () => {
   const value: Json = { rows: [{ id: 1, name: "a😀" }], empty: {} };
 
-  it("name the longest start of the path that exists, and the keys there", () => {
+  it("report the longest existing prefix, and its keys", () => {
     expect(missed(value, ".rows[0].nope.deeper")).toEqual({
       found: false,
       nearest: ".rows[0]",
@@ -169,7 +169,7 @@ describe("misses", () => {
     expect(missed(value, ".empty.a")).toEqual({ found: false, nearest: ".empty", keys: [] });
   });
 
-  it("name the number of elements of an array and of characters of a text", () => {
+  it("report the length of an array or a text", () => {
     expect(missed(value, ".rows[7]")).toEqual({ found: false, nearest: ".rows", length: 1 });
     expect(missed(value, ".rows[0].name.x")).toEqual({
       found: false,
@@ -178,11 +178,11 @@ describe("misses", () => {
     });
   });
 
-  it("say nothing of a number, a boolean or null", () => {
+  it("report no keys or length of a number, a boolean or null", () => {
     expect(missed(value, ".rows[0].id.x")).toEqual({ found: false, nearest: ".rows[0].id" });
   });
 
-  it("below a projection start with it", () => {
+  it("include a projection in the prefix", () => {
     expect(missed([{ a: { b: 1 } }], "[*].a.c")).toEqual({
       found: false,
       nearest: "[*].a",
@@ -206,21 +206,21 @@ describe("writing and reading paths", () => {
     expect(formatPath(path)).toBe(written);
   });
 
-  it("read either quote and the three escapes", () => {
+  it("accept both quotes and the three escapes", () => {
     expect(parsePath(`['it\\'s']["\\\\\\"'"]`)).toEqual([{ key: "it's" }, { key: `\\"'` }]);
   });
 
   it.each(["a", ".", ".9", "[", "[]", "[01]", "[-0]", "[+1]", "[1:2:3]", "[ 0]", "[**]", "['a]"])(
-    "take %j for no path",
+    "refuse the path %j",
     (written) => expect(parsePath(written)).toBeUndefined(),
   );
 
   it.each(["['a\nb']", "['a\rb']", "['\\n']", "['a'b']", ".a ", "[0]x"])(
-    "take %j for no path either",
+    "also refuse the path %j",
     (written) => expect(parsePath(written)).toBeUndefined(),
   );
 
-  it("come back as they were, whatever the path", () => {
+  it("round-trip for any path", () => {
     const integer = fc.maxSafeInteger();
     const key = fc.string({ unit: "binary" }).map((text) => text.replaceAll(/[\n\r]/g, " "));
     const segment: fc.Arbitrary<Segment> = fc.oneof(
@@ -248,11 +248,11 @@ describe("names and plain keys", () => {
     expect(isName(name)).toBe(true);
   });
 
-  it.each(["", "9a", "a-b", "a.b", "é", " a", "n".repeat(65)])("%j is no name", (name) => {
+  it.each(["", "9a", "a-b", "a.b", "é", " a", "n".repeat(65)])("%j is not a name", (name) => {
     expect(isName(name)).toBe(false);
   });
 
-  it("a key may be plain at any length", () => {
+  it("a plain key can have any length", () => {
     expect(isPlainKey("k".repeat(1_000))).toBe(true);
     expect(["", "9", "a-b", "é", "a b"].filter(isPlainKey)).toEqual([]);
   });

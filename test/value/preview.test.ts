@@ -14,13 +14,13 @@ function readArrayPreview(preview: string): { shown: readonly Json[]; left: numb
   return { shown, left: Number(rest?.[1] ?? 0) };
 }
 
-describe("a preview of what is short", () => {
+describe("a preview of a short value", () => {
   it.each<Json>([72, true, null, [], {}, [1, "a", null], { a: 1, b: { c: [2] } }, [[["a"]]]])(
     "is the JSON of %j",
     (value) => expect(previewOf(value)).toBe(JSON.stringify(value)),
   );
 
-  it("is the text itself for a text, up to 300 characters", () => {
+  it("is the text itself, up to 300 characters", () => {
     for (const text of ["", "a", 'say "hi"', "x".repeat(limits.maxPreviewChars)]) {
       expect(previewOf(text)).toBe(text);
     }
@@ -32,7 +32,7 @@ describe("a preview of what is short", () => {
   });
 });
 
-describe("a preview of what is long", () => {
+describe("a preview of a long value", () => {
   it("shows the first elements and counts the others", () => {
     const value = Array.from({ length: 500 }, (_, index) => index);
     const { shown, left } = readArrayPreview(previewOf(value));
@@ -41,7 +41,7 @@ describe("a preview of what is long", () => {
     expect(left).toBe(500 - shown.length);
   });
 
-  it("counts right for any array of scalars", () => {
+  it("has a correct count for any array of scalars", () => {
     const scalar = fc.oneof(fc.string({ maxLength: 40 }), fc.integer(), fc.boolean());
     fc.assert(
       fc.property(fc.array(scalar, { maxLength: 300 }), (value) => {
@@ -75,18 +75,18 @@ describe("a preview of what is long", () => {
     expect(preview).toContain(`… (+${300 - shown} more)]`);
   });
 
-  it("counts what is too deep to show", () => {
+  it("counts what is nested too deep to show", () => {
     expect(previewOf({ a: { b: { c: [1, 2, 3] } } })).toBe('{"a":{"b":{"c":[… (+3 more)]}}}');
     expect(previewOf([[[{ x: 1, y: 2 }]]])).toBe("[[[{… (+2 more)}]]]");
     expect(previewOf([[[[], {}]]])).toBe("[[[[],{}]]]");
   });
 
-  it("shortens a text inside at a whole character, with an ellipsis", () => {
+  it("shortens a nested text at a whole character, with an ellipsis", () => {
     const preview: { text: string } = JSON.parse(previewOf({ text: `a${"😀".repeat(100)}` }));
     expect(preview.text).toMatch(/^a(?:😀)+…$/u);
   });
 
-  it("of a text is its start and says that more follows", () => {
+  it("shows the start of a text and says that more follows", () => {
     const text = Array.from({ length: 500 }, (_, index) => index).join(" ");
     const [, start = "", note] = /^(.*)(… \(\+\d+ more\))$/.exec(previewOf(text)) ?? [];
     expect(start.length).toBeGreaterThan(150);
@@ -94,7 +94,7 @@ describe("a preview of what is long", () => {
     expect(note).toBeDefined();
   });
 
-  it("keeps to another bound when asked", () => {
+  it("accepts a different limit", () => {
     const value = Array.from({ length: 500 }, (_, index) => index);
     const preview = previewOf(value, 80);
     expect(preview.length).toBeLessThanOrEqual(80);
@@ -116,14 +116,14 @@ describe("every preview", () => {
     return faults;
   }
 
-  it("has a bounded number of clean characters for any JSON", () => {
+  it("has a limited number of printable characters for any JSON", () => {
     const property = fc.property(anyJson, (value) => {
       expect(faultsOf(value)).toEqual([]);
     });
     fc.assert(property, { numRuns: 500 });
   });
 
-  it("has them for any text, as a value, an element, a key", () => {
+  it("has them for any text, as a value, an element or a key", () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "\n", "\0", "\u007f", "\u0085", "😀", "\ud83d", "\ude00", '"'),
       maxLength: 700,
@@ -139,17 +139,20 @@ describe("every preview", () => {
   });
 
   it.each<[string, Json]>([
-    ["10,000 arrays in one another", nested(10_000, (inner) => [inner, inner])],
-    ["10,000 objects in one another", nested(10_000, (inner) => ({ inner }))],
+    ["10,000 nested arrays", nested(10_000, (inner) => [inner, inner])],
+    ["10,000 nested objects", nested(10_000, (inner) => ({ inner }))],
     ["a key of 100,000 characters", { ["k".repeat(100_000)]: 1, b: 2 }],
     ["5,000 keys", Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i]))],
-    ["long texts only", Array.from({ length: 1_000 }, () => "😀".repeat(1_000))],
-    ["keys and texts that grow when quoted", [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3]],
+    ["only long texts", Array.from({ length: 1_000 }, () => "😀".repeat(1_000))],
+    [
+      "keys and texts that become longer when quoted",
+      [{ ["\0".repeat(90)]: "\0".repeat(90) }, 2, 3],
+    ],
   ])("has them for %s", (_name, value) => {
     expect(faultsOf(value)).toEqual([]);
   });
 
-  it("has a space for each control character of a text", () => {
+  it("replaces each control character of a text by a space", () => {
     expect(previewOf("a\r\nb\tc\u0007\u007f\u0085d")).toBe("a  b c   d");
   });
 });

@@ -61,7 +61,7 @@ describe("a records meter", () => {
     };
   }
 
-  it("makes any records regular, cut anywhere, and says what an array of them would say", () => {
+  it("normalizes any records, wherever they are split, and describes them like an array", () => {
     const property = fc.property(layout, cuts, (given, lengths) => {
       const { stored, about } = runRecords(sent(given), lengths);
       const texts = given.written.map(textOf);
@@ -86,7 +86,11 @@ describe("a records meter", () => {
     ["CRLF", '{"a":1}\r\n{"a":2}\r\n', ['{"a":1}', '{"a":2}']],
     ["blank lines", '\n\n{"a":1}\n\n \n{"a":2}\n\n', ['{"a":1}', '{"a":2}']],
     ["a carriage return inside a record", '{"a":\r1}\r\n', ['{"a":\r1}']],
-    ["line separators that are none here", '"\u2028"\n"\u0085"\n', ['"\u2028"', '"\u0085"']],
+    [
+      "line separators that are not line ends in NDJSON",
+      '"\u2028"\n"\u0085"\n',
+      ['"\u2028"', '"\u0085"'],
+    ],
     ["scalars", '1\nnull\n"x"\ntrue\n', ["1", "null", '"x"', "true"]],
   ])("reads %s", (_name, text, records) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
@@ -102,7 +106,7 @@ describe("a records meter", () => {
     }
   });
 
-  it("hands on what is regular without copying it", () => {
+  it("returns normalized bytes without copying them", () => {
     const bytes = new TextEncoder().encode('{"a":1}\n{"a":2}\n');
     expect(new RecordsMeter().write(bytes).buffer).toBe(bytes.buffer);
   });
@@ -134,7 +138,7 @@ describe("a records meter", () => {
     fc.assert(property, { numRuns: 8 });
   });
 
-  it("marks the same records wherever the stream is cut", () => {
+  it("marks the same records wherever the stream is split", () => {
     const text = Array.from({ length: 30_000 }, (_, id) => `{"id":${id},"name":"語 😀"}\r\n`).join(
       "",
     );
@@ -153,14 +157,14 @@ describe("a records meter", () => {
     expect(late(1_000).count).toBe(1_001);
   });
 
-  it("takes the shape from records before the first mebibyte, the first one always", () => {
+  it("takes the shape from the records that start in the first mebibyte", () => {
     const long = (chars: number) => `${JSON.stringify({ text: "x".repeat(chars) })}\n`;
     const shape = (...records: readonly string[]) => runRecords(records.join("")).about.shape;
     expect(shape(long(1_000_000), '{"late":1}\n')).toBe("{text?: string, late?: number}[]");
     expect(shape(long(2_000_000), '{"late":1}\n')).toBe("{text: string}[]");
   });
 
-  it("takes shape and preview of deep and wide records as of an array of them", () => {
+  it("has the same shape and preview for deep and wide records as for an array of them", () => {
     const deep = [2, 4, 5, 6, 7, 8, 9].map((levels) => {
       const open = '{"a":['.repeat(levels);
       return `${open}1${"]}".repeat(levels)}`;
@@ -174,7 +178,7 @@ describe("a records meter", () => {
     expect(preview).toBe(`[{"${"k".repeat(limits.maxPreviewChars - 4)}…`);
   });
 
-  it("counts in the preview what it does not show, among all records", () => {
+  it("counts the records missing from the preview", () => {
     const text = Array.from({ length: 50_000 }, (_, id) => `{"id":${id}}\n`).join("");
     const { preview } = runRecords(text, [1_000]).about;
     const shown = preview.match(/"id"/g)?.length ?? 0;
@@ -184,16 +188,16 @@ describe("a records meter", () => {
 
   describe("refuses", () => {
     it.each([
-      ["what is no JSON", '{"a":1}\n\n{"a":2}\n \n{"a":\n{"a":4}\n', 3, 5],
-      ["what is no JSON in the first line", "\uFEFFx\n", 1, 1],
+      ["invalid JSON", '{"a":1}\n\n{"a":2}\n \n{"a":\n{"a":4}\n', 3, 5],
+      ["invalid JSON in the first line", "\uFEFFx\n", 1, 1],
       ["two values in a line", "1\n1 2\n", 2, 2],
-      ["values with a comma between", "1,2\n[3\n4]\n", 1, 1],
-      ["an array over several lines", "[1,\n2]\n", 1, 1],
-      ["what the end cuts off", '{"a":1}\n{"a":', 2, 2],
-      ["a byte order mark that is not at the start", "1\n\uFEFF2\n", 2, 2],
-      ["a line end that is only a carriage return", "1\r2\r", 1, 1],
+      ["values separated by a comma", "1,2\n[3\n4]\n", 1, 1],
+      ["an array across several lines", "[1,\n2]\n", 1, 1],
+      ["a truncated record", '{"a":1}\n{"a":', 2, 2],
+      ["a byte order mark after the start", "1\n\uFEFF2\n", 2, 2],
+      ["a carriage return as a line end", "1\r2\r", 1, 1],
       ["a no-break space", "\u00a01\n", 1, 1],
-    ])("%s, and says where it stands", (...[, text, record, line]) => {
+    ])("%s, and says where it is", (...[, text, record, line]) => {
       for (const lengths of [[1], [2], [Infinity]]) {
         const refused = withCode("bad_json", { record, line });
         expect(() => runRecords(text, lengths)).toThrow(refused);
@@ -202,7 +206,7 @@ describe("a records meter", () => {
       }
     });
 
-    it("what is not UTF-8, unless something before it is wrong", () => {
+    it("invalid UTF-8, unless an earlier record is invalid", () => {
       const bad = [0x22, 0xe9, 0x22, 0x0a];
       const bytes = (start: string) => Buffer.concat([Buffer.from(start), Uint8Array.from(bad)]);
       for (const lengths of [[1], [3], [Infinity]]) {
@@ -221,7 +225,7 @@ describe("a records meter", () => {
       }
     });
 
-    it("the same, with the same words, wherever the stream is cut", () => {
+    it("invalid records with the same message, wherever the stream is split", () => {
       const fault = fc.constantFrom("x", "{", "[1,", "1 2", '"\ud83d', "\uFEFF1", "1e400");
       const property = fc.property(layout, layout, fault, cuts, (...given) => {
         const [before, after, wrong, lengths] = given;
@@ -240,7 +244,7 @@ describe("a records meter", () => {
       fc.assert(property, { numRuns: 80 });
     });
 
-    it("numbers that no number can hold, and what is too deep", () => {
+    it("numbers out of range, and nesting that is too deep", () => {
       expect(() => runRecords("1\n[1e400]\n")).toThrow(withCode("bad_value"));
       const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
       expect(runRecords(deep(limits.maxDepth)).about.count).toBe(1);
@@ -257,7 +261,7 @@ describe("a records meter", () => {
     });
     const recordOf = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
 
-    it("takes one of maxJsonBytes, and none of one byte more", () => {
+    it("accepts one of maxJsonBytes, but no larger one", () => {
       for (const lengths of [[65_536], [1_000_003], [Infinity]]) {
         const text = `1\n${recordOf(limits.maxJsonBytes)}\r\n2\n`;
         const { about, marks } = runRecords(text, lengths);
@@ -272,7 +276,7 @@ describe("a records meter", () => {
       }
     });
 
-    it("refuses one while it is still arriving", () => {
+    it("refuses one before it has fully arrived", () => {
       const meter = new RecordsMeter();
       const piece = new Uint8Array(100_000).fill(0x31);
       meter.write(Buffer.from("1\n"));
@@ -283,7 +287,7 @@ describe("a records meter", () => {
       expect(write).toThrow(tooLong);
     });
 
-    it("drops any number of blanks behind one, and in a line without one", () => {
+    it("drops any number of blanks after a record and in an empty line", () => {
       const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
       const { stored, about } = runRecords(`{"a":1}${blanks}\r\n${blanks}\n2\n`, [65_537]);
       expect(stored.toString()).toBe('{"a":1}\n2\n');
@@ -291,7 +295,7 @@ describe("a records meter", () => {
       expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
     }, 20_000);
 
-    it("reads short ones behind a long one", () => {
+    it("reads short ones after a long one", () => {
       const long = recordOf(3_000_000);
       const { stored } = runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]);
       expect(stored.toString() === `1\n${long}\n2\n${long}\n3\n`).toBe(true);

@@ -21,8 +21,8 @@ function openFence(block: string): { fence: string; text: string; below: string 
   return { fence, text, below };
 }
 
-describe("text inside a tool's string", () => {
-  it("is a string as it is, and anything else as compact JSON", () => {
+describe("text inside a tool's input", () => {
+  it("contains a string as it is, and anything else as compact JSON", () => {
     expect(renderText('say "hi"\n')).toBe('say "hi"\n');
     expect([0, -1.5, true, false, null].map(renderText)).toEqual([
       "0",
@@ -34,19 +34,19 @@ describe("text inside a tool's string", () => {
     expect(renderText({ a: [1, "b", null] })).toBe('{"a":[1,"b",null]}');
   });
 
-  it("is never cut", () => {
+  it("is never truncated", () => {
     const value = Array.from({ length: 100_000 }, (_, index) => index);
     expect(renderText(value)).toBe(JSON.stringify(value));
   });
 });
 
 describe("a value inside a line", () => {
-  it("prints a string as it is, of any length", () => {
+  it("prints a string as it is, at any length", () => {
     const text = 'a "quoted" | text\n'.repeat(10_000);
     expect(renderInline(text)).toBe(text);
   });
 
-  it("prints number, boolean and null as JSON", () => {
+  it("prints a number, a boolean or null as JSON", () => {
     expect([0, 1e21, true, false, null].map(renderInline)).toEqual([
       "0",
       "1e+21",
@@ -56,7 +56,7 @@ describe("a value inside a line", () => {
     ]);
   });
 
-  it("prints what is short as compact JSON, whatever it is", () => {
+  it("prints any short value as compact JSON", () => {
     fc.assert(
       fc.property(anyJson, (value) => {
         const json = JSON.stringify(value);
@@ -84,7 +84,7 @@ describe("a value inside a line", () => {
     expect(start.length).toBeLessThanOrEqual(limits.maxInlineJsonChars);
   });
 
-  it("is whole at its bound and cut above it", () => {
+  it("is complete up to its limit and truncated above it", () => {
     const inside = limits.maxInlineJsonChars - 4;
     for (const chars of [inside - 1, inside]) {
       const value = ["x".repeat(chars - 2), "y"];
@@ -95,7 +95,7 @@ describe("a value inside a line", () => {
     );
   });
 
-  it("cuts a first element that is too long by itself at a whole character", () => {
+  it("truncates a first element that is too long at a whole character", () => {
     for (const pad of ["", "a"]) {
       const text = renderInline([pad + "😀".repeat(5_000), 2]);
       expect(text.length).toBeLessThan(limits.maxInlineJsonChars + 40);
@@ -106,7 +106,7 @@ describe("a value inside a line", () => {
 });
 
 describe("a table", () => {
-  it("has a head, a line, and one row for each object", () => {
+  it("has a header, a separator, and one row per object", () => {
     expect(
       renderBlock(
         [
@@ -124,7 +124,7 @@ describe("a table", () => {
     );
   });
 
-  it("prints strings as they are, null and absent as nothing, other scalars as JSON", () => {
+  it("prints strings as they are, null and missing values as empty cells, and other scalars as JSON", () => {
     expect(
       renderBlock([{ a: 'x "y"', b: null, c: true, d: -1.5, e: "" }, { a: "" }], "$rows"),
     ).toBe(
@@ -132,20 +132,20 @@ describe("a table", () => {
     );
   });
 
-  it("escapes pipes and makes spaces of line breaks, in cells and in its head", () => {
+  it("escapes pipes and replaces line breaks by spaces, in cells and in the header", () => {
     expect(renderBlock([{ "a|b\nc": "||\r\nx\ry\nz" }], "$rows")).toBe(
       "| a\\|b c |\n| --- |\n| \\|\\| x y z |",
     );
   });
 
-  it("does not read a column from an object's prototype", () => {
+  it("does not read columns from an object's prototype", () => {
     const withKey: JsonObject = JSON.parse('{"__proto__": "own", "constructor": 1}');
     expect(renderBlock([{ a: 1 }, withKey], "$rows")).toBe(
       "| a | __proto__ | constructor |\n| --- | --- | --- |\n| 1 |  |  |\n|  | own | 1 |",
     );
   });
 
-  it("shows 50 rows whole, and says below it how many more there are", () => {
+  it("shows up to 50 rows, and the number of further rows below", () => {
     for (const count of [limits.maxTableRows - 1, limits.maxTableRows]) {
       const lines = renderBlock(rows(count), "$many").split("\n");
       expect(lines).toHaveLength(count + 2);
@@ -157,7 +157,7 @@ describe("a table", () => {
     expect(renderBlock(rows(500), "$many").split("\n").at(-1)).toBe("… 450 more rows in $many");
   });
 
-  it("shows 12 columns whole, and says below it how many more there are", () => {
+  it("shows up to 12 columns, and the number of further columns below", () => {
     for (const columns of [limits.maxTableColumns - 1, limits.maxTableColumns]) {
       const lines = renderBlock([row(columns)], "$wide").split("\n");
       expect(lines).toHaveLength(3);
@@ -173,12 +173,12 @@ describe("a table", () => {
     ).toBe("… 8 more columns in $wide");
   });
 
-  it("counts the columns of rows that are not shown", () => {
+  it("counts the columns of hidden rows", () => {
     const block = renderBlock([...rows(60), { last: 1 }], "$many");
     expect(block.startsWith("| c0 | last |\n")).toBe(true);
   });
 
-  it("says rows and columns in one line", () => {
+  it("reports hidden rows and columns in one line", () => {
     expect(renderBlock(rows(51, 14), "$big").split("\n").at(-1)).toBe(
       "… 1 more row and 2 more columns in $big",
     );
@@ -197,19 +197,19 @@ describe("a table", () => {
     [[{ a: [] }], false],
     [[{ a: 1 }, { a: { b: 1 } }], false],
     [[[1]], false],
-  ])("is what %j makes: %s", (value, expected) => {
+  ])("is used for %j: %s", (value, expected) => {
     expect(isTable(value)).toBe(expected);
     expect(renderBlock(value, "$v").startsWith("|")).toBe(expected);
   });
 });
 
 describe("fenced JSON", () => {
-  it("is indented by two", () => {
+  it("is indented by two spaces", () => {
     const value = { a: [1, { b: "x" }], c: {}, d: [] };
     expect(renderBlock(value, "$v")).toBe(`\`\`\`json\n${JSON.stringify(value, null, 2)}\n\`\`\``);
   });
 
-  it("is what JSON would print, indented, for anything short that is no table", () => {
+  it("is the indented JSON of any short value that is not a table", () => {
     fc.assert(
       fc.property(fc.oneof(fc.array(anyJson), fc.dictionary(fc.string(), anyJson)), (value) => {
         fc.pre(!isTable(value) && JSON.stringify(value).length < limits.maxBlockJsonChars / 4);
@@ -221,17 +221,20 @@ describe("fenced JSON", () => {
     );
   });
 
-  it.each([0, 1, 2, 3, 4, 10, 1_000])("is longer than a run of %i backticks inside", (run) => {
-    const { fence } = openFence(renderBlock({ code: `a${"`".repeat(run)}b\`` }, "$v"));
-    expect(fence).toHaveLength(Math.max(3, run + 1));
-  });
+  it.each([0, 1, 2, 3, 4, 10, 1_000])(
+    "has a longer fence than a run of %i backticks inside",
+    (run) => {
+      const { fence } = openFence(renderBlock({ code: `a${"`".repeat(run)}b\`` }, "$v"));
+      expect(fence).toHaveLength(Math.max(3, run + 1));
+    },
+  );
 
-  it("counts backticks in keys too, and no others together", () => {
+  it("counts backticks in keys, but not across strings", () => {
     expect(openFence(renderBlock([["``", "``"]], "$v")).fence).toHaveLength(3);
     expect(openFence(renderBlock({ "````": 1 }, "$v")).fence).toHaveLength(5);
   });
 
-  it("cuts a long array between elements and says below it how many are left out", () => {
+  it("cuts a long array between elements and says below how many are left out", () => {
     const value = Array.from({ length: 5_000 }, (_, index) => `element ${index}`);
     const { text, below } = openFence(renderBlock(value, "$list"));
     const shown: unknown = JSON.parse(text);
@@ -242,7 +245,7 @@ describe("fenced JSON", () => {
     expect(below).toBe(`… ${left} more items in $list`);
   });
 
-  it("cuts a long object between keys and says below it how many are left out", () => {
+  it("cuts a long object between keys and says below how many are left out", () => {
     const { text, below } = openFence(renderBlock(row(5_000), "$map"));
     const shown = Object.keys(JSON.parse(text));
     expect(shown).toEqual(Object.keys(row(shown.length)));
@@ -250,13 +253,13 @@ describe("fenced JSON", () => {
     expect(below).toBe(`… ${5_000 - shown.length} more keys in $map`);
   });
 
-  it("says one item and one key in the singular", () => {
+  it("uses the singular for one item and one key", () => {
     const long = "x".repeat(limits.maxBlockJsonChars - 100);
     expect(openFence(renderBlock([long, long], "$v")).below).toBe("… 1 more item in $v");
     expect(openFence(renderBlock({ a: long, b: long }, "$v")).below).toBe("… 1 more key in $v");
   });
 
-  it("is whole at its bound and cut above it", () => {
+  it("is complete up to its limit and truncated above it", () => {
     // The indentation of two spaces per item, a comma and a digit also count.
     const room = limits.maxBlockJsonChars - 6;
     for (const chars of [room - 1, room]) {
@@ -267,7 +270,7 @@ describe("fenced JSON", () => {
     );
   });
 
-  it("says when even the first item is cut", () => {
+  it("says if even the first item is truncated", () => {
     const long = Array.from({ length: 20_000 }, () => 1);
     expect(openFence(renderBlock({ a: long }, "$v")).below).toBe("… cut: more of the key in $v");
     expect(openFence(renderBlock([long, 2], "$v")).below).toBe(

@@ -12,12 +12,12 @@ function nested(levels: number): Json {
 const withCode = (code: string, details: object = {}) =>
   expect.objectContaining({ code, details: expect.objectContaining(details) });
 
-describe("a value that is to be kept", () => {
-  it.each([1, "x", null, true, [], {}, [[1], { a: [null] }], 1e308, -0])("may be %j", (value) => {
+describe("a value to be saved", () => {
+  it.each([1, "x", null, true, [], {}, [[1], { a: [null] }], 1e308, -0])("can be %j", (value) => {
     expect(() => requireJson(value as Json)).not.toThrow();
   });
 
-  it("may have so many levels, and not one more", () => {
+  it("can have the maximum number of levels, but no more", () => {
     for (const levels of [limits.maxDepth - 1, limits.maxDepth]) {
       expect(() => requireJson(nested(levels))).not.toThrow();
     }
@@ -28,7 +28,7 @@ describe("a value that is to be kept", () => {
     expect(() => requireJson(nested(100_000))).toThrow(withCode("limit_exceeded"));
   });
 
-  it("may have so many arrays and objects, and not one more", () => {
+  it("can have the maximum number of arrays and objects, but no more", () => {
     const arrays = (count: number): Json => Array.from({ length: count - 1 }, () => []);
     expect(() => requireJson(arrays(limits.maxContainers))).not.toThrow();
     expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(
@@ -37,7 +37,7 @@ describe("a value that is to be kept", () => {
   });
 
   it.each([[Infinity], [[-Infinity]], [{ a: [Number.NaN] }]])(
-    "may not hold a number that is none: %o",
+    "cannot contain an infinite number or NaN: %o",
     (value) => expect(() => requireJson(value as Json)).toThrow(withCode("bad_value")),
   );
 });

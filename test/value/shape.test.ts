@@ -27,22 +27,22 @@ describe("a shape", () => {
     expect(shapeOf(value)).toBe(shape);
   });
 
-  it("of an empty array does not know its elements", () => {
+  it("of an empty array has unknown elements", () => {
     expect(shapeOf([])).toBe("unknown[]");
     expect(shapeOf({ rows: [] })).toBe("{rows: unknown[]}");
   });
 
-  it("is a union, in parentheses before [], where elements differ", () => {
+  it("is a union if elements differ, in parentheses before []", () => {
     expect(shapeOf([1, "a"])).toBe("(number | string)[]");
     expect(shapeOf([null, { a: 1 }])).toBe("(null | {a: number})[]");
     expect(shapeOf([{ a: 1 }, { a: "x" }, { a: 2 }])).toBe("{a: number | string}[]");
   });
 
-  it("names each type of a union once, in the order of their appearance", () => {
+  it("lists each type of a union once, in order of appearance", () => {
     expect(shapeOf(["a", 1, "b", null, 2])).toBe("(string | number | null)[]");
   });
 
-  it("marks the keys that some objects lack", () => {
+  it("marks keys that are missing in some objects", () => {
     expect(shapeOf([{ id: 1, note: "n" }, { id: 2 }])).toBe("{id: number, note?: string}[]");
     expect(shapeOf([{ id: 1 }, { id: 2, note: "n" }])).toBe("{id: number, note?: string}[]");
     expect(shapeOf([{ id: 1 }, { id: 2 }])).toBe("{id: number}[]");
@@ -54,7 +54,7 @@ describe("a shape", () => {
     );
   });
 
-  it("quotes keys that are no identifiers", () => {
+  it("quotes keys that are not identifiers", () => {
     expect(shapeOf({ "feels like": 1, "": 2, "9": 3, 'a"b': 4 })).toBe(
       '{"9": number, "feels like": number, "": number, "a\\"b": number}',
     );
@@ -66,8 +66,8 @@ describe("a shape", () => {
   });
 });
 
-describe("a shape that would be too long", () => {
-  it("lets deep parts give way before keys at the top", () => {
+describe("a shape that is too long", () => {
+  it("shortens deep parts before keys at the top", () => {
     const value = { id: 1, data: wide(40, 1, "a_rather_long_key"), name: "x" };
     expect(shapeOf(value)).toBe("{id: number, data: {…}, name: string}");
   });
@@ -77,13 +77,13 @@ describe("a shape that would be too long", () => {
     expect(shape).toMatch(/^\{key_0: number, key_1: number, .*, …\}$/);
   });
 
-  it("keeps whole keys of what it shows, in their order", () => {
+  it("keeps whole keys, in order", () => {
     const shown = shapeOf(wide(200, 1)).slice(1, -1).split(", ").slice(0, -1);
     expect(shown.length).toBeGreaterThan(3);
     expect(shown).toEqual(shown.map((_, index) => `key_${index}: number`));
   });
 
-  it("is cut at a whole character when one key alone is too long", () => {
+  it("is cut at a whole character if a single key is too long", () => {
     for (const pad of ["", "a"]) {
       const shape = shapeOf({ [pad + "😀".repeat(400)]: 1 });
       expect(shape.length).toBeLessThanOrEqual(limits.maxShapeChars);
@@ -112,7 +112,7 @@ describe("every shape", () => {
     fc.assert(property, { numRuns: 500 });
   });
 
-  it("has them for any keys, half surrogate pairs and line breaks among them", () => {
+  it("has them for any keys, including lone surrogates and line breaks", () => {
     const key = fc.string({
       unit: fc.constantFrom("a", "\n", "\r", "\0", "😀", "\ud83d", "\ude00", '"', "\\"),
       maxLength: 400,
@@ -124,20 +124,20 @@ describe("every shape", () => {
   });
 
   it.each<[string, Json]>([
-    ["10,000 arrays in one another", nested(10_000, (inner) => [inner])],
-    ["10,000 objects in one another", nested(10_000, (inner) => ({ inner }))],
+    ["10,000 nested arrays", nested(10_000, (inner) => [inner])],
+    ["10,000 nested objects", nested(10_000, (inner) => ({ inner }))],
     ["5,000 keys", wide(5_000, "x")],
-    ["wide objects inside wide objects", wide(50, wide(50, wide(5, 1)))],
+    ["wide objects in wide objects", wide(50, wide(50, wide(5, 1)))],
     ["100,000 elements", Array.from({ length: 100_000 }, (_, index) => index)],
     [
-      "objects of which each has a key of its own",
+      "objects with different keys",
       Array.from({ length: 500 }, (_, index) => ({ [`k${index}`]: index })),
     ],
   ])("has them for %s", (_name, value) => {
     expect(faultsOf(value)).toEqual([]);
   });
 
-  it("is the same for equal values, and of one row as of many", () => {
+  it("is the same for equal values, and for one row or many", () => {
     fc.assert(
       fc.property(anyJson, fc.integer({ min: 2, max: 5 }), (value, times) => {
         const rows = Array.from({ length: times }, () => structuredClone(value));

@@ -24,13 +24,13 @@ function nested(levels: number, wrap: (inner: unknown) => unknown): unknown {
   return value;
 }
 
-describe("what JSON can hold", () => {
-  it("comes back equal and without a note", () => {
+describe("a JSON value", () => {
+  it("is copied without a note", () => {
     const value = { a: [1, -0.5, "text", true, null, { b: [] }], "": {}, é: "😀" };
     expect(toJson(value)).toEqual({ value, notes: [] });
   });
 
-  it("comes back equal, whatever it is", () => {
+  it("is copied equally, whatever it is", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
         expect(toJson(value)).toEqual({ value, notes: [] });
@@ -38,13 +38,13 @@ describe("what JSON can hold", () => {
     );
   });
 
-  it("keeps the order of keys", () => {
+  it("keeps the order of its keys", () => {
     expect(JSON.stringify(toJson({ z: 1, a: { y: 2, b: 3 } }).value)).toBe(
       '{"z":1,"a":{"y":2,"b":3}}',
     );
   });
 
-  it("keeps keys named __proto__ and constructor as own keys, and makes no prototype of them", () => {
+  it("keeps keys named __proto__ and constructor as own keys, and creates no prototype from them", () => {
     const value = JSON.parse('{"__proto__": {"polluted": true}, "constructor": 1}');
     const copy = toJson(value).value as object;
     expect(Object.keys(copy)).toEqual(["__proto__", "constructor"]);
@@ -54,13 +54,13 @@ describe("what JSON can hold", () => {
     expect("polluted" in {}).toBe(false);
   });
 
-  it("keeps them when a Map holds them too", () => {
+  it("keeps such keys from a Map", () => {
     const copy = toJson(new Map([["__proto__", { polluted: true }]])).value as object;
     expect(Object.keys(copy)).toEqual(["__proto__"]);
     expect(Object.getPrototypeOf(copy)).toBe(Object.prototype);
   });
 
-  it("may hold the same part twice: that is no cycle", () => {
+  it("can contain the same part twice", () => {
     const shared = { n: 1 };
     expect(toJson({ a: shared, b: [shared, shared] }).value).toEqual({
       a: { n: 1 },
@@ -68,7 +68,7 @@ describe("what JSON can hold", () => {
     });
   });
 
-  it("takes instances of classes and objects without a prototype for their own fields", () => {
+  it("is made from the own fields of class instances and objects without a prototype", () => {
     expect(toJson([Object("x"), Object(false)])).toEqual({ value: ["x", false], notes: [] });
     class Point {
       x = 1;
@@ -108,7 +108,7 @@ describe("a copy", () => {
   });
 });
 
-describe("what is converted", () => {
+describe("a conversion", () => {
   const day = new Date(Date.UTC(2025, 0, 2, 3, 4, 5, 6));
   const error = new TypeError("no");
   const errorAsJson = { name: "TypeError", message: "no" };
@@ -123,12 +123,12 @@ describe("what is converted", () => {
     ["an expression", [/a/g, "/a/g"], "Regular expressions became strings."],
     ["NaN", [Number.NaN, null], "Numbers that are not finite became null."],
     ["Infinity", [-Infinity, null], "Numbers that are not finite became null."],
-  ])("%s, alone and inside, with a note", (_name, [value, converted], note) => {
+  ])("accepts %s, alone and nested, with a note", (_name, [value, converted], note) => {
     expect(toJson(value)).toEqual({ value: converted, notes: [note] });
     expect(toJson({ a: [value] })).toEqual({ value: { a: [converted] }, notes: [note] });
   });
 
-  it("is noted once for each kind, in the order of their appearance", () => {
+  it("is noted once per kind, in order of appearance", () => {
     expect(toJson([1n, day, 2n, new Set([3n, day])]).notes).toEqual([
       "BigInts became strings.",
       "Dates became ISO strings.",
@@ -136,11 +136,11 @@ describe("what is converted", () => {
     ]);
   });
 
-  it("converts what Maps and Sets hold, too", () => {
+  it("includes the contents of Maps and Sets", () => {
     expect(toJson(new Map([["k", new Set([1n])]])).value).toEqual({ k: ["1"] });
   });
 
-  it("leaves functions and symbols out of objects, makes them null in arrays, and notes it", () => {
+  it("omits functions and symbols from objects, makes them null in arrays, and notes it", () => {
     const value = { f() {}, s: Symbol("s"), list: [() => 1, 2], kept: 1 };
     expect(toJson(value)).toEqual({
       value: { list: [null, 2], kept: 1 },
@@ -149,14 +149,14 @@ describe("what is converted", () => {
     expect(Object.keys(toJson(value).value as object)).toEqual(["list", "kept"]);
   });
 
-  it("leaves undefined out of objects and makes it null in arrays, as JSON does", () => {
+  it("omits undefined from objects and makes it null in arrays, like JSON", () => {
     const { value, notes } = toJson({ a: undefined, b: [undefined, 1] });
     expect(Object.keys(value as object)).toEqual(["b"]);
     expect(value).toEqual({ b: [null, 1] });
     expect(notes).toEqual([]);
   });
 
-  it("makes null of nothing at all", () => {
+  it("makes undefined null", () => {
     expect(toJson(undefined)).toEqual({ value: null, notes: [] });
   });
 
@@ -166,24 +166,24 @@ describe("what is converted", () => {
     expect(toJson(sparse).value).toEqual([null, null, null, "d"]);
   });
 
-  it("takes what toJSON says, converted in its turn", () => {
+  it("uses the result of toJSON, and converts it too", () => {
     expect(toJson(new URL("https://a.example/b")).value).toBe("https://a.example/b");
     expect(toJson({ a: { toJSON: () => ({ n: [1n] }), hidden: 1 } }).value).toEqual({
       a: { n: ["1"] },
     });
   });
 
-  it("leaves out a property whose toJSON says undefined", () => {
+  it("omits a property whose toJSON returns undefined", () => {
     const { value } = toJson({ a: { toJSON: () => undefined }, b: 1 });
     expect(Object.keys(value as object)).toEqual(["b"]);
   });
 
-  it("takes a toJSON that is no function for a property", () => {
+  it("treats a toJSON that is not a function as a property", () => {
     expect(toJson({ toJSON: "text" }).value).toEqual({ toJSON: "text" });
   });
 });
 
-describe("what is refused", () => {
+describe("a refused value", () => {
   const cyclic: { inner: { up?: unknown } } = { inner: {} };
   cyclic.inner.up = cyclic;
   const cyclicArray: unknown[] = [];
@@ -195,7 +195,7 @@ describe("what is refused", () => {
     ["an object that contains itself", cyclic],
     ["an array that contains itself", cyclicArray],
     ["a Map and a Set that contain each other", cyclicMap],
-  ])("%s, by a sentence that says so", (_name, value) => {
+  ])("is %s, with a message that says so", (_name, value) => {
     expect(refusalOf(value)).toMatchObject({
       code: "bad_value",
       message: expect.stringContaining("contains itself"),
@@ -206,13 +206,13 @@ describe("what is refused", () => {
     ["a Uint8Array", new Uint8Array([1])],
     ["a DataView", new DataView(new ArrayBuffer(1))],
     ["an ArrayBuffer", new ArrayBuffer(1)],
-  ])("bytes in %s, alone and inside", (_name, value) => {
+  ])("is bytes in %s, alone and nested", (_name, value) => {
     const refusal = { code: "bad_value", message: expect.stringContaining("Bytes") };
     expect(refusalOf(value)).toMatchObject(refusal);
     expect(refusalOf({ a: [value] })).toMatchObject(refusal);
   });
 
-  it("a function or a symbol alone", () => {
+  it("is a function or a symbol alone", () => {
     expect(refusalOf(() => 1)).toMatchObject({
       code: "bad_value",
       message: expect.stringContaining("function"),
@@ -221,7 +221,7 @@ describe("what is refused", () => {
     expect(codeOfRefusal({ toJSON: () => undefined })).toBe("bad_value");
   });
 
-  it("an accessor that throws, with what it threw", () => {
+  it("is an accessor that throws, and its error is reported", () => {
     const value = {
       inner: {
         get secret(): string {
@@ -235,7 +235,7 @@ describe("what is refused", () => {
     });
   });
 
-  it("a toJSON that throws, whatever it throws", () => {
+  it("is a toJSON that throws, whatever it throws", () => {
     for (const thrown of [new Error("boom"), "boom", null, undefined, 5, {}]) {
       const value = {
         toJSON() {
@@ -246,7 +246,7 @@ describe("what is refused", () => {
     }
   });
 
-  it("a date and a Map that only look so", () => {
+  it("is an object that only looks like a date or a Map", () => {
     expect(codeOfRefusal(Object.create(Date.prototype))).toBe("bad_value");
     expect(codeOfRefusal(Object.create(Map.prototype))).toBe("bad_value");
   });
@@ -261,7 +261,7 @@ describe("hostile proxies", () => {
   }
 
   it.each(["ownKeys", "get", "has", "getOwnPropertyDescriptor", "getPrototypeOf"] as const)(
-    "are refused when %s throws",
+    "are refused if %s throws",
     (trap) => {
       for (const value of [failing(trap), { inner: [failing(trap)] }]) {
         expect(refusalOf(value)).toMatchObject({
@@ -272,7 +272,7 @@ describe("hostile proxies", () => {
     },
   );
 
-  it("are refused when they are revoked", () => {
+  it("are refused if they are revoked", () => {
     for (const target of [{}, []]) {
       const { proxy, revoke } = Proxy.revocable(target, {});
       revoke();
@@ -280,7 +280,7 @@ describe("hostile proxies", () => {
     }
   });
 
-  it("end in a limit when they never end", () => {
+  it("hit a limit if they never end", () => {
     const deeper = (): object =>
       new Proxy({ a: 1 }, { get: (_, key) => (key === "a" ? deeper() : undefined) });
     expect(refusalOf(deeper())).toMatchObject({
@@ -289,12 +289,12 @@ describe("hostile proxies", () => {
     });
   });
 
-  it("that keep answering toJSON end in a limit, too", () => {
+  it("hit a limit if they keep returning toJSON", () => {
     const again = (): object => ({ toJSON: again });
     expect(codeOfRefusal(again())).toBe("limit_exceeded");
   });
 
-  it("that behave are copied like what they stand for", () => {
+  it("are copied like their target if they behave", () => {
     expect(toJson(new Proxy([1, new Proxy({ a: 2 }, {})], {})).value).toEqual([1, { a: 2 }]);
   });
 });
@@ -305,7 +305,7 @@ describe("bounds", () => {
     ["objects", (inner) => ({ inner })],
     ["Maps", (inner) => new Map([["inner", inner]])],
     ["Sets", (inner) => new Set([inner])],
-  ])("200 %s in one another are kept, 201 are refused", (_name, wrap) => {
+  ])("200 nested %s are accepted, 201 are refused", (_name, wrap) => {
     for (const levels of [limits.maxDepth - 1, limits.maxDepth]) {
       expect(JSON.stringify(toJson(nested(levels, wrap)).value)).toContain("null");
     }
@@ -315,11 +315,11 @@ describe("bounds", () => {
     });
   });
 
-  it("100,000 levels end in the limit, not in the stack", () => {
+  it("100,000 levels hit the limit, not the stack", () => {
     expect(codeOfRefusal(nested(100_000, (inner) => [inner]))).toBe("limit_exceeded");
   });
 
-  it("a text whose JSON has 16 MiB is kept, one more than that is refused", () => {
+  it("a text with 16 MiB of JSON is accepted, a longer one is refused", () => {
     const quotes = 2;
     for (const chars of [limits.maxJsonBytes - quotes - 1, limits.maxJsonBytes - quotes]) {
       expect(toJson("x".repeat(chars)).value).toHaveLength(chars);
@@ -330,14 +330,14 @@ describe("bounds", () => {
     });
   });
 
-  it("many small parts count together, keys too", () => {
+  it("many small parts are added up, including keys", () => {
     const text = "x".repeat(1_048_576);
     expect(toJson(Array.from({ length: 15 }, () => text)).value).toHaveLength(15);
     expect(codeOfRefusal(Array.from({ length: 16 }, () => text))).toBe("limit_exceeded");
     expect(codeOfRefusal(Array.from({ length: 16 }, () => ({ [text]: 1 })))).toBe("limit_exceeded");
   });
 
-  it("a few objects that stand for 2^60 texts end in the limit, before they fill the memory", () => {
+  it("a few objects that expand to 2^60 texts hit the limit before they fill the memory", () => {
     let value: unknown = "x".repeat(10_000);
     for (let level = 0; level < 60; level++) value = { left: value, right: [value] };
     expect(refusalOf(value)).toMatchObject({

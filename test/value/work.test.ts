@@ -33,7 +33,7 @@ function succeeds(work: () => void): boolean {
 }
 
 describe("the work of reading", () => {
-  it("is refused above its bound, and from then on", () => {
+  it("is refused above its limit, and from then on", () => {
     const work = new Work();
     work.spend(limits.maxReadWork);
     expect(() => work.spend(1)).toThrow(/maxReadWork is at most 134217728, this is 134217729\./);
@@ -46,18 +46,18 @@ describe("the work of reading", () => {
     expect(workOf((work) => read({ a: 1, b: 2 }, "[*]", work))).toBe(1 + 2 + 20 * 2);
   });
 
-  it("counts what slices copy, one after the other", () => {
+  it("counts the elements copied by each slice", () => {
     const list = Array.from({ length: 100 }, (_, index) => index);
     expect(workOf((work) => read(list, "[0:][10:][:5]", work))).toBe(100 + 90 + 5 + 3 * 20);
     expect(workOf((work) => read("x".repeat(100), "[10:20]", work))).toBe(10 + 20 + 20);
     expect(workOf((work) => read("x".repeat(100), "[-5:]", work))).toBe(5 + 20);
   });
 
-  it("counts nothing for a step to a key or an index", () => {
+  it("counts nothing for keys and indices", () => {
     expect(workOf((work) => read({ a: [{ b: 1 }] }, ".a[0].b", work))).toBe(0);
   });
 
-  it("stops a path of slices in the middle", () => {
+  it("stops a path of slices halfway", () => {
     const list = Array.from({ length: 1_000 }, () => 1);
     const work = new Work();
     work.spend(limits.maxReadWork - 50_000);
@@ -89,7 +89,7 @@ describe("the keys that a miss lists", () => {
     expect(listed()).toBe(1);
   });
 
-  it("are not listed at all once there was too much work", () => {
+  it("are not listed after too much work", () => {
     const { value, listed } = counted();
     const work = new Work();
     work.spend(limits.maxReadWork);

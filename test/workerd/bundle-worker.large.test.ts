@@ -40,7 +40,7 @@ beforeEach(() => {
 afterAll(() => rmSync(parent, { recursive: true, force: true }));
 
 describe("byref bundle", () => {
-  it("writes modules, a configuration with the settings' names, and no secret", async () => {
+  it("writes modules, a configuration with the names of settings, but no secrets", async () => {
     writeFileSync(join(project, ".dev.vars"), "CRM_KEY=a-secret-value\n");
     const folder = join(project, "bundle");
     const { leftOut } = await bundleWorker({ project, folder });
@@ -66,7 +66,7 @@ describe("byref bundle", () => {
     expect(readdirSync(project).filter((name) => name.startsWith("bundle-"))).toEqual([]);
   });
 
-  it("replaces no folder that is no bundle", async () => {
+  it("replaces only a folder that is a bundle", async () => {
     await expect(bundleWorker({ project, folder: project })).rejects.toThrow("no bundle");
     expect(readFileSync(join(project, "src/main.ts"), "utf8")).toBe(WORKER);
   });
@@ -74,7 +74,7 @@ describe("byref bundle", () => {
   it.each([
     ["node_modules", "There is no wrangler in "],
     ["wrangler.toml", "There is no wrangler.toml in "],
-  ])("without %s says so", async (name, message) => {
+  ])("reports a missing %s", async (name, message) => {
     rmSync(join(project, name));
     const bundling = bundleWorker({ project, folder: join(project, "bundle") });
     await expect(bundling).rejects.toThrow(message);
