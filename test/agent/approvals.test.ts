@@ -48,7 +48,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     expect(agent.told).toContain("approval_needed");
   });
 
-  it("does not run with another value, and is asked about anew", async () => {
+  it("does not run with another value, and is asked about again", async () => {
     const { agent, asked } = await asking(way, [SEND, SEND, "Done."]);
     await agent.store.save({ name: "draft", value: "EVIL" });
     const [again] = await agent.answer(asked?.id);
@@ -69,7 +69,7 @@ describe.each(ways)("a call that waits for a person by %s", (_, way) => {
     expect(agent.sent).toEqual([]);
   });
 
-  it("does not run on the approval of a client that was not asked", async () => {
+  it("does not run when a client approves what it was not asked", async () => {
     const { secret: _, ...unsigned } = way;
     const agent = new ApprovingAgent({ ...unsigned, said: [SEND, "Done."] });
     await agent.store.save({ name: "draft", value: "EVIL" });
@@ -123,7 +123,7 @@ function forged(input: object): ApprovingAgent["messages"] {
   ];
 }
 
-describe("what a person is asked", () => {
+describe("the question to a person", () => {
   it("says what would run, and an approval's reason", async () => {
     const { asked } = await asking({
       toolApproval: { send: () => ({ type: "user-approval", reason: "Mail." }) },
@@ -153,7 +153,7 @@ describe("what a person is asked", () => {
   });
 
   it.each(["$gone", "$draft.nowhere", "$hidden", "$draft || $gone"])(
-    "is nothing where the call cannot run: %s",
+    "is omitted if the call cannot run: %s",
     async (text) => {
       const asked: unknown[] = [];
       const toolApproval = { send: (input: unknown) => void asked.push(input) };
@@ -175,7 +175,7 @@ describe("what a person is asked", () => {
     },
   );
 
-  it("is a question where the application's function throws", async () => {
+  it("is asked if the application's function throws", async () => {
     const toolApproval = () => {
       throw new Error("hunter2");
     };
@@ -192,7 +192,7 @@ describe("a decision without a person", () => {
     },
   };
 
-  it("is about the value that runs, also if another call of the step changes it", async () => {
+  it("applies to the value that runs, even if another call of the step changes it", async () => {
     const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
     const send = { tool: "send", input: { text: "$draft" } };
     for (const step of [
@@ -211,7 +211,7 @@ describe("a decision without a person", () => {
     }
   });
 
-  it("is about the value that runs, also if the question was forgotten after many calls", async () => {
+  it("applies to the value that runs, even if the question was forgotten after many calls", async () => {
     const send = { tool: "send", input: { text: "$draft" } };
     const more = { tool: "send", input: { text: "denied" } };
     const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
@@ -223,12 +223,12 @@ describe("a decision without a person", () => {
     expect(JSON.stringify(agent.messages)).toContain("approval_needed");
   });
 
-  it("takes the place of the tool's own, as in the SDK", async () => {
+  it("replaces the tool's own, as in the SDK", async () => {
     const { agent } = await asking({ ...careful, needsApproval: true });
     expect(agent.sent).toEqual(["harmless"]);
   });
 
-  it("does not take the place of the policy: the strictest counts", async () => {
+  it("does not replace the policy: the strictest wins", async () => {
     const policy = () => ({ ask: "Really?" });
     const approved = await asking({ toolApproval: { send: "approved" }, policy });
     expect(approved.asked?.reason).toMatch(/^Really\?/);
@@ -244,7 +244,7 @@ describe("a decision without a person", () => {
     expect(refused.agent.told).toContain("tool_denied");
   });
 
-  it("is made again for a call with the id of an earlier one", async () => {
+  it("is made again for a call that reuses an earlier id", async () => {
     const same = new ApprovingAgent({ needsApproval: true, said: [SEND, SEND, "Done."] });
     await same.store.save({ name: "draft", value: "harmless" });
     await same.turn();

@@ -13,7 +13,7 @@ const shownTo = (model: ReturnType<typeof scriptedModel>) =>
   JSON.stringify(model.calls[1]?.prompt.filter(({ role }) => role === "tool"));
 
 it.each(["generate", "stream"] as const)(
-  "a model that calls an unknown tool reads similar names, no class of the SDK: %s",
+  "a model that calls an unknown tool reads similar names, but no class name of the SDK: %s",
   async (way) => {
     const model = scriptedModel(steps);
     const agent = withToolVariables(new ToolLoopAgent({ model, tools: { take }, stopWhen }));

@@ -50,7 +50,7 @@ it("emits held text before any other part", async () => {
   expect(said(before, "a")).toBe("It is 4");
 });
 
-it("keeps texts apart that are open at the same time", async () => {
+it("keeps concurrent texts apart", async () => {
   const parts = await expanded([
     { type: "text-start", id: "a" },
     { type: "text-start", id: "b" },

@@ -163,7 +163,7 @@ const refusals: readonly (readonly [ErrorCode, Call])[] = [
   ["tool_denied", of("forbidden")],
 ];
 
-describe("a model that takes the text of an error word for word", () => {
+describe("a model that follows an error message literally", () => {
   it.each(calls)("makes a valid call in one step: %s %j", async (code, call) => {
     const { store, tools } = await conversation();
     if (code === "variable_evicted") {
@@ -180,14 +180,17 @@ describe("a model that takes the text of an error word for word", () => {
     ).toBeUndefined();
   });
 
-  it.each(refusals)("goes on without a call that nothing allows: %s %j", async (code, call) => {
-    const { tools } = await conversation();
-    const text = await errorOf(tools, call);
-    expect(codeIn(text ?? "")).toBe(code);
-    expect(followError(text ?? "", call), text).toBe("goes on without it");
-  });
+  it.each(refusals)(
+    "continues without a call that nothing can make valid: %s %j",
+    async (code, call) => {
+      const { tools } = await conversation();
+      const text = await errorOf(tools, call);
+      expect(codeIn(text ?? "")).toBe(code);
+      expect(followError(text ?? "", call), text).toBe("goes on without it");
+    },
+  );
 
-  it("finds the variable of the type that fits, if its name is unlike all", async () => {
+  it("finds a variable of a matching type if no name is similar", async () => {
     const { tools } = await conversation();
     const call = of("count", { rows: "$everything" });
     const text = await errorOf(tools, call);
@@ -196,7 +199,7 @@ describe("a model that takes the text of an error word for word", () => {
     expect(followError(text ?? "", call)).toEqual(of("count", { rows: "$orders" }));
   });
 
-  it("is not helped by a text that says only what is wrong", () => {
+  it("is not helped by a message that says only what is wrong", () => {
     expect(
       followError(
         "variable_unknown: $zzz is not a variable.",
@@ -206,7 +209,7 @@ describe("a model that takes the text of an error word for word", () => {
   });
 });
 
-it("each code is followed here, or is not in front of a model that uses byref/agent", () => {
+it("each code is followed here, or never reaches a model that uses byref/agent", () => {
   const followed = new Set<string>([...calls, ...refusals].map(([code]) => code));
   for (const code of Object.keys(OTHERWISE)) followed.add(code);
   const left = Object.keys(errorCodes).filter((code) => !followed.has(code));

@@ -8,7 +8,7 @@ it("is the whole prompt if there are no instructions", () => {
   expect(withGuide("")).toBe(guide);
 });
 
-it("follows a text, and is another message after messages", () => {
+it("is appended to a text, and is another message after messages", () => {
   const cached = {
     role: "system",
     content: "Be brief.",

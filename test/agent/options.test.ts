@@ -71,7 +71,7 @@ describe("strict references", () => {
     expect(second).toEqual(['"$x.a"', '"$sum_1[0]"', '"$sum_1"', '"$sum_1[:10]"']);
   });
 
-  it("is off by default, and for a syntax of the application", async () => {
+  it("is off by default, and for a syntax that the application defines", async () => {
     const said = ["Done."];
     const { model } = await run(said, { tools: { sum } });
     expect(lists(model.calls[0]?.tools)).toEqual([]);
@@ -83,7 +83,7 @@ describe("strict references", () => {
 describe("syntaxes", () => {
   const syntaxes = ["mustache"] as const;
 
-  it("are read alike in inputs and answers, and no other is", async () => {
+  it("are read alike in inputs and answers, and no others are", async () => {
     const { text } = await run([call("{{x.a}}"), "{{x.a}} and $x.a"], { syntaxes });
     expect([seen, text]).toEqual([[5], "5 and $x.a"]);
     await run([call("$x.a"), "Done."], { syntaxes });
@@ -138,7 +138,7 @@ describe("syntaxes", () => {
     }
   });
 
-  it("without one that is allowed inside a text leave out the guide", async () => {
+  it("omit the guide if none of them is allowed inside a text", async () => {
     const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
     expect(prompt).not.toContain("Write results as");
     const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
@@ -147,7 +147,7 @@ describe("syntaxes", () => {
 });
 
 describe("outputPath", () => {
-  it("true shows the model where it may say so, and saves there", async () => {
+  it("offers the model a parameter if it is true, and saves there", async () => {
     const step = call(1, { _outputPath: "$state.user", _description: "The user" });
     const { store, model } = await run([step, "Done."], { outputPath: true });
     expect(model.calls[0]?.tools?.[0]).toMatchObject({
@@ -157,7 +157,7 @@ describe("outputPath", () => {
     expect(store.info("state")?.description).toBe("The user");
   });
 
-  it("of a tool saves there, whatever the model says", async () => {
+  it("saves a tool's results at its path, whatever the model says", async () => {
     const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
     expect(await store.read("report")).toEqual({ found: 1 });
     expect(JSON.stringify(model.calls[0]?.tools)).not.toContain("_outputPath");
@@ -236,7 +236,7 @@ describe("policies", () => {
     expect(seen).toEqual([]);
   });
 
-  it("are known to a model that a tool's own toModelOutput shows the result", async () => {
+  it("are shown to the model with the output of a tool's own toModelOutput", async () => {
     const policies = { look: { trusted: false } };
     const text = { ...look, toModelOutput: () => ({ type: "text", value: "Beware." }) as const };
     const { prompt } = await run([call(1), "Done."], { policies, tools: { look: text } });
@@ -246,7 +246,7 @@ describe("policies", () => {
     expect(shown.prompt).toContain('{"$var":"look_1","value":"Beware.","untrusted":true}');
   });
 
-  it("taint a model whose history has what is not trusted, after a restart too", async () => {
+  it("taint a model whose history contains untrusted content, even after a restart", async () => {
     const options = { policies: { look: { trusted: false } }, policy: requireTrusted(["send"]) };
     const tools = { look, send: look };
     const first = withToolVariables(

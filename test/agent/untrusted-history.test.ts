@@ -16,8 +16,8 @@ describe("a result in the history", () => {
       {},
       true,
     ],
-    ["of a tool that is not trusted", { type: "text", value: "a" }, { policies }, true],
-    ["that failed, of such a tool", { type: "error-text", value: "a" }, { policies }, true],
+    ["of an untrusted tool", { type: "text", value: "a" }, { policies }, true],
+    ["that failed, of an untrusted tool", { type: "error-text", value: "a" }, { policies }, true],
     [
       "that is hidden",
       { type: "json", value: { $var: "x", visibility: "hidden" } },
@@ -25,7 +25,7 @@ describe("a result in the history", () => {
       false,
     ],
     [
-      "that failed, where such tools are hidden",
+      "that failed, where untrusted results are hidden",
       { type: "error-text", value: "a" },
       { policies, untrusted: "hide" },
       false,

@@ -68,7 +68,7 @@ describe("variableTools", () => {
     });
   });
 
-  it("are joined by wrapped tools that run without messages", async () => {
+  it("work with wrapped tools that run without messages", async () => {
     const store = await storeWith();
     const { sum } = wrapTools(
       {
@@ -122,7 +122,7 @@ describe("variableTools", () => {
     });
   });
 
-  it("have synchronous schemas, as other tools with synchronous schemas", () => {
+  it("have synchronous schemas, as wrapped tools do", () => {
     const store = new MemoryStore();
     const weather = tool({ inputSchema: z.object({ city: z.string() }), execute: () => "warm" });
     for (const one of [
@@ -133,7 +133,7 @@ describe("variableTools", () => {
     }
   });
 
-  it("are tools of a wrapped agent, too, whose results are no variables of their own", async () => {
+  it("can be tools of a wrapped agent, which saves no variables for their results", async () => {
     const store = await storeWith();
     const model = scriptedModel([
       { tool: "read_variable", input: { name: "note" } },
@@ -154,7 +154,7 @@ describe("variableTools", () => {
     ).toEqual(["key", "note", "orders"]);
   });
 
-  it("alone are not wrapped again: another tool that is wrapped twice has both policies", async () => {
+  it("are not wrapped again, while another tool that is wrapped twice has both policies", async () => {
     const store = await storeWith();
     const paid: unknown[] = [];
     const pay = tool({ inputSchema: z.object({}), execute: () => paid.push("paid") });
@@ -223,7 +223,7 @@ describe("summaryOf", () => {
     expect(summary).not.toContain("ord_250");
   });
 
-  it("may be of the newest, or of those that are named", async () => {
+  it("can be limited to the newest, or to named variables", async () => {
     const store = await storeWith();
     const names = (text: string) => [...text.matchAll(/^## (\w+)$/gmu)].map(([, name]) => name);
     expect(names(summaryOf(store, { last: 1 }))).toEqual(["key"]);

@@ -72,7 +72,7 @@ describe("generate", () => {
     expect(result.steps[1]?.toolResults[0]?.output).toMatchObject({ value: { warmer: true } });
   });
 
-  it("guides the model once, in detail from the first handle on, and lists what it does not see", async () => {
+  it("guides the model once, in detail from the first handle on, and lists variables that it does not see", async () => {
     const { agent, model } = agentWith([...steps, "Still."]);
     const wrapped = withToolVariables(agent);
     await wrapped.generate({ prompt: "How warm is it?" });
@@ -113,7 +113,7 @@ describe("generate", () => {
     expect(result.output).toEqual({ title: "In New York", n: 3 });
   });
 
-  it("leaves the agent that was passed in as it was", async () => {
+  it("leaves the original agent unchanged", async () => {
     const { agent, model } = agentWith(["Hello $get_weather_nyc."]);
     withToolVariables(agent);
     expect((await agent.generate({ prompt: "Hello." })).text).toBe("Hello $get_weather_nyc.");
@@ -149,7 +149,7 @@ describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) =
     expect(types.at(-1)).toBe("finish");
   });
 
-  it("makes responses of it", async () => {
+  it("can be turned into responses", async () => {
     const { agent } = agentWith(steps, { deltaChars });
     const result = await withToolVariables(agent).stream({ prompt: "How warm is it?" });
     expect(await result.toTextStreamResponse().text()).toBe(shown);
@@ -159,7 +159,7 @@ describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) =
 });
 
 describe("a client that keeps the conversation", () => {
-  it("sees values, and sends back references", async () => {
+  it("sees values, but sends back references", async () => {
     const { agent, model } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
     const wrapped = withToolVariables(agent);
     const say = async (uiMessages: readonly UIMessage[]) => {
@@ -284,7 +284,7 @@ it("finds a store by options that the agent's schema has checked", async () => {
 });
 
 describe("an agent's own hooks", () => {
-  it("prepare the call and each step, and see no list", async () => {
+  it("prepare the call and each step without seeing the list", async () => {
     const model = scriptedModel([...steps, "Never."]);
     const listed: number[] = [];
     const agent = new ToolLoopAgent({
@@ -304,7 +304,7 @@ describe("an agent's own hooks", () => {
     expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
   });
 
-  it("decide on all approvals in one place by the input that would run", async () => {
+  it("decide on all approvals in one place, by the input that would run", async () => {
     const asked: unknown[] = [];
     const agent = new ToolLoopAgent({
       model: scriptedModel(steps),

@@ -36,7 +36,7 @@ describe("a tool", () => {
     expect((await callOnce(act, { n: "$y" })).error).toContain("invalid_tool_input");
   });
 
-  it("that is dynamic works as the others do, and stays dynamic", async () => {
+  it("that is dynamic works like any other, and stays dynamic", async () => {
     const got: unknown[] = [];
     const act = dynamicTool({
       description: "Acts.",
@@ -84,7 +84,7 @@ describe("a tool", () => {
     expect(output).toMatchObject({ $var: expect.stringMatching(/^act/) });
   });
 
-  it("gets its context, the messages and a signal, as without", async () => {
+  it("gets its context, the messages and a signal, as without wrapping", async () => {
     const got: unknown[] = [];
     const act = tool({
       inputSchema: z.object({}),
@@ -96,7 +96,7 @@ describe("a tool", () => {
     expect(got).toEqual([{ user: "ada" }, "Go.", "call_1_0", false]);
   });
 
-  it("is told to stop", async () => {
+  it("is aborted", async () => {
     const stop = new AbortController();
     const stopped = Promise.withResolvers<boolean>();
     const act = tool({
@@ -128,7 +128,7 @@ describe("a tool", () => {
     [({ n }: { n: number }) => n > 3, 4, true],
     [({ n }: { n: number }) => n > 3, 2, false],
   ] as const)(
-    "that needs approval (%s) is asked of by the value %d: %s",
+    "that needs approval (%s) is asked about for the value %d: %s",
     async (asks, x, asked) => {
       const got: unknown[] = [];
       const act = tool({
@@ -142,7 +142,7 @@ describe("a tool", () => {
     },
   );
 
-  it("runs when it was approved, by reference", async () => {
+  it("runs with a reference once it is approved", async () => {
     const got: unknown[] = [];
     const store = new MemoryStore();
     await store.save({ name: "x", value: 4 });

@@ -68,7 +68,7 @@ describe("a parameter of any type takes a reference, and the tool gets the value
     expect(got).toEqual([received]);
   });
 
-  it("but one that does not fit is an error that the model reads", async () => {
+  it("an error that the model reads, if the value does not fit", async () => {
     const act = tool({ inputSchema: z.object({ n: z.number() }), execute: () => "never" });
     const { error, shown } = await callOnce(act, { n: "$x.text" }, { variables });
     expect(error).toContain("invalid_tool_input: The input does not fit the tool: n:");
@@ -79,7 +79,7 @@ describe("a parameter of any type takes a reference, and the tool gets the value
 describe("the result", () => {
   const anything = z.object({});
 
-  it("is shown whole with its name if it is small", async () => {
+  it("is shown in full with its name if it is small", async () => {
     const act = tool({ inputSchema: anything, execute: () => ({ id: 1 }) });
     const { output, shown, store } = await callOnce(act, {});
     expect(output).toEqual({ $var: "act_1", value: { id: 1 } });
@@ -94,7 +94,7 @@ describe("the result", () => {
     expect(JSON.stringify(shown).length).toBeLessThan(1_500);
   });
 
-  it("is the last value of a tool that yields some", async () => {
+  it("is the last value that a tool yields", async () => {
     const act = tool({
       inputSchema: anything,
       async *execute() {

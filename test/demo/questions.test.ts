@@ -224,7 +224,7 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],
 ];
 
-describe("a question that it can account for", () => {
+describe("a question that the demo model understands in full", () => {
   it.each(answered)("%s: %s", async (from, question, step) => {
     const said = await firstStep(question, asked[from]);
     if (step.includes("{")) expect(said).toBe(step);
@@ -232,7 +232,7 @@ describe("a question that it can account for", () => {
   });
 });
 
-describe("a question with anything else is refused, with what can be asked", () => {
+describe("any other question is refused, with what can be asked", () => {
   it.each(refused)("%s: %s", async (from, question, why) => {
     const said = await firstStep(question, asked[from]);
     expect(said).toContain(why);

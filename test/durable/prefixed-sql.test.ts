@@ -7,7 +7,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import { contractOnSql } from "../contract/variable-store-on-sql.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
-it("a store with a prefix stays apart from tables of the same names", async () => {
+it("a store with a prefix does not touch tables of the same names", async () => {
   const sql = new NodeSql();
   for (const name of ["meta", "variable", "chunk", "message"]) {
     sql.run(`CREATE TABLE ${name} (own TEXT)`);

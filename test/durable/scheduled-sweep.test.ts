@@ -56,7 +56,7 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     sweep.mockClear();
   });
 
-  it("is scheduled once, never before it is due, and earlier if need be", async () => {
+  it("is scheduled once, never before it is due, and earlier if needed", async () => {
     const alarm = new ScheduledSweep(agent, sweep);
     await Promise.all([alarm.setBy(nowMs + 90_001), alarm.setBy(nowMs + 95_000)]);
     expect(agent.times).toEqual([nowMs + 91_000]);
@@ -64,7 +64,7 @@ describe("a sweep in the scheduler of the Agents SDK", () => {
     expect(agent.times).toEqual([nowMs + 30_000]);
   });
 
-  it("is found by the next life of the object, among the agent's own schedules", async () => {
+  it("is found after a restart of the object, among the agent's own schedules", async () => {
     await agent.schedule(new Date(nowMs + 5_000), "remind");
     await new ScheduledSweep(agent, sweep).setBy(nowMs + 90_000);
     const alarm = new ScheduledSweep(agent, sweep);

@@ -54,7 +54,7 @@ describe("texts that a framework stored with values", () => {
     expect(texts().restored(asked)).toEqual(asked);
   });
 
-  it("have no sealed value, whole or cut off, alone or joined with others", () => {
+  it("contain no sealed value, whole or cut off, alone or joined with others", () => {
     const shown = keptSealed("Dear $name, your code is $code.", {
       name: "Ada Lovelace",
       code: "1815-12",
@@ -83,14 +83,14 @@ describe("texts that a framework stored with values", () => {
     ]);
   });
 
-  it("are not taken for another text that begins alike", () => {
+  it("are not mistaken for another text with the same beginning", () => {
     keptSealed("$salary is your salary.", { salary: "123456" });
     expect(restored("1. First step: do this.", "12 steps.", "Earlier. 123456 is your sal")).toEqual(
       ["1. First step: do this.", "12 steps.", "Earlier. $salary is your sal"],
     );
   });
 
-  it("have no sealed value if the framework trims them and cuts them off", () => {
+  it("contain no sealed value if the framework trims them and cuts them off", () => {
     const shown = keptSealed("\n\n  Salary: $salary is yours.", { salary: "123456" });
     expect(restored(shown.trim(), shown.trim().slice(0, 11), `…${shown.trim().slice(3)}`)).toEqual([
       "Salary: $salary is yours.",
@@ -99,7 +99,7 @@ describe("texts that a framework stored with values", () => {
     ]);
   });
 
-  it("have no part of a long sealed value, however it is cut", () => {
+  it("contain no part of a long sealed value, however it is cut", () => {
     const letter = Array.from({ length: 60 }, (_, line) => `Line ${line} of the letter.`).join(" ");
     keptSealed("$letter", { letter });
     for (let at = 8; at < letter.length - 8; at += 13) {
@@ -111,14 +111,14 @@ describe("texts that a framework stored with values", () => {
     expect(restored(letter.slice(100, 200))).toEqual(["$letter"]);
   });
 
-  it("have no short sealed value beside what it was shown with, and keep others like it", () => {
+  it("contain no short sealed value next to its original text, and keep equal values elsewhere", () => {
     keptSealed("$level is your level, $vip is your status.", { level: "7", vip: "yes" });
     expect(
       restored("Hi! 7 is your level, yes is your", "7 days", "Oh yes.", "17 is your level"),
     ).toEqual(["Hi! $level is your level, $vip is your", "7 days", "Oh yes.", "17 is your level"]);
   });
 
-  it("have no sealed value if the process ended while they were shown", () => {
+  it("contain no sealed value if the process ended while they were shown", () => {
     const { written, shown, sealed } = sealedText("Your code is $code.", { code: "1815-12" });
     const at = sealed[0]?.at ?? 0;
     texts().keep({ written, shown: shown.slice(0, at), sealed, isComplete: false });
@@ -128,7 +128,7 @@ describe("texts that a framework stored with values", () => {
     ]);
   });
 
-  it("are forgotten if they are old; sealed values stay while a prompt has them, within bounds", () => {
+  it("are forgotten when they are old; sealed values stay while a prompt has them, up to a limit", () => {
     keptSealed("Code $code", { code: "1815-12" });
     const store = texts();
     for (let count = 0; count < 250; count++) {
@@ -144,7 +144,7 @@ describe("texts that a framework stored with values", () => {
     expect(sql.all("SELECT count(*) AS count FROM byref_shown_sealed")).toEqual([{ count: 1_000 }]);
   });
 
-  it("are not kept if they are very long, unless they have sealed values", () => {
+  it("are not kept if they are very long, unless they contain sealed values", () => {
     const long = "x".repeat(600_000);
     kept("$long", long);
     expect(sql.all("SELECT id FROM byref_shown_text")).toEqual([]);
@@ -198,7 +198,7 @@ describe("texts that a framework stored with values", () => {
     expect(restored("… 1815-12. nine")).toEqual(["… $code. nine"]);
   });
 
-  it("are found in bounded time in texts that are built to be expensive", () => {
+  it("are found in bounded time, even in adversarial texts", () => {
     const value = "a".repeat(65_536);
     keptSealed("It is $a", { a: value });
     const text = `b${"a".repeat(32_000)}b`;

@@ -15,6 +15,9 @@ it.for<[string, string]>([
   ["born in 1815", "$note"],
   // A known gap, which the guide documents.
   ["She was born in 1815, they say", "She was born in 1815, they say"],
-])("recognizes a sealed value whole, by its ends and alone: %s", ([text, without]) => {
-  expect(withoutSealed(text, note)).toBe(without);
-});
+])(
+  "recognizes a whole sealed value, its beginning or end, and a part on its own: %s",
+  ([text, without]) => {
+    expect(withoutSealed(text, note)).toBe(without);
+  },
+);

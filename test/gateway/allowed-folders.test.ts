@@ -34,7 +34,7 @@ async function* content(...texts: string[]) {
 }
 
 describe("a file in an allowed folder", () => {
-  it("is written by a relative or an absolute path, and replaced as a whole", async () => {
+  it("is written by a relative or absolute path, and replaced as a whole", async () => {
     const { inside, files } = folders();
     mkdirSync(join(inside, "below"));
     expect(await files.save("a.txt", content("one ", "two"))).toEqual({
@@ -48,7 +48,7 @@ describe("a file in an allowed folder", () => {
     expect(readdirSync(inside)).toEqual(["a.txt", "below"]);
   });
 
-  it("keeps the mode of the file that it replaces, and leaves a second name of that file alone", async () => {
+  it("keeps the mode of the file that it replaces, and leaves other hard links to it alone", async () => {
     const { inside, outside, files } = folders();
     writeFileSync(join(inside, "a"), "a");
     chmodSync(join(inside, "a"), 0o640);
@@ -68,7 +68,7 @@ describe("a file in an allowed folder", () => {
     expect(readdirSync(inside)).toEqual(["a", "b"]);
   });
 
-  it("stays as it was if the content fails, and nothing else is left", async () => {
+  it("is unchanged if its new content fails, and no other file is left behind", async () => {
     const { inside, files } = folders();
     await files.save("a", content("before"));
     async function* failing() {
@@ -154,7 +154,7 @@ describe("a file that must not be written", () => {
     expect(existsSync(join(inside, "a"))).toBe(true);
   });
 
-  it("says at the start what is no folder", () => {
+  it("is not accepted as an allowed folder", () => {
     const { outside } = folders();
     expect(() => new AllowedFolders([join(outside, "none")])).toThrow("is not a folder");
     expect(() => new AllowedFolders([join(outside, "secret.txt")])).toThrow("is not a folder");

@@ -66,7 +66,7 @@ const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promi
     },
   ],
   [
-    "its variable is gone, and its name is another's",
+    "its variable was deleted and its name reused",
     async ({ store, call }, requestState) => {
       store.delete("order");
       await store.save({ name: "order", value: ["o2"] });
@@ -84,25 +84,25 @@ const CHANGES: readonly (readonly [string, (shop: Shop, state: unknown) => Promi
       call("delete_order", "$order,o2", { inputResponses: accept, requestState }),
   ],
   [
-    "the answer is another tool's",
+    "the answer is for another tool",
     ({ call }, requestState) =>
       call("show_order", "$order", { inputResponses: accept, requestState }),
   ],
   [
-    "the answer is that of another call",
+    "the answer is for another call",
     async ({ call }) => {
       const { requestState } = await call("delete_order", "o2");
       return call("delete_order", "$order", { inputResponses: accept, requestState });
     },
   ],
   [
-    "the client answers what it was not asked",
+    "the client answers a question that was not asked",
     ({ call }) => call("delete_order", "$order", { inputResponses: accept }),
   ],
 ];
 
 describe("an approval", () => {
-  it.each(CHANGES)("counts for nothing else: %s", async (_what, change) => {
+  it.each(CHANGES)("does not count if %s", async (_what, change) => {
     const shop = await openShop();
     const { requestState } = await shop.call("delete_order", "$order");
     const answer = await change(shop, requestState);
@@ -114,7 +114,7 @@ describe("an approval", () => {
     expect(answer).toMatchObject({ resultType: "input_required" });
   });
 
-  it("of values counts for a reference to the same value, and of a reference for the value", async () => {
+  it("of a value counts for a reference to the same value, and vice versa", async () => {
     const { ran, call } = await openShop();
     const first = await call("delete_order", "$order");
     const round = ({ requestState }: typeof first) => ({ inputResponses: accept, requestState });
@@ -123,7 +123,7 @@ describe("an approval", () => {
     expect(ran).toEqual(["delete_order o1", "delete_order o1"]);
   });
 
-  it("is for one tool: another one with the same input asks again", async () => {
+  it("is for one tool: another tool with the same input asks again", async () => {
     const { ran, call } = await openShop();
     const { requestState } = await call("show_order", "o1");
     const round = { inputResponses: accept, requestState };
@@ -153,7 +153,7 @@ describe("an approval", () => {
   });
 });
 
-it("a question shows how a long value that is passed on was edited", async () => {
+it("a question shows the edits of a long value that is passed on", async () => {
   const lines = Array.from({ length: 1_000 }, (_, at) => `line ${at}`);
   const written: string[] = [];
   const make = () => {

@@ -40,11 +40,11 @@ describe("a result of the gateway", () => {
       { content: [{ type: "text", text: "a", annotations: { priority: 1 }, _meta: { own: 1 } }] },
     ],
     [
-      "_meta and no failure",
+      "_meta and isError",
       { content: [{ type: "text", text: "a" }], isError: false, _meta: { "x/y": { z: 1 } } },
     ],
     ["an unknown key", { content: [{ type: "text", text: "a" }], more: { than: "known" } }],
-  ])("is as the server gave it: %s", async (_what, given) => {
+  ])("is passed on unchanged: %s", async (_what, given) => {
     const { call, sent } = await behindGateway(given);
     const result = await call("give");
     const name = nameIn(result);
@@ -74,7 +74,7 @@ describe("a result of the gateway", () => {
 });
 
 describe("inlineChars", () => {
-  it("counts for a server, and more for its tools, up to the character", async () => {
+  it("applies to a server, can be overridden for its tools, and is exact to the character", async () => {
     const texts = { a: "x".repeat(20), b: "x".repeat(21), short_a: "x", long_a: "x".repeat(1_000) };
     const raw = new RawServer({
       "tools/list": () => ({
@@ -107,7 +107,7 @@ describe("inlineChars", () => {
   });
 });
 
-it("the gateway says at most 1,500 characters about itself, and 3,000 about its own tools", async () => {
+it("the gateway describes itself in at most 1,500 characters, and its own tools in 3,000", async () => {
   const { client } = await behindGateway();
   expect(client.getInstructions()).toBe(INSTRUCTIONS);
   expect(INSTRUCTIONS.length).toBeLessThanOrEqual(1_500);

@@ -29,7 +29,7 @@ describe("variables that the client fills in", () => {
     });
   });
 
-  it("have names that can be read, and differ also where letters' case does not count", () => {
+  it("have readable names that differ even if case is ignored", () => {
     expect(clientVariablesIn(["${input:crm_token} ${workspaceFolder}"])).toEqual({
       BYREF_INPUT_CRM_TOKEN: "${input:crm_token}",
       BYREF_WORKSPACEFOLDER: "${workspaceFolder}",
@@ -40,7 +40,7 @@ describe("variables that the client fills in", () => {
     for (const name of names) expect(name).toMatch(/^\w+$/u);
   });
 
-  it("are not those that the gateway fills in, or that a shell does", () => {
+  it("exclude those that the gateway or a shell fills in", () => {
     expect(clientVariablesIn(["${TOKEN} ${TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
   });
 });

@@ -18,7 +18,7 @@ describe("the configuration of the gateway", () => {
     ]);
   });
 
-  it("reads the file of VS Code, and leaves what only VS Code knows", () => {
+  it("reads the file of VS Code, and keeps the variables that only VS Code can fill in", () => {
     const text = JSON.stringify({
       inputs: [{ id: "key", type: "promptString" }],
       servers: {

@@ -68,66 +68,63 @@ describe.each([
   ["modern", "legacy"],
   ["legacy", "modern"],
   ["legacy", "legacy"],
-] as const)(
-  "between a client of the %s era and a server of the %s one, the gateway",
-  (era, its) => {
-    it("passes progress and the end of a call on, and other calls go on", async () => {
-      const { behind, stopped } = working(its);
-      const { client, call } = await startGateway([behind], { era });
-      const cancelling = new AbortController();
-      const steps: unknown[] = [];
-      const onprogress = (progress: object) => steps.push(progress);
-      const running = client.callTool(
-        { name: "work", arguments: {} },
-        { signal: cancelling.signal, onprogress },
-      );
-      const cancelled = running.catch(String);
-      await vi.waitFor(() => expect(steps).toHaveLength(2));
-      expect(steps).toEqual([
-        { progress: 1, total: 3, message: "step 1" },
-        { progress: 2, total: 3, message: "step 2" },
-      ]);
-      expect(textIn(await call("echo"))).toBe("echo");
-      expect(stopped).toEqual([]);
-      cancelling.abort("The person has pressed Esc.");
-      expect(await cancelled).toContain("Esc");
-      await vi.waitFor(() => expect(stopped).toEqual(["work"]));
-      expect(textIn(await call("echo"))).toBe("echo");
-    });
+] as const)("between a %s client and a %s server, the gateway", (era, its) => {
+  it("passes on a call's progress and cancellation, and other calls still work", async () => {
+    const { behind, stopped } = working(its);
+    const { client, call } = await startGateway([behind], { era });
+    const cancelling = new AbortController();
+    const steps: unknown[] = [];
+    const onprogress = (progress: object) => steps.push(progress);
+    const running = client.callTool(
+      { name: "work", arguments: {} },
+      { signal: cancelling.signal, onprogress },
+    );
+    const cancelled = running.catch(String);
+    await vi.waitFor(() => expect(steps).toHaveLength(2));
+    expect(steps).toEqual([
+      { progress: 1, total: 3, message: "step 1" },
+      { progress: 2, total: 3, message: "step 2" },
+    ]);
+    expect(textIn(await call("echo"))).toBe("echo");
+    expect(stopped).toEqual([]);
+    cancelling.abort("The person has pressed Esc.");
+    expect(await cancelled).toContain("Esc");
+    await vi.waitFor(() => expect(stopped).toEqual(["work"]));
+    expect(textIn(await call("echo"))).toBe("echo");
+  });
 
-    it("tells the client that a running server's lists have changed", async () => {
-      const { behind, add, changed } = working(its);
-      const { client } = await startGateway([behind], { era });
-      const told: string[] = [];
-      for (const kind of KINDS) {
-        client.setNotificationHandler(`notifications/${kind}/list_changed`, () => {
-          told.push(kind);
-        });
-      }
-      if (era === "modern") {
-        await client.listen({
-          toolsListChanged: true,
-          promptsListChanged: true,
-          resourcesListChanged: true,
-        });
-      }
-      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
-      expect(await names()).not.toContain("added");
-      add("added");
-      // A server without connections has a stream for changes, which may still be opening. The library joins
-      // changes that follow within 300 ms.
-      const telling = async () => {
-        if (told.includes("tools")) return;
-        await changed("tools");
-        throw new Error("It was not told yet.");
-      };
-      await vi.waitFor(telling, { interval: 1_000, timeout: 30_000 });
-      expect(await names()).toContain("added");
-      for (const kind of ["prompts", "resources"] as const) {
-        await changed(kind);
-        await vi.waitFor(() => expect(told).toContain(kind));
-      }
-      await client.close();
-    });
-  },
-);
+  it("tells the client that a running server's lists have changed", async () => {
+    const { behind, add, changed } = working(its);
+    const { client } = await startGateway([behind], { era });
+    const told: string[] = [];
+    for (const kind of KINDS) {
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () => {
+        told.push(kind);
+      });
+    }
+    if (era === "modern") {
+      await client.listen({
+        toolsListChanged: true,
+        promptsListChanged: true,
+        resourcesListChanged: true,
+      });
+    }
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+    expect(await names()).not.toContain("added");
+    add("added");
+    // A server without connections has a stream for changes, which may still be opening. The library joins
+    // changes that follow within 300 ms.
+    const telling = async () => {
+      if (told.includes("tools")) return;
+      await changed("tools");
+      throw new Error("It was not told yet.");
+    };
+    await vi.waitFor(telling, { interval: 1_000, timeout: 30_000 });
+    expect(await names()).toContain("added");
+    for (const kind of ["prompts", "resources"] as const) {
+      await changed(kind);
+      await vi.waitFor(() => expect(told).toContain(kind));
+    }
+    await client.close();
+  });
+});

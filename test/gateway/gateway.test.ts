@@ -104,7 +104,7 @@ describe("a gateway", () => {
     ["a single value", " 42 "],
     ["a long list", `[\n${'  {"id": 1.50},\n'.repeat(20_000)}  {}\n]`],
     ["a list without spaces", JSON.stringify(ORDERS)],
-  ])("passes JSON on to a parameter for texts as it was received: %s", async (_what, json) => {
+  ])("passes JSON to a text parameter as it was received: %s", async (_what, json) => {
     const written: string[] = [];
     const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
     const name = nameIn(await call("read"));
@@ -114,7 +114,7 @@ describe("a gateway", () => {
     expect(new Set(written)).toEqual(new Set([json]));
   });
 
-  it("passes structured content on as the text that the server repeats it in", async () => {
+  it("passes structured content on as the text in which the server repeats it", async () => {
     const written: string[] = [];
     const json = '{ "b": 1, "a": [2] }';
     const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
@@ -128,7 +128,7 @@ describe("a gateway", () => {
     expect(textIn(await call("count", { value: `$${nameIn(same)}` }))).toBe("2");
   });
 
-  it("answers a large result with a handle and a link, and neither its schema nor its content", async () => {
+  it("answers a large result with a handle and a link, without its schema and content", async () => {
     const { client, call } = await startGateway([{ name: "shop", make: shop() }]);
     const result = await call("list_orders");
     const name = nameIn(result);
@@ -143,7 +143,7 @@ describe("a gateway", () => {
     expect(ofServers.every(({ outputSchema }) => outputSchema === undefined)).toBe(true);
   });
 
-  it("never shows a sealed result, whatever is asked, and passes it on", async () => {
+  it("never shows a sealed result, whatever the client calls, but passes it on", async () => {
     const calls: { name: string; input: unknown }[] = [];
     const rules = { tools: { token: { sealed: true } } };
     const { client, call } = await startGateway([{ name: "shop", make: shop(calls), rules }]);
@@ -185,7 +185,7 @@ describe("a gateway", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("asks again when a value has changed since, and runs no other call with the approval", async () => {
+  it("asks again when a value has changed, and runs no other call with the approval", async () => {
     const calls: { name: string; input: unknown }[] = [];
     const rules = { tools: { refund: { approval: true } } };
     const { gateway, serving, call, store } = await startGateway([
@@ -238,7 +238,7 @@ describe("a gateway", () => {
     expect(calls).toEqual([]);
   });
 
-  it("asks only for what is not trusted where the rule says so", async () => {
+  it("asks only about untrusted values if the rule says so", async () => {
     const asked: string[] = [];
     const onAsked = (message: string) => {
       asked.push(message);
@@ -258,7 +258,7 @@ describe("a gateway", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("keeps the tools of the others when a server is down, and calls it again when it is back", async () => {
+  it("keeps the other servers' tools when one is down, and calls it again when it is back", async () => {
     let isDown = true;
     const make = () => {
       if (isDown) throw new Error("It does not start.");
@@ -280,7 +280,7 @@ describe("a gateway", () => {
     expect(await names()).toContain("list_orders");
   });
 
-  it("keeps the names of servers, and gives its own tools another one", async () => {
+  it("keeps the servers' tool names, and renames its own tools on a clash", async () => {
     const make = () => {
       const server = new McpServer({ name: "other", version: "1" });
       server.registerTool("read_variable", { inputSchema: z.object({}) }, () => ({
@@ -320,7 +320,7 @@ describe("a gateway", () => {
     expect(count).toBe(1);
   });
 
-  it("serves the list that was kept, and renews it", async () => {
+  it("serves the cached list, and refreshes it", async () => {
     const kept = new Map<string, readonly unknown[]>();
     const lists = {
       read: (key: string) => kept.get(key) as never,
@@ -334,7 +334,7 @@ describe("a gateway", () => {
     expect((await second.call("list_orders")).isError).not.toBe(true);
   });
 
-  it("counts what was not sent, and wrong references that were put right", async () => {
+  it("counts characters not sent, and wrong references that were corrected", async () => {
     const { call, statistics } = await startGateway([{ name: "shop", make: shop() }]);
     const orders = nameIn(await call("list_orders"));
     await call("refund", { ids: [`$${orders}[9999].id`] });

@@ -63,7 +63,7 @@ it("a sealed value reaches no log line, no progress and no sampled model", async
   expect(JSON.stringify(result)).not.toContain("1111");
 });
 
-it("the same arrives for a value that is not sealed", async () => {
+it("a value that is not sealed reaches all three", async () => {
   const { received, echo } = await open(SEALED);
   const result = await echo(SECRET);
   expect(received).toMatchObject([
@@ -74,13 +74,13 @@ it("the same arrives for a value that is not sealed", async () => {
   expect(JSON.stringify(result)).toContain("asked");
 });
 
-it("a tool with sealed results does not say them in another way either", async () => {
+it("a tool with sealed results does not reveal them in other ways", async () => {
   const { received, echo } = await open({ tools: { echo: { sealed: true } } });
   await echo(SECRET);
   expect(received).toEqual([{ progress: 1 }]);
 });
 
-it("a line of the log during a call with sealed values is none of another call's", async () => {
+it("a log line of a call with sealed values does not reach a concurrent call", async () => {
   const { call, received, echo } = await open(SEALED);
   await call("get_card");
   await Promise.all([echo("$get_card_1"), echo("open")]);

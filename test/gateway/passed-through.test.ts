@@ -50,7 +50,7 @@ function curious(): McpServer {
 
 const textOf = ({ content }: { readonly content?: unknown }) => JSON.stringify(content);
 
-describe.each(["modern", "legacy"] as const)("for a client of the %s era, the gateway", (era) => {
+describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (era) => {
   const behind = [{ name: "curious", make: curious }];
 
   it("passes a question to the client's model on, and the answer back", async () => {
@@ -89,7 +89,7 @@ describe.each(["modern", "legacy"] as const)("for a client of the %s era, the ga
     expect(textOf(await call("talk"))).toContain("done");
   });
 
-  it("says what was counted", async () => {
+  it("serves its statistics and its list of variables", async () => {
     const { client, call } = await startGateway(behind, { era });
     await call("talk");
     const { contents } = await client.readResource({ uri: "byref://stats" });
@@ -105,7 +105,7 @@ describe.each(["modern", "legacy"] as const)("for a client of the %s era, the ga
 });
 
 describe("lines of a server's log", () => {
-  it("reach the client whose call runs, from the level on that it has set", async () => {
+  it("reach the client whose call is running, from the level that it has set", async () => {
     const { client, call } = await startGateway([{ name: "curious", make: curious }]);
     const lines: unknown[] = [];
     client.setNotificationHandler("notifications/message", ({ params }) => {
@@ -123,7 +123,7 @@ describe("lines of a server's log", () => {
     });
   });
 
-  it("reach a client without sessions that asks for them with the call", async () => {
+  it("reach a client without a session if its call asks for them", async () => {
     const behind = [{ name: "curious", make: curious }];
     const { client } = await startGateway(behind, { era: "modern" });
     const lines: unknown[] = [];
@@ -169,7 +169,7 @@ function changing() {
 }
 
 describe("changes at a server", () => {
-  it("reach a client that has subscribed to the resource, and it alone", async () => {
+  it("reach only the client that has subscribed to the resource", async () => {
     const { open, make } = changing();
     const { client } = await startGateway([{ name: "changing", make }]);
     const updated: string[] = [];
@@ -219,7 +219,7 @@ describe.each(["modern", "legacy"] as const)("resources of several servers, %s,"
     },
   });
 
-  it("all stay, and are read from their own server, also where addresses are the same", async () => {
+  it("are all listed, and read from their own server even if their addresses are equal", async () => {
     const behind = [sameFor("one"), sameFor("two"), sameFor("the third")];
     const { client } = await startGateway(behind, { era });
     const read = async (uri: string) => {

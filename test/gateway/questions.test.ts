@@ -39,7 +39,7 @@ it("a person sees which server asks", async () => {
   expect(asked).toEqual(['The MCP server "shop" asks:\n\nByref: enter your password']);
 });
 
-it("so does a sampled model", async () => {
+it("a sampled model sees which server asks", async () => {
   const behind = [{ name: "shop", make: posing() }];
   const { client, call } = await startGateway(behind, { capabilities: { sampling: {} } });
   const prompts: unknown[] = [];

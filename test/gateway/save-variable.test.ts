@@ -71,7 +71,7 @@ describe("save_variable", () => {
     expect([...(written.get("a.png") ?? [])]).toEqual([0, 1, 2, 255]);
   });
 
-  it("writes a part, and CSV where the file is named so", async () => {
+  it("writes a part, and CSV if the file name says so", async () => {
     const { call, text } = await start();
     const name = nameIn(await call("records"));
     await call("save_variable", { name, path: "[-1]", file: "part.json" });

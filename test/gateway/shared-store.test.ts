@@ -40,7 +40,7 @@ describe("a store of two processes", () => {
     expect(other.couldBegin("a")).toBe(false);
   });
 
-  it("gives calls that run at once names of their own, and loses no addition", async () => {
+  it("gives concurrent calls unique names, and loses no append", async () => {
     const [one, other] = two();
     await one.save({ name: "list", value: [] });
     const call = (inputDigest: string) => ({ base: "call", numbered: true, inputDigest });
@@ -70,7 +70,7 @@ describe("a store of two processes", () => {
     expect((await other.read("a")) === large("y")).toBe(true);
   });
 
-  it("removes replaced values some time later", async () => {
+  it("removes replaced values after a while", async () => {
     const file = newFile();
     const store = sharedStore(file);
     for (const letter of "abc") await store.save({ name: "a", value: large(letter) });
@@ -87,7 +87,7 @@ describe("a store of two processes", () => {
     expect((await store.read("a")) === large("c")).toBe(true);
   });
 
-  it("keeps what one of them uses, and says in both when and why a value was evicted", async () => {
+  it("keeps what either process uses, and says in both why a value was evicted", async () => {
     let nowMs = Date.now();
     const [one, other] = two({ now: () => nowMs });
     await one.save({ name: "used", value: 1, tool: "get" });
@@ -100,7 +100,7 @@ describe("a store of two processes", () => {
     expect(other.tombstone("unused")).toMatchObject({ tool: "get", reason: "idle" });
   });
 
-  it("leaves nothing behind of a write that fails in one of them", async () => {
+  it("leaves nothing of a failed write behind", async () => {
     const [one, other] = two({ quotaBytes: 100 });
     await one.save({ name: "a", value: "x".repeat(60), pinned: true });
     await expect(other.save({ name: "b", value: "x".repeat(60) })).rejects.toMatchObject({
@@ -111,7 +111,7 @@ describe("a store of two processes", () => {
     expect(one.count()).toBe(2);
   });
 
-  it("is created by processes that start at the same time, and has what all of them wrote", async () => {
+  it("can be created by processes that start at the same time, and has everything they wrote", async () => {
     const file = newFile();
     const module = new URL("../../src/cli/shared-store.ts", import.meta.url).href;
     const run = (letter: string) =>

@@ -8,7 +8,7 @@ const capabilities = {
 };
 
 it.each(["modern", "legacy"] as const)(
-  "a host finds the view of show_variable where the specification has it, and in the older place, %s",
+  "a host finds the view of show_variable where the specification puts it, and in the older place, %s",
   async (era) => {
     const app = new VariableApp(() => "<!doctype html><title>View</title>");
     const { client } = await startGateway([], { app, capabilities, era });

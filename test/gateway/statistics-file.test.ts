@@ -34,13 +34,13 @@ async function counting(): Promise<void> {
   expect(code).toBe(0);
 }
 
-describe("the file of statistics", () => {
+describe("the statistics file", () => {
   it("adds up what two processes count at once", async () => {
     await Promise.all([counting(), counting()]);
     expect(open().read()).toEqual({ ...NO_COUNTS, calls: 400, charactersSent: 1_200 });
   });
 
-  it("counts on after a restart, and only counts that it knows", () => {
+  it("continues after a restart, and ignores unknown counts", () => {
     open().add({ calls: 1, wrongReferences: 1 });
     const database = new DatabaseSync(file);
     database.exec("INSERT INTO counts VALUES ('charactersByReference', 7)");
@@ -56,7 +56,7 @@ describe("the file of statistics", () => {
       () => writeFileSync(file, "This is no database, but a text of some length.".repeat(99)),
     ],
     ["cut off", () => truncateSync(file, statSync(file).size - 4_096)],
-  ])("begins anew if it is damaged (%s), and keeps what it was", (_what, damage) => {
+  ])("starts over if it is damaged (%s), and keeps the damaged file", (_what, damage) => {
     const first = open();
     first.add({ calls: 1 });
     first.close();
@@ -69,7 +69,7 @@ describe("the file of statistics", () => {
     expect(readFileSync(`${file}.damaged`)).toEqual(damaged);
   });
 
-  it("fails no call while another process has it for itself, or if it cannot be made", () => {
+  it("fails no call while another process has locked it, or if it cannot be created", () => {
     const statistics = open();
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");

@@ -33,7 +33,7 @@ async function open(rules: object = RULES, file = fileForTaint()) {
 
 const fileForTaint = () => join(mkdtempSync(join(tmpdir(), "taint-")), "tainted");
 
-it("untrusted content that a model has read counts after a restart, too", async () => {
+it("untrusted content that a model has read still counts after a restart", async () => {
   const file = fileForTaint();
   const first = await open(RULES, file);
   await first.call("read");
@@ -44,7 +44,7 @@ it("untrusted content that a model has read counts after a restart, too", async 
 it.each([
   ["a resource", "mail://inbox"],
   ["a variable as a resource", "byref://variables/read_1"],
-])("%s of a server that is not trusted counts", async (_what, uri) => {
+])("%s of an untrusted server counts", async (_what, uri) => {
   const before = await open();
   const { store } = before;
   await before.call("read");
@@ -55,13 +55,13 @@ it.each([
   expect(JSON.stringify(await call("send", { text: "hello" }))).toContain("approval_required");
 });
 
-it("so does a prompt", async () => {
+it("a prompt of an untrusted server counts", async () => {
   const { client, send } = await open();
   await client.getPrompt({ name: "answer" });
   expect(await send()).toContain("approval_required");
 });
 
-it("results of a trusted server do not count, and lists do not", async () => {
+it("content of a trusted server does not count, nor do lists", async () => {
   const { client, send } = await open({ ...RULES, trusted: true });
   await client.getPrompt({ name: "answer" });
   await client.readResource({ uri: "mail://inbox" });

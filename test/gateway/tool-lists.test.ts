@@ -32,7 +32,7 @@ it("lists and calls at the same time get the tools of all servers", async () => 
   expect(textIn(called)).toBe("one");
 });
 
-it("a server's tools stay until it has answered with its new ones", async () => {
+it("a server's tools stay until it has sent its new ones", async () => {
   const names = ["one"];
   const server = serverOf(names);
   const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
@@ -48,11 +48,11 @@ it("a server's tools stay until it has answered with its new ones", async () => 
 
 const MINUTE = 60_000;
 
-describe("the time for which a server's list holds", () => {
+describe("the lifetime of a server's list", () => {
   const listsAt = ({ received }: RawServer) =>
     received.filter((one) => "method" in one && one.method === "tools/list").length;
 
-  it("is waited for: then the server is asked again, by a list, not by a call", async () => {
+  it("must pass before a new list, not a call, asks the server again", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const names = ["one"];
     const server = serverOf(names, { ttlMs: MINUTE });
@@ -71,7 +71,7 @@ describe("the time for which a server's list holds", () => {
     expect(textIn(await call("two"))).toBe("two");
   });
 
-  it.each([{}, { ttlMs: -1 }, { ttlMs: "soon" }])("is endless for %j", async (more) => {
+  it.each([{}, { ttlMs: -1 }, { ttlMs: "soon" }])("is unlimited for %j", async (more) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const server = serverOf(["one"], more);
     const { client } = await startGateway([{ name: "shop", make: () => server }]);
@@ -81,7 +81,7 @@ describe("the time for which a server's list holds", () => {
     expect(listsAt(server)).toBe(1);
   });
 
-  it("never keeps a client waiting for a server that has stopped to answer, nor a call", async () => {
+  it("never makes a client or a call wait for a server that has stopped answering", async () => {
     let isSilent = false;
     const server = serverOf(["one"]);
     const silent = new RawServer({
@@ -116,7 +116,7 @@ describe("a server that is down", () => {
     throw new Error("It does not start.");
   };
 
-  it("keeps the tools that are known of it, and their calls say that it is down", async () => {
+  it("keeps its known tools, whose calls say that it is down", async () => {
     const behind = [
       { name: "shop", make: down },
       { name: "other", make: () => serverOf(["two"]) },

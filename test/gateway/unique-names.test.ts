@@ -5,17 +5,17 @@ import { uniqueNames } from "../../src/gateway/unique-names.ts";
 const of = (server: string, name: string) => ({ server, name });
 
 describe("names of the gateway's tools", () => {
-  it("are the servers' own; a name that occurs twice has the server's in front", () => {
+  it("are the servers' own; a name that occurs twice gets its server's name as a prefix", () => {
     const all = [of("a", "read"), of("b", "read"), of("b", "write"), of("c", "read")];
     expect(uniqueNames(all)).toEqual(["read", "b__read", "write", "c__read"]);
   });
 
-  it("number what still is not unique", () => {
+  it("get a number if they are still not unique", () => {
     const all = [of("a", "x"), of("a", "a__x"), of("a", "x")];
     expect(uniqueNames(all)).toEqual(["x", "a__x", "a__x_2"]);
   });
 
-  it("shorten long names with a digest, so that two of them differ", () => {
+  it("are shortened with a digest if they are long, so that two of them differ", () => {
     const [one = "", two = ""] = uniqueNames([
       of("a", `${"n".repeat(200)}1`),
       of("a", `${"n".repeat(200)}2`),

@@ -35,20 +35,20 @@ describe("fetches of servers behind a URL", () => {
     return chars;
   };
 
-  it("let a stream that stays open send more than an answer may have, in messages", async () => {
+  it("let an open stream send more than an answer may have, in several messages", async () => {
     expect(await get("/events")).toBeGreaterThan(maxMcpAnswerBytes);
   });
 
-  it("break such a stream at one message that is longer", async () => {
+  it("end such a stream at a single message that is too long", async () => {
     await expect(get("/one")).rejects.toThrow(`longer than ${maxMcpAnswerBytes} bytes`);
   });
 
-  it("follow so many redirects", async () => {
+  it("follow a limited number of redirects", async () => {
     expect(await get(`/hops?left=${maxMcpRedirects}`)).toBe("The end.".length);
     await expect(get(`/hops?left=${maxMcpRedirects + 1}`)).rejects.toThrow("redirects more than");
   });
 
-  it("follow no redirect that makes a GET of a POST", async () => {
+  it("follow no redirect that turns a POST into a GET", async () => {
     const post = upstreamFetch(`${server.url}/hops?left=1`, { method: "POST", body: "{}" });
     await expect(post).rejects.toThrow(/redirect \(30\d\) cannot be followed/u);
   });

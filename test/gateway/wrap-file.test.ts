@@ -39,7 +39,7 @@ const read = (name = file) => readFileSync(name, "utf8");
 describe.each(Object.entries(CLIENT_CONFIGURATIONS))("wrapping %s", (_client, original) => {
   beforeEach(() => writeFileSync(file, original));
 
-  it("leaves one entry in each place, which reads the servers that were there", () => {
+  it("leaves one entry in each place, which reads the original servers", () => {
     const { outcome, servers, notes } = wrapFile(file);
     expect(outcome).toBe("wrapped");
     const copy = `${file}.byref.json`;
@@ -68,7 +68,7 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("wrapping %s", (_client, or
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
-  it("is undone byte for byte with the byte order mark of an editor, which the gateway reads", () => {
+  it("is undone byte for byte with an editor's byte order mark, which the gateway can read", () => {
     writeFileSync(file, `\uFEFF${original}`);
     wrapFile(file);
     expect(read()).toMatch(/^\uFEFF[^\uFEFF]+$/u);
@@ -155,7 +155,7 @@ describe("unwrapping a file that was changed", () => {
     expect(readdirSync(folder)).toEqual(["mcp.json"]);
   });
 
-  it("takes the file's server if both have another one of the name", () => {
+  it("prefers the file's server if the copy has another one with the same name", () => {
     writeFileSync(file, ONE);
     wrapFile(file);
     change(file, '"mcpServers": {', '"mcpServers": {"one": {"command": "new"},');
@@ -216,7 +216,7 @@ describe("wrapping a wrapped file", () => {
     expect(read()).toBe(ONE.replace('"one" }', '"${userHome}/one" }'));
   });
 
-  it("finishes what was cut off between its two writes", () => {
+  it("finishes a wrapping that was interrupted between its two writes", () => {
     writeFileSync(file, ONE);
     wrapFile(file);
     change(file, '"mcpServers": {', '"mcpServers": {"new": {"command": "new"},');
@@ -253,7 +253,7 @@ describe("wrapping", () => {
 
   it.each([
     ["another server", { command: "npx", args: ["byref-of-somebody"] }, ["byref", "one"]],
-    ["a gateway of one's own", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],
+    ["the user's own gateway", { command: "npx", args: ["byref", "mcp", "--", "x"] }, ["one"]],
   ])("uses another name beside %s named byref", (_what, byref, taken) => {
     const text = JSON.stringify({ mcpServers: { byref, one: { command: "one" } } });
     writeFileSync(file, text);
@@ -264,7 +264,7 @@ describe("wrapping", () => {
     expect(read()).toBe(text);
   });
 
-  it("names the entries of Claude Code's projects unlike those that they would hide", () => {
+  it("gives entries of Claude Code's projects names that do not hide global ones", () => {
     writeFileSync(file, CLIENT_CONFIGURATIONS[".claude.json"]);
     wrapFile(file);
     const { mcpServers, projects } = JSON.parse(read());
@@ -285,7 +285,7 @@ describe("wrapping", () => {
     });
   });
 
-  it("keeps an earlier copy that has something else", () => {
+  it("keeps an earlier copy that has other content", () => {
     writeFileSync(file, ONE);
     writeFileSync(`${file}.byref.json`, "{}");
     expect(wrapFile(file).notes).toEqual([expect.stringContaining("is kept as")]);

@@ -57,11 +57,11 @@ const directives = (write: (n: number) => string) =>
   `${listOf(limits.maxTemplateDirectives, write).join("\n")}\nprompt`;
 
 const templates: readonly (readonly [string, string])[] = [
-  ["patterns that fit nothing", directives((n) => `@input file:**/x${n}`)],
-  ["patterns that nearly fit everything", directives((n) => `@input file:${stars}${n}x`)],
-  ["patterns that fit everything", directives(() => "@input file:**")],
-  ["patterns of starts of their own", directives((n) => `@input file:${"a".repeat(n % 190)}*x`)],
-  ["names of all of it", directives(() => "@input file:** (paths-only)")],
+  ["patterns that match nothing", directives((n) => `@input file:**/x${n}`)],
+  ["patterns that match almost everything", directives((n) => `@input file:${stars}${n}x`)],
+  ["patterns that match everything", directives(() => "@input file:**")],
+  ["patterns with different prefixes", directives((n) => `@input file:${"a".repeat(n % 190)}*x`)],
+  ["the names of all files", directives(() => "@input file:** (paths-only)")],
 ];
 
 describe("a template of 64 KiB over a full folder does a stated amount of work", () => {
@@ -79,7 +79,7 @@ describe("a template of 64 KiB over a full folder does a stated amount of work",
     expect(code).toBe("limit_exceeded");
   });
 
-  it("reads as many files as a step may have, and no more", async () => {
+  it("reads at most as many files as a step may have", async () => {
     const few = listOf(limits.maxTemplateFiles, (n) => `notes/${n}.md`);
     expect(await asked("@input file:notes/*\nprompt", few)).toMatchObject({
       listed: 1,
@@ -90,7 +90,7 @@ describe("a template of 64 KiB over a full folder does a stated amount of work",
     expect(await asked(twice, few)).toMatchObject({ listed: 1, code: "limit_exceeded" });
   });
 
-  it("and none does more", () => {
+  it("no template exceeds its bound", () => {
     figure("S19", { templates: templates.length, "over their bound": over });
     expect(over).toBe(0);
   });

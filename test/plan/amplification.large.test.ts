@@ -50,10 +50,10 @@ const FULL = `maxOpenRuns is at most ${limits.maxOpenRuns}, this is ${OPEN_RUNS}
 const requests: readonly (readonly [what: string, most: number, act: () => unknown])[] = [
   ["a list", limits.maxPlanViewChars + SMALL, () => store.list(limits.maxPlanViewChars)],
   ["a change of status", SMALL, () => store.setStatus("p7", "running")],
-  ["a look whether anything waits", SMALL, () => store.hasWaiting()],
-  ["a count of what is open", SMALL, () => expect(() => store.requireRoom("p7")).toThrow(FULL)],
-  ["a look which plans have open runs", SMALL, () => store.plansOfOpenRuns()],
-  ["a count of one plan's", SMALL, () => store.countOpen("p7", "r7")],
+  ["a check whether anything waits", SMALL, () => store.hasWaiting()],
+  ["a count of open runs", SMALL, () => expect(() => store.requireRoom("p7")).toThrow(FULL)],
+  ["a list of plans with open runs", SMALL, () => store.plansOfOpenRuns()],
+  ["a count of one plan's open runs", SMALL, () => store.countOpen("p7", "r7")],
   ["the open runs of one plan", 1_000_000, () => [...store.openRuns("p7")]],
   [
     "the runs of one plan",
@@ -61,7 +61,7 @@ const requests: readonly (readonly [what: string, most: number, act: () => unkno
     () => store.runsOf("many", limits.maxPlanViewChars),
   ],
   [
-    "a new plan in the place of an old one",
+    "a new plan that replaces an old one",
     3 * limits.maxPlanBytes,
     () => {
       store.setStatus("p7", "done");
@@ -70,7 +70,7 @@ const requests: readonly (readonly [what: string, most: number, act: () => unkno
   ],
 ];
 
-describe("200 plans of 1 MiB, each with a run of 600 KB that waits", () => {
+describe("200 plans of 1 MiB, each with a waiting run of 600 KB", () => {
   let over = 0;
 
   it.each(requests)("cost little: %s", async (_what, most, act) => {
@@ -80,7 +80,7 @@ describe("200 plans of 1 MiB, each with a run of 600 KB that waits", () => {
     expect(largest).toBeLessThanOrEqual(most);
   });
 
-  it("and nothing costs more", () => {
+  it("cost no request more than its bound", () => {
     figure("S19", { "plan requests": requests.length, "over their bound": over });
     expect(over).toBe(0);
   });

@@ -168,7 +168,7 @@ describe("a broken workflow", () => {
 });
 
 describe("hostile workflows", () => {
-  it("defines no entities: a billion laughs are three faults", () => {
+  it("define no entities: a billion laughs are three faults", () => {
     const laughs = `<?xml version="1.0"?>
 <!DOCTYPE lolz [
  <!ENTITY lol "lol">
@@ -183,7 +183,7 @@ describe("hostile workflows", () => {
     ]);
   });
 
-  it("loads nothing from outside", () => {
+  it("load no external entities", () => {
     const text = '<!DOCTYPE a SYSTEM "file:///etc/passwd"><capability name="a">&a;</capability>';
     expect(faultsOf(text)).toHaveLength(2);
   });
@@ -203,7 +203,7 @@ describe("hostile workflows", () => {
     "😀",
     "\uD800",
     '"',
-  ])("is told of a text of nothing but %j, also inside a tag", (unit) => {
+  ])("get at most two findings for a text of nothing but %j, even inside a tag", (unit) => {
     const text = unit.repeat(Math.floor(300_000 / unit.length));
     for (const [before, after] of [
       ["", ""],
@@ -217,14 +217,14 @@ describe("hostile workflows", () => {
     }
   });
 
-  it("nests nothing, however deep", () => {
+  it("get a single finding for tags nested thousands deep", () => {
     expect(faultsOf('<capability name="a">'.repeat(40_000))).toEqual([`1:22 ${MARKUP}`]);
     expect(faultsOf(`<capability name="a">${"<a>".repeat(100_000)}</capability>`)).toHaveLength(1);
   });
 });
 
 describe("any text", () => {
-  it("is a plan or has findings with a place in the text, whatever it is", () => {
+  it("is a plan, or has findings with positions in the text", () => {
     fc.assert(
       fc.property(fc.array(xmlFragment, { maxLength: 30 }), (parts) => {
         const text = parts.join("");

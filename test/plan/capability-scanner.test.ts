@@ -50,7 +50,7 @@ const A = '<capability name="a" />';
 const B = '<capability name="b">x</capability>';
 
 describe("a model's text", () => {
-  it("gives up its tags as calls, in their order", () => {
+  it("yields its tags as calls, in order", () => {
     const text = `First ${A}, then\n<capability name="memory" action="recall" query="R&amp;D" output_var="found">\n  all\n</capability>.`;
     const { pieces } = scan([text]);
     expect(pieces).toEqual([
@@ -72,7 +72,7 @@ describe("a model's text", () => {
     expect(sourceOf(pieces)).toBe(text);
   });
 
-  it("has the calls that a workflow of the same tags has", () => {
+  it("yields the same calls as a workflow of the same tags", () => {
     const { plan } = readCapabilities(summary);
     const calls = scan([summary]).pieces.flatMap((piece) =>
       typeof piece === "string" ? [] : piece.call,
@@ -103,15 +103,15 @@ describe("a model's text", () => {
   it.each([
     ["without a name", "<capability>x</capability>"],
     ["without quotes", "<capability name=a />"],
-    ["with an entity that there is not", '<capability name="a">&nbsp;</capability>'],
-    ["with an attribute twice", '<capability name="a" b="1" b="2"/>'],
+    ["with an unknown entity", '<capability name="a">&nbsp;</capability>'],
+    ["with a repeated attribute", '<capability name="a" b="1" b="2"/>'],
     ["with markup in its body", '<capability name="a"><b>x</b></capability>'],
     ["with another tag in its body", `<capability name="x">${A}</capability>`],
     ["with another tag in an attribute", `<capability name="x" y='${A}'/>`],
-    ["with a variable that cannot be written", '<capability name="a" output_var="1"/>'],
+    ["with an invalid variable name", '<capability name="a" output_var="1"/>'],
     ["that is not finished", '<capability name="a"'],
     ["that is not closed", '<capability name="a">text'],
-    ["that is not closed in front of others", `<capability name="x">${A}`],
+    ["that is not closed before another one", `<capability name="x">${A}`],
   ])("keeps a tag %s", (_what, text) => {
     expect(shown(text)).toBe(text);
   });
@@ -125,7 +125,7 @@ describe("a model's text", () => {
     "R&D &amp;lt; &lt",
     "f(&x)[y[0]]>1",
     `a <${"b".repeat(200)}>`,
-  ])("has %j in a body as text", (body) => {
+  ])("may contain %j in the body of a tag", (body) => {
     const { pieces } = scan([`<capability name="a" q="R&D">${body}</capability>${A}`]);
     const content = body.replace("&amp;", "&");
     const parameters = { q: "R&D", content };
@@ -136,11 +136,11 @@ describe("a model's text", () => {
   });
 
   it.each(["<b>", "<b/>", "</b>", "<b c='d'>", "<?x", "<!x", "a < b <c>", "< <capability b="])(
-    "has no markup such as %j in a body",
+    "may not contain markup such as %j in the body of a tag",
     (body) => expect(shown(`<capability name="a">${body}</capability>`)).not.toContain("{a}"),
   );
 
-  it("finds the tags behind a broken one", () => {
+  it("yields the tags after a broken one", () => {
     expect(shown(`<capability name=x />${A}`)).toBe("<capability name=x />{a}");
     expect(shown(`<capability name="x" ${A}`)).toBe('<capability name="x" {a}');
     expect(shown(`<capability name="x"><b></capability>${A}`)).toBe(
@@ -162,7 +162,7 @@ describe("a model's text", () => {
     expect(shown(`a \` ${A}\n${A}`)).toBe(`a \` ${A}\n{a}`);
   });
 
-  it("reads a fence inside a tag as the tag's, unless the tag is text", () => {
+  it("treats a fence inside a tag as part of the tag, unless the tag is text", () => {
     const fence = "\n```\n";
     expect(shown(`<capability name="a">${fence}</capability>${A}`)).toBe("{a}{a}");
     const broken = `<capability name="a">${fence}&nbsp;</capability>${A}`;
@@ -177,8 +177,8 @@ describe("a model's text", () => {
   });
 });
 
-describe("what is held back", () => {
-  it("is nothing that can no longer become a call", () => {
+describe("the text that is held back", () => {
+  it("excludes what can no longer become a call", () => {
     const scanner = new CapabilityScanner();
     expect(scanner.feed("text <cap")).toEqual(["text "]);
     expect(scanner.heldChars).toBe(4);
@@ -190,7 +190,7 @@ describe("what is held back", () => {
     expect(scanner.end()).toEqual([]);
   });
 
-  it("is one tag of at most so many characters", () => {
+  it("is one tag of at most maxTagChars characters", () => {
     const around = '<capability name="a"></capability>';
     const tag = (length: number) => around.replace("><", `>${"x".repeat(length - around.length)}<`);
     const { maxTagChars } = limits;
@@ -213,7 +213,7 @@ describe("what is held back", () => {
   });
 });
 
-describe("the pieces are the same however the text is cut", () => {
+describe("the pieces are the same wherever the text is split", () => {
   const examples = [
     summary,
     `a ${A} b ${B} c`,
@@ -226,7 +226,7 @@ describe("the pieces are the same however the text is cut", () => {
     `<capability name="a">a <b/ && c < <d e =</capability>${A}`,
   ];
 
-  it.each(examples)("%j: every one cut, and character by character", (text) => {
+  it.each(examples)("%j: split at each place, and into single characters", (text) => {
     const { pieces } = scan([text]);
     expect(sourceOf(pieces)).toBe(text);
     for (let cut = 0; cut <= text.length; cut++) {
@@ -235,15 +235,18 @@ describe("the pieces are the same however the text is cut", () => {
     expect(scan(text.split("")).pieces).toEqual(pieces);
   });
 
-  it.each(examples.slice(1).filter(({ length }) => length <= 110))("%j: every two cuts", (text) => {
-    const { pieces } = scan([text]);
-    for (let first = 0; first <= text.length; first++) {
-      for (let second = first; second <= text.length; second++) {
-        const chunks = [text.slice(0, first), text.slice(first, second), text.slice(second)];
-        expect(scan(chunks).pieces).toEqual(pieces);
+  it.each(examples.slice(1).filter(({ length }) => length <= 110))(
+    "%j: split at each two places",
+    (text) => {
+      const { pieces } = scan([text]);
+      for (let first = 0; first <= text.length; first++) {
+        for (let second = first; second <= text.length; second++) {
+          const chunks = [text.slice(0, first), text.slice(first, second), text.slice(second)];
+          expect(scan(chunks).pieces).toEqual(pieces);
+        }
       }
-    }
-  });
+    },
+  );
 
   it("any text", () => {
     const cuts = fc.array(fc.nat({ max: 400 }), { maxLength: 8 });
@@ -262,7 +265,7 @@ describe("the pieces are the same however the text is cut", () => {
     );
   });
 
-  it("any workflow between prose: its calls are those of the plan", () => {
+  it("any workflow in prose has the calls of its plan", () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 5 }),
@@ -305,7 +308,7 @@ function readsOf(text: string, chunkChars: number): number {
   return reads;
 }
 
-describe("the steps of a scan are linear in the text", () => {
+describe("the work of a scan is linear in the length of the text", () => {
   it.each(
     [
       "<",
@@ -328,7 +331,7 @@ describe("the steps of a scan are linear in the text", () => {
       "&amp;",
       "plain text. ",
     ]),
-  )("%j again and again", (unit) => {
+  )("%j, repeated", (unit) => {
     const times = Math.ceil(150_000 / unit.length);
     for (const chunkChars of [1, 1_000, Infinity]) {
       const once = readsOf(unit.repeat(times), chunkChars);

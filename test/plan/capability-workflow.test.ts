@@ -51,7 +51,7 @@ describe("the seed's own workflow", () => {
     });
   });
 
-  it("runs several times at once, and leaves nothing of its own behind", async () => {
+  it("can run several times concurrently, and leaves no variables behind", async () => {
     const conversation = workflows();
     const records = await Promise.all([1, 2, 3].map(() => conversation.run(summary)));
     for (const record of records) {
@@ -63,7 +63,7 @@ describe("the seed's own workflow", () => {
 });
 
 describe("a workflow", () => {
-  it("keeps for the conversation what says so, and the rest for its run", async () => {
+  it("stores variables in the conversation if their scope says so, otherwise in its run", async () => {
     const { store, run, ownOf } = new Workflows({ echo });
     await store.save({ name: "note", value: "the conversation's" });
     const record = await run(`
@@ -86,7 +86,7 @@ describe("a workflow", () => {
     ]);
   });
 
-  it("reads the conversation's variables, but under no name that it writes itself", async () => {
+  it("reads the conversation's variables, except under names that it writes itself", async () => {
     const { store, run, called } = new Workflows({ echo });
     await store.save({ name: "there", value: { a: [1] } });
     await store.save({ name: "written", value: "before" });
@@ -103,7 +103,7 @@ describe("a workflow", () => {
     ]);
   });
 
-  it("leaves in the text what is not there", async () => {
+  it("leaves references to missing variables as text", async () => {
     const { run, called } = new Workflows({ echo });
     const { status } = await run(`
       <capability name="echo">{{nobody}}</capability>
@@ -117,7 +117,7 @@ describe("a workflow", () => {
     expect(status).toBe("done");
   });
 
-  it("goes on behind a key that is not there, and can use what is said of it", async () => {
+  it("continues after a missing key, and can use the message about it", async () => {
     const { run, called } = new Workflows({ echo });
     const record = await run(`
       <capability name="variable" action="get" key="nobody" />
@@ -128,7 +128,7 @@ describe("a workflow", () => {
     expect(statusesOf(record)).toEqual(["done", "done", "done", "done"]);
   });
 
-  it("skips what reads the output of a call that fails, and what reads that; the rest runs", async () => {
+  it("skips direct and indirect readers of a failed call's output; the rest runs", async () => {
     const failing = () => {
       throw new Error("boom");
     };
@@ -151,7 +151,7 @@ describe("a workflow", () => {
     expect(record.status).toBe("failed");
   });
 
-  it("goes on where one of those who write a name has written it, or writes it later", async () => {
+  it("continues if one of a name's writers has written it, or writes it later", async () => {
     const failing = () => {
       throw new Error("boom");
     };
@@ -174,7 +174,7 @@ describe("a workflow", () => {
     );
   });
 
-  it("fails a call that asks for a part that a known value has not", async () => {
+  it("fails a call that references a missing part of an existing value", async () => {
     const { run, called } = new Workflows({ echo });
     const record = await run(`
       <capability name="variable" action="set" key="a" value="text" />
@@ -185,7 +185,7 @@ describe("a workflow", () => {
     expect(called).toEqual([["echo", { content: "text" }]]);
   });
 
-  it("passes on what XML says in its own ways", async () => {
+  it("passes on entities and CDATA as the text they stand for", async () => {
     const { run, called } = new Workflows({ echo });
     await run(`
       <capability name="echo" output_var="a" with="&lt;&quot;&amp;&#10;'>"><![CDATA[<b>{{x}} & {{a}}</b>]]></capability>
@@ -197,7 +197,7 @@ describe("a workflow", () => {
     ]);
   });
 
-  it("does not read what a value looks like", async () => {
+  it("does not read references or tags in values", async () => {
     const looks = '{{b}} $b †b <capability name="echo" />]]>&lt;';
     const { run, called } = new Workflows({ echo, give: () => looks });
     await run(`
@@ -208,7 +208,7 @@ describe("a workflow", () => {
     expect(called.at(-1)).toEqual(["echo", { content: `${looks}|${looks}` }]);
   });
 
-  it("replaces what the same name had before", async () => {
+  it("replaces the previous value of a name", async () => {
     const { run, called, ownOf } = new Workflows({ echo });
     const record = await run(`
       <capability name="echo" output_var="a">1</capability>
@@ -219,7 +219,7 @@ describe("a workflow", () => {
     expect(await ownOf(record)).toEqual({ a: "123", b: "123" });
   });
 
-  it("clears what it has itself, and nothing else", async () => {
+  it("clears only its own variables", async () => {
     const { store, run, ownOf } = new Workflows({ echo });
     await store.save({ name: "outside", value: 1 });
     const record = await run(`
@@ -235,7 +235,7 @@ describe("a workflow", () => {
     expect(await store.read("outside")).toBe(1);
   });
 
-  it("stops where it is cancelled", async () => {
+  it("stops when it is cancelled", async () => {
     const controller = new AbortController();
     const { run, called } = new Workflows({
       echo: () => {

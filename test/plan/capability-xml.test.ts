@@ -76,7 +76,7 @@ describe("a capability workflow", () => {
     });
   });
 
-  it("names its tools after name and action", () => {
+  it("builds tool names from name and action", () => {
     const { calls } = planOf('<capability name="a" action="b" /><capability name="c"/>');
     expect(calls.map(({ tool }) => tool)).toEqual(["a_b", "c"]);
   });
@@ -92,7 +92,7 @@ describe("a capability workflow", () => {
     expect(runNames).toEqual(["k"]);
   });
 
-  it("skips comments, a declaration, a byte order mark, and blanks between tags", () => {
+  it("skips comments, a declaration, a byte order mark, and whitespace between tags", () => {
     const text =
       '\uFEFF<?xml version="1.0" encoding="UTF-8"?>\r\n<!-- <capability name="no"/> -->\r\n\t<capability name="a"/><!-- & < -- -->\n';
     expect(planOf(text).calls).toEqual([{ id: "call_1", tool: "a", parameters: {} }]);
@@ -109,25 +109,25 @@ describe("a capability workflow", () => {
     ]);
   });
 
-  it("may be written over several lines, with either quote and blanks around =", () => {
+  it("may span several lines, with either quote and whitespace around =", () => {
     const text = `<capability\n  name = "a"\n  action\t=\r\n'b'\n  it='"' quotes="'"\n></capability\n>`;
     expect(planOf(text).calls).toEqual([
       { id: "call_1", tool: "a_b", capability: "a", parameters: { it: '"', quotes: "'" } },
     ]);
   });
 
-  it("ends no attribute at the other quote, and no tag inside of one", () => {
+  it("ends no attribute at the other quote, and no tag inside an attribute", () => {
     const text = `<capability name="a" b="it's />" c='">&lt;/capability>'/>`;
     expect(parametersOf(text)).toEqual({ b: "it's />", c: '"></capability>' });
   });
 
-  it("reads the five entities and characters by number, and no entity twice", () => {
+  it("decodes the five entities and numeric characters, but only once", () => {
     const all = "&lt;&gt;&amp;&quot;&apos;&#65;&#x1F600;&amp;lt;";
     const text = `<capability name="a" all="${all}">${all}</capability>`;
     expect(parametersOf(text)).toEqual({ all: "<>&\"'A😀&lt;", content: "<>&\"'A😀&lt;" });
   });
 
-  it("reads text of all scripts", () => {
+  it("reads text in all scripts", () => {
     const text = '<capability name="a" city="Zürich 東京 🏔️">עברית &#233;</capability>';
     expect(parametersOf(text)).toEqual({ city: "Zürich 東京 🏔️", content: "עברית é" });
   });
@@ -138,7 +138,7 @@ describe("a body", () => {
     return parametersOf(`<capability name="a">${body}</capability>`)?.content;
   }
 
-  it("loses the blanks around it and the indentation that its lines share", () => {
+  it("loses surrounding whitespace and the indentation that its lines share", () => {
     expect(contentOf("\n    if x:\n      y\n\n    z  \n  ")).toBe("if x:\n  y\n\nz");
     expect(contentOf("first\r\n    second\r\n\t\r\n      third\r\n")).toBe(
       "first\nsecond\n\n  third",
@@ -147,7 +147,7 @@ describe("a body", () => {
     expect(contentOf(" {{whole}} ")).toBe("{{whole}}");
   });
 
-  it("is as written in CDATA", () => {
+  it("is taken literally in CDATA", () => {
     expect(contentOf("<![CDATA[ <b>&amp;</b>\n    x ]]>")).toBe(" <b>&amp;</b>\n    x ");
     expect(contentOf("\n  <![CDATA[ a ]]>\n  <![CDATA[ b ]]>\n")).toBe(" a \n   b ");
     expect(contentOf("a <![CDATA[<]]> b ")).toBe("a < b");
@@ -161,7 +161,7 @@ describe("a body", () => {
     expect(contentOf('a<!-- <capability name="b"/> - - > </capability> -->b')).toBe("ab");
   });
 
-  it("is no parameter if nothing is in it", () => {
+  it("is no parameter if it is empty", () => {
     for (const body of ["", "  \n ", "<!-- nothing -->", "<![CDATA[]]>"]) {
       expect(parametersOf(`<capability name="a">${body}</capability>`)).toEqual({});
     }
@@ -171,8 +171,8 @@ describe("a body", () => {
   });
 });
 
-describe("what a workflow writes", () => {
-  it("lives in the run, or with scope in the conversation", () => {
+describe("a variable that a workflow writes", () => {
+  it("belongs to the run, or to the conversation if its scope says so", () => {
     const plan = planOf(`
       <capability name="a" output_var="one" />
       <capability name="a" output_var="two" scope="conversation" />
@@ -189,7 +189,7 @@ describe("what a workflow writes", () => {
     expect(plan.calls[3]?.parameters).toEqual({ key: "four", value: "4" });
   });
 
-  it("leaves a tool the scope of its own", () => {
+  it("leaves a tool's own scope parameter alone", () => {
     const plan = planOf(
       '<capability name="a" scope="conversation"/><capability name="a" scope="user" output_var="b"/>',
     );
@@ -200,7 +200,7 @@ describe("what a workflow writes", () => {
     expect(plan.runNames).toEqual(["b"]);
   });
 
-  it("lives in one place only", () => {
+  it("has one scope only", () => {
     const text =
       '<capability name="a" output_var="x"/>\n<capability name="variable" action="set" key="x" scope="conversation"/>';
     expect(faultsOf(text)).toEqual([
@@ -213,14 +213,14 @@ describe("the limits of a workflow", () => {
   const { maxWorkflowChars, maxTagAttributes, maxAttributeChars, maxTagBodyChars } = limits;
   const tag = '<capability name="a"/>';
 
-  it("has so many characters", () => {
+  it("cap its characters", () => {
     expect(planOf(tag + " ".repeat(maxWorkflowChars - tag.length)).calls).toHaveLength(1);
     expect(faultsOf(tag + " ".repeat(maxWorkflowChars - tag.length + 1))).toEqual([
       `1:1 A workflow has at most ${maxWorkflowChars} characters, this has ${maxWorkflowChars + 1}.`,
     ]);
   });
 
-  it("has so many calls", () => {
+  it("cap its calls", () => {
     expect(planOf(`${tag}\n`.repeat(limits.maxPlanCalls)).calls).toHaveLength(limits.maxPlanCalls);
     expect(readCapabilities(`${tag}\n`.repeat(limits.maxPlanCalls + 2)).findings).toEqual([
       {
@@ -232,7 +232,7 @@ describe("the limits of a workflow", () => {
     ]);
   });
 
-  it("has so many attributes, so long", () => {
+  it("cap the number and length of attributes", () => {
     const named = (count: number) =>
       `<capability name="a"${Array.from({ length: count - 1 }, (_, index) => ` a${index}=""`).join("")}/>`;
     expect(Object.keys(parametersOf(named(maxTagAttributes)) ?? {})).toHaveLength(
@@ -244,7 +244,7 @@ describe("the limits of a workflow", () => {
     expect(faultsOf(long(maxAttributeChars + 1))[0]).toContain(`has ${maxAttributeChars + 1}.`);
   });
 
-  it("has bodies so long", () => {
+  it("cap the length of bodies", () => {
     const long = (length: number) => `<capability name="a">${"x".repeat(length)}</capability>`;
     expect(parametersOf(long(maxTagBodyChars))).toEqual({ content: "x".repeat(maxTagBodyChars) });
     expect(faultsOf(long(maxTagBodyChars + 1))[0]).toContain(`has ${maxTagBodyChars + 1}.`);
@@ -252,7 +252,7 @@ describe("the limits of a workflow", () => {
 });
 
 describe("any workflow", () => {
-  it("comes back as the plan that it was written from", () => {
+  it("is read back as the plan that it was written from", () => {
     const calls = fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 6 });
     const layout = fc.constantFrom("", "\n", "\r\n\t", "<!-- <capability name='x'/> -->");
     fc.assert(

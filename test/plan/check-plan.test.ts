@@ -42,7 +42,7 @@ describe("a plan of the specification", () => {
 });
 
 describe("a plan is refused", () => {
-  it("for a reference that nothing writes, by its place; not for a variable that is there", async () => {
+  it("for a reference that nothing writes, with its position; not for an existing variable", async () => {
     const nested = { parameters: { value: { list: [0, "Hi †nobody.name!"] } } };
     expect(await findingsOf(plan([nested]))).toMatchObject([
       {
@@ -60,7 +60,7 @@ describe("a plan is refused", () => {
     expect(await codesOf(plan(alike))).toEqual(["no_producer"]);
   });
 
-  it("for nothing that only looks like a reference", async () => {
+  it("but not for text that only looks like a reference", async () => {
     const texts = ["$5 and {{state.x}} and $state.y", "\\†state.nowhere", "†input.any.at[0].all"];
     for (const text of texts) expect(await codesOf(plan([reads(text)]))).toEqual([]);
   });
@@ -78,12 +78,12 @@ describe("a plan is refused", () => {
     ["†state.a.b", "†state.a"],
     ["†state.x || †state.a", "†state.a && †state.y"],
     ["†state", "†state.deep.down"],
-  ])("for two producers of one place: %s and %s", async (one, other) => {
+  ])("for two calls that write the same place: %s and %s", async (one, other) => {
     const findings = await findingsOf(plan([reads("x", one), reads("y", other)]));
     expect(findings).toMatchObject([{ code: "duplicate_producer", at: "_outputPath" }]);
   });
 
-  it("for a tool that is not there, by its name", async () => {
+  it("for an unknown tool, with its name", async () => {
     expect(await findingsOf(plan([{ tool: "nope" }]))).toMatchObject([
       {
         code: "unknown_tool",
@@ -94,7 +94,7 @@ describe("a plan is refused", () => {
     ]);
   });
 
-  it("for parameters that cannot fit, unless a reference stands there", async () => {
+  it("for parameters that do not fit, unless they are references", async () => {
     const call = { tool: "add", parameters: { a: "†input.a", b: "two" } };
     expect(await findingsOf(plan([call]))).toMatchObject([
       { code: "invalid_parameters", call: "call_1", at: "b" },
@@ -105,7 +105,7 @@ describe("a plan is refused", () => {
     expect(await codesOf(plan([noText]))).toEqual(["invalid_parameters"]);
   });
 
-  it("for ids that are used twice, and for more calls than it may have", async () => {
+  it("for duplicate ids, and for too many calls", async () => {
     expect(await codesOf(plan([{ id: "a" }, { id: "a" }]))).toEqual(["duplicate_id"]);
     const many = Array.from({ length: limits.maxPlanCalls + 1 }, () => ({}));
     expect(await codesOf(plan(many))).toEqual(["too_many_calls"]);
@@ -116,13 +116,13 @@ describe("a plan is refused", () => {
     "†state", "†state.a.b", "†state[0]", "† state.a", "†state.*", "state.a", "", "†input", "†input.x",
     "†state.", "†state..x", "†state.x ||", "†state.x || state.y", "†state.x && †input.y",
     "†state.x || † state.y", "†state.x || †state.y && †state.z", "Hello †state.x",
-  ])("or not, for where it writes: %j", async (outputPath) => {
+  ])("or accepted, depending on its output path: %j", async (outputPath) => {
     const isPlace = ["†state", "†state.a.b", "†state[0]"].includes(outputPath);
     const codes = await codesOf(plan([reads("x", outputPath)]));
     expect(codes).toEqual(isPlace ? [] : ["bad_output_path"]);
   });
 
-  it("for a place without its prefix, in the notation of plans", async () => {
+  it("for a place without its prefix, and suggests the notation of plans", async () => {
     const said = async (outputPath: string) =>
       (await findingsOf(plan([reads("x", outputPath)]))).map(({ message }) => message);
     expect(await said("state.user.name")).toEqual([
@@ -134,7 +134,7 @@ describe("a plan is refused", () => {
     expect((await said("†input"))[0]).toMatch(/^†input /);
   });
 
-  it("for a cycle, with its path, also for one of two hundred and of one", async () => {
+  it("for a cycle of one call, three or two hundred, with its path", async () => {
     const around = (count: number) =>
       plan(
         Array.from({ length: count }, (_, index) =>
@@ -160,10 +160,10 @@ describe("a plan is refused", () => {
   });
 });
 
-describe("a plan in the written order", () => {
+describe("a plan that runs in written order", () => {
   const written: Partial<Plan> = { order: "written", syntaxes: ["mustache"], runNames: ["x"] };
 
-  it("may read places that no call writes, write a place twice, and read later results", async () => {
+  it("may read places that no call has written yet, and write a place twice", async () => {
     const calls = [
       reads("{{x}} {{nobody}}", "variable:x"),
       reads("{{x}}", "variable:x"),
@@ -175,13 +175,13 @@ describe("a plan in the written order", () => {
   });
 });
 
-describe("what ties calls together", () => {
+describe("a dependency between calls", () => {
   const tiesOf = async (calls: readonly Partial<PlanCall>[]) => {
     const { checked } = await checkPlan(plan(calls), context);
     return checked?.calls.map(({ dependsOn }) => [...dependsOn].sort());
   };
 
-  it("is a write of the place, of a place that contains it, or of a part of it", async () => {
+  it("is a write of the place that is read, of a place that contains it, or of a part of it", async () => {
     const writes = [reads("x", "†state.a.b"), reads("y", "†state.c")];
     expect(await tiesOf([...writes, reads("†state.a.b")])).toEqual([[], [], [0]]);
     expect(await tiesOf([...writes, reads("†state.a.b[0].c")])).toEqual([[], [], [0]]);
@@ -193,7 +193,7 @@ describe("what ties calls together", () => {
     ).toEqual([[], [0], [0]]);
   });
 
-  it("has gates, which nothing writes", async () => {
+  it("may be a gate, which no call writes", async () => {
     const { checked, findings } = await checkPlan(plan([reads("†approvals.legal")]), context);
     expect(findings.list()).toEqual([]);
     expect(checked?.calls[0]?.gates).toEqual(["legal"]);
@@ -230,7 +230,7 @@ describe("a gate", () => {
     '†approvals["two words"]',
     "\\†approvals.legal is how it is written",
     "approvals",
-  ])("is written rightly as %s", async (source) => {
+  ])("may be written as %s", async (source) => {
     expect(await codesOf(plan([reads(source)]))).toEqual([]);
   });
 
@@ -250,20 +250,20 @@ describe("a gate", () => {
     "†approvals.legal and †approvals",
     `†approvals.${"x".repeat(600)}`,
     "†approvals.a || †input.b && †approvals.c",
-  ])("does not stand open: %s", async (source) => {
+  ])("may not be written as %s", async (source) => {
     expect(await findingsOf(plan([{ parameters: { value: { deep: [source] } } }]))).toMatchObject([
       { code: "bad_reference", call: "call_1", at: "value.deep.0" },
     ]);
   });
 
-  it("is nothing that a call could open", async () => {
+  it("cannot be opened by a call", async () => {
     const findings = await findingsOf(plan([reads("x", "†approvals.legal")]));
     expect(findings).toMatchObject([{ code: "bad_output_path", call: "call_1" }]);
   });
 });
 
-describe("what is said of a plan", () => {
-  it("is bounded, and says how much more there is", async () => {
+describe("the findings of a plan", () => {
+  it("are limited, and say how many more there are", async () => {
     const calls = Array.from({ length: 200 }, () => reads(`†${"x".repeat(60)}`, "†state.x"));
     const findings = await findingsOf(plan(calls));
     expect(findings).toHaveLength(limits.maxPlanFindings + 1);
@@ -273,14 +273,14 @@ describe("what is said of a plan", () => {
     expect(JSON.stringify(findings).length).toBeLessThan(20_000);
   });
 
-  it("names only a few of the calls that write the same place", async () => {
+  it("name only a few of the calls that write the same place", async () => {
     const calls = Array.from({ length: 10 }, () => reads("x", "†state.x"));
     const findings = await findingsOf(plan(calls));
     expect(findings).toHaveLength(9);
     expect(findings.at(-1)?.message).toContain("by call_1, call_2, call_3 too");
   });
 
-  it("holds a place that a call writes twice, and more places than it may write", async () => {
+  it("include a place that a call writes twice, and more places than it may write", async () => {
     const paths = (count: number, place: (at: number) => string) =>
       Array.from({ length: count }, (_, at) => place(at)).join(" && ");
     for (const path of ['†x.a && †x["a"]', "†x || †y || †x", paths(101, (at) => `†x.k${at}`)]) {
@@ -299,7 +299,7 @@ describe("what is said of a plan", () => {
   });
 });
 
-describe("a reference with text around it", () => {
+describe("a reference with surrounding text", () => {
   const typed: ToolSet = {
     typed: tool({
       inputSchema: z.object({

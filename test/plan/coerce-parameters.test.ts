@@ -23,7 +23,7 @@ interface Case {
 describe("a parameter that was written as text", () => {
   it.each<[string, z.ZodType, Case]>([
     ["a number", z.number(), { text: "5", value: 5 }],
-    ["a number with blanks", z.number(), { text: " -1.5e3 ", value: -1500 }],
+    ["a number with whitespace", z.number(), { text: " -1.5e3 ", value: -1500 }],
     ["an integer", z.int(), { text: "5", value: 5 }],
     ["a boolean", z.boolean(), { text: "true", value: true }],
     ["null", z.number().nullable(), { text: "null", value: null }],
@@ -43,14 +43,14 @@ describe("a parameter that was written as text", () => {
     ["where it may be anything", z.unknown(), "5"],
     ["that is one of some strings", z.enum(["1", "2"]), "1"],
     ["that reads as another type", z.number(), "true"],
-    ["that is no integer", z.int(), "1.5"],
-    ["that is no JSON", z.number(), "05"],
-    ["that is no object", z.object({}), "[1]"],
+    ["that is not an integer", z.int(), "1.5"],
+    ["that is not JSON", z.number(), "05"],
+    ["that is not an object", z.object({}), "[1]"],
     ["that is empty", z.number(), ""],
     ["that is a dollar reference", z.array(z.number()), "$rows[0:5]"],
     ["that is a mustache reference", z.object({}), "{{rows}}"],
     ["that is a dagger reference", z.number(), "†state.n"],
-  ])("stays %s", (_title, type, text) => {
+  ])("stays text %s", (_title, type, text) => {
     expect(coerced(type, text)).toBe(text);
   });
 
@@ -65,14 +65,14 @@ describe("a parameter that was written as text", () => {
     ["5", { $ref: "#/$defs/nowhere" }, "5"],
     ["5", { $ref: "other.json#/count" }, "5"],
     ["5", { anyOf: [{ type: "number" }, true] }, "5"],
-  ])("%j is read as what a server's schema says without a type: %j", (text, schema, value) => {
+  ])("%j is read by a server's schema that states no type: %j", (text, schema, value) => {
     const asked: JSONSchema7 = { type: "object", properties: { value: schema } };
     expect(coerceParameters({ value: text }, asked)).toEqual({ value });
     const parted: JSONSchema7 = { allOf: [{ required: ["value"] }, asked] };
     expect(coerceParameters({ value: text }, parted)).toEqual({ value });
   });
 
-  it("has the types of all alternatives, of what they point to, and of what is named nowhere", () => {
+  it("takes its type from alternatives, references and additional properties", () => {
     const either = z.union([
       z.object({ kind: z.literal("a"), count: z.number() }),
       z.object({ kind: z.literal("b"), count: z.boolean(), label: z.string() }),
@@ -95,7 +95,7 @@ describe("a parameter that was written as text", () => {
     expect(coerceParameters({ any: "5" }, schemaOf(z.object({})))).toEqual({ any: "5" });
   });
 
-  it("has the type of a definition that several parts of a schema point to", () => {
+  it("takes the type of a definition that several parts of a schema point to", () => {
     const $defs: JSONSchema7["$defs"] = { count: { type: "number" }, part: { minimum: 0 } };
     const count: JSONSchema7 = { $ref: "#/$defs/count" };
     const given = { n: "5" };
@@ -107,7 +107,7 @@ describe("a parameter that was written as text", () => {
     expect(coerceParameters(given, { $defs, allOf: parts })).toEqual({ n: 5 });
   });
 
-  it("becomes of a type that fits, where the schema takes no text, as ajv says", () => {
+  it("takes a type that fits if the schema accepts no text, according to ajv", () => {
     const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
       one: fc.oneof(
         { maxDepth: 3, withCrossShrink: true },
@@ -151,7 +151,7 @@ describe("a parameter that was written as text", () => {
     );
   });
 
-  it("has an end, whatever a schema points to", () => {
+  it("is coerced in finite time, even with circular references", () => {
     const circle: JSONSchema7 = {
       type: "object",
       properties: {
@@ -166,14 +166,14 @@ describe("a parameter that was written as text", () => {
     expect(schemaText(circle, circle).length).toBeLessThan(400);
   });
 
-  it("leaves what is no text, and its own keys alone", () => {
+  it("stays as it is if it is not text or is named __proto__", () => {
     const given = JSON.parse('{"n": 5, "__proto__": "7"}') as Readonly<Record<string, Json>>;
     const schema = schemaOf(z.object({ n: z.string() }));
     expect(JSON.stringify(coerceParameters(given, schema))).toBe('{"n":5,"__proto__":"7"}');
   });
 });
 
-describe("a schema in a line", () => {
+describe("a schema in one line", () => {
   it.each<[z.ZodType, string]>([
     [z.string(), "string"],
     [z.int(), "integer"],

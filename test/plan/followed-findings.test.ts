@@ -54,7 +54,7 @@ const plans: readonly (readonly [FindingCode, readonly Call[]])[] = [
   ["cycle", [echo("and †a", { _outputPath: "†a" })]],
 ];
 
-describe("a model that takes the text of a finding word for word", () => {
+describe("a model that follows a finding's text literally", () => {
   it.each(plans)("has a valid plan in one step: %s %j", async (code, calls) => {
     const [finding, ...others] = await findingsOf(calls);
     expect([finding?.code, others]).toEqual([code, []]);
@@ -63,7 +63,7 @@ describe("a model that takes the text of a finding word for word", () => {
     expect(await findingsOf(next), `${finding?.message} -> ${JSON.stringify(next)}`).toEqual([]);
   });
 
-  it("reads that it should split a plan that is too long", async () => {
+  it("is told to split a plan that is too long", async () => {
     const [finding] = await findingsOf(Array.from({ length: 1_001 }, () => echo(1)));
     expect(finding?.message).toMatch(
       /at most \d+ calls, this one 1001: split it into several plans\./u,

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isGlob, matchesGlob, prefixOf } from "../../src/plan/template/find-files.ts";
 
-describe("a pattern of files", () => {
+describe("a file pattern", () => {
   it.each([
     ["notes/a.md", "notes/a.md"],
     ["notes/*.md", "notes/a.md"],
@@ -25,7 +25,7 @@ describe("a pattern of files", () => {
     ["a**b", "axyb"],
     ["[a].md", "[a].md"],
     ["a.md", "a.md"],
-  ])("%s fits %s", (pattern, path) => {
+  ])("%s matches %s", (pattern, path) => {
     expect(matchesGlob(pattern, path)).toBe(true);
   });
 
@@ -47,16 +47,16 @@ describe("a pattern of files", () => {
     ["a.md", "axmd"],
     ["A.md", "a.md"],
     ["", "a"],
-  ])("%s does not fit %s", (pattern, path) => {
+  ])("%s does not match %s", (pattern, path) => {
     expect(matchesGlob(pattern, path)).toBe(false);
   });
 
-  it("is one if it has a star or a question mark", () => {
+  it("needs a star or a question mark", () => {
     expect(["a*", "a?", "**/b"].map(isGlob)).toEqual([true, true, true]);
     expect(["a", "[a]", "{today}", ""].map(isGlob)).toEqual([false, false, false, false]);
   });
 
-  it("fits only what begins with its prefix", () => {
+  it("has the prefix before its first wildcard", () => {
     expect(prefixOf("notes/a*.md")).toBe("notes/a");
     expect(prefixOf("**/a")).toBe("");
     expect(prefixOf("notes/a.md")).toBe("notes/a.md");
@@ -66,7 +66,7 @@ describe("a pattern of files", () => {
   const text = (letters: fc.Arbitrary<string>) =>
     fc.array(letters, { maxLength: 10 }).map((parts) => parts.join(""));
 
-  it("fits what a regular expression made of it fits", () => {
+  it("matches what an equivalent regular expression matches", () => {
     const path = text(fc.constantFrom("a", "b", ".", "/", "(", "\\"));
     fc.assert(
       fc.property(text(part), path, (pattern, path) => {
@@ -76,7 +76,7 @@ describe("a pattern of files", () => {
     );
   });
 
-  it("is no more work than its length times the path's, where careless matchers take for ever", () => {
+  it("takes time proportional to its length times the path's, where naive matchers are exponential", () => {
     const stars = "*a".repeat(90);
     expect(matchesGlob(`${stars}b`, "a".repeat(20_000))).toBe(false);
     expect(matchesGlob(`${"**/".repeat(60)}b`, "a/".repeat(10_000))).toBe(false);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { dayAt } from "../../src/plan/plan-format.ts";
 import { fillTarget, unknownPlaceholder } from "../../src/plan/template/template-step.ts";
 
-describe("the placeholder in a file's name", () => {
+describe("the placeholder in a file name", () => {
   const today = dayAt(Date.UTC(2026, 10, 22, 23, 59, 59));
 
   it("is the day in UTC", () => {
@@ -11,7 +11,7 @@ describe("the placeholder in a file's name", () => {
     expect(dayAt(253_402_300_800_000)).toBe("+010000-01-01");
   });
 
-  it("is filled in wherever it stands, and nothing else is", () => {
+  it("is filled in everywhere, and nothing else is", () => {
     const target = { scheme: "file", path: "{today}/{Today}-{today}.md" } as const;
     expect(fillTarget(target, { today })).toEqual({
       scheme: "file",
@@ -19,7 +19,7 @@ describe("the placeholder in a file's name", () => {
     });
   });
 
-  it("is filled in as it is, whatever it looks like", () => {
+  it("is filled in literally", () => {
     const target = { scheme: "file", path: "a-{today}" } as const;
     expect(fillTarget(target, { today: "$&" }).path).toBe("a-$&");
   });

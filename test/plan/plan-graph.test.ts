@@ -39,10 +39,10 @@ async function outcomeOf(calls: Calls, input: Json = {}) {
 const name = { first: "Ada", last: "L" };
 const either = "†state.user.verified || †state.user.failed";
 
-describe("what a run writes", () => {
+describe("the state of a run", () => {
   it.each<readonly [string, Calls, Json]>([
     [
-      "a path, a prefix of it and what is below it are read",
+      "a path, its prefix and its parts can be read",
       [
         echo("prefix", "†state.user", "†state.p"),
         echo("same", "†state.user.name", "†state.s"),
@@ -61,7 +61,7 @@ describe("what a run writes", () => {
       },
     ],
     [
-      "a reader of a prefix waits for all who write below it",
+      "a reader of a prefix waits for all writers below it",
       [
         echo("read", "†state.user", "†state.copy"),
         echo("b", "†state.first", "†state.user.b"),
@@ -116,7 +116,7 @@ describe("what a run writes", () => {
     expect(new Set(Object.values(statuses))).toEqual(new Set(["done"]));
   });
 
-  it("is never read for references", async () => {
+  it("is never scanned for references", async () => {
     const calls = [
       echo("a", "†input.text", "†state.text"),
       echo("b", "Said: †state.text", "†state.b"),
@@ -151,7 +151,7 @@ function permutations<Item>(items: readonly Item[]): readonly (readonly Item[])[
 describe("calls that fail or are skipped", () => {
   it.each<readonly [string, Calls, Json, Readonly<Record<string, string>>]>([
     [
-      "a path that is not there fails its reader",
+      "a missing path fails its reader",
       [echo("write", { id: 1 }, "†state.user"), echo("read", "†state.user.name", "†state.copy")],
       { user: { id: 1 } },
       { write: "done", read: "failed" },
@@ -171,7 +171,7 @@ describe("calls that fail or are skipped", () => {
       ],
     ),
     [
-      "what follows a branch that was not chosen is skipped to its end",
+      "a branch that was not chosen is skipped to its end",
       [
         verify("friend", "†state.ok || †state.user.failed"),
         echo("one", "†state.user.failed", "†state.one"),
@@ -202,7 +202,7 @@ describe("calls that fail or are skipped", () => {
       },
     ],
     [
-      "a value that the tool does not take fails its call alone",
+      "a value that the tool does not accept fails only its call",
       [
         echo("w", "no number", "†state.a"),
         { _id: "x", _tool: "add", a: "†state.a", b: 1, _outputPath: "†state.sum" },

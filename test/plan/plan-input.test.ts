@@ -60,7 +60,7 @@ const schema = fc.letrec<{ schema: Json }>((tie) => ({
 })).schema;
 
 describe("the schema of a plan's input", () => {
-  it("says what another validator says", () => {
+  it("agrees with another validator", () => {
     const ajv = new Ajv({ strict: false, validateSchema: false });
     fc.assert(
       fc.property(schema, value, (schema, value) => {
@@ -71,7 +71,7 @@ describe("the schema of a plan's input", () => {
     );
   });
 
-  it("names each place that is wrong", () => {
+  it("reports each invalid place", () => {
     const schema = {
       type: "object",
       properties: { n: { type: "integer", maximum: 3 }, tags: { items: { enum: ["a", "b"] } } },
@@ -87,7 +87,7 @@ describe("the schema of a plan's input", () => {
     ]);
   });
 
-  it("is refused where it asks what is not checked", () => {
+  it("is refused if it uses unsupported keywords", () => {
     const faults = schemaFaults({
       $schema: "x",
       title: "T",
@@ -124,7 +124,7 @@ describe("the schema of a plan's input", () => {
     { anyOf: {} },
     { allOf: [] },
     { additionalProperties: "no" },
-  ])("is refused where it is written wrongly: %j", (inner) => {
+  ])("is refused if it is invalid: %j", (inner) => {
     const [keyword = ""] = Object.keys(inner ?? {});
     const faults = schemaFaults({ properties: { a: inner } });
     expect(faults).toEqual([
@@ -132,7 +132,7 @@ describe("the schema of a plan's input", () => {
     ]);
   });
 
-  it("is one whose every part has an argument that is right", () => {
+  it("is accepted if the arguments of all keywords are valid", () => {
     fc.assert(
       fc.property(schema, (schema) => {
         expect(schemaFaults(schema)).toEqual([]);
@@ -140,7 +140,7 @@ describe("the schema of a plan's input", () => {
     );
   });
 
-  it("compares values, whatever the order of their keys", () => {
+  it("compares values regardless of key order", () => {
     const [one, other] = [
       { a: 1, b: [{ c: 2, d: 3 }] },
       { b: [{ d: 3, c: 2 }], a: 1 },
@@ -151,7 +151,7 @@ describe("the schema of a plan's input", () => {
     expect(issuesIn({ enum: ["null", '{"a":1}'] }, { a: 1 })).toHaveLength(1);
   });
 
-  it("says no more than anybody reads", () => {
+  it("limits the number and length of its messages", () => {
     const options = Array.from({ length: 1_000 }, (_, index) => `${index} ${"x".repeat(100)}`);
     const wrong = Array.from({ length: 300 }, () => 0);
     const issues = issuesIn({ items: { enum: options } }, wrong);
@@ -160,7 +160,7 @@ describe("the schema of a plan's input", () => {
     expect(issues[0]?.message.length).toBeLessThan(1_200);
   });
 
-  it("takes no longer than it may", () => {
+  it("is checked with a limited amount of work", () => {
     // Each level contains the next one twice.
     let schema: Json = { type: "string" };
     for (let depth = 0; depth < 25; depth++) schema = { anyOf: [schema, schema] };
@@ -172,7 +172,7 @@ describe("the schema of a plan's input", () => {
 describe("a run's input", () => {
   const plan = readJsonPlan({ calls: [{ _tool: "x" }] }).plan;
 
-  it("has a size, whatever the plan asks", () => {
+  it("has a maximum size, whatever the plan's schema", () => {
     if (plan === undefined) throw new Error("No plan.");
     expect(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 2))).not.toThrow();
     const error = caught(() => requireInput(plan, "x".repeat(limits.maxPlanBytes - 1)));

@@ -71,7 +71,7 @@ describe("a run that is over", () => {
     expect(late).toBe(0);
   });
 
-  it("takes no decision when it has ended", async () => {
+  it("accepts no decision", async () => {
     const run = await runFor([{ _tool: "echo", value: "†approvals.legal" }], planTools());
     await run.run();
     expect(run.record.status).toBe("waiting");
@@ -79,13 +79,13 @@ describe("a run that is over", () => {
   });
 });
 
-describe("a call fails, and what needs it is skipped,", () => {
+describe("a call fails, and its dependents are skipped,", () => {
   const calls = (first: string) => [
     { _tool: first, _id: "first", value: "", _outputPath: "†state.a" },
     { _tool: "echo", _id: "second", value: "†state.a", _outputPath: "†state.b" },
   ];
 
-  it("where its tool was removed after the plan was checked", async () => {
+  it("if its tool was removed after the plan was checked", async () => {
     const { echo } = planTools();
     const run = await runFor(calls("gone"), { echo, gone: echo }, { left: { echo } });
     await run.run();
@@ -98,7 +98,7 @@ describe("a call fails, and what needs it is skipped,", () => {
     });
   });
 
-  it("where there is no room for its result", async () => {
+  it("if there is no room for its result", async () => {
     const long = tool({
       inputSchema: z.object({ value: z.string() }),
       execute: () => "x".repeat(10_000),
@@ -117,7 +117,7 @@ describe("a call fails, and what needs it is skipped,", () => {
 });
 
 describe("a gate", () => {
-  it("has one decision, if two come at the same time", async () => {
+  it("takes only one of two concurrent decisions", async () => {
     let begin = () => {};
     let release = () => {};
     const begun = new Promise<void>((resolve) => (begin = resolve));

@@ -34,7 +34,7 @@ describe("a plan of the specification", () => {
 });
 
 describe("a run", () => {
-  it("starts calls that are ready at the same time, four at most", async () => {
+  it("runs at most four ready calls at a time", async () => {
     let running = 0;
     let most = 0;
     const gates: (() => void)[] = [];
@@ -57,7 +57,7 @@ describe("a run", () => {
     expect([status, most]).toEqual(["done", 4]);
   });
 
-  it("starts a call that is ready while others of its level still run", async () => {
+  it("starts a ready call while others of its level still run", async () => {
     let release = () => {};
     const released = new Promise<number>((resolve) => (release = () => resolve(1)));
     const slow = tool({ inputSchema: z.object({}), execute: () => released });
@@ -130,7 +130,7 @@ describe("a run", () => {
     });
   });
 
-  it("waits where a gate is closed, and goes on when it is open; the rest does not wait", async () => {
+  it("waits at a closed gate and continues when it opens; other calls do not wait", async () => {
     const runs = new Runs();
     const plan = planOf([
       {
@@ -191,7 +191,7 @@ describe("a run", () => {
   });
 });
 
-describe("a run that a crash cuts off", () => {
+describe("a run that a crash interrupts", () => {
   const cutOff = async (effects: Effects, meanwhile: (runs: Runs) => unknown = () => {}) => {
     const keys: unknown[] = [];
     const act = tool({
@@ -215,7 +215,7 @@ describe("a run that a crash cuts off", () => {
   };
 
   it.each(["none", "idempotent"] as const)(
-    "repeats what had begun, with the same key: %s",
+    "repeats calls that had begun, with the same key: %s",
     async (effects) => {
       const { keys, runs, record } = await cutOff(effects);
       expect(keys).toEqual(["c/run_1/a", "c/run_1/b", "c/run_1/b", "c/run_1/c"]);
@@ -237,7 +237,7 @@ describe("a run that a crash cuts off", () => {
     });
   });
 
-  it("does not give the same key to another input; what has no effect is called with it", async () => {
+  it("does not reuse a key for another input, except for a call without effects", async () => {
     const replace = ({ store }: Runs) => store.save({ name: "rate", value: 2 });
     const idempotent = await cutOff("idempotent", replace);
     expect(idempotent.keys).toHaveLength(2);

@@ -26,7 +26,7 @@ const emptySql = () => {
 };
 
 describe("plans in SQLite", () => {
-  it("are there after a new start, in order, with their runs", () => {
+  it("survive a restart, in order and with their runs", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
     for (const id of ["b", "a"]) store.add(recordOf(id, id));
@@ -55,7 +55,7 @@ describe("plans in SQLite", () => {
     expect(again.runsOf("a", 1)).toEqual([]);
   });
 
-  it("cost nothing as long as there is none", () => {
+  it("create no tables until one is added", () => {
     const sql = emptySql();
     const store = new PlanStore(sql);
     expect([store.get("a"), store.run("r")]).toEqual([undefined, undefined]);
@@ -63,14 +63,14 @@ describe("plans in SQLite", () => {
     expect(sql.all("SELECT name FROM sqlite_master WHERE name LIKE 'plan%'")).toEqual([]);
   });
 
-  it("have a size, above which nothing is kept", () => {
+  it("have a maximum size", () => {
     const store = new PlanStore(emptySql());
     const large = recordOf("a", "€".repeat(limits.maxPlanBytes / 3));
     expect(() => store.add(large)).toThrow(/maxPlanBytes is at most 1048576/u);
     expect(store.get("a")).toBeUndefined();
   });
 
-  it("are so many at most: the oldest that is over makes room, none that is still needed", () => {
+  it("have a maximum number: the oldest finished one is removed, none that is still needed", () => {
     const store = new PlanStore(emptySql());
     for (let n = 0; n < limits.maxPlans; n++) store.add(recordOf(`p${n}`, ""));
     expect(() => store.add(recordOf("more", ""))).toThrow(/maxPlans is at most 200/u);
@@ -79,7 +79,7 @@ describe("plans in SQLite", () => {
     expect([store.get("p3"), store.get("more")?.id]).toEqual([undefined, "more"]);
   });
 
-  it("show of old runs what fits", () => {
+  it("show only the inputs of old runs that fit", () => {
     const store = new PlanStore(emptySql());
     store.add(recordOf("b", ""));
     for (const id of ["r1", "r2", "r3"]) store.addRun(runOf(id), "x".repeat(10));
@@ -95,7 +95,7 @@ describe("plans in SQLite", () => {
     expect(store.newestRun("b")?.id).toBe("r3");
   });
 
-  it("keep their newest runs, and all that are open", () => {
+  it("keep their newest runs and all open ones", () => {
     const store = new PlanStore(emptySql());
     store.add(recordOf("b", ""));
     for (let n = 0; n < limits.maxPlanRuns + 2; n++) {
@@ -107,7 +107,7 @@ describe("plans in SQLite", () => {
     expect(ids).toHaveLength(limits.maxPlanRuns + 1);
   });
 
-  it("change their status without being read or written again", () => {
+  it("change their status without being read or rewritten", () => {
     const sql = new WatchedSql();
     migrate(sql);
     const store = new PlanStore(sql);
@@ -121,7 +121,7 @@ describe("plans in SQLite", () => {
     expect(() => store.setStatus("b", "approved")).toThrow(/There is no plan b/u);
   });
 
-  it("are listed without what their calls are given, and beyond a bound without the calls", () => {
+  it("are listed without the parameters of calls, and beyond a limit without the calls", () => {
     const sql = new WatchedSql();
     migrate(sql);
     const store = new PlanStore(sql);
@@ -153,7 +153,7 @@ describe("plans in SQLite", () => {
     expect([store.countOpen("b"), store.hasWaiting()]).toEqual([0, false]);
   });
 
-  it("of a version that kept the status in the plan are taken over", () => {
+  it("of an older version, which stored the status in the plan, are migrated", () => {
     const sql = emptySql();
     sql.run(
       `CREATE TABLE plan (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, data TEXT NOT NULL)`,

@@ -21,7 +21,7 @@ describe("the directives of the proposal", () => {
     expect(await runs.store.read("summary")).toBe("The summary.");
   });
 
-  it("@input variable: its value stands in front of the prompt", async () => {
+  it("@input variable: its value precedes the prompt", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "summary", value: "So far." });
     await runs.run("@input variable:summary\nGo on.");
@@ -39,7 +39,7 @@ describe("the directives of the proposal", () => {
     });
   });
 
-  it("@input file: every file that fits", async () => {
+  it("@input file: every file that matches", async () => {
     const files = new MemoryFiles();
     for (const name of ["b", "a"]) files.put(`notes/${name}.md`, name.toUpperCase());
     files.put("notes/deep/c.md", "C");
@@ -67,7 +67,7 @@ describe("the directives of the proposal", () => {
     ]);
   });
 
-  it("(select=…): a part is given", async () => {
+  it("(select=…): only a part is passed", async () => {
     const runs = new TemplateRuns();
     const rows = Array.from({ length: 9 }, (_, id) => ({ id, title: `T${id}` }));
     await runs.store.save({ name: "results", value: rows });
@@ -77,7 +77,7 @@ describe("the directives of the proposal", () => {
     ]);
   });
 
-  it("(paths-only): names, and nothing is read", async () => {
+  it("(paths-only): only names; nothing is read", async () => {
     const files = new MemoryFiles();
     files.put("notes/a.md", "A");
     const runs = new TemplateRuns({ files });
@@ -86,7 +86,7 @@ describe("the directives of the proposal", () => {
     expect(runs.prompts).toEqual(["variable:long\n\nfile:notes/a.md\n\nLook."]);
   });
 
-  it("@header with the day, above the answer wherever it is written", async () => {
+  it("@header with the day, above the answer in each output", async () => {
     const files = new MemoryFiles();
     const runs = new TemplateRuns({ files, answer: () => ["one", "two"] });
     await runs.run("@output variable:a\n@output file:a.md\n@header Report for {today}\nReport.");
@@ -129,8 +129,8 @@ describe("the directives of the proposal", () => {
   });
 });
 
-describe("an input that is missing", () => {
-  it("and required: the step is skipped with a reason and without a model call, and the next one runs", async () => {
+describe("a missing input", () => {
+  it("that is required skips the step with a reason and no model call, and the next step runs", async () => {
     const runs = new TemplateRuns();
     const { status, calls } = await runs.run(
       "@input variable:gone (required)\n@output variable:a\nFirst.\n## Two\n@output variable:b\nSecond.",
@@ -142,13 +142,13 @@ describe("an input that is missing", () => {
     expect(await runs.store.read("b")).toBe("A");
   });
 
-  it("and not: there is a mark", async () => {
+  it("that is not required is marked in the prompt", async () => {
     const runs = new TemplateRuns({ files: new MemoryFiles() });
     await runs.run("@input variable:gone\n@input file:gone.md\nWrite.");
     expect(runs.prompts).toEqual(["[missing: variable:gone]\n\n[missing: file:gone.md]\n\nWrite."]);
   });
 
-  it("the output of a skipped step is missing, too", async () => {
+  it("may be the output of a skipped step", async () => {
     const runs = new TemplateRuns();
     const { calls } = await runs.run(
       "@input variable:gone (required)\n@output variable:a\nP.\n## Two\n@input variable:a (required)\nP.",
@@ -158,7 +158,7 @@ describe("an input that is missing", () => {
 });
 
 describe("steps", () => {
-  it("run in their order, each with what it is given and nothing else", async () => {
+  it("run in order, each with its own prompt only", async () => {
     const runs = new TemplateRuns();
     await runs.run("First.\n## Two\n@output variable:b\nSecond.\n## Three\nThird.");
     expect(runs.prompts).toEqual(["First.\n", "Second.\n", "Third."]);
@@ -180,7 +180,7 @@ Check it.`;
     expect(await runs.store.read("summary")).toBe(`(${runs.prompts[0]?.length})`);
   });
 
-  it("of one run do not see what another run has, nor does the conversation before the end", async () => {
+  it("of one run write nothing that another run or, before the end, the conversation can see", async () => {
     const runs = new TemplateRuns();
     const text = "@input variable:x\n@output variable:x\nWrite.";
     await runs.runOnly(text);
@@ -195,7 +195,7 @@ Check it.`;
     expect(runs.prompts).toEqual(["variable:input.topic\n```\nbees\n```\n\nWrite."]);
   });
 
-  it("that fail say why, and the others run", async () => {
+  it("that fail give a reason, and the others still run", async () => {
     const runs = new TemplateRuns({
       answer: ({ prompt }) => {
         if (prompt === "First.\n") throw new Error("no model");
@@ -208,7 +208,7 @@ Check it.`;
     expect(await runs.store.read("b")).toBe("B");
   });
 
-  it("that were done before a crash are not asked again", async () => {
+  it("that were done before a crash do not run again", async () => {
     const runs = new TemplateRuns();
     const text = "First.\n## Two\nSecond.";
     const record = await runs.goOn(text, {
@@ -219,7 +219,7 @@ Check it.`;
     expect(runs.prompts).toEqual(["Second."]);
   });
 
-  it("do again what their tools do", () => {
+  it("have the effects of their tools", () => {
     const withTools = step("@tools search, send\nPrompt.");
     expect(effectsOfStep(withTools, () => "idempotent")).toBe("none");
     expect(effectsOfStep(withTools, (name) => (name === "send" ? "once" : "none"))).toBe("once");
@@ -256,8 +256,8 @@ describe("a step that lacks a required input", () => {
   });
 });
 
-describe("bounds", () => {
-  it("an input that is too long for a prompt fails the step, and says what to do", async () => {
+describe("limits", () => {
+  it("fail a step whose input is too long for a prompt, with advice", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "long", value: "x".repeat(limits.maxEmbeddedChars + 1) });
     const { calls } = await runs.run("@input variable:long\nRead.");
@@ -268,7 +268,7 @@ describe("bounds", () => {
     expect(runs.prompts).toEqual([]);
   });
 
-  it("as many steps as a plan has calls", async () => {
+  it("allow as many steps as a plan may have calls", async () => {
     const runs = new TemplateRuns();
     const text = "## Step\nPrompt.\n".repeat(limits.maxPlanCalls);
     expect(planOf(text).calls).toHaveLength(limits.maxPlanCalls);
@@ -276,7 +276,7 @@ describe("bounds", () => {
     expect(runs.prompts).toHaveLength(limits.maxPlanCalls);
   });
 
-  it("a file where no bucket is bound: no model is called", async () => {
+  it("fail a step with a file before any model call if no bucket is bound", async () => {
     const runs = new TemplateRuns();
     for (const directive of ["@input file:a.md", "@output file:a.md"]) {
       const { calls } = await runs.run(`${directive}\nPrompt.`);

@@ -8,13 +8,13 @@ const results = [
   { title: "Three", url: "https://three.example/" },
 ];
 
-describe("what a model is asked", () => {
-  it("is the prompt as it is, where there are no inputs", async () => {
+describe("the prompt of a step", () => {
+  it("is unchanged without inputs", async () => {
     const prompt = "\n  Write {today}, $summary and {{summary}}.\r\n\r\n";
     expect(await asked(prompt, sourcesIn({ summary: "no" }))).toBe(prompt);
   });
 
-  it("has the inputs in front, in their order, each with its name", async () => {
+  it("begins with the inputs in order, each with its name", async () => {
     const text = "@input variable:b\n@input variable:a\nWrite.\n";
     const sources = sourcesIn({ a: "A\n", b: { c: [1, null] } });
     expect(await asked(text, sources)).toBe(
@@ -22,7 +22,7 @@ describe("what a model is asked", () => {
     );
   });
 
-  it("has a text of its own for a string, and JSON for the rest", async () => {
+  it("shows strings as text, and other values as JSON", async () => {
     const sources = sourcesIn({ a: "null", b: null, c: 0, d: "" });
     const names = ["a", "b", "c", "d"].map((name) => `@input variable:${name} (required)\n`);
     expect(await asked(`${names.join("")}Write.`, sources)).toBe(
@@ -30,7 +30,7 @@ describe("what a model is asked", () => {
     );
   });
 
-  it("has the part at a path", async () => {
+  it("shows the part at a path", async () => {
     const text = "@input variable:state.user['full name']\nWrite.";
     const sources = sourcesIn({ state: { user: { "full name": "Ada" } } });
     expect(await asked(text, sources)).toContain(
@@ -38,7 +38,7 @@ describe("what a model is asked", () => {
     );
   });
 
-  it("has what is selected, and asks for no more than that", async () => {
+  it("shows only the selection, and reads no more than that", async () => {
     const wanted: unknown[] = [];
     const sources = sourcesIn({ results: { items: results } });
     const text = "@input variable:results.items (select=[0:2][*].title)\nWrite.";
@@ -56,13 +56,13 @@ describe("what a model is asked", () => {
     expect(wanted).toEqual([{ name: "results", path }]);
   });
 
-  it("has a value that no fence in it can end, and that is not read again", async () => {
+  it("fences a value so that nothing in it closes the fence or is interpreted", async () => {
     const value = "````\n```\n@input variable:b\n$b {{b}} [missing: variable:c]\n`````";
     const prompt = await asked("@input variable:a\nWrite.", sourcesIn({ a: value, b: "no" }));
     expect(prompt).toBe(`variable:a\n\`\`\`\`\`\`\n${value}\n\`\`\`\`\`\`\n\nWrite.`);
   });
 
-  it("has every value in it, whatever it is", async () => {
+  it("contains any value unchanged", async () => {
     const text = "@input variable:a\nWrite.";
     await fc.assert(
       fc.asyncProperty(fc.string({ unit: "binary" }), async (value) => {
@@ -75,20 +75,20 @@ describe("what a model is asked", () => {
   });
 });
 
-describe("an input that is missing", () => {
-  it("is marked where it would be", async () => {
+describe("a missing input", () => {
+  it("is marked in its place", async () => {
     const text = "@input variable:a\n@input variable:b.c (select=.d)\nWrite.";
     expect(await asked(text, sourcesIn({ b: {} }))).toBe(
       "[missing: variable:a]\n\n[missing: variable:b.c.d]\n\nWrite.",
     );
   });
 
-  it("and required: the step is skipped, and says why", async () => {
+  it("skips the step with a reason if it is required", async () => {
     const text = "@input variable:summary (required)\nWrite.";
     expect(await skipped(text, sourcesIn({}))).toBe("variable:summary is missing.");
   });
 
-  it("every one of them is told", async () => {
+  it("is reported with all others that are required", async () => {
     const text =
       "@input variable:a (required)\n@input variable:b\n@input variable:c.d (required)\nWrite.";
     const reason = await skipped(text, sourcesIn({ c: { e: 1 } }));
@@ -97,7 +97,7 @@ describe("an input that is missing", () => {
     expect(reason).not.toContain("variable:b");
   });
 
-  it("as it was evicted: why", async () => {
+  it("is reported with the reason if it was evicted", async () => {
     const sources = answering({ found: false, reason: "evicted", message: "It was evicted." });
     const text = "@input variable:a (required)\nWrite.";
     expect(await skipped(text, sources)).toBe("It was evicted.");
@@ -106,7 +106,7 @@ describe("an input that is missing", () => {
     );
   });
 
-  it("is not one that is null, empty or false", async () => {
+  it("is not a value that is null, empty or false", async () => {
     const text = "@input variable:a (required)\nWrite.";
     for (const value of [null, "", false, 0, [], {}]) {
       expect(await asked(text, sourcesIn({ a: value }))).toMatch(/^variable:a\n```/);
@@ -115,7 +115,7 @@ describe("an input that is missing", () => {
 });
 
 describe("(paths-only)", () => {
-  it("names a variable, and does not read it", async () => {
+  it("names a variable without reading it", async () => {
     const sources = { ...sourcesIn({ a: "A" }), read: () => expect.unreachable() };
     expect(await asked("@input variable:a (paths-only)\nWrite.", sources)).toBe(
       "variable:a\n\nWrite.",
@@ -127,7 +127,7 @@ describe("(paths-only)", () => {
     expect(await skipped(required, sources)).toBe("variable:b is missing.");
   });
 
-  it("names a place in one, if it is there", async () => {
+  it("names a place in a variable, if it exists", async () => {
     const sources = sourcesIn({ a: { b: "B" } });
     const text = "@input variable:a.b (paths-only)\n@input variable:a.c (paths-only)\nWrite.";
     expect(await asked(text, sources)).toBe("variable:a.b\n\n[missing: variable:a.c]\n\nWrite.");
@@ -137,12 +137,12 @@ describe("(paths-only)", () => {
     { found: false, reason: "secret" },
     { found: false, reason: "unreadable" },
     { found: false, reason: "withheld", text: "[sealed]" },
-  ] as const)("names also what cannot be shown: $reason", async (shown) => {
+  ] as const)("also names what cannot be shown: $reason", async (shown) => {
     const text = "@input variable:a.b (paths-only)\nWrite.";
     expect(await asked(text, answering(shown))).toBe("variable:a.b\n\nWrite.");
   });
 
-  it("names files, by their names", async () => {
+  it("names files, sorted by name", async () => {
     const files = { "notes/b.md": "B", "notes/a.md": "A", "notes/c.txt": "C" };
     const text = "@input file:notes/*.md (paths-only)\nWrite.";
     expect(await asked(text, sourcesIn({}, files))).toBe(
@@ -150,21 +150,21 @@ describe("(paths-only)", () => {
     );
   });
 
-  it("names one file, if it is there", async () => {
+  it("names a single file, if it exists", async () => {
     const sources = sourcesIn({}, { "a.md": "A", "a.md.bak": "B" });
     const text = "@input file:a.md (paths-only)\n@input file:b.md (paths-only)\nWrite.";
     expect(await asked(text, sources)).toBe("file:a.md\n\n[missing: file:b.md]\n\nWrite.");
   });
 });
 
-describe("what a model may not see", () => {
-  it("a secret prints as its name alone", async () => {
+describe("an input that a model may not see", () => {
+  it("prints as its name if it is secret", async () => {
     const shown = { found: false, reason: "secret" } as const;
     const text = "@input variable:key.part (required)\nWrite.";
     expect(await asked(text, answering(shown))).toBe("[secret: key]\n\nWrite.");
   });
 
-  it("a withheld value prints as what is told of it", async () => {
+  it("prints as its description if it is withheld", async () => {
     const shown = {
       found: false,
       reason: "withheld",
@@ -175,7 +175,7 @@ describe("what a model may not see", () => {
     expect(await asked("@input file:a.md\nWrite.", answering(shown))).toContain("[sealed: orders");
   });
 
-  it("what cannot be handed over is an error that says why", async () => {
+  it("is an error with a reason if it cannot be read", async () => {
     const message = "It is bytes.";
     const shown = { found: false, reason: "unreadable", code: "bad_value", message } as const;
     await expect(asked("@input variable:a\nWrite.", answering(shown))).rejects.toMatchObject({

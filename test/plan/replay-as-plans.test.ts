@@ -77,7 +77,7 @@ describe("a recorded conversation as a plan", () => {
   it.each([
     { ...chain, runs: 2 * 4 },
     { ...entries, runs: 2 * 2 },
-  ])("comes to the same in any order: $id", async ({ runs, ...trace }) => {
+  ])("has the same result in any order: $id", async ({ runs, ...trace }) => {
     expect(await replayAsPlans(trace, options)).toEqual({ kind: "ran", runs, failures: [] });
   });
 
@@ -100,7 +100,7 @@ describe("a recorded conversation as a plan", () => {
     });
   });
 
-  it("fails over each store and in each order if a tool gets something else", async () => {
+  it("fails with each store and in each order if a tool gets a different input", async () => {
     const steps = chain.steps.map((one, index) => (index === 1 ? { ...one, expect: {} } : one));
     const replayed = await replayAsPlans({ id: "wrong", steps }, options);
     const failures = replayed.kind === "ran" ? replayed.failures : [];
@@ -112,7 +112,7 @@ describe("a recorded conversation as a plan", () => {
     expect(new Set(failures.map(({ order }) => order.join())).size).toBeGreaterThan(1);
   });
 
-  it("fails if a reference leads nowhere, with the calls that it kept from running", async () => {
+  it("fails if a reference leads nowhere, with the calls that it prevented", async () => {
     const refs = [{ name: "var_1", path: ["missing"] }];
     const steps = chain.steps.map((one, index) => (index === 1 ? { ...one, refs } : one));
     const replayed = await replayAsPlans({ id: "nowhere", steps }, options);
@@ -120,7 +120,7 @@ describe("a recorded conversation as a plan", () => {
     expect(failures.slice(0, 4).map(({ at }) => at)).toEqual(["step 1", "step 3", "end", "state"]);
   });
 
-  it("is shuffled the same way by the same seed alone", async () => {
+  it("is shuffled the same way only by the same seed", async () => {
     const steps = chain.steps.map((one) => ({ ...one, expect: "none" }));
     const ordersOf = async (seed: number) => {
       const replayed = await replayAsPlans({ id: "orders", steps }, { seed, shuffles: 5 });

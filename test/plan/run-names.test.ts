@@ -6,15 +6,15 @@ const run = "r12345678";
 const long = "n".repeat(limits.maxNameChars);
 const longest = "n".repeat(limits.maxNameChars - run.length - 1);
 
-describe("the names of a run's own", () => {
-  it("end with its id", () => {
+describe("the names of a run's own variables", () => {
+  it("end with the run's id", () => {
     expect(namesOfRun(run, ["x", longest])).toEqual(
       ["input", "state", "approvals", "x", longest].map((name) => `${name}_${run}`),
     );
     expect(nameInRun(run, "y", ["x"])).toBe("y");
   });
 
-  it("are others where there is no room for it, each its own", () => {
+  it("are shortened uniquely if there is no room for the id", () => {
     const names = ["_1", long, `${longest}x`, "x"];
     const own = namesOfRun(run, names);
     expect(new Set(own).size).toBe(own.length);
@@ -24,7 +24,7 @@ describe("the names of a run's own", () => {
     }
   });
 
-  it("are what its calls are told; in the written order results are its own, too", () => {
+  it("are resolved for its calls; in written order results are the run's own, too", () => {
     const runNames = [long];
     const scope = scopeOfRun(run, { plan: { runNames, order: "written" } });
     expect(scope).toMatchObject({ run, names: runNames, ownsResults: true });

@@ -9,7 +9,7 @@ const writing = (mode: string, output = "variable:x") =>
   `@write-mode ${mode}\n@output ${output}\nWrite.`;
 
 describe("a variable is written", () => {
-  it("at its end: append", async () => {
+  it("at its end, with append", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "list", value: ["old"] });
     await runs.run("@output variable:list\nWrite.\n## Two\n@output variable:fresh\nWrite.");
@@ -17,21 +17,21 @@ describe("a variable is written", () => {
     expect(await runs.store.read("fresh")).toBe("B");
   });
 
-  it("by two steps: both are in it, a paragraph each", async () => {
+  it("by two steps, as two paragraphs", async () => {
     const runs = new TemplateRuns();
     const text = `@output variable:x\nWrite.\n## Two\n@output variable:x\nWrite.`;
     await runs.run(text);
     expect(await runs.store.read("x")).toBe("A\n\nB");
   });
 
-  it("in the place of what was there: replace", async () => {
+  it("over its previous content, with replace", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "x", value: "old" });
     await runs.run(`${writing("replace")}\n## Two\n${writing("replace")}`);
     expect(await runs.store.read("x")).toBe("B");
   });
 
-  it("under a name of its own: new", async () => {
+  it("under a new name, with new", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "x", value: "old" });
     const text = `${writing("new")}\n## Two\n@input variable:x\nRead.`;
@@ -44,7 +44,7 @@ describe("a variable is written", () => {
     expect(runs.prompts[1]).toContain("A");
   });
 
-  it("in a part, the rest as it was, with each mode", async () => {
+  it("in a part, in each mode, leaving the rest unchanged", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "x", value: { intro: "old", rows: [{ id: 1 }], other: true } });
     const text = `@output variable:x.intro\nWrite.\n## Two
@@ -63,13 +63,13 @@ describe("a variable is written", () => {
     expect(await runs.store.read("x")).toEqual(value);
   });
 
-  it("in a part of what is not there yet", async () => {
+  it("in a part of a new variable", async () => {
     const runs = new TemplateRuns();
     await runs.run("@output variable:x.a.b\n@output variable:x.c\nWrite.");
     expect(await runs.store.read("x")).toEqual({ a: { b: "A" }, c: "A" });
   });
 
-  it("together with others, or none of them", async () => {
+  it("together with others, or not at all", async () => {
     const runs = new TemplateRuns();
     await runs.store.save({ name: "y", value: { a: 1 } });
     const { calls } = await runs.run("@output variable:x\n@output variable:y.a.b\nWrite.");
@@ -81,7 +81,7 @@ describe("a variable is written", () => {
     expect(await runs.store.read("y")).toEqual({ a: 1 });
   });
 
-  it("whose name is as long as names are, too", async () => {
+  it("even if its name has the maximum length", async () => {
     const runs = new TemplateRuns();
     const name = "x".repeat(limits.maxNameChars);
     const read = `@output variable:${name}\nWrite.\n## Read\n@input variable:${name}\nRead.`;
@@ -91,8 +91,8 @@ describe("a variable is written", () => {
   });
 });
 
-describe("what a tool of a step gives", () => {
-  it("is the run's where the plan hands it on", async () => {
+describe("the result of a step's tool", () => {
+  it("belongs to the run if the plan outputs its variable", async () => {
     const runs = new TemplateRuns();
     await runs.runOnly("@tools fetch(variable=x)\nFetch.\n## Two\n@output variable:x\nWrite.");
     const places = [{ name: "x_run1", path: [], source: "variable:x", run: "run1" }];
@@ -100,7 +100,7 @@ describe("what a tool of a step gives", () => {
     expect(runs.questions[0]?.call.scope?.nameOf("x")).toBe("x_run1");
   });
 
-  it("goes into a part of what is there", async () => {
+  it("is saved into a part of an existing variable", async () => {
     const runs = new TemplateRuns({
       answer: async ({ tools }) => {
         const [place] = tools.get("fetch")?.places ?? [];
@@ -117,7 +117,7 @@ describe("what a tool of a step gives", () => {
 describe("a file is written", () => {
   const run = (files: MemoryFiles, text: string) => new TemplateRuns({ files }).run(text);
 
-  it("at its end: append", async () => {
+  it("at its end, with append", async () => {
     const files = new MemoryFiles();
     files.put("a.md", "old");
     await run(
@@ -128,14 +128,14 @@ describe("a file is written", () => {
     expect(files.textOf("b")).toBe("B");
   });
 
-  it("in the place of what was there: replace", async () => {
+  it("over its previous content, with replace", async () => {
     const files = new MemoryFiles();
     files.put("a.md", "old");
     await run(files, writing("replace", "file:a.md"));
     expect(files.textOf("a.md")).toBe("A");
   });
 
-  it("under a name of its own: new", async () => {
+  it("under a new name, with new", async () => {
     const files = new MemoryFiles();
     files.put("n/a.md", "old");
     files.put("n/a_007.txt", "another");
@@ -153,7 +153,7 @@ describe("a file is written", () => {
     expect(files.textOf("n/.a_000")).toBe("A");
   });
 
-  it("with what is in it, and in the form that its name says", async () => {
+  it("in the format of its extension", async () => {
     const files = new MemoryFiles();
     const runs = new TemplateRuns({ files, answer: () => ({ a: 1 }) });
     await runs.run("@write-mode replace\n@output file:a.json\n@output file:a.md\nWrite.");
@@ -164,7 +164,7 @@ describe("a file is written", () => {
     expect(files.textOf("a.md")).toContain('"a": 1');
   });
 
-  it.each(["append", "new"])("although somebody else comes in between: %s", async (mode) => {
+  it.each(["append", "new"])("despite concurrent writes: %s", async (mode) => {
     const files = new MemoryFiles();
     let others = 0;
     files.onWrite = () => {
@@ -179,7 +179,7 @@ describe("a file is written", () => {
     expect(files.textOf(place.slice("file:".length))).toMatch(/A$/);
   });
 
-  it.each(["append", "new"])("once, although the step runs again: %s", async (mode) => {
+  it.each(["append", "new"])("once, even if the step runs again: %s", async (mode) => {
     const files = new MemoryFiles();
     files.put("a.md", "old");
     const runs = new TemplateRuns({ files });
@@ -194,7 +194,7 @@ describe("a file is written", () => {
 });
 
 describe("the header", () => {
-  it("stands above what is written, with the day", () => {
+  it("precedes the answer, with the day", () => {
     const { header: _, ...plain } = step("@header Report for {today}\nWrite.");
     expect(withHeader(step("@header Report for {today}\nWrite."), "Done.\n", { today })).toBe(
       "Report for 2026-11-22\n\nDone.\n",

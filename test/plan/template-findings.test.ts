@@ -13,66 +13,90 @@ function wrongWith(directive: string) {
 describe("a directive that cannot be followed is a finding with its line", () => {
   it.each([
     ["an unknown directive", "@inputs variable:a", "There is no @inputs. Did you mean @input?"],
-    ["one in other letters", "@Input variable:a", "Did you mean @input?"],
-    ["one with a colon", "@input: variable:a", "Did you mean @input?"],
-    ["a person", "@alice please check", "There is no @alice. If it is text, begin the line with"],
+    ["a directive in another case", "@Input variable:a", "Did you mean @input?"],
+    ["a directive with a colon", "@input: variable:a", "Did you mean @input?"],
+    [
+      "a mention of a person",
+      "@alice please check",
+      "There is no @alice. If it is text, begin the line with",
+    ],
     ["an inherited name", "@constructor a", "There is no @constructor."],
-    ["no target of an input", "@input", "@input needs a target, e.g. @input variable:summary"],
-    ["no target of an output", "@output  ", "@output needs a target"],
-    ["no scheme", "@input summary (required)", '"summary" has no scheme: write variable:summary'],
-    ["no scheme of an output", "@output notes/a.md", "or file:notes/a.md."],
+    ["an input without a target", "@input", "@input needs a target, e.g. @input variable:summary"],
+    ["an output without a target", "@output  ", "@output needs a target"],
+    [
+      "an input without a scheme",
+      "@input summary (required)",
+      '"summary" has no scheme: write variable:summary',
+    ],
+    ["an output without a scheme", "@output notes/a.md", "or file:notes/a.md."],
     ["an option without a target", "@input (required)", "has no scheme"],
     ["an unknown scheme", "@input buffer:summary", "The scheme buffer: is not known: write"],
     ["a URL", "@output https://example.com/", "The scheme https: is not known"],
     ["a scheme in capitals", "@input Variable:a", "The scheme Variable: is not known"],
-    ["no name", "@input variable:", "A variable's name or path cannot continue with"],
-    ["a name that is none", "@input variable:1a", 'cannot continue with "1a"'],
+    ["an empty name", "@input variable:", "A variable's name or path cannot continue with"],
+    ["an invalid name", "@input variable:1a", 'cannot continue with "1a"'],
     ["a dash in a name", "@input variable:my-notes", 'cannot continue with "-notes"'],
-    ["half a path", "@input variable:a.b. (required)", 'cannot continue with ". (required)"'],
-    ["a bracket that does not close", "@input variable:a[0", 'cannot continue with "[0"'],
-    ["no file", "@input file:", "relative path"],
-    ["an absolute file", "@input file:/etc/passwd", "relative path"],
-    ["a file above", "@output file:a/../../b", "relative path"],
+    [
+      "an incomplete path",
+      "@input variable:a.b. (required)",
+      'cannot continue with ". (required)"',
+    ],
+    ["an unclosed bracket", "@input variable:a[0", 'cannot continue with "[0"'],
+    ["an empty file name", "@input file:", "relative path"],
+    ["an absolute file path", "@input file:/etc/passwd", "relative path"],
+    ["a file path with ..", "@output file:a/../../b", "relative path"],
     ["an unknown placeholder", "@output file:{week}.md", "{week} is unknown"],
     ["an unknown option", "@input variable:a (requird)", '"requird" is not an option of @input'],
     ["an inherited option", "@input variable:a (constructor)", "is not an option of @input"],
-    ["no option", "@input variable:a ()", '"" is not an option of @input'],
-    ["half an option", "@input variable:a (required", 'A ")" is missing'],
+    ["an empty option", "@input variable:a ()", '"" is not an option of @input'],
+    ["an unclosed option", "@input variable:a (required", 'A ")" is missing'],
     ["an option with a value", "@input variable:a (required=no)", 'A ")" is missing before "=no)"'],
-    ["an option twice", "@input variable:a (required) (required)", "(required) is given twice"],
+    ["a repeated option", "@input variable:a (required) (required)", "(required) is given twice"],
     ["an option without parentheses", "@input variable:a required", "Options stand in parenth"],
-    ["a text behind the options", "@input file:a.md (required) now", "Options stand in parenth"],
-    ["a selection of nothing", "@input variable:a (select=)", "select= needs a path"],
+    ["text after the options", "@input file:a.md (required) now", "Options stand in parenth"],
+    ["an empty selection", "@input variable:a (select=)", "select= needs a path"],
     ["a selection without a value", "@input variable:a (select)", "select= needs a path"],
     ["a bad selection", "@input variable:a (select=title)", 'not "title)"'],
-    ["half a bad selection", "@input variable:a (select=[0:x])", 'not "[0:x])"'],
-    ["a selection that goes wrong", "@input variable:a (select=.a[x])", 'A ")" is missing'],
-    ["names of a part", "@input variable:a (paths-only, select=.b)", "nothing to select"],
+    ["a selection with an invalid slice", "@input variable:a (select=[0:x])", 'not "[0:x])"'],
+    ["a selection with an invalid index", "@input variable:a (select=.a[x])", 'A ")" is missing'],
+    [
+      "a selection with paths-only",
+      "@input variable:a (paths-only, select=.b)",
+      "nothing to select",
+    ],
     ["an option of an output", "@output variable:a (replace)", "@output takes no options"],
-    ["what the caller gave", "@output variable:input", "variable:input is the caller's"],
-    ["a part of that", "@output variable:input.a", "variable:input.a is the caller's"],
-    ["the run's state", "@output variable:state.a", "variable:state.a belongs to the run"],
-    ["gates", "@output variable:approvals", "variable:approvals belongs to the run"],
+    ["an output to the caller's input", "@output variable:input", "variable:input is the caller's"],
+    [
+      "an output to a part of the caller's input",
+      "@output variable:input.a",
+      "variable:input.a is the caller's",
+    ],
+    [
+      "an output to the run's state",
+      "@output variable:state.a",
+      "variable:state.a belongs to the run",
+    ],
+    ["an output to gates", "@output variable:approvals", "variable:approvals belongs to the run"],
     ["an output to several places", "@output variable:a[*].b", "is not a single place"],
     ["an output to a slice", "@output variable:a[0:2]", "is not a single place"],
     ["an output to a pattern", "@output file:a/*.md", "is a pattern: an output is one file"],
-    ["no write mode", "@write-mode", '"" is not a write mode: write append, replace, new.'],
+    ["an empty write mode", "@write-mode", '"" is not a write mode: write append, replace, new.'],
     ["an unknown write mode", "@write-mode overwrite", '"overwrite" is not a write mode'],
-    ["a mode with a text behind", "@write-mode new please", '"new please" is not a write mode'],
+    ["a write mode followed by text", "@write-mode new please", '"new please" is not a write mode'],
     ["an empty header", "@header ", "@header needs a text"],
     ["no tools", "@tools", "@tools needs a tool"],
     ["a tool without a name", "@tools (variable=a)", "A tool's name is expected at"],
-    ["a comma too many", "@tools a,,b", "A tool's name is expected at"],
+    ["an extra comma", "@tools a,,b", "A tool's name is expected at"],
     ["an unknown option of a tool", "@tools a(file=b)", 'takes variable=name, not "file"'],
-    ["no option of a tool", "@tools a()", 'takes variable=name, not ""'],
-    ["no variable of a tool", "@tools a(variable=)", "needs a variable's name"],
-    ["another scheme there", "@tools a(variable=file:b)", "needs a variable's name"],
-    ["half a tool", "@tools a(variable=b", "needs a variable's name and"],
+    ["an empty option of a tool", "@tools a()", 'takes variable=name, not ""'],
+    ["an empty variable of a tool", "@tools a(variable=)", "needs a variable's name"],
+    ["a file as a tool's variable", "@tools a(variable=file:b)", "needs a variable's name"],
+    ["an unclosed tool", "@tools a(variable=b", "needs a variable's name and"],
     ["a tool that writes the input", "@tools a(variable=input)", "is the caller's"],
     ["a tool that writes the state", "@tools a(variable=state.b)", "belongs to the run"],
     ["a tool that opens gates", "@tools a(variable=approvals.b)", "belongs to the run"],
     ["a tool that writes to places", "@tools a(variable=b[*])", "is not a single place"],
-    ["a tool twice", "@tools a, b, a(variable=c)", "a is named twice in this step"],
+    ["a repeated tool", "@tools a, b, a(variable=c)", "a is named twice in this step"],
   ])("%s", (_name, directive, said) => {
     const [finding, ...others] = wrongWith(directive);
     expect(others).toEqual([]);
@@ -103,7 +127,7 @@ describe("a directive that cannot be followed is a finding with its line", () =>
     ]);
   });
 
-  it("each step may say it again", () => {
+  it("such a directive may be repeated in each step", () => {
     const step = "@write-mode new\n@header A\n@output variable:a\n@tools a\nWrite.\n";
     expect(readTemplate(`${step}## Two\n${step}`).findings).toEqual([]);
   });
@@ -125,34 +149,34 @@ describe("a directive that cannot be followed is a finding with its line", () =>
 });
 
 describe("a template without a prompt", () => {
-  it.each(["", "\n", " \t\r\n", "\uFEFF"])("%j is none", (text) => {
+  it.each(["", "\n", " \t\r\n", "\uFEFF"])("%j has none", (text) => {
     const message = "The template has no prompt.";
     expect(readTemplate(text).findings).toEqual([{ code: "bad_plan", line: 1, message }]);
   });
 
-  it("does not have one by its directives", () => {
+  it("has none even if it has directives", () => {
     const { findings } = readTemplate("@input variable:a\n");
     expect(findings.map(({ line }) => line)).toEqual([1, 1]);
   });
 
-  it("directives that no prompt goes with belong to no step", () => {
+  it("cannot attach directives to a step", () => {
     const { findings } = readTemplate("# Title\n\n@output variable:a\n## One\nWrite.");
     expect(findings).toMatchObject([{ code: "bad_directive", line: 3 }]);
   });
 });
 
-describe("bounds of a template", () => {
+describe("the limits of a template", () => {
   const directives = (count: number) => `${"@input variable:a\n".repeat(count)}Write.`;
   const headings = (count: number) => "## Step\nWrite.\n".repeat(count);
 
-  it("1,000 directives are read, one more is a finding and the end", () => {
+  it("1,000 directives are read; one more is a finding, and reading stops", () => {
     expect(readTemplate(directives(999)).findings).toEqual([]);
     expect(readTemplate(directives(1_000)).findings).toEqual([]);
     const [finding] = readTemplate(`Write.\n${directives(1_001)}`).findings;
     expect(finding).toMatchObject({ code: "bad_directive", line: 1_002 });
   });
 
-  it("so many steps are read, one more is a finding and the end", () => {
+  it("maxPlanCalls steps are read; one more is a finding, and reading stops", () => {
     const maximum = limits.maxPlanCalls;
     expect(readTemplate(headings(maximum - 1)).findings).toEqual([]);
     expect(readTemplate(headings(maximum)).findings).toEqual([]);
@@ -160,7 +184,7 @@ describe("bounds of a template", () => {
     expect(findings).toMatchObject([{ code: "too_many_calls", line: 2 * maximum + 1 }]);
   });
 
-  it("names have 64 characters, paths and selections 512", () => {
+  it("names have at most 64 characters, paths and selections 512", () => {
     const name = "n".repeat(limits.maxNameChars);
     const path = `.${"k".repeat(limits.maxHeldChars - 1)}`;
     const line = `@input variable:${name}${path} (select=${path})`;
@@ -172,15 +196,15 @@ describe("bounds of a template", () => {
   });
 });
 
-describe("bounds of a directive", () => {
-  it("4,096 characters", () => {
+describe("the limits of a directive", () => {
+  it("are 4,096 characters", () => {
     const header = (chars: number) => readTemplate(`@header ${"a".repeat(chars)}\nWrite.`).findings;
     expect(header(4_095)).toEqual([]);
     expect(header(4_096)).toEqual([]);
     expect(header(4_097)).toMatchObject([{ code: "bad_directive", line: 1 }]);
   });
 
-  it("200 tools in a step", () => {
+  it("are 200 tools in a step", () => {
     const tools = (count: number) => {
       const names = Array.from({ length: count }, (_, index) => `t${index}`);
       const text = `@tools ${names.slice(0, 100).join(" ")}\n@tools ${names.slice(100).join(",")}`;
@@ -192,7 +216,7 @@ describe("bounds of a directive", () => {
   });
 });
 
-describe("a megabyte of it", () => {
+describe("a megabyte of template", () => {
   const megabyte = (unit: string) => unit.repeat(Math.ceil(1_048_576 / unit.length));
 
   it.each([
@@ -205,13 +229,13 @@ describe("a megabyte of it", () => {
     ["line breaks", "\n"],
     ["carriage returns", "\r"],
     ["fences", "```\n"],
-    ["fences that close no others", "```\n~~~~\n"],
+    ["fences that do not close others", "```\n~~~~\n"],
     ["blanks", " "],
     ["quotes", "> "],
     ["backticks", "`"],
-    ["tildes and a text", "~~~ a "],
+    ["tildes and text", "~~~ a "],
     ["words", "@a"],
-  ])("%s: read in one go", (_name, unit) => {
+  ])("%s: read in one pass", (_name, unit) => {
     const { template, findings } = readTemplate(megabyte(unit));
     expect(findings.length).toBeLessThanOrEqual(1_001);
     expect(template === undefined).toBe(findings.length > 0);
@@ -229,7 +253,7 @@ describe("a megabyte of it", () => {
     ["keys", "@input variable:a", ".k"],
     ["each", "@input variable:a", "[*]"],
     ["blanks", "@input variable:a", " "],
-    ["blanks around letters", "@input variable:a", " \t b"],
+    ["blanks and letters", "@input variable:a", " \t b"],
     ["parentheses", "@input variable:a (", "("],
     ["options", "@input variable:a ", "(required)"],
     ["commas", "@input variable:a (", "required,"],
@@ -254,14 +278,14 @@ describe("a megabyte of it", () => {
   });
 });
 
-describe("whatever is read", () => {
+describe("any text", () => {
   const unit = fc.constantFrom(
     ..."@input |@output |@tools |@write-mode |@header |variable:|file:|a|.b|[*]|[0:|]|(|)|,|=|select|required|paths-only|new| |\t|\n|\r\n|```|~~~|## |# |*|{today}|'|\\|…".split(
       "|",
     ),
   );
 
-  it("is a template, or findings with lines that are there", () => {
+  it("is a template, or has findings with existing lines", () => {
     const texts = fc.array(unit, { maxLength: 40 }).map((parts) => parts.join(""));
     fc.assert(
       fc.property(texts, (text) => {

@@ -23,7 +23,7 @@ describe("a sealed input", () => {
     "variable:patients",
     "variable:patients[0].ssn",
     "variable:patients (select=[0:9][*].ssn)",
-  ])("%s: the model sees its type, and not its content", async (input) => {
+  ])("%s: the model sees its type, but not its content", async (input) => {
     const runs = await runsWith();
     const { status } = await runs.run(reading(`${input} (required)`));
     expect(status).toBe("done");
@@ -32,13 +32,13 @@ describe("a sealed input", () => {
     expect(runs.store.info("out")).toMatchObject({ visibility: "model", trusted: true });
   });
 
-  it("does not even tell what leads nowhere in it", async () => {
+  it("does not even reveal that a path leads nowhere", async () => {
     const runs = await runsWith();
     await runs.run(reading("variable:patients.gone.x (required)"));
     expect(runs.prompts).toEqual(["[sealed: variable:patients (array, 1)]\n\nWrite."]);
   });
 
-  it("to which the answer refers seals the output", async () => {
+  it("seals the output if the answer refers to it", async () => {
     const runs = await runsWith({ labels: { visibility: "sealed" }, answer: () => SECRET });
     await runs.run(reading("variable:patients"));
     expect(runs.store.info("out")?.visibility).toBe("sealed");
@@ -69,8 +69,8 @@ describe("a secret input", () => {
   });
 });
 
-describe("an input that is not trusted", () => {
-  it("says so, and what is made of it is not trusted either", async () => {
+describe("an untrusted input", () => {
+  it("is marked, and makes the output untrusted", async () => {
     const runs = await runsWith();
     await runs.run(reading("variable:mail"));
     expect(runs.prompts[0]).toMatch(
@@ -83,14 +83,14 @@ describe("an input that is not trusted", () => {
     });
   });
 
-  it("hidden from a model that is to see none of it", async () => {
+  it("is hidden from a model that must not see any", async () => {
     const runs = await runsWith({ untrusted: "hide" });
     await runs.run(reading("variable:mail (select=[0:1])"));
     expect(runs.prompts).toEqual(["[hidden: variable:mail (string, 4)]\n\nWrite."]);
     expect(runs.store.info("out")?.trusted).toBe(true);
   });
 
-  it("does not make the next step's answer so: steps are stateless", async () => {
+  it("does not make the next step's answer untrusted: steps are stateless", async () => {
     const runs = await runsWith({ taint: new Taint() });
     const text = `${reading("variable:mail")}\n## Two\n${reading("variable:notes", "@output variable:two")}`;
     await runs.run(text);
@@ -99,7 +99,7 @@ describe("an input that is not trusted", () => {
     expect(runs.questions[1]?.call.madeOf?.isTrusted).toBe(true);
   });
 
-  it("is in what a later step reads", async () => {
+  it("makes later steps that read the output untrusted", async () => {
     const runs = await runsWith();
     const text = `${reading("variable:mail")}\n## Two\n${reading("variable:out", "@output variable:two")}`;
     await runs.run(text);
@@ -107,14 +107,14 @@ describe("an input that is not trusted", () => {
     expect(runs.store.info("two")?.trusted).toBe(false);
   });
 
-  it("as the conversation's variable that the run has one of its own of", async () => {
+  it("stays untrusted if the run replaces it", async () => {
     const runs = await runsWith();
     await runs.run(`@write-mode replace\n${reading("variable:mail", "@output variable:mail")}`);
     expect(runs.store.info("mail")).toMatchObject({ trusted: false });
     expect(runs.questions[0]?.call.madeOf?.isTrusted).toBe(false);
   });
 
-  it("is the template itself, if a model wrote it that was led astray", async () => {
+  it("may be the template itself, if a tainted model wrote it", async () => {
     const runs = await runsWith({ taint: new Taint(true) });
     await runs.run(reading("variable:notes"));
     expect(runs.store.info("out")?.trusted).toBe(false);
@@ -122,8 +122,8 @@ describe("an input that is not trusted", () => {
   });
 });
 
-describe("what is in the place of the answer", () => {
-  it("keeps its guard where the answer is added to it", async () => {
+describe("a value that an answer is written to", () => {
+  it("keeps its guard when the answer is added to it", async () => {
     const runs = await runsWith();
     const text =
       "@output variable:patients[0].note\nWrite.\n## Two\n@input variable:patients\nRead.";
@@ -143,7 +143,7 @@ describe("what is in the place of the answer", () => {
     expect(outs).not.toEqual([]);
   });
 
-  it("is not told by an error, if it is guarded", async () => {
+  it("is not revealed by an error if it is guarded", async () => {
     const runs = await runsWith();
     const { calls } = await runs.run("@output variable:patients.note\nWrite.");
     expect(calls["step_1"]?.reason).toBe("bad_value: The answer does not fit what is there.");
@@ -159,7 +159,7 @@ describe("a file", () => {
     return files;
   }
 
-  it("that is guarded is not shown", async () => {
+  it("is not shown if it is guarded", async () => {
     const files = filesWith();
     const runs = await runsWith({ files, untrusted: "hide" });
     files.read = async (path) => expect.unreachable(path);
@@ -170,7 +170,7 @@ describe("a file", () => {
     expect(runs.store.info("out")?.trusted).toBe(true);
   });
 
-  it("that is not trusted says so, also where a part is selected", async () => {
+  it("is marked if it is untrusted, even if only a part is selected", async () => {
     const runs = await runsWith({ files: filesWith() });
     await runs.run(reading("file:mail.md (select=[0:2])"));
     expect(runs.prompts[0]).toMatch(/^file:mail.md\[0:2\] \(untrusted: .*\)\n```\nBu\n/);

@@ -17,8 +17,8 @@ function runsWith(steps: readonly Step[]) {
   return { runs, model };
 }
 
-describe("a step asks an agent's model", () => {
-  it("which is given the step's tools alone; what one gives is where the step says", async () => {
+describe("the model that a step calls", () => {
+  it("gets only the step's tools, whose results are saved where the step says", async () => {
     const { runs, model } = runsWith([fetching, saying("Got it."), saying("A report.")]);
     const { calls, status } = await runs.run(
       `@tools fetch(variable=page)
@@ -37,7 +37,7 @@ Write.`,
     expect(await runs.store.read("report")).toBe("A report.");
   });
 
-  it("whose tools write what the run has of its own", async () => {
+  it("has tools that write the run's own variables", async () => {
     const { runs } = runsWith([fetching, saying("$page.raw.pages[0]")]);
     const text = `@tools fetch(variable=page.raw)
 @output variable:page.first
@@ -53,14 +53,14 @@ Fetch it.`;
     });
   });
 
-  it("whose answer is a value, if it is a reference and nothing else", async () => {
+  it("answers with a value if its answer is a single reference", async () => {
     const { runs } = runsWith([fetching, saying("$page.pages")]);
     const text = `@tools fetch(variable=page)\n@output variable:pages\nFetch it.`;
     await runs.run(text);
     expect(await runs.store.read("pages")).toEqual([1, 2, 3]);
   });
 
-  it("whose answer is guarded by what it refers to", async () => {
+  it("gives an answer that is guarded like the values it refers to", async () => {
     const { runs } = runsWith([saying("They are $patients[0].ssn.")]);
     await runs.store.save({ name: "patients", value: [{ ssn: "078" }], visibility: "sealed" });
     await runs.run("@input variable:patients\n@output variable:list\nList them.");
@@ -69,7 +69,7 @@ Fetch it.`;
     expect(await runs.store.read("list")).toBe("They are 078.");
   });
 
-  it("which is told of the variables that it was given, and of no others", async () => {
+  it("sees a list of the variables that it was given, and no others", async () => {
     const { runs, model } = runsWith([fetching, saying("Got it."), saying("A report.")]);
     const { store } = runs;
     await store.save({ name: "topic", value: ["bees"] });
@@ -96,7 +96,7 @@ Write.`;
     expect(store.info("report")?.trusted).toBe(true);
   });
 
-  it("which is told of the results of its tools by their own names", async () => {
+  it("sees the results of its tools under their own names", async () => {
     const { runs, model } = runsWith([fetching, saying("$fetch_1.title")]);
     await runs.store.save({ name: "secret", value: "s", visibility: "secret" });
     await runs.run("@tools fetch\n@output variable:title\nFetch it.");
@@ -106,7 +106,7 @@ Write.`;
     expect(second.join("\n")).not.toContain("secret");
   });
 
-  it("which, without any variable, gets no list of variables and no guide to references", async () => {
+  it("gets no list of variables and no guide to references without variables", async () => {
     const { runs, model } = runsWith([saying("One."), saying("Two.")]);
     await runs.store.save({ name: "topic", value: "bees" });
     await runs.run("First.\n## Two\nSecond.");
@@ -119,7 +119,7 @@ Write.`;
     expect(silent.calls.map((call) => textsOf(call))).toEqual([["First."]]);
   });
 
-  it("which knows nothing of the steps before but what it is given", async () => {
+  it("knows nothing of earlier steps that it was not given", async () => {
     const { runs, model } = runsWith([saying("One."), saying("Two.")]);
     await runs.run("First.\n## Two\nSecond.");
     expect(textsOf(model.calls[1]).join("\n")).not.toContain("First.");

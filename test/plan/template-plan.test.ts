@@ -16,7 +16,7 @@ const findingsOf = (text: string) => planFromTemplate(text).findings;
 const idsOf = (text: string) => planOf(text).calls.map(({ id }) => id);
 
 describe("a template as a plan", () => {
-  it("is its steps, one after the other, in which nothing is a reference", () => {
+  it("has its steps in order, in which nothing is a reference", () => {
     const plan = planOf("# Daily\n\n## Read\nRead $x, {{y}}.\n## Write\nWrite †state.z.");
     expect(plan).toMatchObject({ name: "Daily", format: "template", order: "written" });
     expect(plan.syntaxes).toEqual([]);
@@ -27,7 +27,7 @@ describe("a template as a plan", () => {
     expect(plan.calls[0]?.parameters).toMatchObject({ prompt: "Read $x, {{y}}.\n", line: 3 });
   });
 
-  it("hands on the variables that it writes, each as its steps write it", () => {
+  it("outputs the variables that it writes, in the mode of its steps", () => {
     const plan = planOf(
       `@output variable:a
        Prompt.
@@ -55,7 +55,7 @@ Prompt.`,
     expect(plan.runNames).toEqual(["a", "b", "d", "c"]);
   });
 
-  it("keeps in its state what a step is not told to write", () => {
+  it("saves the answer of a step without an output in its state", () => {
     const plan = planOf("Say hello.");
     expect(plan.calls[0]?.parameters).toMatchObject({
       outputs: [{ target: { scheme: "variable", name: "state", path: [{ key: "step_1" }] } }],
@@ -75,7 +75,7 @@ Prompt.`,
     expect(idsOf(text)).toEqual(ids);
   });
 
-  it("survives being JSON, whatever is in it", () => {
+  it("passes its steps unchanged as JSON parameters", () => {
     const name = fc.constantFrom("a", "b.c", "d[0].e", 'f["g h"]', "i[-1]");
     const part = fc.constantFrom("", " (select=[0:5][*].title)", " (select=[1:])", " (required)");
     const line = fc
@@ -92,7 +92,7 @@ Prompt.`,
     );
   });
 
-  it("is refused with the findings of the text", () => {
+  it("is refused with the findings of its text", () => {
     expect(findingsOf("@input buffer:x\nPrompt.")).toMatchObject([
       { code: "bad_directive", at: "@input", line: 1 },
     ]);
@@ -111,12 +111,8 @@ describe("an output that two steps write in different ways is a finding", () => 
       "@write-mode replace\n@output variable:a",
       "@write-mode new\n@output variable:a",
     ],
-    ["all and a part of it", "@output variable:a", "@output variable:a.b"],
-    [
-      "two of them new",
-      "@write-mode new\n@output variable:a",
-      "@write-mode new\n@output variable:a",
-    ],
+    ["the whole and a part", "@output variable:a", "@output variable:a.b"],
+    ["new twice", "@write-mode new\n@output variable:a", "@write-mode new\n@output variable:a"],
   ])("%s", (_name, first, second) => {
     const line = `${first}\nPrompt.\n## Two\n${second}`.split("\n").length;
     const findings = steps(first, second);
@@ -130,14 +126,14 @@ describe("an output that two steps write in different ways is a finding", () => 
     ["appended to twice", "@output variable:a", "@output variable:a"],
     ["two parts", "@output variable:a.b", "@write-mode replace\n@output variable:a.c"],
     ["files", "@output file:a.md", "@write-mode new\n@output file:a.md"],
-    ["parts of one that is new", "@write-mode new\n@output variable:a.b\n@output variable:a.c", ""],
+    ["parts of a new variable", "@write-mode new\n@output variable:a.b\n@output variable:a.c", ""],
   ])("but not %s", (_name, first, second) => {
     expect(steps(first, second)).toEqual([]);
   });
 });
 
 describe("what a template asks for", () => {
-  it("are tools that the agent has: others are findings with their step and line", () => {
+  it("may be tools of the agent; others are findings with their step and line", () => {
     const plan = planOf("@tools search\nP.\n## Two\n@tools search,\tserch(variable=a) fetch\nP.");
     expect(templateFindings(plan, ["search", "url_import"])).toEqual([
       {
@@ -164,7 +160,7 @@ describe("what a template asks for", () => {
     expect(variablesRead(planOf(text))).toEqual(["a", "c"]);
   });
 
-  it("are files: where there is no bucket every one is a finding with its line", () => {
+  it("may be files; without a bucket each is a finding with its line", () => {
     const text =
       "@input variable:a\n@input file:a/*.md\nRead.\n## Two\n@output file:b.md\n@output variable:b\nWrite.";
     const findings = filesWithoutBucket(planOf(text));

@@ -37,7 +37,7 @@ describe("the template of the specification", () => {
     "",
   ].join("\n");
 
-  it("is read as data that JSON can hold", () => {
+  it("is read as JSON data", () => {
     const results = { scheme: "variable", name: "results", path: [] };
     const step = {
       line: 1,
@@ -124,7 +124,7 @@ describe("the seed's directives", () => {
     expect(onlyStep(`@output variable:a\n@write-mode ${mode}\nWrite.`).writeMode).toBe(mode);
   });
 
-  it("what is not said appends", () => {
+  it("the default write mode is append", () => {
     expect(onlyStep("@output variable:a\nWrite.").writeMode).toBe("append");
   });
 });
@@ -142,23 +142,23 @@ describe("how directives may be written", () => {
     expect(onlyInput(line)).toMatchObject({ target, required, pathsOnly });
   });
 
-  it("a selection goes with options, and its keys may hold what would end it", () => {
+  it("a selection combines with options, and its keys may contain delimiters", () => {
     const input = onlyInput(`@input variable:a ( select = ["x),(y"][*] , required )`);
     expect(input).toMatchObject({ required: true, select: [{ key: "x),(y" }, each] });
   });
 
-  it("a target has a path, whose keys may hold blanks", () => {
+  it("a target may have a path, whose keys may contain spaces", () => {
     const input = onlyInput(`@input variable:a.b["c (d)"][0] (required)`);
     const path = [{ key: "b" }, { key: "c (d)" }, { index: 0 }];
     expect(input).toMatchObject({ required: true, target: { path } });
   });
 
-  it("a file's name may hold blanks and parentheses", () => {
+  it("a file name may contain spaces and parentheses", () => {
     const input = onlyInput("@input file:my notes/a(1).md (required)");
     expect(input).toMatchObject({ required: true, target: { path: "my notes/a(1).md" } });
   });
 
-  it("several outputs, a place in a variable among them", () => {
+  it("several outputs, one of them a place in a variable", () => {
     const { outputs } = onlyStep("@output variable:draft.report\n@output file:a.md\nWrite.");
     expect(outputs.map(({ target }) => target)).toEqual([
       { scheme: "variable", name: "draft", path: [{ key: "report" }] },
@@ -179,7 +179,7 @@ describe("how directives may be written", () => {
     ]);
   });
 
-  it("a directive may stand anywhere in its step, also as its last line", () => {
+  it("a directive may be anywhere in its step, even in the last line", () => {
     const step = onlyStep("Write\n@input variable:a\nthe report.\n@output variable:b");
     expect(step.prompt).toBe("Write\nthe report.\n");
     expect(step).toMatchObject({ inputs: [{ line: 2 }], outputs: [{ line: 4 }] });
@@ -187,7 +187,7 @@ describe("how directives may be written", () => {
 });
 
 describe("steps", () => {
-  it("begin at headings of the second order, each with what belongs to it", () => {
+  it("begin at second-level headings, each with its own directives", () => {
     const { steps } = read(
       "Collect.\n@output variable:a\n## Write \n@input variable:a\nWrite.\n\n##\tCheck\nCheck.",
     );
@@ -205,17 +205,17 @@ describe("steps", () => {
     expect(onlyStep(prompt).prompt).toBe(prompt);
   });
 
-  it("an empty start is none", () => {
+  it("do not include an empty beginning", () => {
     expect(read("\n\n## One\nWrite.").steps.map(({ title }) => title)).toEqual(["One"]);
   });
 
-  it("a title alone at the start is the template's name, and no step", () => {
+  it("do not include a title alone at the beginning, which is the template's name", () => {
     const { name, steps } = read("# Weekly report\n\n## One\nWrite.");
     expect(name).toBe("Weekly report");
     expect(steps.map(({ title }) => title)).toEqual(["One"]);
   });
 
-  it("a title with a text below is a part of the prompt; without a step it is all of it", () => {
+  it("include a title with text below it, or a title that is the whole template", () => {
     expect(read("# Report\nCollect.\n## One\nWrite.").steps[0]?.prompt).toBe(
       "# Report\nCollect.\n",
     );
@@ -223,7 +223,7 @@ describe("steps", () => {
   });
 });
 
-describe("what is no directive", () => {
+describe("text that is not a directive", () => {
   it.each([
     " @input x",
     "\t@input x",
@@ -242,35 +242,35 @@ describe("what is no directive", () => {
     ["backticks", "```", "```"],
     ["tildes", "~~~", "~~~"],
     ["a language", "```md", "```"],
-    ["backticks behind tildes", "~~~ ```", "~~~"],
+    ["backticks after tildes", "~~~ ```", "~~~"],
     ["a longer end", "```", "`````"],
-    ["blanks behind its end", "```", "``` \t"],
-    ["blanks in front", "   ```", "\t```"],
+    ["blanks after its end", "```", "``` \t"],
+    ["blanks before it", "   ```", "\t```"],
     ["a quote around it", "> ```", "> ```"],
-  ])("between fences with %s nothing is one", (_name, open, close) => {
+  ])("between fences with %s nothing is a directive", (_name, open, close) => {
     const fenced = `${open}\n@input nothing\n## No step\n@nobody\n${close}\n`;
     const step = onlyStep(`${fenced}@output variable:a\n`);
     expect(step).toMatchObject({ prompt: fenced, outputs: [{ line: 6 }] });
   });
 
-  it("a fence of four backticks holds one of three", () => {
+  it("a fence of four backticks may contain one of three", () => {
     const fenced = "````md\n```\n@input a\n```\n@output b\n~~~~\n````\n";
     const step = onlyStep(`${fenced}@output variable:a\n`);
     expect(step).toMatchObject({ prompt: fenced, outputs: [{ line: 8 }] });
   });
 
-  it("a fence that does not close goes on to the end", () => {
+  it("an unclosed fence extends to the end", () => {
     const prompt = "Write.\n~~~\n```\n@input a\n## b\n";
     expect(onlyStep(prompt).prompt).toBe(prompt);
   });
 
-  it("code within a line opens nothing", () => {
+  it("inline code opens no fence", () => {
     expect(onlyStep("```a```\n@input variable:b\n").inputs).toHaveLength(1);
     expect(onlyStep("``\n@input variable:b\n").inputs).toHaveLength(1);
   });
 });
 
-describe("line breaks and marks", () => {
+describe("line breaks and byte order marks", () => {
   it.each(["\n", "\r\n", "\r"])("%j ends a line", (lineBreak) => {
     const lines = ["@input variable:a", "One.", "## Two", "Two.", "```", "@x", "```", ""];
     const { steps } = read(lines.join(lineBreak));
@@ -280,14 +280,14 @@ describe("line breaks and marks", () => {
     ]);
   });
 
-  it("other separators of Unicode end none", () => {
+  it("other Unicode separators do not end a line", () => {
     const prompt = "a\u2028@input b\u2029@c\u0085@d\v@e\f@f";
     expect(onlyStep(prompt).prompt).toBe(prompt);
     const fenced = "```\u2028\n@input a\n```";
     expect(onlyStep(fenced).prompt).toBe(fenced);
   });
 
-  it("a byte order mark at the start is no part of the text, elsewhere it is", () => {
+  it("a byte order mark is part of the text, except at the start", () => {
     expect(onlyStep("\uFEFF@input variable:a\nWrite.").inputs).toHaveLength(1);
     expect(onlyStep("\uFEFFWrite.\n\uFEFF").prompt).toBe("Write.\n\uFEFF");
   });
@@ -315,7 +315,7 @@ describe("the prompt", () => {
   );
   const lines = fc.array(fc.tuple(line, fc.constantFrom("\n", "\r\n", "\r")), { maxLength: 20 });
 
-  it("is every line that is no directive and no heading, byte for byte", () => {
+  it("is every line that is neither a directive nor a heading, byte for byte", () => {
     fc.assert(
       fc.property(lines, (lines) => {
         let tools = 0;

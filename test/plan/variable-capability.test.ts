@@ -93,7 +93,7 @@ describe.each(everywhere)("the spec's capability in $place on $title", ({ scope,
 });
 
 describe.each(places)("the capability variable in %s", (_, scope) => {
-  it("keeps the types that it is given, and text as text", async () => {
+  it("keeps the types of values, and text as text", async () => {
     const session = new Session(scope);
     const values: readonly Json[] = [0, 1.5, true, false, null, "", "42", "true", [], {}, [[1]]];
     for (const value of values) {
@@ -104,7 +104,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("get", { key: "k" })).toBe("[1]");
   });
 
-  it("sets what references stand for; those to nothing stay text", async () => {
+  it("resolves references before it sets a value; unknown ones stay text", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "list", value: [1, { a: "b" }] });
     await session.call("set", {
@@ -128,7 +128,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     }
   });
 
-  it("fills in what is there, and what a value looks like means nothing", async () => {
+  it("interpolates existing variables, and does not interpret their values", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "a", content: "{{b}} $& $1" });
     await session.call("set", { key: "b", value: { c: [1] } });
@@ -138,7 +138,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.call("interpolate", { content: "" })).toBe("");
   });
 
-  it("lists in the order of creation, not what a run has for itself", async () => {
+  it("lists in order of creation, without a run's reserved variables", async () => {
     let nowMs = 0;
     const session = new Session(scope, new MemoryStore({ now: () => ++nowMs }));
     for (const key of ["b", "a", "c", "b"]) await session.call("set", { key, value: 1 });
@@ -158,7 +158,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.codeOf("get", { key: "image" })).toBe("bad_value");
   });
 
-  it("clears one; that there is none is no failure", async () => {
+  it("clears a variable; a missing one is no failure", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "a", value: 1 });
     expect(await session.call("clear", { key: "a" })).toEqual({ deleted: "a" });
@@ -167,7 +167,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     }
   });
 
-  it("does not write what a run has for itself, nor what is no name", async () => {
+  it("does not write reserved or invalid names", async () => {
     const session = new Session(scope);
     for (const key of ["input", "state", "approvals", "", "my key", "1st", "a.b"]) {
       expect(await session.codeOf("set", { key, value: 1 })).toBe("bad_name");
@@ -176,7 +176,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await session.codeOf("clear", { key: "state" })).toBe("bad_name");
   });
 
-  it("sets one thing, not two or none", async () => {
+  it("requires exactly one value to set", async () => {
     const session = new Session(scope);
     for (const input of [{}, { value: 1, content: "a" }, { content: 1 }]) {
       expect(await session.codeOf("set", { key: "a", ...input })).toBe("invalid_tool_input");
@@ -184,7 +184,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(session.store.count()).toBe(0);
   });
 
-  it("gives what is saved elsewhere as the value that it is", async () => {
+  it("saves whole values in other places", async () => {
     const session = new Session(scope);
     const long = ["x".repeat(20_000)];
     await session.save("set", { key: "a", value: long }, "$kept_set");
@@ -197,7 +197,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(await store.read("kept_list")).toContain("a");
   });
 
-  it("saves what it says of what it does not find", async () => {
+  it("saves its message about a missing variable", async () => {
     const session = new Session(scope);
     await session.call("set", { key: "kept", value: "before" });
     const { output, places } = await session.save("get", { key: "nobody" }, "$kept && $kept_too");
@@ -236,7 +236,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(JSON.stringify(names).length).toBeLessThan(8_100);
   });
 
-  it("shows no sealed value, and lets it be passed on as sealed", async () => {
+  it("shows no sealed value, but passes it on as sealed", async () => {
     const session = new Session(scope);
     const name = scope?.nameOf("seal") ?? "seal";
     await session.store.save({ name, value: { in: "s3al3d" }, visibility: "sealed" });
@@ -270,7 +270,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(session.store.count()).toBe(1);
   });
 
-  it("marks what is not trusted, and what is made of it", async () => {
+  it("marks untrusted values, and values made from them", async () => {
     const session = new Session(scope);
     await session.store.save({
       name: scope?.nameOf("mail") ?? "mail",
@@ -288,7 +288,7 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
 });
 
 describe("in a run", () => {
-  it("keys are the run's own, and end with it; those that are not are the conversation's", async () => {
+  it("keys that the run writes are its own and end with it; others are the conversation's", async () => {
     const store = new MemoryStore();
     const [outside, inside] = [new Session(undefined, store), new Session(scope, store)];
     await outside.call("set", { key: "a", value: "outside" });
@@ -308,7 +308,7 @@ describe("in a run", () => {
     expect(store.list().map(({ name }) => name)).toEqual(["a", "b", "kept"]);
   });
 
-  it("two runs at the same time know nothing of one another", async () => {
+  it("concurrent runs do not affect each other", async () => {
     const store = new MemoryStore();
     const runs = ["run_1", "run_2"].map(
       (id) => new Session({ run: id, nameOf: (name) => `${name}_${id}` }, store),
@@ -328,14 +328,14 @@ describe("in a run", () => {
   });
 });
 
-it("an input that was kept is what makes it again", async () => {
+it("the input that recreates a variable is stored with it", async () => {
   const session = new Session();
   await session.call("set", { key: "a", content: "x" });
   const info = session.store.info("a");
   expect([info?.tool, info?.input]).toEqual(["variable_set", { key: "a", content: "x" }]);
 });
 
-it("what the caller pinned stays", async () => {
+it("variables that the caller pinned are not cleared", async () => {
   const session = new Session();
   await session.store.save({ name: "pinned", value: 1, pinned: true });
   await session.call("set", { key: "a", value: 1 });

@@ -23,7 +23,7 @@ describe("the tools of a workflow", () => {
     ]);
   const web = '<capability name="web" action="generate" lines="3">x</capability>';
 
-  it("are called by name and action, or by a name that takes the action", async () => {
+  it("are found by name and action, or by a name whose tool takes the action", async () => {
     const both = { web_generate: taking({}), web: taking({ action: z.string() }) };
     expect(await known(web, both)).toEqual([["web_generate", { lines: "3", content: "x" }]]);
     expect(await known(web, { web: both.web })).toEqual([
@@ -35,7 +35,7 @@ describe("the tools of a workflow", () => {
     expect(await known(parts, { a: action })).toEqual([["a", { action: "b_c_d" }]]);
   });
 
-  it("are called by the name alone, without an action, by what takes none", async () => {
+  it("are found by name alone if they take no action", async () => {
     expect(await known(web, { web: taking({ content: z.string() }) })).toEqual([
       ["web", { lines: "3", content: "x" }],
     ]);
@@ -45,7 +45,7 @@ describe("the tools of a workflow", () => {
     expect(calls[0]).not.toHaveProperty("capability");
   });
 
-  it("stay unknown, if none is meant", async () => {
+  it("stay unknown if none matches", async () => {
     expect(await known(web, {})).toEqual([["web_generate", { lines: "3", content: "x" }]]);
     const action = taking({ action: z.string() });
     for (const name of ["a_", "_a", "b_a"]) {
@@ -56,7 +56,7 @@ describe("the tools of a workflow", () => {
     }
   });
 
-  it("are given numbers where they want numbers, and text where they want text", async () => {
+  it("get numbers where they expect numbers, and text where they expect text", async () => {
     const typed = taking({ lines: z.number(), content: z.string(), deep: z.boolean().optional() });
     expect(await known(web, { web_generate: typed })).toEqual([
       ["web_generate", { lines: 3, content: "x" }],
@@ -71,12 +71,12 @@ describe("the tools of a workflow", () => {
     ]);
   });
 
-  it("are found for workflows only", async () => {
+  it("are matched for workflows only", async () => {
     const plan = { ...planOf(web), format: "json" as const };
     expect(await withKnownTools(plan, { web: taking({ action: z.string() }) })).toBe(plan);
   });
 
-  it("get their types in a run", async () => {
+  it("get typed parameters in a run", async () => {
     const sums: unknown[] = [];
     const add = tool({
       inputSchema: z.object({ action: z.literal("up"), a: z.number(), b: z.number() }),

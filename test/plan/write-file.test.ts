@@ -14,18 +14,18 @@ describe("files", () => {
     [`reports/${today}.md`]: "R",
   };
 
-  it("are inlined as text, by their names", async () => {
+  it("are inlined as text, sorted by name", async () => {
     expect(await asked("@input file:notes/*.md\nWrite.", sourcesIn({}, files))).toBe(
       "file:notes/a.md\n```\nA\n```\n\nfile:notes/b.md\n```\nB\n```\n\nWrite.",
     );
   });
 
-  it("of all folders", async () => {
+  it("may be in any folder", async () => {
     const prompt = await asked("@input file:notes/**/*.md (paths-only)\nW.", sourcesIn({}, files));
     expect(prompt).toBe("file:notes/a.md\nfile:notes/b.md\nfile:notes/deep/c.md\n\nW.");
   });
 
-  it("of today", async () => {
+  it("may have today's date in their path", async () => {
     expect(await asked("@input file:reports/{today}.md\nWrite.", sourcesIn({}, files))).toBe(
       `file:reports/${today}.md\n\`\`\`\nR\n\`\`\`\n\nWrite.`,
     );
@@ -34,7 +34,7 @@ describe("files", () => {
     );
   });
 
-  it("of which a part is selected", async () => {
+  it("may have a part selected", async () => {
     const json = await asked(
       "@input file:data.json (select=.items[*].id)\nWrite.",
       sourcesIn({}, files),
@@ -49,7 +49,7 @@ describe("files", () => {
     expect(start).toBe("file:a.txt[0:2]\n```\n😀b\n```\n\nW.");
   });
 
-  it("of which a part is selected that is no JSON", async () => {
+  it("fail if a part is selected and they are not JSON", async () => {
     await expect(
       asked("@input file:bad.json (select=.a)\nWrite.", sourcesIn({}, files)),
     ).rejects.toMatchObject({ code: "bad_value" });
@@ -62,7 +62,7 @@ describe("files", () => {
     );
   });
 
-  it("one of which goes while they are read", async () => {
+  it("may disappear while they are read", async () => {
     const sources = sourcesIn({}, { "a.md": "A" });
     const read = sources.files?.read ?? (() => expect.unreachable());
     const gone = { ...sources, files: { read, list: async () => ["a.md", "b.md"] } };
@@ -73,7 +73,7 @@ describe("files", () => {
     expect(await skipped("@input file:*.md (required)\nW.", none)).toBe("file:*.md is missing.");
   });
 
-  it("are listed by what their names begin with", async () => {
+  it("are listed by the prefix of their names", async () => {
     const prefixes: string[] = [];
     const list = async (prefix: string) => {
       prefixes.push(prefix);
@@ -86,7 +86,7 @@ describe("files", () => {
   });
 
   it.each(["@input file:a.md", "@input file:*.md (paths-only)", "@input file:a.md (required)"])(
-    "%s: without a bucket an error that says what to do",
+    "fail without a bucket, with advice: %s",
     async (line) => {
       await expect(asked(`${line}\nWrite.`, sourcesIn({}))).rejects.toMatchObject({
         message: expect.stringMatching(/^file:\S+ needs a bucket, and none is bound: bind BLOBS/),
@@ -95,11 +95,11 @@ describe("files", () => {
   );
 });
 
-describe("bounds of a prompt", () => {
+describe("the limits of a prompt", () => {
   const text = "@input variable:a\nWrite.";
   const chars = limits.maxEmbeddedChars;
 
-  it("an input has a megabyte of text", async () => {
+  it("an input has at most a megabyte of text", async () => {
     for (const length of [chars - 1, chars]) {
       const prompt = await asked(text, sourcesIn({ a: "a".repeat(length) }));
       expect(prompt.length).toBeGreaterThan(length);
@@ -110,12 +110,12 @@ describe("bounds of a prompt", () => {
     });
   });
 
-  it("a value that is known to be longer is not written out", async () => {
+  it("a value that is known to be too long is not serialized", async () => {
     const shown = { found: true, value: { a: 1 }, chars: chars + 1 } as const;
     await expect(asked(text, answering(shown))).rejects.toMatchObject({ code: "limit_exceeded" });
   });
 
-  it("all inputs have sixteen, names and fences counted", async () => {
+  it("all inputs together have sixteen, including names and fences", async () => {
     // Characters around a value: its name, two fences and three line breaks.
     const frame = "variable:a".length + 2 * 3 + 3;
     const value = "a".repeat(limits.maxResolvedInputChars / 16 - frame);
@@ -129,7 +129,7 @@ describe("bounds of a prompt", () => {
     });
   });
 
-  it("so do the files of one pattern, and the rest is not read", async () => {
+  it("the files of one pattern have sixteen, and the rest is not read", async () => {
     let reads = 0;
     const list = async () => Array.from({ length: 100 }, (_, index) => `${index}.md`);
     const read = async (): Promise<Shown> => {
@@ -143,7 +143,7 @@ describe("bounds of a prompt", () => {
     expect(reads).toBe(16);
   });
 
-  it("a pattern fits a thousand files", async () => {
+  it("a pattern matches at most a thousand files", async () => {
     const sources = (count: number) => {
       const list = async () => Array.from({ length: count }, (_, index) => `${index}.md`);
       return { ...sourcesIn({}), files: { list, read: () => expect.unreachable() } };

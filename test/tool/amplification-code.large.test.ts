@@ -63,7 +63,7 @@ const search = (query: string) =>
 
 const inputs: readonly (readonly [what: string, most: number, act: () => Promise<unknown>])[] = [
   [
-    "code: reads of parts in turns",
+    "code: reads of parts of alternating variables",
     limits.maxRunReadWork + limits.maxJsonBytes,
     () => reading(() => ".y"),
   ],
@@ -92,14 +92,14 @@ describe("a call of 64 KiB to a full store does a stated amount of work", () => 
     expect(largest).toBeLessThanOrEqual(most);
   });
 
-  it("of more variables than code may make none is kept", async () => {
+  it("keeps no variable if code makes more than it may", async () => {
     const before = store.count();
     const outcome = await assigning(limits.maxCodeOutputs + 1);
     expect(outcome).toMatchObject({ code: "limit_exceeded" });
     expect(store.count()).toBe(before);
   });
 
-  it("and none does more", () => {
+  it("no call exceeds its bound", () => {
     figure("S19", { "code, searches": inputs.length, "over their bound": over });
     expect(over).toBe(0);
   });

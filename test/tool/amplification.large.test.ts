@@ -154,8 +154,8 @@ const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
     "answer: misses in values of 15 MB in turns",
     () => answered(filled((n) => `$${"abc"[n % 3]}.no${n}`)),
   ],
-  ["answer: a table of 120,000 rows, again and again", () => answered(filled(() => "$rows", "\n"))],
-  ["answer: an object of 200,000 keys, again and again", () => answered(filled(() => "$keys"))],
+  ["answer: a table of 120,000 rows, repeated", () => answered(filled(() => "$rows", "\n"))],
+  ["answer: an object of 200,000 keys, repeated", () => answered(filled(() => "$keys"))],
   ["answer: slices of slices", () => answered(filled((n) => `$ones[${n}:]${slices}`))],
   ["answer: projections of projections", () => answered(filled(() => "$rows[*].t[*][*]", "\n"))],
   ["answer: single elements of a stored list", () => answered(filled((n) => `$rows[${n * 9}].id`))],
@@ -208,7 +208,7 @@ const inputs: readonly (readonly [what: string, act: () => unknown])[] = [
   ["path: a miss in each of 120,000 rows", () => read("rows", "[*].no")],
 ];
 
-describe("an input of at most 64 KiB against a full store does a stated amount of work", () => {
+describe("an input of at most 64 KiB to a full store does a stated amount of work", () => {
   let over = 0;
 
   it.each(inputs)("%s", async (_what, act) => {
@@ -221,7 +221,7 @@ describe("an input of at most 64 KiB against a full store does a stated amount o
     expect({ wrong, done }).toEqual({ wrong: [], done });
   });
 
-  it("and none does more", () => {
+  it("no input exceeds its bound", () => {
     figure("S19", { inputs: inputs.length, "over their bound": over });
     expect(over).toBe(0);
   });

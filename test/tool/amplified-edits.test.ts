@@ -35,10 +35,10 @@ async function storeWith(value: Json): Promise<MemoryStore> {
 const all = (find: string, replace: string) => ({ find, replace, all: true });
 
 it.each<[string, Json, readonly Json[], string]>([
-  ["one replacement that is long", "a".repeat(10_000), [all("a", "b".repeat(60_000))], "$a"],
+  ["one long replacement", "a".repeat(10_000), [all("a", "b".repeat(60_000))], "$a"],
   ["a part of a value", { t: "a".repeat(10_000) }, [all("a", "b".repeat(60_000))], "$a.t"],
   [
-    "each one finding what the one before has added",
+    "each one replacing the text that the previous one added",
     "a",
     Array.from({ length: 10 }, (_, at) =>
       all(String.fromCharCode(97 + (at % 2)), String.fromCharCode(98 - (at % 2)).repeat(300)),
@@ -46,7 +46,7 @@ it.each<[string, Json, readonly Json[], string]>([
     "$a",
   ],
   [
-    "whose last removes what was added",
+    "the last of which would remove the added text",
     "a".repeat(1_000),
     [
       all("a", "b".repeat(1_000)),
@@ -63,7 +63,7 @@ it.each<[string, Json, readonly Json[], string]>([
     "$a",
   ],
   [
-    "that would remove it in another part",
+    "the last of which would remove the added text in a part",
     { t: "a".repeat(200) },
     [all("a", "b".repeat(1_000)), all("b", "c".repeat(20_000)), all("c".repeat(20_000), "")],
     "$a.t",
@@ -79,14 +79,14 @@ it.each<[string, readonly Json[]]>([
     Array.from({ length: 100 }, (_, at) => ({ op: "copy", from: "", path: `/k${at}` })),
   ],
   [
-    "after a growth that is allowed",
+    "after growth up to the limit",
     [
       ...Array.from({ length: 13 }, (_, at) => ({ op: "copy", from: "", path: `/k${at}` })),
       ...Array.from({ length: 87 }, (_, at) => ({ op: "copy", from: "/n", path: `/n${at}` })),
     ],
   ],
   [
-    "and tests after a growth that is allowed",
+    "and tests after growth up to the limit",
     [
       ...Array.from({ length: 13 }, (_, at) => ({ op: "copy", from: "", path: `/k${at}` })),
       ...Array.from({ length: 87 }, () => ({ op: "test", path: "/n", value: 1 })),
@@ -97,7 +97,7 @@ it.each<[string, readonly Json[]]>([
   expect(await codeFor(store, { name: "$a", edits })).toBe("limit_exceeded");
 });
 
-it("overlapping occurrences are found once each, in one reading", async () => {
+it("overlapping occurrences are searched in a single pass", async () => {
   const store = await storeWith("a".repeat(1_000_000));
   const edits = [all(`${"a".repeat(30_000)}b`, "")];
   expect(await codeFor(store, { name: "$a", edits })).toBe("edit_not_found");

@@ -19,8 +19,8 @@ async function textOf(answer: Promise<SandboxAnswer>): Promise<string> {
   return JSON.stringify(JSON.stringify(await answer));
 }
 
-describe("what the sandbox is given", () => {
-  it("is the code, and the variables as JSON text", async () => {
+describe("the sandbox's input", () => {
+  it("contains the code, and the variables as JSON", async () => {
     const store = await storeWith({ rows: [{ id: 1 }], title: "a" });
     const sandbox = giving(1);
     await runCode(sandbox, "return $rows", { store, variables: ["rows", "$title", "rows"] });
@@ -37,7 +37,7 @@ describe("what the sandbox is given", () => {
     ]);
   });
 
-  it("is of large variables what they are", async () => {
+  it("contains only a description of large variables", async () => {
     const store = await storeWith({ text: "x".repeat(5_000_000) });
     const sandbox = scriptedSandbox(async ({ read }) => {
       const answer = await read("text", "[3:6]");
@@ -53,14 +53,14 @@ describe("what the sandbox is given", () => {
     ]);
   });
 
-  it("is not more than can cross at once", async () => {
+  it("is limited in size", async () => {
     const large = "x".repeat(4_000_000);
     const store = await storeWith({ a: large, b: large, c: large, d: large });
     const outcome = await runCode(giving(1), "1", { store, variables: ["a", "b", "c", "d"] });
     expect(failureOf(outcome).code).toBe("limit_exceeded");
   });
 
-  it("reads no variable that the call did not name", async () => {
+  it("excludes variables that the call did not name", async () => {
     const store = await storeWith({ other: 1 });
     const answers: SandboxAnswer[] = [];
     const sandbox = scriptedSandbox(async ({ read }) => {
@@ -75,18 +75,18 @@ describe("what the sandbox is given", () => {
   });
 });
 
-describe("what it answers", () => {
+describe("the sandbox's answer", () => {
   it.each([
-    ["no JSON", { returned: "{" }, "bad_value"],
+    ["invalid JSON", { returned: "{" }, "bad_value"],
     ["nothing at all", { returned: "" }, "bad_value"],
-    ["more than a value may be", { returned: `"${"x".repeat(17_000_000)}"` }, "limit_exceeded"],
+    ["a value that is too large", { returned: `"${"x".repeat(17_000_000)}"` }, "limit_exceeded"],
+    ["too many arrays", { returned: `[${"[],".repeat(1_000_001)}1]` }, "limit_exceeded"],
     [
-      "more arrays than memory has room for",
-      { returned: `[${"[],".repeat(1_000_001)}1]` },
+      "brackets nested too deeply",
+      { returned: "[".repeat(300) + "]".repeat(300) },
       "limit_exceeded",
     ],
-    ["brackets beyond depth", { returned: "[".repeat(300) + "]".repeat(300) }, "limit_exceeded"],
-    ["a name that is none", { assigned: [["../x", "1"] as const] }, "bad_name"],
+    ["an invalid name", { assigned: [["../x", "1"] as const] }, "bad_name"],
     ["the name input", { assigned: [["input", "1"] as const] }, "bad_name"],
   ])("is refused, and nothing is kept: %s", async (_, answer, code) => {
     const store = new MemoryStore();
@@ -99,14 +99,14 @@ describe("what it answers", () => {
     expect(store.count()).toBe(0);
   });
 
-  it("may be full of brackets inside of text", async () => {
+  it("may be a text full of brackets", async () => {
     const text = '[{"'.repeat(600_000);
     const store = new MemoryStore();
     await runCode(giving(text), "1", { store });
     expect(await store.read("run_code_1")).toBe(text);
   });
 
-  it("may be that it is broken", async () => {
+  it("may be a rejection, which fails the call", async () => {
     const sandbox = scriptedSandbox(() => Promise.reject(new Error("no isolate")));
     expect(failureOf(await runCode(sandbox, "1"))).toMatchObject({
       code: "tool_failed",
@@ -115,8 +115,8 @@ describe("what it answers", () => {
   });
 });
 
-describe("what is kept", () => {
-  it("is kept when the output is asked for, and not before", async () => {
+describe("the result of code", () => {
+  it("is saved only when the save is committed", async () => {
     const store = new MemoryStore();
     const tool = codeTool({ sandbox: giving([1], { total: 2 }), tools: () => new Map() });
     const context = contextOn(store, new AbortController().signal);
@@ -133,7 +133,7 @@ describe("what is kept", () => {
     expect(store.info("total")).toMatchObject({ tool: "run_code", toolCallId: "call_1", input });
   });
 
-  it("is a new version if the same call is made again, and another variable if another is", async () => {
+  it("is a new version for the same call, and another variable for a different call", async () => {
     const store = new MemoryStore();
     for (const code of ["a", "b", "a"]) await runCode(giving(code), code, { store });
     expect(store.list().map(({ name, version }) => [name, version])).toEqual([
@@ -154,7 +154,7 @@ describe("what is kept", () => {
     expect(store.count()).toBe(0);
   });
 
-  it("inherits the sources and the trust of all that the code was given", async () => {
+  it("inherits the sources and trust of all variables that the code receives", async () => {
     const store = new MemoryStore();
     await store.save({ name: "a", value: 1, sources: ["mcp:mail"], trusted: false });
     await store.save({ name: "b", value: 1, sources: ["caller"] });
@@ -167,7 +167,7 @@ describe("what is kept", () => {
 });
 
 describe("tool calls from code", () => {
-  it("bear the labels of what went in, and nothing in them is a reference", async () => {
+  it("carry the labels of the code's variables, and contain no references", async () => {
     const store = new MemoryStore();
     await store.save({ name: "mail", value: "x", trusted: false, sources: ["mcp:mail"] });
     await store.save({ name: "mine", value: "y" });
@@ -191,7 +191,7 @@ describe("tool calls from code", () => {
     ]);
   });
 
-  it("are not made once the run is over, or stopped", async () => {
+  it("are not made once the run is over or stopped", async () => {
     const store = new MemoryStore();
     const ping = fakeTool(store, { name: "ping" }, () => 1);
     const stop = new AbortController();
@@ -208,7 +208,7 @@ describe("tool calls from code", () => {
     expect(ping.inputs).toEqual([]);
   });
 
-  it("keep a result that came in time, and none that came too late", async () => {
+  it("save no result that arrives too late", async () => {
     const store = new MemoryStore();
     const { promise, resolve } = Promise.withResolvers<number>();
     const slow = fakeTool(store, { name: "slow" }, () => promise);
@@ -223,7 +223,7 @@ describe("tool calls from code", () => {
     expect(store.count()).toBe(0);
   });
 
-  it.each(["", "{", "[]", "7", "null"])("take an object: %j is none", async (input) => {
+  it.each(["", "{", "[]", "7", "null"])("require an object: %j is not one", async (input) => {
     const store = new MemoryStore();
     const ping = fakeTool(store, { name: "ping" }, () => 1);
     const sandbox = scriptedSandbox(async ({ call }) => ({
@@ -237,13 +237,13 @@ describe("tool calls from code", () => {
   });
 });
 
-describe("where a guarded value went in", () => {
+describe("code with a guarded value", () => {
   const SEALED = { output: { returned: { $var: "run_code_1", visibility: "sealed" } } };
 
   it.each([
     ["a broken sandbox", () => Promise.reject(new Error("4711")), "failed"],
-    ["what is no JSON", () => ({ returned: "4711 {" }), "failed"],
-    ["what is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` }), "failed"],
+    ["invalid JSON", () => ({ returned: "4711 {" }), "failed"],
+    ["a result that is too large", () => ({ returned: `"${"4711".repeat(5_000_000)}"` }), "failed"],
     [
       "an error",
       () => ({ error: { kind: "thrown" as const, message: "4711", line: 4_711 } }),
@@ -251,12 +251,8 @@ describe("where a guarded value went in", () => {
     ],
     ["the console", () => ({ returned: "1", console: "4711" }), undefined],
     ["a name", () => ({ assigned: [["n4711", "1"] as const] }), "failed"],
-    [
-      "time that ran out",
-      () => ({ error: { kind: "timeout" as const, message: "late" } }),
-      "failed",
-    ],
-  ])("%s reveals nothing", async (_, script, flag) => {
+    ["a timeout", () => ({ error: { kind: "timeout" as const, message: "late" } }), "failed"],
+  ])("reveals nothing through %s", async (_, script, flag) => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
     const sandbox = scriptedSandbox(script);
@@ -271,7 +267,7 @@ describe("where a guarded value went in", () => {
     expect(store.list().map(({ visibility }) => visibility)).not.toContain("model");
   });
 
-  it("people can read why it failed, and each declared output is made whatever the code does", async () => {
+  it("shows people why it failed, and always creates its declared outputs", async () => {
     const store = new MemoryStore();
     await store.save({ name: "pin", value: 4_711, visibility: "sealed" });
     const error = { kind: "timeout" as const, message: "late" };

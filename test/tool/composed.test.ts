@@ -3,7 +3,7 @@ import { UrlSources } from "../../src/tool/composed.ts";
 
 const url = (number: number) => `https://a.example/${number}`;
 
-it("tells for many values and URLs in time that grows with both, not with their product", async () => {
+it("checks many URLs against many values in linear time", async () => {
   const sources = new UrlSources();
   const urls = Array.from({ length: 20_000 }, (_, number) => url(number));
   sources.add(() => urls);
@@ -11,7 +11,7 @@ it("tells for many values and URLs in time that grows with both, not with their 
   expect(await sources.hasUnknownUrl([...urls, url(-1)])).toBe(true);
 });
 
-it("counts later made values as unknown when the first were very long", async () => {
+it("counts later values as unknown when the first were very long", async () => {
   const sources = new UrlSources();
   const known = url(1).repeat(100_000);
   sources.add(() => [known, url(1)]);
@@ -20,7 +20,7 @@ it("counts later made values as unknown when the first were very long", async ()
   expect(await sources.hasUnknownUrl(url(1))).toBe(true);
 });
 
-it("finds what calls at the same time have read", async () => {
+it("finds URLs in concurrent calls", async () => {
   const sources = new UrlSources();
   sources.add(() => [url(1), url(2)]);
   expect(await Promise.all([sources.hasUnknownUrl(url(1)), sources.hasUnknownUrl(url(2))])).toEqual(
@@ -28,7 +28,7 @@ it("finds what calls at the same time have read", async () => {
   );
 });
 
-it("reads values that come later", async () => {
+it("reads values that are added later", async () => {
   const sources = new UrlSources();
   sources.add(() => "none");
   expect(await sources.hasUnknownUrl(url(1))).toBe(true);

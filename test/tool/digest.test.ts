@@ -9,37 +9,37 @@ const large = (last: string): readonly (readonly [string, Json])[] => [
   ["records", [...Array.from({ length: 5_000 }, (_, id) => ({ id, text: "row" })), last]],
   ["a text", "€\n".repeat(100_000) + last],
   ["an object", { a: ["x".repeat(200_000)], b: { c: "y".repeat(200_000), last } }],
-  ["one element in one element", [[["z".repeat(100_000) + last]]]],
+  ["nested single elements", [[["z".repeat(100_000) + last]]]],
 ];
 
 describe("the digest of an input", () => {
-  it("of a small one is that of its JSON with sorted keys", async () => {
+  it("equals that of its JSON with sorted keys if it is small", async () => {
     expect(await digestOf({ b: [1, "€"], a: null })).toBe(sha('{"a":null,"b":[1,"€"]}'));
     expect(await digestOf({ a: null, b: [1, "€"] })).toBe(sha('{"a":null,"b":[1,"€"]}'));
   });
 
-  it("tells large inputs apart by their last character", async () => {
+  it("differs for large inputs that differ only in the last character", async () => {
     for (const [index, [, value]] of large("a").entries()) {
       expect(await digestOf(value)).toBe(await digestOf(structuredClone(value)));
       expect(await digestOf(value)).not.toBe(await digestOf(large("b")[index]?.[1] ?? null));
     }
   });
 
-  it("tells a large text from a list that is made of its parts", async () => {
+  it("differs for a large text and a list of its parts", async () => {
     const text = "x".repeat(100_000);
     const parts = [text.slice(0, 50_000), text.slice(50_000)];
     const digests = [text, parts, [parts], { parts }, [...parts, ""]].map((one) => digestOf(one));
     expect(new Set(await Promise.all(digests)).size).toBe(5);
   });
 
-  it("distinguishes bytes", async () => {
+  it("differs for different bytes", async () => {
     const bytes = (length: number) => new Uint8Array(length).fill(7) as unknown as Json;
     const inputs = [[bytes(10)], [bytes(11)], [bytes(100_000)], [bytes(100_001)], bytes(10)];
     const digests = await Promise.all(inputs.map((one) => digestOf(one)));
     expect(new Set(digests).size).toBe(5);
   });
 
-  it("never writes a large input out as a whole", async () => {
+  it("never serializes a large input as a whole", async () => {
     const stringify = vi.spyOn(JSON, "stringify");
     for (const [, value] of large("")) await digestOf(value);
     const longest = Math.max(...stringify.mock.results.map(({ value }) => String(value).length));

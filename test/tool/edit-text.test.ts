@@ -26,7 +26,7 @@ const failureOf = async (text: string, edits: readonly Replacement[]) => {
 };
 
 describe("edits of a text", () => {
-  it("are those of a naive implementation, wherever the text is cut, with a diff that others apply", async () => {
+  it("match a naive implementation wherever the text is split, with a diff that other tools can apply", async () => {
     await fc.assert(
       fc.asyncProperty(editScripts, async ({ text, cuts, edits }) => {
         const { outcome, applied, after } = await edited(text, cuts, edits);
@@ -37,7 +37,7 @@ describe("edits of a text", () => {
     );
   });
 
-  it("that together remove all of a text show all of it in the diff", async () => {
+  it("that together remove a whole text show all of it in the diff", async () => {
     const { diff } = await edited(
       "abb",
       [],
@@ -141,7 +141,7 @@ describe("edits of a text", () => {
     expect(failure).toMatchObject({ code: "edit_ambiguous", details: { lines: [1, 2, 4] } });
   });
 
-  it("do not find text that must not be found, nor beside it", async () => {
+  it("do not find opaque text, or text across its edges", async () => {
     const run = (find: string) =>
       failureOf("x [] y", [
         { find: "[]", replace: "sealed", isOpaque: true },

@@ -66,7 +66,7 @@ describe("edit_variable", () => {
     });
   });
 
-  it("applies a JSON Patch, to a part also", async () => {
+  it("applies a JSON Patch, even to a part", async () => {
     const store = new MemoryStore();
     await store.save({ name: "doc", value: { list: [1, 2], text: "a" } });
     await store.save({ name: "n", value: [7] });
@@ -203,7 +203,7 @@ describe("edit_variable", () => {
       expect(store.info("p2")).toBeUndefined();
     });
 
-    it("puts them into another variable only, which is sealed and shown without a diff", async () => {
+    it("inserts them only into another variable, which is sealed and shown without a diff", async () => {
       const store = await sealedStore();
       const edits = [{ find: "X", replace: "$sealed.name" }];
       expect(await refused(store, { name: "page", edits })).toMatchObject({
@@ -216,7 +216,7 @@ describe("edit_variable", () => {
       expect(await store.read("page")).toBe("name: X, mail: Y");
     });
 
-    it("shows the same whatever they are", async () => {
+    it("shows the same for all values", async () => {
       const seen = new Set<string>();
       for (const name of ["Ann", "X, mail: Y", "", "Y"]) {
         for (const reference of ["$sealed.name", "$sealed.none"]) {
@@ -262,7 +262,7 @@ describe("edit_variable", () => {
     });
   });
 
-  it("shows of an untrusted text that it is untrusted, or nothing if the agent hides it", async () => {
+  it("marks an untrusted text, or shows nothing if the agent hides it", async () => {
     const input = { name: "mail", edits: [{ find: "a", replace: "b" }] };
     for (const untrusted of ["show", "hide"] as const) {
       const store = new MemoryStore();

@@ -16,7 +16,7 @@ async function withPage(value: Json = "a\nb\nc\n") {
 }
 
 describe("the diffs of edited variables", () => {
-  it("are against the variable that was edited", async () => {
+  it("compare with the variable that was edited", async () => {
     const store = await withPage();
     await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
     expect(await diffsOfEdited(["page", "page_2"], store)).toEqual([
@@ -29,7 +29,7 @@ describe("the diffs of edited variables", () => {
     ]);
   });
 
-  it("are against the version before, after an edit in place", async () => {
+  it("compare with the previous version after an edit in place", async () => {
     const store = await withPage();
     await edit(store, { name: "page", edits: replaced("b", "B") });
     expect(await diffsOfEdited(["page"], store)).toEqual([
@@ -42,7 +42,7 @@ describe("the diffs of edited variables", () => {
     ]);
   });
 
-  it("show the edits before the last one too, so that none is hidden", async () => {
+  it("include earlier edits, so that none is hidden", async () => {
     const store = await withPage();
     await edit(store, { name: "page", edits: replaced("a", "A") });
     await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
@@ -57,7 +57,7 @@ describe("the diffs of edited variables", () => {
     ]);
   });
 
-  it("compare JSON line by line, and a part with what was made of it", async () => {
+  it("compare JSON line by line, and a part with the variable made from it", async () => {
     const store = await withPage({ list: [1, 2], text: "a" });
     await edit(store, { name: "page", edits: [{ op: "replace", path: "/list/0", value: 7 }] });
     const [whole] = await diffsOfEdited(["page"], store);
@@ -73,7 +73,7 @@ describe("the diffs of edited variables", () => {
     ]);
   });
 
-  it("have none for what an undo restored, for results and for bytes", async () => {
+  it("omit restored versions, unedited results and bytes", async () => {
     const store = await withPage();
     await edit(store, { name: "page", edits: replaced("b", "B") });
     await edit(store, { name: "page", edits: "undo" });
@@ -100,7 +100,7 @@ describe("the diffs of edited variables", () => {
     expect(diff).not.toHaveProperty("diff");
   });
 
-  it("say that a value is too large, and that the original is gone", async () => {
+  it("say if a value is too large or the original is gone", async () => {
     const store = await withPage("a".repeat(5_000_000));
     await store.save({ name: "page", value: "c".repeat(5_000_000), keepsVersion: true });
     expect(await diffsOfEdited(["page"], store)).toEqual([
@@ -114,7 +114,7 @@ describe("the diffs of edited variables", () => {
     ]);
   });
 
-  it("end with variables that were edited from each other", async () => {
+  it("terminate for variables that were edited from each other", async () => {
     const store = await withPage();
     await edit(store, { name: "page", edits: replaced("b", "B"), saveAs: "page_2" });
     await edit(store, { name: "page_2", edits: replaced("c", "C"), saveAs: "page" });

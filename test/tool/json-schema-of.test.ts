@@ -9,7 +9,7 @@ import { Conversation } from "../support/turn.ts";
 const dated = z.object({ id: z.string(), since: z.date(), until: z.date().optional() });
 
 describe("a tool whose schema has no JSON Schema", () => {
-  it("is named with the properties at fault", async () => {
+  it("is named with its invalid properties", async () => {
     const error = await jsonSchemaOf({ inputSchema: dated }, "list_orders").catch(
       (thrown: unknown) => thrown,
     );
@@ -24,8 +24,8 @@ describe("a tool whose schema has no JSON Schema", () => {
 
   it.each([
     ["a map", z.map(z.string(), z.string())],
-    ["one that throws", jsonSchema(() => Promise.reject(new Error("Not today.")))],
-  ])("is named where it is no object: %s", async (_, inputSchema) => {
+    ["a schema that throws", jsonSchema(() => Promise.reject(new Error("Not today.")))],
+  ])("is named without properties if the whole schema fails: %s", async (_, inputSchema) => {
     const asking = jsonSchemaOf(
       { inputSchema: inputSchema as ToolSet[string]["inputSchema"] },
       "t",
@@ -36,7 +36,7 @@ describe("a tool whose schema has no JSON Schema", () => {
     });
   });
 
-  it("ends a turn with a code that says so", async () => {
+  it("ends the turn with its own error code", async () => {
     const tools = { list_orders: { description: "", inputSchema: dated, execute: () => 1 } };
     const { result } = await new Conversation({ tools }).say({ steps: [] });
     expect(result.error).toMatchObject({

@@ -152,7 +152,7 @@ describe("a widened schema", () => {
   it.each([
     ["any references", undefined],
     ["strict references", liveReferences({ store: someVariables, references: "strict" })],
-  ])("accepts what the original accepts, as ajv says: %s", (_, live) => {
+  ])("accepts what the original accepts, according to ajv: %s", (_, live) => {
     let accepted = 0;
     fc.assert(
       fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
@@ -189,7 +189,7 @@ describe("a widened schema", () => {
     ["definitions", { $ref: "#/properties/n/anyOf/1" }],
     ["a pointer with siblings", { $ref: "#/$defs/text", enum: ["a"] }],
     ["the elements of a tuple", { prefixItems: [{ type: "number" }], items: false }],
-  ])("takes references where it points to %s", (_title, it) => {
+  ])("accepts references where it points to %s", (_title, it) => {
     const schema = {
       $defs: { text: { type: "string" } },
       type: "object",
@@ -204,7 +204,7 @@ describe("a widened schema", () => {
     ["alternatives", (one: object) => ({ anyOf: Array.from({ length: 700 }, () => one) })],
     ["parameters", (one: object) => ({ properties: numbered(700, one) })],
     ["both, deeply", (one: object) => nested(one, 200)],
-  ])("of a server with very many %s stays bounded", (_title, schemaOf) => {
+  ])("grows by a limited amount for very many %s", (_title, schemaOf) => {
     const one = { properties: { kind: { const: "a" }, n: { enum: [1, 2] } } };
     const schema = { type: "object", properties: { it: schemaOf(one), plain: { type: "number" } } };
     const widened = widenSchema(schema as JSONSchema7);
@@ -222,8 +222,8 @@ function nested(one: object, count: number): object {
   return count === 0 ? one : { anyOf: [one, { properties: { next: nested(one, count - 1) } }] };
 }
 
-describe("the types of a place", () => {
-  it("are those of the values that ajv accepts there", () => {
+describe("the types of a schema", () => {
+  it("are those of the values that ajv accepts", () => {
     fc.assert(
       fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
         const fits = validatorOf(schema);
@@ -261,7 +261,7 @@ function conditional(unmet: JSONSchema7): JSONSchema7 {
 }
 
 describe("reading a schema", () => {
-  it("reads each schema of a place once, however often they point to it", () => {
+  it("visits each schema once, however many pointers lead to it", () => {
     const $defs: Record<string, JSONSchema7> = { d0: { type: "null" } };
     for (let index = 1; index < 100; index++) {
       const before: JSONSchema7 = { $ref: `#/$defs/d${index - 1}` };
@@ -273,7 +273,7 @@ describe("reading a schema", () => {
     expect(read).toBeLessThan(310);
   });
 
-  it("has an end where schemas are deep", () => {
+  it("terminates for deep schemas", () => {
     let deep: JSONSchema7 = { type: "null" };
     for (let depth = 0; depth < 1_000; depth++) deep = { allOf: [deep] };
     expect(typesIn(deep, {}).size).toBe(7);
@@ -285,7 +285,7 @@ describe("reading a schema", () => {
     { anyOf: {} },
     { not: "x" },
     { allOf: [1] },
-  ])("refuses what is no schema: %j", (schema) => {
+  ])("refuses an invalid schema: %j", (schema) => {
     expect(() => mapSubschemas(schema, (one) => one)).toThrow(TypeError);
   });
 });

@@ -10,7 +10,7 @@ const quiet = { warn: () => undefined };
 const never = () => new Promise<never>(() => undefined);
 
 describe("a server that is down", () => {
-  it("costs only its tools, and is logged once, without its address and headers", async () => {
+  it("makes only its own tools unavailable, and is logged once, without its address and headers", async () => {
     let now = 0;
     const warn = vi.fn<(message: string) => void>();
     const up = await start([offering("here")]);
@@ -32,7 +32,7 @@ describe("a server that is down", () => {
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["here", "gone"]);
   });
 
-  it("is not asked again at once", async () => {
+  it("is not asked again for 30 seconds", async () => {
     let now = 0;
     const server = await start([]);
     let asked = 0;
@@ -67,7 +67,7 @@ describe("a server that is down", () => {
     expect(took).toBeLessThan(5_500);
   });
 
-  it("is not taken for down because the turn was stopped", async () => {
+  it("is not considered down because the turn was stopped", async () => {
     const server = await start([offering("act")]);
     const directory = new McpDirectory();
     const servers = [{ name: "one", url: server.url }];
@@ -80,7 +80,7 @@ describe("a server that is down", () => {
 describe("a call that fails", () => {
   const headers = { authorization: "Bearer secret-token-1234" };
 
-  it("says what the server said, without what it was sent", async () => {
+  it("reports the server's message without the headers that it was sent", async () => {
     const server = await start([offering("act")]);
     const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
     server.intercept((request, response) => {
@@ -92,7 +92,7 @@ describe("a call that fails", () => {
     expect(said).not.toContain("secret-token");
   });
 
-  it("says so too if it is the tool that repeats them", async () => {
+  it("reports a tool's message without the headers that it was sent", async () => {
     const { url } = await start([offering("act", failure("token secret-token-1234 has expired"))]);
     const tools = await open(new McpDirectory(), [{ name: "one", url, headers }]);
     await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
@@ -115,7 +115,7 @@ describe("a call that fails", () => {
     }
   });
 
-  it("tells the server to stop when the turn is stopped", async () => {
+  it("closes the request when the turn is stopped", async () => {
     const heard = Promise.withResolvers<void>();
     const slow: OfferedTool = {
       name: "slow",
@@ -148,7 +148,7 @@ describe("a call that fails", () => {
 });
 
 describe("a session", () => {
-  it("is one turn's: made with its first call, shared by the others, ended with it", async () => {
+  it("belongs to one turn: opened by its first call, shared by the others, closed with it", async () => {
     const server = await start([offering("act")], { sessions: true });
     const directory = new McpDirectory();
     const servers = [{ name: "one", url: server.url }];
@@ -164,7 +164,7 @@ describe("a session", () => {
     await vi.waitFor(() => expect(server.sessions.size).toBe(0));
   });
 
-  it("is made anew when the server has forgotten it, and the call is made once", async () => {
+  it("is renewed when the server has forgotten it, and the call is made once", async () => {
     const server = await start([offering("act")], { sessions: true });
     const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);
     await run(tools, "act");
@@ -173,7 +173,7 @@ describe("a session", () => {
     expect(server.calls).toHaveLength(3);
   });
 
-  it("is not asked for where a server gives none: a call is one request", async () => {
+  it("is not requested from a server that has none: a call is one request", async () => {
     const server = await start([offering("act")]);
     const directory = new McpDirectory();
     const servers = [{ name: "one", url: server.url }];
@@ -192,7 +192,7 @@ describe("an invalid tool", () => {
 
   it.each<readonly [string, Record<string, unknown>]>([
     ["whose schema is broken", { a: null }],
-    ["whose schema's alternatives are none", { a: { anyOf: 3 } }],
+    ["whose schema has invalid alternatives", { a: { anyOf: 3 } }],
     ["whose schema is deeper than 100", { a: nested(100) }],
     ["whose schema is longer than 65,536", { a: { description: "x".repeat(65_536) } }],
   ])("%s is left out", async (_what, properties) => {
@@ -215,7 +215,7 @@ describe("a redirect", () => {
     return { ...server, url: `${server.url}/mcp` };
   }
 
-  it("to another origin is not followed: the headers are not for it", async () => {
+  it("to another origin is not followed, because of the headers", async () => {
     const other = await start([offering("act")]);
     const server = await redirecting(() => other.url);
     const headers = { authorization: "Bearer secret-token-1234" };
@@ -225,7 +225,7 @@ describe("a redirect", () => {
     await server.down();
   });
 
-  it("within the origin is", async () => {
+  it("within the origin is followed", async () => {
     const server = await start([offering("act", textResult("moved"))]);
     server.intercept((request, response) => {
       if (request.url !== "/old") return false;
@@ -238,7 +238,7 @@ describe("a redirect", () => {
     expect(await run(tools, "act")).toBe("moved");
   });
 
-  it("in circles ends", async () => {
+  it("in a loop ends", async () => {
     const server = await redirecting((path) => path);
     const { tools } = await open(new McpDirectory(quiet), [{ name: "one", url: server.url }]);
     expect(tools).toEqual({});

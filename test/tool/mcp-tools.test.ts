@@ -19,8 +19,8 @@ async function valueOf(result: Result): Promise<unknown> {
   return run(tools, "act");
 }
 
-describe("what an agent gets", () => {
-  it("offers the tools with the server's descriptions and schemas", async () => {
+describe("an agent with an MCP server", () => {
+  it("gets the tools with the server's descriptions and schemas", async () => {
     const inputSchema = {
       type: "object" as const,
       properties: { id: { type: "integer" } },
@@ -53,7 +53,7 @@ describe("what an agent gets", () => {
     expect(Object.keys(tools)).toEqual(names);
   });
 
-  it("takes effects from the annotations", async () => {
+  it("derives effects from the annotations", async () => {
     const { url } = await start([
       { ...offering("read"), annotations: { readOnlyHint: true, idempotentHint: true } },
       { ...offering("put"), annotations: { idempotentHint: true } },
@@ -64,7 +64,7 @@ describe("what an agent gets", () => {
     expect(effects).toEqual({ read: "none", put: "idempotent", add: "once", silent: "once" });
   });
 
-  it("sends the headers of the settings with every request", async () => {
+  it("sends the configured headers with every request", async () => {
     const server = await start([offering("act")]);
     const headers = { authorization: "Bearer key-123456" };
     const tools = await open(new McpDirectory(), [{ name: "one", url: server.url, headers }]);
@@ -88,7 +88,7 @@ describe("names", () => {
     expect([one.calls.length, two.calls]).toEqual([0, [{ tool: "list", input: {} }]]);
   });
 
-  it("give way to the agent's own tools, and to one another", async () => {
+  it("are changed if they clash with the agent's own tools or with each other", async () => {
     const { url } = await start(["act", "a.b", "a/b", "get-it"].map((name) => offering(name)));
     const { tools } = await open(new McpDirectory(), [{ name: "one", url }], {
       taken: ["act", "one_act", "get-it"],
@@ -96,7 +96,7 @@ describe("names", () => {
     expect(Object.keys(tools)).toEqual(["one_act_2", "a_b", "a_b_2", "one_get_it"]);
   });
 
-  it("stay the same while a server is down that has the same names", async () => {
+  it("stay the same while a server with the same names is down", async () => {
     let now = 0;
     const one = await start([offering("list")]);
     const two = await start([offering("list")]);
@@ -112,7 +112,7 @@ describe("names", () => {
     await two.up();
   });
 
-  it("are what every provider takes", async () => {
+  it("are valid for every provider", async () => {
     const { url } = await start([offering("ä".repeat(10)), offering("x".repeat(100))]);
     const { tools } = await open(new McpDirectory(), [{ name: "one", url }]);
     for (const name of Object.keys(tools)) expect(name).toMatch(/^[\w-]{1,64}$/);
@@ -130,9 +130,9 @@ describe("a result's value", () => {
     ["a single text's JSON", textResult(' {"a": [1, "x"]} '), { a: [1, "x"] }],
     ["a number as JSON", textResult("14.0"), 14],
     ["null as JSON", textResult("null"), null],
-    ["the text, if only a part is JSON", textResult('Got: {"a": 1}'), 'Got: {"a": 1}'],
+    ["the text, if only part of it is JSON", textResult('Got: {"a": 1}'), 'Got: {"a": 1}'],
     ["an empty text", textResult(""), ""],
-    ["null for nothing", { content: [] }, null],
+    ["null for no content", { content: [] }, null],
     ["the list of several contents", { content: [text("1"), text("2")] }, [text("1"), text("2")]],
     ["a link, as it is", { content: [link] }, [link]],
     ["a link beside a text", { content: [text("see"), link] }, [text("see"), link]],
@@ -153,7 +153,7 @@ describe("a result's value", () => {
     expect(await valueOf(result)).toEqual({ bytes: new Uint8Array([0, 1, 2, 255]), mediaType });
   });
 
-  it("is none if the tool says that it failed: that is thrown, shortened", async () => {
+  it("is a thrown, shortened error if the tool reports a failure", async () => {
     await expect(valueOf(failure("No such order."))).rejects.toMatchObject({
       code: "tool_failed",
       message: "No such order.",
@@ -164,7 +164,7 @@ describe("a result's value", () => {
 });
 
 describe("labels", () => {
-  it("are untrusted and of the server unless the settings say otherwise", async () => {
+  it("are untrusted, with the server as source, unless configured otherwise", async () => {
     const names = ["get_order", "get_mail", "send_mail", "other"];
     const { url } = await start(names.map((name) => offering(name)));
     const { policies } = await open(new McpDirectory(), [
@@ -207,7 +207,7 @@ describe("labels", () => {
     ["", false],
     ["A*", false],
     ["a.*", false],
-  ])("go by the pattern %j for abca: %s", async (pattern, isMeant) => {
+  ])("are set by the pattern %j for abca: %s", async (pattern, isMeant) => {
     const { url } = await start([offering("abca")]);
     const server = { name: "one", url, tools: { [pattern]: { sealed: true } } };
     const { policies } = await open(new McpDirectory(), [server]);
@@ -219,7 +219,7 @@ describe("the list of tools", () => {
   const lists = (server: RunningMcpServer) =>
     server.requests.filter(({ rpc }) => rpc === "tools/list").length;
 
-  it("is asked for again after five minutes", async () => {
+  it("is requested again after five minutes", async () => {
     let now = 0;
     const server = await start([offering("old")]);
     const servers = [{ name: "one", url: server.url }];
@@ -233,7 +233,7 @@ describe("the list of tools", () => {
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["new"]);
   });
 
-  it("is asked for again after the server did not know a tool", async () => {
+  it("is requested again after the server did not know a tool", async () => {
     const server = await start([offering("old")]);
     const servers = [{ name: "one", url: server.url }];
     const directory = new McpDirectory();
@@ -243,7 +243,7 @@ describe("the list of tools", () => {
     expect(Object.keys((await open(directory, servers)).tools)).toEqual(["new"]);
   });
 
-  it("belongs to the address and the headers that it was asked with", async () => {
+  it("is cached per address and headers", async () => {
     const server = await start([offering("act")]);
     const directory = new McpDirectory();
     for (const key of ["key-one", "key-two", "key-one"]) {

@@ -20,7 +20,7 @@ const echo = tool({
   },
 });
 
-describe("what a run has of its own, to a model outside of it", () => {
+describe("a run's own variable, for a model outside the run", () => {
   it.each([
     ["read_variable", { name: "state_r1" }],
     ["search_variable", { name: "state_r1", query: "run" }],
@@ -32,7 +32,7 @@ describe("what a run has of its own, to a model outside of it", () => {
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
   });
 
-  it("is in no list", async () => {
+  it("is not listed", async () => {
     const listed = await outputOf(
       "list_variables",
       {},
@@ -41,7 +41,7 @@ describe("what a run has of its own, to a model outside of it", () => {
     expect(listed).toMatchObject({ variables: [{ name: "state" }, { name: "rows" }] });
   });
 
-  it("is no place to save to", async () => {
+  it("cannot be written", async () => {
     const store = await conversation();
     for (const name of ["state_r1", "state_r1.x"]) {
       const input = { name, value: "mallory" };
@@ -62,7 +62,7 @@ describe("what a run has of its own, to a model outside of it", () => {
     expect(await store.read("state_r1")).toEqual({ x: "the run's" });
   });
 
-  it("is text where it is referred to, in whatever run", async () => {
+  it("is not resolved in references, not even in another run", async () => {
     const store = await conversation();
     const tools = await wrapTools({ echo }, { store });
     const other: RunScope = { run: "r2", nameOf: (name) => name };
@@ -73,7 +73,7 @@ describe("what a run has of its own, to a model outside of it", () => {
     }
   });
 
-  it("is not given to code", async () => {
+  it("is not passed to code", async () => {
     const store = await conversation();
     const code = codeTool({ sandbox: scriptedSandbox(() => ({})), tools: () => new Map() });
     const input = { code: "…", variables: ["state_r1"] };
@@ -82,11 +82,11 @@ describe("what a run has of its own, to a model outside of it", () => {
   });
 });
 
-describe("a result without a name, of a run that owns it", () => {
+describe("a result without a name, in a run that owns its results", () => {
   const owning: RunScope = { run: "r1", ownsResults: true, nameOf: (name) => name };
   const calling: CallOptions = { ...call, scope: owning };
 
-  it("is the run's, and goes by its name in it", async () => {
+  it("belongs to the run, and is known by its short name there", async () => {
     const store = await conversation();
     const tools = await wrapTools({ echo }, { store });
     const ran = await run(required(tools.get("echo")), { value: [1, 2] }, calling);

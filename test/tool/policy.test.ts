@@ -27,7 +27,7 @@ async function prepare(input: Json, options: Partial<WrapOptions> = {}) {
 }
 
 describe("a policy", () => {
-  it("is asked before the tool runs, with all that it may judge by", async () => {
+  it("is asked before the tool runs, with everything it needs to decide", async () => {
     const asked: PolicyCall[] = [];
     const policy: Policy = (given) => {
       asked.push(given);
@@ -52,7 +52,7 @@ describe("a policy", () => {
     ]);
   });
 
-  it("of a tool with `untrusted` approval asks as requireTrusted does, and any policy is stricter", async () => {
+  it("of a tool with `untrusted` approval asks as requireTrusted does, and other policies can only be stricter", async () => {
     const policies = { send_email: { approval: "untrusted" as const } };
     const reasonOf = async (input: Json, more: Partial<WrapOptions> = {}) => {
       const { ready } = await prepare(input, { policies, ...more });
@@ -82,7 +82,7 @@ describe("a policy", () => {
     });
   });
 
-  it("that fails denies", async () => {
+  it("that throws denies the call", async () => {
     for (const policy of [
       () => {
         throw new Error("No net.");
@@ -101,7 +101,7 @@ describe("a policy", () => {
     expect(ready).toMatchObject({ approval: { input: '{"key":"$key"}' } });
   });
 
-  it("is not asked of a call that could not run", async () => {
+  it("is not asked about a call that could not run", async () => {
     let asked = 0;
     const policy = () => {
       asked++;
@@ -144,12 +144,12 @@ describe("requireTrusted", () => {
     expect(await decide("pay")).toBe("allow");
   });
 
-  it("asks for what is not trusted, and says where it comes from", async () => {
+  it("asks about untrusted data, and names its source", async () => {
     const asked = await decide("send_email", { trusted: false });
     expect(asked).toEqual({ ask: "send_email is given untrusted data: $x (mcp:web)." });
   });
 
-  it("asks when the model has read what is not trusted", async () => {
+  it("asks when the model has read untrusted data", async () => {
     expect(await decide("pay", { tainted: true })).toMatchObject({ ask: expect.any(String) });
   });
 
@@ -159,7 +159,7 @@ describe("requireTrusted", () => {
     }
   });
 
-  it("takes a star for any characters, wherever it stands", async () => {
+  it("treats a star as any characters, anywhere in a pattern", async () => {
     const asks = async (pattern: string, name: string) => {
       const decision = await requireTrusted([pattern])({
         tool: name,
@@ -205,7 +205,7 @@ describe("needsApproval", () => {
     expect(await asking(undefined, {})).toBe(false);
   });
 
-  it("is asked with the resolved input, as the tool would get it", async () => {
+  it("is called with the resolved input, as the tool would receive it", async () => {
     const seen: unknown[] = [];
     const above = (input: unknown) => {
       seen.push(input);
@@ -222,7 +222,7 @@ describe("needsApproval", () => {
     expect(seen).toEqual([{ n: 5 }, { n: 7 }]);
   });
 
-  it("is asked, and so is the policy, where the model must not learn that sealed input is invalid", async () => {
+  it("is called, like the policy, even if sealed input is invalid, so that the model cannot tell", async () => {
     const seen: unknown[] = [];
     const needsApproval = (input: unknown) => void seen.push(input);
     const policy: Policy = ({ resolved }) => {
@@ -235,7 +235,7 @@ describe("needsApproval", () => {
     expect(seen).toEqual([{ n: "$ssn" }, undefined]);
   });
 
-  it("that fails means yes", async () => {
+  it("that throws means yes", async () => {
     const fails = () => {
       throw new Error("?");
     };

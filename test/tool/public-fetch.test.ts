@@ -48,7 +48,7 @@ const sendAway: RequestListener = (request, response) => {
 const away = (to: string, status = 302) =>
   `https://public.example/?status=${status}&to=${encodeURIComponent(to)}`;
 
-describe("what no tool may fetch", () => {
+describe("a private address", () => {
   it.each(privateUrls)("is refused: %j", async (url) => {
     const send = vi.fn<NonNullable<PublicFetchOptions["fetch"]>>();
     const refused = await publicFetch(url, {}, { fetch: send }).catch((error: unknown) => error);
@@ -70,7 +70,7 @@ describe("what no tool may fetch", () => {
     expect(reached).toEqual([]);
   });
 
-  it("is not reached by what an MCP server says", async () => {
+  it("is not reached by an MCP server's redirect", async () => {
     const server = await serve(sendAway);
     const asked = vi.spyOn(globalThis, "fetch");
     for (const url of privateUrls) {
@@ -86,7 +86,7 @@ describe("what no tool may fetch", () => {
     expect(asked.mock.calls.length).toBeGreaterThanOrEqual(2 * privateUrls.length);
   });
 
-  it("is not reached by what an issuer of keys says", async () => {
+  it("is not reached by a key issuer's redirect", async () => {
     const server = await serve(sendAway);
     const asked = vi.spyOn(globalThis, "fetch");
     vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -101,7 +101,7 @@ describe("what no tool may fetch", () => {
   });
 });
 
-describe("what a tool may fetch", () => {
+describe("a public address", () => {
   it.each([
     "http://example.com",
     "https://example.com/a?b#c",
@@ -124,14 +124,14 @@ describe("what a tool may fetch", () => {
     "https://10.example.com/",
     "https://example.com/http://127.0.0.1/",
     "https://example.com/?@127.0.0.1",
-  ])("is asked for as it is: %s", async (url) => {
+  ])("is fetched unchanged: %s", async (url) => {
     const send = vi.fn(async (_url: string, _init: RequestInit) => new Response("here"));
     const response = await publicFetch(url, {}, { fetch: send });
     expect(await response.text()).toBe("here");
     expect(send.mock.calls[0]?.[0]).toBe(new URL(url).href);
   });
 
-  it("is on other ports where its author says so", async () => {
+  it("may have other ports if the tool's author allows them", async () => {
     const send = async () => new Response("here");
     const options = { fetch: send, ports: [8443] };
     expect((await publicFetch("https://example.com:8443/", {}, options)).status).toBe(200);
@@ -151,7 +151,7 @@ describe("a redirect", () => {
   };
   const namesOf = ({ init }: Asked) => [...new Headers(init.headers).keys()];
 
-  it("is followed with all headers within an origin, and with none that is a key to another", async () => {
+  it("is followed with all headers within an origin, but without credentials to another one", async () => {
     const { asked, options } = networkTo(await serve(sendAway));
     const other = "https://other.example/";
     const first = away(away(other, 307), 307);
@@ -172,7 +172,7 @@ describe("a redirect", () => {
     ]);
   });
 
-  it("gives a key to no other scheme or port of the host", async () => {
+  it("sends no credentials to another scheme or port of the host", async () => {
     const { asked, options } = networkTo(await serve(sendAway));
     await publicFetch(away("http://public.example/"), { headers }, options);
     expect(asked.map(({ init }) => new Headers(init.headers).has("authorization"))).toEqual([
@@ -189,7 +189,7 @@ describe("a redirect", () => {
     [302, "PUT", "PUT"],
     [307, "POST", "POST"],
     [308, "DELETE", "DELETE"],
-  ])("of %i makes of %s %s", async (status, method, expected) => {
+  ])("with status %i turns %s into %s", async (status, method, expected) => {
     const { asked, options } = networkTo(await serve(sendAway));
     const hasBody = ["POST", "PUT"].includes(method);
     const init = { method, headers, ...(hasBody ? { body: "x" } : {}) };
@@ -215,7 +215,7 @@ describe("a redirect", () => {
     expect(asked).toHaveLength(12);
   });
 
-  it("does not take along what was sent as a stream", async () => {
+  it("is not followed if the body was a stream", async () => {
     const { asked, options } = networkTo(await serve(sendAway));
     const body = new Blob(["x"]).stream();
     const init = { method: "POST", body, duplex: "half" } as RequestInit;
@@ -232,7 +232,7 @@ describe("an answer", () => {
     return publicFetch("https://public.example/", {}, { ...network.options, ...options });
   };
 
-  it("comes as it was sent, with its status and headers", async () => {
+  it("is passed on unchanged, with its status and headers", async () => {
     const response = await get((_, answer) => {
       answer.writeHead(418, { "content-type": "text/x", "x-own": "1" });
       answer.end("short and stout");
@@ -241,12 +241,12 @@ describe("an answer", () => {
     expect(await response.text()).toBe("short and stout");
   });
 
-  it("without a body is one", async () => {
+  it("may have no body", async () => {
     const response = await get((_, answer) => void answer.writeHead(204).end());
     expect([response.status, await response.text()]).toEqual([204, ""]);
   });
 
-  it("is refused at once where it says that it is too long", async () => {
+  it("is refused at once if its content-length is too long", async () => {
     const length = limits.maxFetchedBytes + 1;
     const asked = get((_, answer) => {
       answer.writeHead(200, { "content-length": length });
@@ -255,7 +255,7 @@ describe("an answer", () => {
     await expect(asked).rejects.toMatchObject({ code: "limit_exceeded" });
   });
 
-  it("is cut off where it does not say so", async () => {
+  it("is cut off if it is too long without a content-length", async () => {
     let isClosed = false;
     const response = await get(
       (_, answer) => {

@@ -57,7 +57,7 @@ async function walkedKeys(tools: Tools, input: Fields, piece: Fields): Promise<J
 }
 
 describe.each(stores)("read_variable on $title", ({ open }) => {
-  it("shows a small value whole, by any way of naming it", async () => {
+  it("shows a small value whole, however it is named", async () => {
     const tools = new Tools(open());
     await tools.store.save({ name: "orders", value: [{ id: 7, tags: ["a"] }] });
     const whole = {
@@ -94,7 +94,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("cuts arrays and objects above the same bound", async () => {
+  it("cuts arrays and objects at the same limit", async () => {
     for (const wrap of [(text: string) => [text], (text: string) => ({ text })]) {
       const shown = wrap("");
       const type = Array.isArray(shown) ? "array" : "object";
@@ -109,7 +109,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("gives, call by call, exactly all of a value", async () => {
+  it("returns exactly the whole value, call by call", async () => {
     const rows = Array.from({ length: 900 }, (_, id) => ({ id, name: `Name ${id} 😀` }));
     const values: Json[] = [
       rows,
@@ -125,7 +125,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("goes on in pieces of the size that was asked for", async () => {
+  it("continues in pieces of the requested size", async () => {
     const store = open();
     await store.save({ name: "v", value: [0, 1, 2, 3, 4, 5, 6] });
     const tools = new Tools(store);
@@ -136,7 +136,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     expect(await read(tools, { offset: 9 })).toMatchObject({ value: [], count: 7 });
   });
 
-  it("finds the element behind [*] that is too large to be shown", async () => {
+  it("names the element of [*] that is too large to be shown", async () => {
     const store = open();
     const long = "z".repeat(9_000);
     await store.save({ name: "v", value: [{ a: 1 }, { b: 1 }, { a: long }, { a: 2 }] });
@@ -148,14 +148,14 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     expect(await walked(tools, { path: "[*].a" })).toEqual([1, long, 2]);
   });
 
-  it("says of bytes what they are", async () => {
+  it("describes bytes", async () => {
     const store = open();
     await store.save({ name: "v", value: bytesContent(new Uint8Array(9), "image/png") });
     const piece = await read(new Tools(store), {});
     expect(piece).toMatchObject({ type: "bytes", bytes: 9, mediaType: "image/png" });
   });
 
-  it("shows nothing of what is guarded, gone or unknown", async () => {
+  it("shows nothing of guarded, evicted or unknown variables", async () => {
     const store = open();
     await store.save({ name: "key", value: { hidden: "s3cr3t" }, visibility: "secret" });
     await store.save({ name: "seal", value: { hidden: "s3cr3t" }, visibility: "sealed" });
@@ -177,7 +177,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("says which keys there are where a path leads nowhere, and refuses what is no path", async () => {
+  it("suggests a key if a path leads nowhere, and refuses invalid paths", async () => {
     const store = open();
     await store.save({ name: "v", value: { total: 1 } });
     const tools = new Tools(store);
@@ -212,8 +212,8 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
   });
 });
 
-describe("read_variable of anything", () => {
-  it("is bounded, and adds up to the value", async () => {
+describe("read_variable of any value", () => {
+  it("returns pieces that add up to the value", async () => {
     const key = fc.string({ maxLength: 12, unit: "grapheme" }).filter((key) => !/[\r\n]/.test(key));
     const { value } = fc.letrec<{ value: Json }>((tie) => ({
       value: fc.oneof(

@@ -19,12 +19,12 @@ describe("the name of a result", () => {
     return infos.map((saved) => `${saved?.info?.name} v${saved?.info?.version}`);
   }
 
-  it("is the tool's with its most telling argument, the resolved one", async () => {
+  it("consists of the tool and its most telling argument, resolved", async () => {
     const inputs = [{ city: "Rome" }, { city: "$nyc" }, { max: 3 }, { max: 4 }];
     expect(await namesOf(inputs)).toEqual(["act_rome v1", "act_nyc v1", "act_1 v1", "act_2 v1"]);
   });
 
-  it("is the same for the same call, a new version, however it was written", async () => {
+  it("is the same for the same call, however it is written, with a new version", async () => {
     const inputs = [
       { city: "NYC", n: 1 },
       { n: 1, city: "NYC" },
@@ -38,7 +38,7 @@ describe("the name of a result", () => {
     );
   });
 
-  it("is what a naming function says, made a name", async () => {
+  it("is made from what a naming function returns", async () => {
     const asked: unknown[] = [];
     const naming: WrapOptions["naming"] = (...args) => {
       asked.push(args);
@@ -54,11 +54,11 @@ describe("the name of a result", () => {
     ["HOME", "var_HOME v1"],
     ["7up", "var_7up v1"],
     ["x".repeat(100), `${"x".repeat(52)} v1`],
-  ])("is a name whatever the function says: %j", async (said, name) => {
+  ])("is valid whatever the function returns: %j", async (said, name) => {
     expect(await namesOf([{}], { naming: () => said })).toEqual([name]);
   });
 
-  it("comes with all that is known of the call", async () => {
+  it("is stored with the details of the call", async () => {
     const { saved, store } = await runOnce(
       tool({ inputSchema: z.any(), execute: () => ({ at: new Date(0) }) }),
       { city: "$nyc" },
@@ -74,7 +74,7 @@ describe("the name of a result", () => {
     expect(store.info("act_nyc")).toEqual(saved?.info);
   });
 
-  it("is not given before it is saved, nor if the store refuses", async () => {
+  it("is not taken before the result is saved, or if the store refuses", async () => {
     const store = new MemoryStore();
     const wrapped = await wrapTool("act", echo, { store });
     const ran = await run(wrapped, { id: "a" });

@@ -23,13 +23,13 @@ describe("a name in a run", () => {
     },
   );
 
-  it("is the conversation's, if the run has none of its own", async () => {
+  it("is the conversation's if the run has none of its own", async () => {
     const store = await conversation();
     const output = await outputOf("read_variable", { name: "$rows[0].id" }, { store });
     expect(output).toMatchObject({ reference: "$rows[0].id", value: 7 });
   });
 
-  it("is the run's in references, written in what syntax ever", async () => {
+  it("is the run's in references of any syntax", async () => {
     const store = await conversation();
     for (const [value, syntax] of [
       ["$state.x", "dollar"],
@@ -45,7 +45,7 @@ describe("a name in a run", () => {
     }
   });
 
-  it("is what an approval is about: of another version it is another call", async () => {
+  it("is bound to its version in an approval", async () => {
     let nowMs = 0;
     const store = new MemoryStore({ now: () => ++nowMs });
     await store.save({ name: "state_r1", value: 1, run: "r1" });
@@ -61,7 +61,7 @@ describe("a name in a run", () => {
     expect(await pin()).not.toBe(before);
   });
 
-  it("is unknown to the run, as long as it has not written it", async () => {
+  it("is unknown to the run until the run has written it", async () => {
     const store = new MemoryStore();
     await store.save({ name: "state", value: 1 });
     const { ran } = await callTool("read_variable", { name: "state" }, { store });
@@ -80,7 +80,7 @@ describe("a name in a run", () => {
     expect(await store.read("state")).toEqual({ x: "the conversation's" });
   });
 
-  it("is listed, searched and deleted as the plan has it", async () => {
+  it("is listed, searched and deleted as in the plan", async () => {
     const store = await conversation();
     const listed = await outputOf("list_variables", {}, { store });
     expect(listed).toMatchObject({ variables: [{ name: "rows" }, { name: "state" }] });
@@ -93,7 +93,7 @@ describe("a name in a run", () => {
     expect(store.glance("state")).toBeDefined();
   });
 
-  it("is what code calls it, and its calls of tools write where they would otherwise", async () => {
+  it("is used by code, whose tool calls save where they otherwise would", async () => {
     const store = await conversation();
     const sandbox = scriptedSandbox(async ({ values, call: callBack }) => {
       const answer = await callBack("act", '{"text":"in code"}');
@@ -115,7 +115,7 @@ describe("a name in a run", () => {
     expect(store.glance("run_code_1")).toBeUndefined();
   });
 
-  it("is where code may give its result, or nothing; code that fails has no result", async () => {
+  it("is where code saves its result, if it has one and does not fail", async () => {
     const store = await conversation();
     await store.save({ name: "mail", value: "x", trusted: false });
     const code = (script: Parameters<typeof scriptedSandbox>[0]) =>
@@ -139,13 +139,13 @@ describe("a name in a run", () => {
     expect(failureOf(ran)?.message).toContain("boom");
   });
 
-  it("is held for as long as the run needs it", async () => {
+  it("is held while the run needs it", async () => {
     const store = await conversation();
     await outputOf(give, { value: "$state.x and $rows" }, { store, owner: "r1" });
     expect(store.holds.names("r1")).toEqual(["state_r1", "rows"]);
   });
 
-  it("is what the policy is asked about", async () => {
+  it("is what the policy sees", async () => {
     const store = await conversation();
     await store.save({ name: "state_r1", value: 1, trusted: false, sources: ["caller"] });
     const asked: PolicyCall[] = [];

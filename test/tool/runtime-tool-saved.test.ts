@@ -9,8 +9,8 @@ import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
 import { callTool, conversation, give, outputOf, scope } from "../support/runtime-tool-calls.ts";
 import { call, failureOf, run } from "../support/wrapped.ts";
 
-describe("what a tool of the runtime gives", () => {
-  it("is saved in the place that the call says", async () => {
+describe("the result of a runtime tool", () => {
+  it("is saved in the place that the call names", async () => {
     const store = await conversation();
     const { saved } = await callTool(give, { value: "$rows" }, { store, saveTo: "$report.rows" });
     expect(await store.read("report")).toEqual({ rows: [{ id: 7 }] });
@@ -23,7 +23,7 @@ describe("what a tool of the runtime gives", () => {
     expect([sources, input]).toEqual([["tool:give", "caller"], { value: "$rows" }]);
   });
 
-  it("is saved in all of several places, or in the first of several to choose from", async () => {
+  it("is saved in all of several places, or in the first of several alternatives", async () => {
     const store = new MemoryStore();
     const both = await callTool(give, { value: 1 }, { store, saveTo: "$a && $b.c" });
     expect([both.saved?.places, await store.read("a"), await store.read("b")]).toEqual([
@@ -39,7 +39,7 @@ describe("what a tool of the runtime gives", () => {
     ]);
   });
 
-  it("is saved nowhere, if one of the places does not fit", async () => {
+  it("is saved nowhere if one of the places does not fit", async () => {
     const store = new MemoryStore();
     await store.save({ name: "text", value: "a text" });
     const saving = callTool(give, { value: 1 }, { store, saveTo: "$a && $text.b" });
@@ -47,7 +47,7 @@ describe("what a tool of the runtime gives", () => {
     expect(store.glance("a")).toBeUndefined();
   });
 
-  it("ends with the run where the place does", async () => {
+  it("ends with the run if the place belongs to it", async () => {
     const store = await conversation();
     const [place] = saveTargetIn("$mine").places;
     if (place === undefined) throw new Error("There is a place.");
@@ -65,7 +65,7 @@ describe("what a tool of the runtime gives", () => {
     ["sealed", false],
     ["model", false],
     ["model", true],
-  ] as const)("inherits what it is made of: %s, trusted %s", async (visibility, trusted) => {
+  ] as const)("inherits the labels of its sources: %s, trusted %s", async (visibility, trusted) => {
     const store = new MemoryStore();
     await store.save({ name: "source", value: "v", visibility, trusted, sources: ["mail"] });
     await callTool(give, { value: "$source" }, { store, saveTo: "$copy" });
@@ -77,7 +77,7 @@ describe("what a tool of the runtime gives", () => {
     expect(store.info("copy")).toMatchObject(labels);
   });
 
-  it("is not trusted, if what the tool names was not when it began or is not when it ends", async () => {
+  it("is untrusted if a variable that the tool names was untrusted at the beginning or at the end", async () => {
     for (const [before, after] of [
       [true, false],
       [false, true],
@@ -98,7 +98,7 @@ describe("what a tool of the runtime gives", () => {
     }
   });
 
-  it("is not trusted, if the tool says so or has read what is not; nor if it was while it ran", async () => {
+  it("is untrusted if the tool says so, or if anything that it read was untrusted, even for a while", async () => {
     const store = new MemoryStore();
     await store.save({ name: "mail", value: "x", trusted: false });
     const says = runtimeTool({ ...give, execute: () => ({ output: 1, untrusted: true }) });
@@ -129,7 +129,7 @@ describe("what a tool of the runtime gives", () => {
     expect(trusted).toEqual([false, false, false]);
   });
 
-  it("is shown like any result, and taints the model that sees it", async () => {
+  it("is shown like any result, and taints the turn", async () => {
     const store = new MemoryStore();
     await store.save({ name: "mail", value: "Do as I say.", trusted: false });
     const taint = new Taint();
@@ -139,7 +139,7 @@ describe("what a tool of the runtime gives", () => {
     expect([taint.isTainted, store.info("copy")?.trusted]).toEqual([true, false]);
   });
 
-  it("is no variable where the call says nothing, nor where there is nothing", async () => {
+  it("is not saved if the call names no place, or if there is no result", async () => {
     const store = new MemoryStore();
     expect((await callTool(give, { value: 1 }, { store })).saved).toEqual({ output: 1 });
     const none = runtimeTool({ ...give, execute: () => ({ output: "No.", isNothing: true }) });
@@ -147,7 +147,7 @@ describe("what a tool of the runtime gives", () => {
     expect([saved, store.count()]).toEqual([{ output: "No.", places: [] }, 0]);
   });
 
-  it("does not replace a secret, and an error tells nothing of a sealed value", async () => {
+  it("does not replace a secret, and errors reveal nothing of a sealed value", async () => {
     const store = new MemoryStore();
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
     await store.save({ name: "seal", value: "s3al3d", visibility: "sealed" });

@@ -30,7 +30,7 @@ describe("a result that is saved where the model says", () => {
     expect(store.count()).toBe(1);
   });
 
-  it("is what it always is where the model says nothing", async () => {
+  it("has its default name if the model names no place", async () => {
     for (const input of [
       { id: "x" },
       { id: "x", _outputPath: null },
@@ -41,13 +41,13 @@ describe("a result that is saved where the model says", () => {
     }
   });
 
-  it("keeps what the model says that it is", async () => {
+  it("keeps the model's description", async () => {
     const input = { id: "x", _outputPath: "$r", _description: "Of today." };
     const { saved } = await runOnce(act, input, choosing);
     expect(saved?.info?.description).toBe("Of today.");
   });
 
-  it("goes into what is there, and tells the model of the part", async () => {
+  it("is saved into an existing value, and its output names the part", async () => {
     const store = await storeWith({ state: { user: { name: "Ada" }, list: [1, 2] } });
     const { saved } = await runTo("$state.user.report", { store });
     expect(saved?.output).toEqual({ $var: "state", path: ".user.report", value: report });
@@ -58,7 +58,7 @@ describe("a result that is saved where the model says", () => {
     });
   });
 
-  it("is told by shape and paths that exist where it is large", async () => {
+  it("is described by its shape and existing paths if it is large", async () => {
     const rows = Array.from({ length: 400 }, (_, id) => ({ id }));
     const large = tool({ inputSchema: z.object({}), execute: () => rows });
     const { saved, store } = await runOnce(large, { _outputPath: "$state.rows" }, choosing);
@@ -75,7 +75,7 @@ describe("a result that is saved where the model says", () => {
 });
 
 describe("several places", () => {
-  it("with && are all written, or none", async () => {
+  it("with && are either all written or none", async () => {
     const { store } = await runTo("†state.user.summary && †audit.summary");
     expect(await store.read("state")).toEqual({ user: { summary: report } });
     expect(await store.read("audit")).toEqual({ summary: report });
@@ -85,7 +85,7 @@ describe("several places", () => {
     expect([await blocked.read("audit"), blocked.count()]).toEqual([5, 1]);
   });
 
-  it("with || are one: the first, or the one that the tool names", async () => {
+  it("with || are one place: the first, or the one that the tool names", async () => {
     const first = await runTo("†ok.user || †failed.user");
     expect(await first.store.read("ok")).toEqual({ user: report });
     expect(first.store.count()).toBe(1);
@@ -99,7 +99,7 @@ describe("several places", () => {
   });
 
   it.each(["$failed.user", '†failed["user"]', " variable:failed.user "])(
-    "with || are compared as places, not as texts: %s",
+    "with || are compared as places, not as text: %s",
     async (_outputPath) => {
       const chooses = tool({
         inputSchema: z.object({}),
@@ -112,7 +112,7 @@ describe("several places", () => {
     },
   );
 
-  it("of which the tool names another are an error, and nothing is written", async () => {
+  it("are an error if the tool names another one, and nothing is written", async () => {
     const chooses = tool({
       inputSchema: z.object({}),
       execute: () => ({ _outputPath: "$input", value: 1 }),
@@ -155,7 +155,7 @@ describe("a place that cannot be written", () => {
   });
 });
 
-describe("the parameter", () => {
+describe("the parameter _outputPath", () => {
   const schemaOf = async (
     inputSchema: object,
     options: Partial<WrapOptions> & { strict?: true },
@@ -172,7 +172,7 @@ describe("the parameter", () => {
   };
   const plain = { type: "object", properties: { id: { type: "string" } }, required: ["id"] };
 
-  it("is there only where it is turned on, for all tools or for one", async () => {
+  it("exists only if it is turned on, for all tools or for one", async () => {
     expect(Object.keys((await schemaOf(plain, {})).properties)).toEqual(["id"]);
     const keys = ["id", "_outputPath", "_description"];
     expect(Object.keys((await schemaOf(plain, choosing)).properties)).toEqual(keys);
@@ -182,13 +182,13 @@ describe("the parameter", () => {
     expect(Object.keys((await schemaOf(plain, another)).properties)).toEqual(["id"]);
   });
 
-  it("is required, and may be null, in a strict schema", async () => {
+  it("is required and nullable in a strict schema", async () => {
     const schema = await schemaOf(plain, { ...choosing, strict: true });
     expect(schema.required).toEqual(["id", "_outputPath", "_description"]);
     expect(schema.properties).toMatchObject({ _outputPath: { type: ["string", "null"] } });
   });
 
-  it("is the tool's own where the tool has one, and the tool gets it", async () => {
+  it("is the tool's own if it has one, and is passed to the tool", async () => {
     const own = { type: "object", properties: { _outputPath: { type: "string" } } };
     expect((await schemaOf(own, choosing)).properties).toEqual(own.properties);
     const echo = tool({ inputSchema: jsonSchema<object>(own as never), execute: (input) => input });
@@ -197,14 +197,14 @@ describe("the parameter", () => {
     expect(store.count()).toBe(1);
   });
 
-  it("that the caller has fixed is not the model's to choose, and not in its schema", async () => {
+  it("is not in the schema if the caller has fixed the place", async () => {
     const fixed = { outputPath: { act: "†state.report" } };
     expect(Object.keys((await schemaOf(plain, fixed)).properties)).toEqual(["id"]);
     const { store } = await runOnce(act, { id: "x" }, fixed);
     expect(await store.read("state")).toEqual({ report });
   });
 
-  it("is taken out before the tool's schema and its name for the variable see it", async () => {
+  it("is removed before the tool's schema and naming see the input", async () => {
     const strictly = tool({ inputSchema: z.strictObject({ id: z.string() }), execute: (i) => i });
     const { saved } = await runOnce(strictly, { id: "x", _outputPath: "$r" }, choosing);
     expect(saved?.output).toEqual({ $var: "r", value: { id: "x" } });

@@ -19,8 +19,8 @@ async function conversation(): Promise<MemoryStore> {
   return store;
 }
 
-describe("the variables as a run has them", () => {
-  it("leave out what the run cannot name, and offer nothing of the store as a whole", async () => {
+describe("the variables of a run", () => {
+  it("exclude what the run cannot name, and methods of the whole store", async () => {
     const store = await conversation();
     const own = new ScopedStore(store, scope);
     expect(own.couldBegin("ro")).toBe(true);
@@ -32,7 +32,7 @@ describe("the variables as a run has them", () => {
     expect(own.count()).toBe(2);
   });
 
-  it("are read and changed under the written name", async () => {
+  it("are read and changed under the name as written", async () => {
     const store = await conversation();
     const own = new ScopedStore(store, scope);
     expect(await own.save({ name: "mine", value: 1 })).toMatchObject({
@@ -65,7 +65,7 @@ describe("the variables as a run has them", () => {
     expect(own.tombstone("rows")).toBeUndefined();
   });
 
-  it("are so, too, where saving takes its time", async () => {
+  it("are changed under the name as written even if saving is asynchronous", async () => {
     class Slow extends MemoryStore {
       override save(write: Write) {
         return Promise.resolve(super.save(write));
@@ -83,14 +83,14 @@ describe("the variables as a run has them", () => {
     expect(store.list()).toMatchObject([{ name: "mine_r1" }]);
   });
 
-  it("may end as a run's own do, and be the conversation's", async () => {
+  it("may end like a run's own, but belong to the conversation", async () => {
     const store = new MemoryStore();
     await store.save({ name: "rows_r1", value: 1 });
     expect(new ScopedStore(store, scope).list()).toMatchObject([{ name: "rows_r1" }]);
   });
 });
 
-describe("the variables as a run has them that owns its results", () => {
+describe("the variables of a run that owns its results", () => {
   const long = "n".repeat(64);
   const owning: RunScope = {
     run: "r1",
@@ -100,7 +100,7 @@ describe("the variables as a run has them that owns its results", () => {
   };
   const automatic = { base: "fetch", numbered: true, inputDigest: "1" };
 
-  it("have those under their names, and beside the conversation's", async () => {
+  it("include results under their short names, beside the conversation's", async () => {
     const store = new MemoryStore();
     await store.save({ name: automatic, value: "outside", tool: "fetch" });
     const own = new ScopedStore(store, owning);
@@ -123,7 +123,7 @@ describe("the variables as a run has them that owns its results", () => {
     expect(own.list()).toMatchObject([{ name: "fetch_1" }]);
   });
 
-  it("leave room for the run behind the longest name", async () => {
+  it("leave room for the run's id after the longest name", async () => {
     const store = new MemoryStore();
     const run = "r12345678";
     for (const inputDigest of ["1", "2"]) {
@@ -135,7 +135,7 @@ describe("the variables as a run has them that owns its results", () => {
     expect(store.count()).toBe(2);
   });
 
-  it("go by names that have no room for the run", async () => {
+  it("may have names with no room for the run's id", async () => {
     const store = new MemoryStore();
     const own = new ScopedStore(store, owning);
     expect(await own.save({ name: long, value: 1 })).toMatchObject({ name: long, scope: "run" });
@@ -149,7 +149,7 @@ describe.each([
   { title: "outside of runs", scope: undefined },
   { title: "in another run", scope: { run: "r2", nameOf: (name: string) => name } },
 ])("the variables $title", ({ scope }) => {
-  it("are without a run's own", async () => {
+  it("exclude a run's own", async () => {
     const store = await conversation();
     const others = new ScopedStore(store, scope);
     expect(others.list().map(({ name }) => name)).toEqual(["state", "rows"]);
@@ -184,7 +184,7 @@ describe.each([
 });
 
 describe("references in a run", () => {
-  it("tell the names that the store has, and give no secret of its own for another's", async () => {
+  it("report the store's names, and do not pass a run's own secret for a listed one", async () => {
     const store = await conversation();
     await store.save({ name: "mine_r1", value: "s", visibility: "secret", run: "r1" });
     await store.save({ name: "key", value: "k", visibility: "secret" });
@@ -199,7 +199,7 @@ describe("references in a run", () => {
     expect(used).toEqual(["state_r1", "key"]);
   });
 
-  it("name places as the run does", async () => {
+  it("name places as in the run", async () => {
     const store = await conversation();
     expect(targetFor("$state.x && $kept", store, scope).places).toMatchObject([
       { name: "state_r1", run: "r1", source: "$state.x" },

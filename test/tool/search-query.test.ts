@@ -19,7 +19,7 @@ describe("a query", () => {
     });
   });
 
-  it("of half a character finds none, and one behind a letter that grows is where it is", () => {
+  it("finds no half characters, and the right place after a letter that grows in lower case", () => {
     const find = (query: string, text: string) => {
       const found = matcherFor(query, { matchCase: false }).find(text, 0);
       return found === undefined ? undefined : text.slice(found.start, found.end);

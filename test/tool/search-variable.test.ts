@@ -54,7 +54,7 @@ async function allOf(tools: Tools, input: Readonly<Record<string, Json>>) {
 }
 
 describe.each(stores)("search_variable on $title", ({ open }) => {
-  it("finds strings, keys and numbers, in any case, with their surroundings", async () => {
+  it("finds strings, keys and numbers in any case, with context", async () => {
     const tools = new Tools(open());
     const value = [
       { name: "Ada", born: 1815 },
@@ -70,7 +70,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
     expect((await search(tools, { query: "ADA", match_case: true })).total).toBe(0);
   });
 
-  it("searches below a path only, also one with [*]", async () => {
+  it("searches only below a path, even one with [*]", async () => {
     const tools = new Tools(open());
     const rows = [{ a: "key", b: "key" }, { b: "key" }, { a: "key" }];
     await tools.store.save({ name: "v", value: { rows } });
@@ -83,7 +83,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
     await expect(paths(".nothing")).rejects.toMatchObject({ code: "path_not_found" });
   });
 
-  it("finds lines in a text, as slices that hold the match", async () => {
+  it("finds lines in a text, as slices that contain the match", async () => {
     const tools = new Tools(open());
     const text = "😀 first\nerror: one\nfine\nerror: two\n";
     await tools.store.save({ name: "v", value: text });
@@ -95,7 +95,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
     expect(await valueAt(tools, "$v[24:34]")).toBe("error: two");
   });
 
-  it("shows at most top_k, counts all, and says how to go on", async () => {
+  it("shows at most top_k matches, counts all, and says how to continue", async () => {
     const tools = new Tools(open());
     const value = Array.from({ length: 95 }, (_, id) => ({ id, note: `hit ${id}` }));
     await tools.store.save({ name: "v", value });
@@ -113,7 +113,7 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
     expect(referencesIn(await search(tools, nested.next ?? {}))).toEqual(["$v[1]"]);
   });
 
-  it("refuses what is guarded, bytes, and empty queries", async () => {
+  it("refuses guarded variables, bytes and empty queries", async () => {
     const store = open();
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
     await store.save({ name: "seal", value: "s3cr3t", visibility: "sealed" });
@@ -138,8 +138,8 @@ describe.each(stores)("search_variable on $title", ({ open }) => {
   });
 });
 
-describe("what is found", () => {
-  it("is at the place of the reference, whatever the keys are", async () => {
+describe("a match", () => {
+  it("is where its reference points, whatever the keys are", async () => {
     const text = fc.string({
       unit: fc.constantFrom("a", "B", ".", '"', "\\", "'", "\n", "😀", "]"),
     });
@@ -172,8 +172,8 @@ describe("what is found", () => {
   });
 });
 
-describe("the cost", () => {
-  it("is bounded: a search stops, and goes on where it stopped", async () => {
+describe("the cost of a search", () => {
+  it("is limited: it stops, and can continue where it stopped", async () => {
     const rows = Array.from(
       { length: 500 },
       (_, id) => `${"x".repeat(1_000)}${id % 100 === 0 ? "!" : ""}`,
@@ -190,7 +190,7 @@ describe("the cost", () => {
     expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);
   });
 
-  it("in memory is that of a part: records and text are read slice by slice", async () => {
+  it("in memory is small: records and text are read slice by slice", async () => {
     const sql = new CountedSql();
     migrate(sql);
     const store = new SqlStore(sql, {});

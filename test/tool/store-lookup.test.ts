@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 
-it("a sealed value that is replaced while it is read is found as the sealed value that it is", async () => {
+it("a sealed value that is replaced while it is read is still treated as sealed", async () => {
   const store = new MemoryStore();
   await store.save({ name: "v", value: "https://a.example/?sealed", visibility: "sealed" });
   const read = store.readPath.bind(store);

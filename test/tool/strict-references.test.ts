@@ -61,7 +61,7 @@ describe("a parameter with strict references", () => {
       { type: "array", items: { type: "object", required: ["id", "name"] } },
       ["$rows", "$rows[:10]"],
     ],
-    ["records with a key that some lack", recordsWith("note"), []],
+    ["records with an optional key", recordsWith("note"), []],
     ["an object with a number", object({ id: { type: "number" } }), ["$rows[0]"]],
     ["an object with a text", object({ id: { type: "string" } }), []],
     ["true or false", { type: "boolean" }, []],
@@ -70,7 +70,7 @@ describe("a parameter with strict references", () => {
     expect([...(await acceptedBy(schema, store))].sort()).toEqual([...expected].sort());
   });
 
-  it("accepts its own values still, and no other text", async () => {
+  it("still accepts its own values, and no other text", async () => {
     const store = await storeWith({ name: "rows", value: ROWS }, { name: "total", value: 3 });
     const fits = validator(await widenedWith(object({ it: { type: "number" } }), store));
     expect([7, "$total", "$rows[0].id"].map((one) => fits({ it: one }))).toEqual([
@@ -83,20 +83,20 @@ describe("a parameter with strict references", () => {
     }
   });
 
-  it("stays as it is where nothing fits, or any text does", async () => {
+  it("is unchanged if no reference fits, or if any text does", async () => {
     const schema = object({ number: { type: "number" }, text: { type: "string" }, any: {} });
     expect(await widenedWith(schema, new MemoryStore())).toEqual(schema);
     const store = await storeWith({ name: "flag", value: true });
     expect(await widenedWith(schema, store)).toEqual(schema);
   });
 
-  it("writes references in the syntax of the agent", async () => {
+  it("uses the agent's syntax", async () => {
     const store = await storeWith({ name: "total", value: 3 });
     const more = { syntaxes: ["mustache"] } as const;
     expect(await acceptedBy({ type: "number" }, store, more)).toEqual(["{{total}}"]);
   });
 
-  it("has what several places share once, in the definitions", async () => {
+  it("defines once what several places share", async () => {
     const store = await storeWith({ name: "rows", value: ROWS }, { name: "total", value: 3 });
     const number = { type: "number" } as const;
     const schema = { ...object({ a: number, b: number, c: number }), $defs: { references: {} } };
@@ -107,7 +107,7 @@ describe("a parameter with strict references", () => {
     expect(fits({ a: "$total", b: 1, c: "$rows" })).toBe(false);
   });
 
-  it("keeps what pointers into the schema lead to", async () => {
+  it("keeps the targets of pointers into the schema", async () => {
     const store = await storeWith({ name: "rows", value: ROWS });
     const from = object({ id: { type: "number" } });
     const schema = object({
@@ -134,7 +134,7 @@ function recordsWith(key: string): JSONSchema7 {
   return { type: "array", items: { type: "object", required: [key] } };
 }
 
-describe("more references than a list may have", () => {
+describe("many references", () => {
   const count = limits.maxReferenceAlternatives + 1;
   const number = object({ it: { type: "number" } });
   const numbers = (many: number) =>
@@ -142,12 +142,12 @@ describe("more references than a list may have", () => {
       ...Array.from({ length: many }, (_, index) => ({ name: `n_${index}`, value: index })),
     );
 
-  it("are a list up to the limit", async () => {
+  it("are listed up to the limit", async () => {
     const texts = await acceptedBy({ type: "number" }, await numbers(count - 1));
     expect(texts).toHaveLength(limits.maxReferenceAlternatives);
   });
 
-  it("are a pattern, which accepts each of them and no other name", async () => {
+  it("become a pattern beyond the limit, which accepts only their names", async () => {
     const widened = await widenedWith(number, await numbers(count));
     expect(JSON.stringify(widened)).not.toContain("enum");
     const fits = validator(widened);
@@ -158,7 +158,7 @@ describe("more references than a list may have", () => {
     }
   });
 
-  it("of very many variables are bounded, the newest first", async () => {
+  it("of very many variables are limited to the newest", async () => {
     const store = await numbers(2 * limits.maxOfferedVariables);
     const widened = await widenedWith(number, store);
     const grown = JSON.stringify(widened).length - JSON.stringify(number).length;
@@ -169,18 +169,18 @@ describe("more references than a list may have", () => {
   });
 });
 
-describe("of guarded variables", () => {
+describe("a guarded variable", () => {
   const sealed: Write = { name: "sealed", value: ROWS, visibility: "sealed" };
   const number: JSONSchema7 = { type: "number" };
   const array: JSONSchema7 = { type: "array", items: number };
 
-  it("only the name is offered, where the type fits that the handle shows", async () => {
+  it("is offered by name only, if the type in its handle fits", async () => {
     const store = await storeWith(sealed);
     expect(await acceptedBy(array, store)).toEqual(["$sealed"]);
     expect(await acceptedBy(number, store)).toEqual([]);
   });
 
-  it("that are derived the name is offered whatever they are", async () => {
+  it("is offered by name for any type if it is derived", async () => {
     const derived = { visibility: "sealed", flags: ["derived"] } as const;
     const one = await storeWith({ name: "sealed", value: 1, ...derived });
     const other = await storeWith({ name: "sealed", value: ["x"], ...derived });
@@ -193,7 +193,7 @@ describe("of guarded variables", () => {
     }
   });
 
-  it("that are secret the name is offered to tools that list it", async () => {
+  it("is offered by name only to tools that list it if it is secret", async () => {
     const store = await storeWith({ name: "key", value: 7, visibility: "secret" });
     expect(await acceptedBy(number, store)).toEqual([]);
     expect(await acceptedBy(number, store, { secrets: ["other"] })).toEqual([]);
@@ -201,14 +201,14 @@ describe("of guarded variables", () => {
     expect(await acceptedBy(array, store, { secrets: ["key"] })).toEqual(["$key"]);
   });
 
-  it("that an agent hides only the name is offered", async () => {
+  it("is offered by name only if the agent hides it", async () => {
     const store = await storeWith({ name: "page", value: { obey: 1, n: [1] }, trusted: false });
     const hide = { untrusted: "hide", taint: new Taint(true) } as const;
     expect(await acceptedBy(number, store, hide)).toEqual([]);
     expect(await acceptedBy(object({}), store, hide)).toEqual(["$page"]);
   });
 
-  it("that are untrusted no key is shown before the model has seen some", async () => {
+  it("is offered without keys if it is untrusted, until the model is tainted", async () => {
     const store = await storeWith({ name: "page", value: [{ obey: 1 }], trusted: false });
     expect(await acceptedBy(object({}), store)).toEqual(["$page[0]"]);
     expect(await acceptedBy(number, store)).toEqual([]);
@@ -245,7 +245,7 @@ const values: fc.Arbitrary<Json> = fc.letrec((tie) => ({
 })).one as fc.Arbitrary<Json>;
 
 describe("any schema with any variables", () => {
-  it("is JSON Schema, and what it accepts is a value of the type or a reference to one", async () => {
+  it("accepts only values of the type and references to them", async () => {
     let accepted = 0;
     let refused = 0;
     await fc.assert(

@@ -37,7 +37,7 @@ describe("a small result", () => {
     },
   );
 
-  it("is one of at most 1,000 characters of JSON", async () => {
+  it("has at most 1,000 characters of JSON", async () => {
     const max = limits.maxShownResultChars;
     expect(JSON.stringify(listOf(max)).length).toBe(max);
     const shown = await Promise.all(
@@ -46,7 +46,7 @@ describe("a small result", () => {
     expect(shown.map(({ output }) => isHandle(output))).toEqual([false, false, true]);
   });
 
-  it("names the references that stayed as they were, as a large one does", async () => {
+  it("names unresolved references, as a large one does", async () => {
     const unresolved = [{ reference: "$x", code: "variable_unknown" as const }];
     const store = new MemoryStore();
     const small = await store.save({ name: "small", value: 1 });
@@ -98,23 +98,26 @@ const large: readonly (readonly [string, Json])[] = [
 ];
 
 describe("the handle of a large result", () => {
-  it.each(large)("is at most 800 characters, and what it suggests exists: %s", async (_, value) => {
-    const { output, store } = await outputOf(value, "a".repeat(limits.maxNameChars));
-    if (!isHandle(output)) throw new Error("It was shown whole.");
-    expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
-    expect(output.try.length).toBeLessThanOrEqual(limits.maxTryPaths);
-    expect(new Set(output.try).size).toBe(output.try.length);
-    for (const suggestion of output.try) {
-      const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
-      // Resolved as a whole reference, not as the variable followed by text.
-      const sources: string[] = [];
-      const onResolved = (source: string) => void sources.push(source);
-      await resolveReferences(reference, lookupInStore(store), { onResolved });
-      expect(sources).toEqual([reference]);
-    }
-  });
+  it.each(large)(
+    "has at most 800 characters, and suggests existing references: %s",
+    async (_, value) => {
+      const { output, store } = await outputOf(value, "a".repeat(limits.maxNameChars));
+      if (!isHandle(output)) throw new Error("It was shown whole.");
+      expect(JSON.stringify(output).length).toBeLessThanOrEqual(limits.maxHandleChars);
+      expect(output.try.length).toBeLessThanOrEqual(limits.maxTryPaths);
+      expect(new Set(output.try).size).toBe(output.try.length);
+      for (const suggestion of output.try) {
+        const reference = suggestion.replace(/: [a-z ()|[\]]+$/u, "");
+        // Resolved as a whole reference, not as the variable followed by text.
+        const sources: string[] = [];
+        const onResolved = (source: string) => void sources.push(source);
+        await resolveReferences(reference, lookupInStore(store), { onResolved });
+        expect(sources).toEqual([reference]);
+      }
+    },
+  );
 
-  it("says what kind of value it is, how much and how it begins", async () => {
+  it("contains type, size, shape and preview", async () => {
     const value = list(5_000, (id) => ({ id, total: id }));
     const { output } = await outputOf(value);
     const json = JSON.stringify(value);
@@ -133,7 +136,7 @@ describe("the handle of a large result", () => {
     ["a text", "x".repeat(2_000), ["$it[:500]"]],
     ["a list of scalars", list(500, (at) => at), ["$it[0]: number", "$it[:10]"]],
     [
-      "an object, plain keys first, no more than four",
+      "an object, plain keys first, at most four",
       { "a b": 1, one: "x".repeat(1_500), two: [7], three: [], four: {}, five: 5 },
       ["$it.one: string", "$it.two[0]: number", "$it.four: object", "$it.five: number"],
     ],
@@ -144,7 +147,7 @@ describe("the handle of a large result", () => {
       ["$it[*].a: string[]", "$it[*].n: number[]", "$it[:10]"],
     ],
     [
-      "records by their id, although it comes late, whatever is between",
+      "records by their id, even if it is a late column",
       list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
       ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
     ],
@@ -155,7 +158,7 @@ describe("the handle of a large result", () => {
 
   it.each<[string, readonly Json[], readonly string[]]>([
     [
-      "records by their id, although it comes late",
+      "records by their id, even if it is late",
       list(200, (at) => ({ note: "x", n: 1, order_id: `o${at}`, z: [{ a: 1 }] })),
       ["$it[*].order_id: string[]", "$it[*].n: number[]", "$it[:10]"],
     ],
@@ -165,7 +168,7 @@ describe("the handle of a large result", () => {
       ["$it[*].id: (number | string)[]", "$it[*].lists: number[][]", "$it[:10]"],
     ],
     [
-      "no column that a record lacks, nor the type of one of which nothing is known",
+      "no column that a record lacks, and no type that is unknown",
       list(200, (at) => ({ ...(at === 9 ? {} : { id: at }), "a b": [], o: { at } })),
       ["$it[*].o: object[]", '$it[*]["a b"]', "$it[:10]"],
     ],
@@ -200,7 +203,7 @@ describe("the handle of a large result", () => {
     }
   });
 
-  it("is well-formed text without control characters, whatever the value holds", async () => {
+  it("is well-formed text without control characters for any value", async () => {
     for (const [, value] of large) {
       const { output } = await outputOf(value);
       if (!isHandle(output)) continue;
@@ -213,7 +216,7 @@ describe("the handle of a large result", () => {
 });
 
 describe("variableIn", () => {
-  it("names the variable that an output stands for, and nothing for any other value", () => {
+  it("returns the variable that an output stands for, and undefined for other values", () => {
     expect(variableIn({ $var: "it", value: 1 })).toBe("it");
     const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
     expect(others.map(variableIn)).toEqual(others.map(() => undefined));

@@ -41,7 +41,7 @@ describe("bytes that a tool returns", () => {
       () => new Response(bytes, { headers: { "content-type": "image/gif" } }),
       "image/gif",
     ],
-  ])("are kept as they are: %s", async (_, result, mediaType) => {
+  ])("are saved unchanged: %s", async (_, result, mediaType) => {
     const { saved, store } = await runOnce(returning(result), {});
     expect(saved?.info).toMatchObject({ type: "bytes", count: 4, mediaType });
     expect(saved?.output).toMatchObject({ $var: "act_1", type: "bytes", bytes: 4, try: [] });
@@ -52,7 +52,7 @@ describe("bytes that a tool returns", () => {
   it.each([
     ["bytes", (own: Uint8Array) => own],
     ["bytes with their media type", (own: Uint8Array) => ({ bytes: own, mediaType: OCTETS })],
-  ])("are a copy: the tool may go on using its own %s", async (_, result) => {
+  ])("are copied: the tool may keep using its own %s", async (_, result) => {
     for (const own of [bytes.slice(), Buffer.from(bytes), Buffer.alloc(9, bytes).subarray(4, 8)]) {
       const { store } = await runOnce(
         returning(() => result(own)),
@@ -75,27 +75,27 @@ describe("a Response that a tool returns", () => {
     ['{"a": [1]}', "application/json", { a: [1] }],
     ["Hällo.", "text/plain; charset=utf-8", "Hällo."],
     ['{"a":1}\n{"a":2}\n', "application/x-ndjson", [{ a: 1 }, { a: 2 }]],
-  ])("is taken in by its content type: %s", async (body, type, value) => {
+  ])("is parsed by its content type: %s", async (body, type, value) => {
     const { store, saved } = await answering(body, type);
     expect(await store.read("act_1")).toEqual(value);
     expect(saved?.output).toEqual({ $var: "act_1", value });
   });
 
-  it("that is an error is the tool's error", async () => {
+  it("becomes the tool's error if its status is an error", async () => {
     const { run: ran, store } = await answering("secret stack", "text/plain", 503);
     expect(failureOf(ran)).toMatchObject({ code: "tool_failed" });
     expect(failureOf(ran)?.message).toContain("503");
     expect(store.count()).toBe(0);
   });
 
-  it("without a body is null; one that is not what it says is refused", async () => {
+  it("is null without a body, and refused if it does not match its content type", async () => {
     const { store } = await answering(null, "", 204);
     expect(await store.read("act_1")).toBeNull();
     const { run: ran } = await answering("{", "application/json");
     expect(failureOf(ran)).toMatchObject({ code: "bad_json" });
   });
 
-  it("of records is told by shape, count and paths that exist", async () => {
+  it("of records is described by shape, count and existing paths", async () => {
     const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id},"name":"row ${id}"}\n`);
     const { saved, store } = await answering(lines.join(""), "application/x-ndjson");
     expect(saved?.output).toMatchObject({
@@ -110,7 +110,7 @@ describe("a Response that a tool returns", () => {
   });
 });
 
-it("keeps a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
+it("saves a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
   const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
   const { saved, store } = await runOnce(
     returning(() => text),
@@ -122,7 +122,7 @@ it("keeps a text that is longer than JSON may be", { timeout: 60_000 }, async ()
   expect(end).toMatchObject({ found: true, value: text.slice(-5) });
 });
 
-describe("bytes that a tool is given", () => {
+describe("bytes that a tool receives", () => {
   const withBytes = async () => {
     const store = new MemoryStore();
     const value = await store.receive(new Blob([bytes]).stream(), "image/png");
@@ -131,7 +131,7 @@ describe("bytes that a tool is given", () => {
   };
   const echo = tool({ inputSchema: z.any(), execute: (input: unknown) => input });
 
-  it("are a Uint8Array of its own, where the reference is the whole of the argument", async () => {
+  it("are the tool's own Uint8Array if the reference is the whole argument", async () => {
     const store = await withBytes();
     let seen: unknown;
     const act = tool({
@@ -162,7 +162,7 @@ describe("bytes that a tool is given", () => {
     expect([...(await bytesOf(store, "photo"))]).toEqual([...bytes]);
   });
 
-  it("cannot be inside a text, nor be sliced", async () => {
+  it("cannot be embedded in a text or sliced", async () => {
     const store = await withBytes();
     const embedded = await runOnce(echo, { text: "See $photo!" }, { store });
     expect(failureOf(embedded.run)).toMatchObject({ code: "bad_value" });
@@ -171,7 +171,7 @@ describe("bytes that a tool is given", () => {
     expect(failureOf(part.run)).toMatchObject({ code: "bad_value" });
   });
 
-  it("make the same call the same name", async () => {
+  it("give the same call the same name", async () => {
     const store = await withBytes();
     const size = tool({ inputSchema: z.any(), execute: () => 1 });
     const first = await runOnce(size, { image: "$photo" }, { store });
@@ -187,8 +187,8 @@ describe("bytes that a tool is given", () => {
   });
 });
 
-describe("what the SDK lets a tool do", () => {
-  it("onInputAvailable receives the resolved input before the tool runs", async () => {
+describe("a tool of the SDK", () => {
+  it("receives the resolved input in onInputAvailable before it runs", async () => {
     const order: unknown[] = [];
     const act = tool({
       inputSchema: z.object({ ids: z.array(z.number()), all: z.boolean().default(true) }),
@@ -203,7 +203,7 @@ describe("what the SDK lets a tool do", () => {
     ]);
   });
 
-  it("messages with a URL or bytes in them are copied for a tool that looks", async () => {
+  it("receives copies of messages that contain a URL or bytes", async () => {
     const url = new URL("https://example.com/a.png");
     const data = new Uint8Array([1]);
     let seen: unknown;

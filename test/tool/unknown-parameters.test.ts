@@ -28,14 +28,14 @@ describe("a parameter that begins with _", () => {
     ["_descripton", " The nearest is _description."],
     ["_city", " The nearest is city."],
     ["_zzzzzzzzzzzz", ""],
-  ])("and is not declared is refused, with the nearest one: %s", async (key, nearest) => {
+  ])("is refused if it is not declared, with the nearest one: %s", async (key, nearest) => {
     const message = `invalid_tool_input: The tool has no parameter ${key}.${nearest}`;
     expect(await outcomeOf(declared, { city: "Rome", [key]: "x" })).toBe(message);
     const strict = z.object({ city: z.string() });
     expect(await outcomeOf(strict, { city: "Rome", [key]: "x" })).toBe(message);
   });
 
-  it("is passed on if the schema declares it, or has room for others", async () => {
+  it("is passed on if the schema declares it or allows others", async () => {
     expect(await outcomeOf(declared, { _own: 1, _outputPath: "$a", other: 1 })).toBe("ready");
     expect(await outcomeOf(z.record(z.string(), z.any()), { _source: 1 })).toBe("ready");
     const open = { type: "object", properties: {}, additionalProperties: true } as const;
@@ -44,7 +44,7 @@ describe("a parameter that begins with _", () => {
     expect(await outcomeOf(jsonSchema(either as JSONSchema7), { _a: 1 })).toBe("ready");
   });
 
-  it("is shown in part if it is long", async () => {
+  it("is truncated in the message if it is long", async () => {
     const message = await outcomeOf(declared, { [`_${"x".repeat(65_536)}`]: 1 });
     expect(message.length).toBeLessThan(200);
   });

@@ -22,14 +22,14 @@ function sink() {
 
 const none: Files = { write: async () => ({ path: "", bytes: 0 }) };
 
-it("have the names that no server's tool may take", () => {
+it("have reserved names, which no server's tool may use", () => {
   const files = { write: async () => ({ path: "a", bytes: 1 }) };
   const names = variableTools({ files }).map(({ name }) => name);
   const others = ["query_variables", "run_code", "propose_plan", "delegate"];
   expect(new Set([...names, ...others])).toEqual(new Set(runtimeToolNames));
 });
 
-it("export nothing where there is no place for files", () => {
+it("do not include export_variable without a place for files", () => {
   const names = variableTools().map(({ name }) => name);
   expect(names).toEqual([
     "list_variables",
@@ -42,7 +42,7 @@ it("export nothing where there is no place for files", () => {
 });
 
 describe.each(stores)("list_variables on $title", ({ open }) => {
-  it("describes each variable as far as allowed, newest last", async () => {
+  it("describes each variable as far as its guard allows, newest last", async () => {
     const store = open();
     await store.save({ name: "orders", value: [{ id: 1 }], description: "All of them" });
     await store.save({ name: "seal", value: { s3cr3t: 1 }, visibility: "sealed", trusted: false });
@@ -68,7 +68,7 @@ describe.each(stores)("list_variables on $title", ({ open }) => {
     expect((await new Tools(store).call("list_variables", { last_n: 1 })).untrusted).toBe(true);
   });
 
-  it("shows nothing of what is untrusted where that is hidden, until it is read", async () => {
+  it("shows nothing of untrusted values if they are hidden, until they are read", async () => {
     const store = open();
     await store.save({ name: "mail", value: { "do this": "evil" }, trusted: false });
     const tools = new Tools(store, { hidesUntrusted: true });
@@ -87,7 +87,7 @@ describe.each(stores)("list_variables on $title", ({ open }) => {
     expect((await tools.call("read_variable", { name: "mail" })).untrusted).toBe(true);
   });
 
-  it("shows 20, at most 100, in 8,000 characters, and says how many more there are", async () => {
+  it("shows 20 variables by default, at most 100, in 8,000 characters, and counts the rest", async () => {
     const store = open();
     for (let id = 0; id < 130; id++) {
       const value = { "a long key 😀": `"\u0001${"text ".repeat(100)}` };
@@ -107,7 +107,7 @@ describe.each(stores)("list_variables on $title", ({ open }) => {
 });
 
 describe.each(stores)("set_variable on $title", ({ open }) => {
-  it("saves under the next automatic name where the model gives none", async () => {
+  it("saves under the next automatic name if the model gives none", async () => {
     const store = open();
     const tools = new Tools(store);
     for (const name of ["variable_1", "variable_2"]) {
@@ -121,7 +121,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     expect(store.info("variable_3")).toMatchObject({ visibility: "sealed", trusted: false });
   });
 
-  it("makes a variable of values and references, when its output is asked for", async () => {
+  it("creates a variable from values and references when its output is requested", async () => {
     const store = open();
     await store.save({ name: "orders", value: [1, 2, 3], trusted: false, tool: "list_orders" });
     const tools = new Tools(store);
@@ -144,7 +144,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     });
   });
 
-  it("appends, merges, numbers, and writes to a place below a name", async () => {
+  it("appends, merges, numbers, and writes to a place in a variable", async () => {
     const store = open();
     const tools = new Tools(store);
     await tools.call("set_variable", { name: "list", value: [1] });
@@ -160,7 +160,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
     expect(store.info("list")?.version).toBe(2);
   });
 
-  it("keeps guards, and tells nothing of what is guarded", async () => {
+  it("keeps guards, and reveals nothing of guarded values", async () => {
     const store = open();
     await store.save({ name: "seal", value: { hidden: "s3cr3t" }, visibility: "sealed" });
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
@@ -202,7 +202,7 @@ describe.each(stores)("set_variable on $title", ({ open }) => {
 });
 
 describe.each(stores)("delete_variable on $title", ({ open }) => {
-  it("deletes when its output is asked for, but not what is secret or pinned", async () => {
+  it("deletes when its output is requested, but no secret or pinned variable", async () => {
     const store = open();
     await store.save({ name: "v", value: 1 });
     await store.save({ name: "pinned", value: 1, pinned: true });
@@ -224,7 +224,7 @@ describe.each(stores)("delete_variable on $title", ({ open }) => {
 });
 
 describe.each(stores)("export_variable on $title", ({ open }) => {
-  it("writes a file in the format that its name or the call asks for", async () => {
+  it("writes a file in the format that its name or the call specifies", async () => {
     const store = open();
     const rows = [
       { id: 1, note: 'a "b", c' },
@@ -289,7 +289,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     }
   });
 
-  it("passes guards on, and refuses secrets", async () => {
+  it("passes on guards, and refuses secrets", async () => {
     const store = open();
     await store.save({ name: "seal", value: { hidden: 1 }, visibility: "sealed", trusted: false });
     await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });
@@ -309,7 +309,7 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
   });
 });
 
-it("never show a secret or sealed value, whatever tool is asked", async () => {
+it("never show a secret or sealed value, whichever is called", async () => {
   const store = new MemoryStore();
   await store.save({ name: "seal", value: [{ hidden: "s3cr3t" }], visibility: "sealed" });
   await store.save({ name: "key", value: "s3cr3t", visibility: "secret" });

@@ -15,7 +15,7 @@ function orReference(...schemas: readonly JSONSchema7[]) {
   return { anyOf: [...schemas, REFERENCE] };
 }
 
-describe("a parameter that no keyword binds takes a string as well:", () => {
+describe("a parameter whose keywords do not constrain strings also accepts a string:", () => {
   it.each<[string, JSONSchema7, unknown]>([
     ["a number", { type: "number" }, { type: ["number", "string"] }],
     ["an integer in bounds", { type: "integer", minimum: 1, maximum: 9 }, integerOrString()],
@@ -64,7 +64,7 @@ describe("a parameter that no keyword binds takes a string as well:", () => {
       },
     ],
     [
-      "an object that takes no other properties",
+      "an object that allows no other properties",
       { type: "object", properties: {}, additionalProperties: false },
       { type: ["object", "string"], properties: {}, additionalProperties: false },
     ],
@@ -77,7 +77,7 @@ function integerOrString() {
   return { type: ["integer", "string"], minimum: 1, maximum: 9 };
 }
 
-describe("a parameter that takes any string stays as it is:", () => {
+describe("a parameter that accepts any string is unchanged:", () => {
   it.each<[string, JSONSchema7]>([
     ["a string", { type: "string", description: "A city." }],
     ["a string or null", { type: ["string", "null"] }],
@@ -93,7 +93,7 @@ describe("a parameter that takes any string stays as it is:", () => {
   });
 });
 
-describe("a parameter that a keyword binds becomes a choice:", () => {
+describe("a parameter whose keywords constrain strings becomes a choice:", () => {
   it.each<[string, JSONSchema7]>([
     ["enum", { type: "string", enum: ["a", "b"] }],
     ["enum without a type", { enum: [1, "a", null] }],
@@ -106,7 +106,7 @@ describe("a parameter that a keyword binds becomes a choice:", () => {
     expect(widened(schema)).toEqual(orReference(schema));
   });
 
-  it("whose description and default stay in front", () => {
+  it("with its description and default first", () => {
     const schema: JSONSchema7 = { enum: ["a"], description: "Which.", default: "a", title: "T" };
     expect(widened(schema)).toEqual({
       description: "Which.",
@@ -121,24 +121,24 @@ describe("alternatives", () => {
   const object: JSONSchema7 = { type: "object", properties: { n: { type: "number" } } };
   const inside = { type: "object", properties: { n: { type: ["number", "string"] } } };
 
-  it.each(["anyOf", "oneOf"] as const)("of %s get one more", (keyword) => {
+  it.each(["anyOf", "oneOf"] as const)("in %s get one more", (keyword) => {
     expect(widened({ [keyword]: some, description: "How many." })).toEqual({
       description: "How many.",
       ...orReference(...some),
     });
   });
 
-  it.each(["anyOf", "oneOf"] as const)("of %s are widened inside", (keyword) => {
+  it.each(["anyOf", "oneOf"] as const)("in %s are widened inside", (keyword) => {
     const expected = { anyOf: [inside, { type: "null" }, REFERENCE] };
     expect(widened({ [keyword]: [object, { type: "null" }] })).toEqual(expected);
   });
 
-  it("beside other keywords stay beside them", () => {
+  it("next to other keywords are not changed", () => {
     const schema: JSONSchema7 = { type: "object", anyOf: [{ required: ["a"] }] };
     expect(widened(schema)).toEqual(orReference(schema));
   });
 
-  it("of allOf are widened each, so that a string fits all of them", () => {
+  it("in allOf are each widened, so that a string fits all of them", () => {
     const all = {
       allOf: [{ type: "number" }, { minimum: 3, type: "number" }],
     } satisfies JSONSchema7;
@@ -150,7 +150,7 @@ describe("alternatives", () => {
 
 describe("a pointer", () => {
   it.each(["$defs", "definitions"] as const)(
-    "stays, and what it points to in %s is widened",
+    "is unchanged, and its target in %s is widened",
     (where) => {
       const leaf = { $ref: `#/${where}/leaf`, description: "A leaf." };
       const schema: JSONSchema7 = {
@@ -165,7 +165,7 @@ describe("a pointer", () => {
     },
   );
 
-  it("to the root becomes a choice, for the root itself takes no reference", () => {
+  it("to the root becomes a choice, because the root itself accepts no reference", () => {
     expect(widened({ $ref: "#" })).toEqual(orReference({ $ref: "#" }));
   });
 });
@@ -176,11 +176,11 @@ describe("a root", () => {
     { type: "array", items: { type: "number" } },
     { anyOf: [{ type: "object", properties: { n: { type: "number" } } }] },
     {},
-  ])("that is no object gets nothing added: %j", (schema) => {
+  ])("that is not an object is unchanged: %j", (schema) => {
     expect(widenSchema(schema)).toEqual(schema);
   });
 
-  it("keeps what it says of itself, and takes no string", () => {
+  it("keeps its own keywords, and accepts no string", () => {
     const about = { $schema: "http://json-schema.org/draft-07/schema#", title: "T" };
     const root = widenSchema({ ...about, type: "object", properties: {}, required: [] });
     expect(root).toEqual({ ...about, type: "object", properties: {}, required: [] });

@@ -56,7 +56,7 @@ const typical = await Promise.all(
 );
 const others = await Promise.all(Object.entries(rare).map(([name, one]) => widened(name, one)));
 
-it("are twenty", () => {
+it("there are twenty typical tools", () => {
   expect(typical).toHaveLength(20);
 });
 
@@ -116,7 +116,7 @@ describe.each([...typical, ...others])(
     const fitsOriginal = validator(original);
     const fits = validator(schema);
 
-    it("takes what the original takes, with references in place of any of its parts", () => {
+    it("accepts what the original accepts, with references in place of any parts", () => {
       const all = inputWithPaths(original);
       fc.assert(
         fc.property(all, ({ input, paths }) => {
@@ -131,7 +131,7 @@ describe.each([...typical, ...others])(
       );
     });
 
-    it("takes nothing else", () => {
+    it("accepts nothing else", () => {
       const all = inputWithPaths(original);
       fc.assert(
         fc.property(
@@ -149,18 +149,18 @@ describe.each([...typical, ...others])(
       for (const input of ["$x", null, [], 1]) expect(fits(input)).toBe(fitsOriginal(input));
     });
 
-    it("leaves the original as it is", () => {
+    it("leaves the original unchanged", () => {
       expect(JSON.stringify(original)).toBe(before);
     });
 
-    it("says what the original says, and where a reference is taken", () => {
+    it("keeps the original's annotations, and only adds where a reference is accepted", () => {
       const said = annotationsOf(schema).filter((one) => one !== 'description: "or a $reference"');
       expect(said.toSorted()).toEqual(annotationsOf(original).toSorted());
     });
   },
 );
 
-it("grow by less than three tenths of their length together", () => {
+it("typical schemas grow by less than three tenths in total", () => {
   const rows = typical.map(({ name, before, schema }) => ({
     name,
     before: before.length,

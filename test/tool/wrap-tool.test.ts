@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe("the tool's own schema", () => {
-  it("checks what references stood for, and gives the tool what it makes of that", async () => {
+  it("validates resolved references, and passes its output to the tool", async () => {
     const { act, taken } = taking(
       z.object({
         n: z.number(),
@@ -39,7 +39,7 @@ describe("the tool's own schema", () => {
     ]);
   });
 
-  it("strips what it does not know, and refuses what does not fit it", async () => {
+  it("strips unknown properties, and refuses invalid ones", async () => {
     const { act, taken } = taking(z.object({ n: z.number() }));
     await runOnce(act, { n: 1, more: 2 });
     expect(taken).toEqual([{ n: 1 }]);
@@ -53,7 +53,7 @@ describe("the tool's own schema", () => {
     expect([taken.length, store.count()]).toEqual([1, 1]);
   });
 
-  it("fails with the unresolved references, each with the names that are near", async () => {
+  it("fails with the unresolved references, each with similar names", async () => {
     const { act } = taking(z.object({ n: z.number(), other: z.number().optional() }));
     const store = await storeWith({ weather_nyc: 1, rows: 2 });
     const { run } = await runOnce(act, { n: "$wether_nyc", other: "$zzz" }, { store });
@@ -64,7 +64,7 @@ describe("the tool's own schema", () => {
     expect(message).not.toContain("rows");
   });
 
-  it("may have no validator: then the resolved input is passed on", async () => {
+  it("may have no validator, in which case the resolved input is passed on", async () => {
     const taken: unknown[] = [];
     const inputSchema = jsonSchema<{ n: unknown }>({ type: "object", properties: { n: {} } });
     const execute = (input: unknown) => void taken.push(input);
@@ -75,7 +75,7 @@ describe("the tool's own schema", () => {
   });
 });
 
-describe("what a tool is given", () => {
+describe("the input of a tool", () => {
   const spoil = (value: unknown): void => {
     if (typeof value !== "object" || value === null) return;
     for (const inner of Object.values(value)) spoil(inner);
@@ -88,18 +88,21 @@ describe("what a tool is given", () => {
     ["one without a validator", loose],
   ];
 
-  it.each(schemas)("may be changed by it without harm: %s", async (_, inputSchema) => {
-    const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
-    const input = { rows: "$rows", own: { list: [1] } };
-    const act = { inputSchema, execute: spoil } as unknown as AnyTool;
-    const { run } = await runOnce(act, input, { store });
-    expect(run.kind).toBe("done");
-    expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
-    expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
-    expect(store.info("act_1")?.input).toEqual(input);
-  });
+  it.each(schemas)(
+    "may be changed by the tool without side effects: %s",
+    async (_, inputSchema) => {
+      const store = await storeWith({ rows: [{ id: 1, tags: ["a"] }] });
+      const input = { rows: "$rows", own: { list: [1] } };
+      const act = { inputSchema, execute: spoil } as unknown as AnyTool;
+      const { run } = await runOnce(act, input, { store });
+      expect(run.kind).toBe("done");
+      expect(await store.read("rows")).toEqual([{ id: 1, tags: ["a"] }]);
+      expect(input).toEqual({ rows: "$rows", own: { list: [1] } });
+      expect(store.info("act_1")?.input).toEqual(input);
+    },
+  );
 
-  it("is the stored value itself, frozen, for a tool that promises to only read", async () => {
+  it("is the stored value itself, frozen, for a tool that promises only to read", async () => {
     const store = await storeWith({ rows: [{ id: 1 }] });
     const taken: { rows: unknown }[] = [];
     const act = { inputSchema: loose, execute: (input: { rows: unknown }) => taken.push(input) };
@@ -115,7 +118,7 @@ describe("what a tool is given", () => {
     expect(taken[1]?.rows).not.toBe(await store.read("rows"));
   });
 
-  it("is told by the references that were counted", async () => {
+  it("is reported with counts of reference and value characters", async () => {
     const { act } = taking(z.any());
     const store = await storeWith({ rows: [1, 22], city: "Rome" });
     const { run } = await runOnce(act, { a: "$rows", b: "to $city, $rows[1]" }, { store });
@@ -125,8 +128,8 @@ describe("what a tool is given", () => {
   });
 });
 
-describe("a tool as the model is shown it", () => {
-  it("has a schema that takes references and checks nothing, and no execute", async () => {
+describe("a tool as the model sees it", () => {
+  it("has a schema that accepts references, without a validator, and no execute", async () => {
     const schema = z.object({ n: z.number() });
     const act = tool({
       description: "Acts.",
@@ -148,7 +151,7 @@ describe("a tool as the model is shown it", () => {
     expect(schema.safeParse({ n: "$x" }).success).toBe(false);
   });
 
-  it("is shown as it is if the provider runs it, and as dynamic if it is", async () => {
+  it("is unchanged if the provider runs it, and stays dynamic if it is", async () => {
     const search = tool({
       type: "provider",
       id: "x.search",
@@ -188,7 +191,7 @@ describe("a call", () => {
     expect([seen?.aborted, store.count()]).toEqual([true, 0]);
   });
 
-  it("has 60 seconds by default, its yields included", async () => {
+  it("has 60 seconds by default, including its yields", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let hasBegun = false;
     async function* execute() {
@@ -229,7 +232,7 @@ describe("a call", () => {
     expect(seen?.aborted).toBe(true);
   });
 
-  it("that fails keeps our code, but no other", async () => {
+  it("that fails keeps only our own error codes", async () => {
     const thrown = (error: unknown) => () => {
       throw error;
     };

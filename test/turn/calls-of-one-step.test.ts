@@ -21,7 +21,7 @@ describe("calls of one step that change the same variable", () => {
       [toolCall("delete_variable", { name: "notes" }, { id: "1" }), set("2", ["b"], "append")],
       ["b"],
     ],
-  ] as const)("each extends what the one before wrote: %s", async ([, calls, expected]) => {
+  ] as const)("each extend what the previous one wrote: %s", async ([, calls, expected]) => {
     const conversation = new Conversation({ tools: note });
     await conversation.store.save({ name: "notes", value: { an: "object" } });
     const { chunks } = await conversation.say({

@@ -27,7 +27,7 @@ import {
 } from "../support/turn.ts";
 
 describe("a tag in a model's text", () => {
-  it("is a call, which the person sees nothing of but what a call is", async () => {
+  it("is a call, which a person sees like any other call", async () => {
     const turn = await answerWith(`Let me look.\n${NYC}\n`);
     expect(typesOf(turn.chunks.slice(0, 9))).toEqual([
       "start",
@@ -58,7 +58,7 @@ describe("a tag in a model's text", () => {
     expect(turn.result.finishReason).toBe("stop");
   });
 
-  it("is the same wherever the stream cuts it", async () => {
+  it("is the same wherever the stream splits it", async () => {
     const answer = `Look: ${NYC} and <capability name="write_note" title="a">\n1 &lt; 2\n</capability>, so.`;
     const partsOf = async (chunks: number | readonly string[]) => {
       const { chunks: shown, result } = await answerWith(answer, chunks);
@@ -76,7 +76,7 @@ describe("a tag in a model's text", () => {
     expect(await partsOf(1)).toEqual(whole);
   });
 
-  it("stays text where it is broken, unfinished or in code", async () => {
+  it("stays text if it is broken, unfinished or in code", async () => {
     for (const answer of [
       '<capability name="get_weather" location=NYC />',
       '<capability name="get_weather" location="NYC"',
@@ -109,7 +109,7 @@ describe("a tag in a model's text", () => {
     ]);
   });
 
-  it("is not run where the answer was cut off, nor where the model says otherwise", async () => {
+  it("does not run if the answer was cut off or filtered", async () => {
     given.length = 0;
     for (const reason of ["length", "content-filter"] as const) {
       const steps: Step[] = [[text(NYC), finish(reason)]];
@@ -119,7 +119,7 @@ describe("a tag in a model's text", () => {
     expect(given).toEqual([]);
   });
 
-  it("of an unknown tool fails like a call, and the model sees the error", async () => {
+  it("fails like a call if its tool is unknown, and the model sees the error", async () => {
     const turn = await answerWith('<capability name="get" action="wether" to="Rome" />');
     expect(chunksOf(turn.chunks, "tool-input-error")).toMatchObject([{ toolName: "get_wether" }]);
     const error = "unknown_tool: There is no tool get_wether. Did you mean: get_weather.";
@@ -130,12 +130,12 @@ describe("a tag in a model's text", () => {
 });
 
 describe("the parameters of a tag", () => {
-  it("have the types that the tool wants", async () => {
+  it("get the types that the tool expects", async () => {
     const tag = '<capability name="get_weather" location="5" days="5" units="c" />';
     expect(await inputOf(tag)).toEqual({ location: "5", days: 5, units: "c" });
   });
 
-  it("hold references, with a dollar or in braces", async () => {
+  it("may contain references, with a dollar or in braces", async () => {
     const conversation = new Conversation({ agent: agentWith() });
     await conversation.store.save({ name: "city", value: "NYC" });
     await conversation.store.save({ name: "rows", value: [{ n: 1 }, { n: 2 }] });
@@ -150,7 +150,7 @@ describe("the parameters of a tag", () => {
     expect(turn.store.info("get_weather_nyc_us")?.input).toEqual({ location: "{{city}}, US" });
   });
 
-  it("are the body, as content or as a JSON object", async () => {
+  it("may be in the body, as content or as a JSON object", async () => {
     expect(
       await inputOf('<capability name="write_note" title="a"><![CDATA[<b>&</b>]]></capability>'),
     ).toEqual({ title: "a", content: "<b>&</b>" });
@@ -163,7 +163,7 @@ describe("the parameters of a tag", () => {
     ).toEqual(renamed);
   });
 
-  it("have the action among them, where it is not part of the tool's name", async () => {
+  it("include the action if it is not part of the tool's name", async () => {
     const tag = '<capability name="memory" action="recall" query="skills" />';
     expect(await inputOf(tag)).toEqual({ action: "recall", query: "skills" });
     expect(await inputOf('<capability name="get" action="weather" location="NYC" />')).toEqual({
@@ -183,7 +183,7 @@ describe("the parameters of a tag", () => {
 });
 
 describe("the capability variable", () => {
-  it("is there from the beginning, and its results can be saved", async () => {
+  it("is available from the beginning, and its results can be saved", async () => {
     const conversation = new Conversation({ agent: agentWith() });
     const answer = [
       '<capability name="variable" action="set" key="skills" value="to code" />',
@@ -201,7 +201,7 @@ describe("the capability variable", () => {
     expect(shownText(other.chunks)).toContain('output_var="input"');
   });
 
-  it("is not there for others, nor where it is turned off", async () => {
+  it("is not available to models with native calls, or if it is turned off", async () => {
     const names = async (agent: Agent) => {
       const steps: Step[] = [[text("Hello."), finish()]];
       const { calls } = await turnWith({ agent, steps });
@@ -213,8 +213,8 @@ describe("the capability variable", () => {
   });
 });
 
-describe("what is no text", () => {
-  it("passes: reasoning, with tags in it, is not touched", async () => {
+describe("parts other than a single text", () => {
+  it("are passed on: reasoning with tags is unchanged", async () => {
     const steps: Step[] = [
       [reasoning(`I could ${NYC}`, { chunks: 7 }), text(NYC), finish()],
       [reasoning("So."), text("Done."), finish()],
@@ -234,7 +234,7 @@ describe("what is no text", () => {
     ]);
   });
 
-  it("passes: two texts, one of which does not end, and the parts between them", async () => {
+  it("are passed on: two texts, one of which does not end, with parts between them", async () => {
     const [start, delta] = text(`One ${NYC} more`, { id: "b" });
     const steps: Step[] = [
       [text("First.", { id: "a" }), ...(start && delta ? [start, delta] : []), finish()],
@@ -290,7 +290,7 @@ describe("a model that fails", () => {
 });
 
 describe("a crash", () => {
-  it("after the call leaves it as one: it runs once more, and the model is not asked", async () => {
+  it("after the call keeps it as a call: it runs again, and the model is not called", async () => {
     let runs = 0;
     const act = tool({
       inputSchema: z.object({ n: z.number() }),
@@ -328,7 +328,7 @@ describe("a crash", () => {
   });
 });
 
-it("an agent with native calls has its tools, and its model's tags stay text", async () => {
+it("an agent with native calls keeps its tools, and its model's tags stay text", async () => {
   const agent = agentWith({ toolCalls: "native" });
   const steps: Step[] = [
     [text(NYC), toolCall("get_weather", { location: "Rome" }), finish("tool-calls")],

@@ -5,7 +5,7 @@ import { agentWith, done, NYC, read } from "../support/tagged-agent.ts";
 import { Conversation, shownText, turnWith } from "../support/turn.ts";
 
 describe("the references of a model that calls with tags", () => {
-  it("are read in answers, and no others are", async () => {
+  it("are read in answers in its syntaxes only", async () => {
     const saved = NYC.replace(" />", ' output_var="weather" />');
     const answer = "{{weather.temp}} {{ weather.location }} $weather.temp `{{weather}}` {{none}}";
     const said: Step = [text(answer, { chunks: 3 }), finish()];
@@ -27,7 +27,7 @@ describe("the references of a model that calls with tags", () => {
     expect(shownText(native.chunks)).toContain("{{weather.temp}}");
   });
 
-  it("has the values of guarded variables in an answer no more than $name has", async () => {
+  it("show no more of guarded variables in an answer than $name does", async () => {
     const conversation = new Conversation({ agent: agentWith() });
     const { store } = conversation;
     await store.save({ name: "key", value: "k1", visibility: "secret" });
@@ -42,7 +42,7 @@ describe("the references of a model that calls with tags", () => {
     [["dollar"], "$name", '"$name"', "$x"],
     [["mustache"], "{{name}}", '"{{name}}"', "{{x}}"],
     [["target"], undefined, undefined, "x"],
-  ] as const)("are told for the syntaxes %j, and no others", async (...row) => {
+  ] as const)("are explained for the syntaxes %j, and no others", async (...row) => {
     const [syntaxes, tag, guide, listed] = row;
     const references = syntaxes === undefined ? {} : { references: { syntaxes } };
     const agent = agentWith({ ...references, variableTools: false });

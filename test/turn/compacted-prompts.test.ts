@@ -49,8 +49,8 @@ function outlineOf(turn: Turn): readonly string[] {
   return first.startsWith("<history>") ? first.split("\n").slice(1, -1) : [];
 }
 
-describe("a conversation that was compacted", () => {
-  it("opens its prompts with the outline, which grows at its end until lines are left out", async () => {
+describe("a compacted conversation", () => {
+  it("begins its prompts with the outline, which grows at its end until lines are left out", async () => {
     const { conversation } = talking({ historyChars: 16_000 });
     let before: readonly string[] = [];
     let grown = 0;
@@ -71,7 +71,7 @@ describe("a conversation that was compacted", () => {
     );
   });
 
-  it("finds in one call what was said in a turn that is in no prompt", async () => {
+  it("finds text from a turn outside the prompt in one call", async () => {
     const { conversation } = talking();
     for (let turn = 1; turn <= 50; turn++) {
       await conversation.say({
@@ -152,7 +152,7 @@ describe("a conversation that was compacted", () => {
     expect(asked.result.message.parts.at(-1)).toMatchObject({ text: "The word is w3w." });
   });
 
-  it("stays tainted while the outline repeats what was said under taint, and marks $history as untrusted", async () => {
+  it("stays tainted while the outline repeats tainted text, and marks $history as untrusted", async () => {
     const { conversation, data } = talking({ policies: { look: { trusted: false } } });
     await conversation.say({ question: "Look.", steps: turnSteps(1) });
     const taints: boolean[] = [];
@@ -171,7 +171,7 @@ describe("a conversation that was compacted", () => {
     expect(data.store.info("history")?.trusted).toBe(false);
   });
 
-  it("shows no sealed value, in outline or $history, whatever the model asks for", async () => {
+  it("shows no sealed value in the outline or $history, whatever the model calls", async () => {
     const SECRET = "sk-canary-4711";
     const execute = () => ({ key: SECRET, rows: [SECRET] });
     const vault = tool({ inputSchema: z.object({}), execute });

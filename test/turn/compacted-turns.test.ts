@@ -25,7 +25,7 @@ function outlineIn(turn: Turn, call = 0): string {
   return JSON.stringify(promptOf(turn, call).find(({ role }) => role === "user"));
 }
 
-it("the list of variables is written anew once its turns are compacted, without what was removed", async () => {
+it("the list of variables is rewritten once its turns are compacted, without removed variables", async () => {
   const { store, history } = dataIn();
   const chat = new Conversation({ agent: { ...agent, tools: {} }, store, history });
   await store.save({ name: "a", value: 1 });
@@ -52,7 +52,7 @@ describe("a turn that waits for a person in a compacted conversation", () => {
     },
   });
 
-  it("goes on with its calls, their results and the outline, and is compacted later", async () => {
+  it("continues with its calls, their results and the outline, and is compacted later", async () => {
     const { store, history } = dataIn();
     const policies = { send: { approval: true as const } };
     const chat = new Conversation({

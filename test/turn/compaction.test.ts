@@ -23,7 +23,7 @@ function rowsIn(history: History): readonly unknown[] {
 }
 
 describe("the messages of a prompt", () => {
-  it("are whole while they fit", () => {
+  it("are complete while they fit", () => {
     const { history } = afterTurns(4);
     expect(history.compaction.compacted).toBeUndefined();
     expect(history.window()).toHaveLength(9);
@@ -43,7 +43,7 @@ describe("the messages of a prompt", () => {
     }
   });
 
-  it("are at most half of the budget after a compaction, which is seldom then", () => {
+  it("take at most half of the budget after a compaction, so that compactions are rare", () => {
     const data = dataIn();
     let before = data.history.compaction.compacted;
     let compactions = 0;
@@ -62,7 +62,7 @@ describe("the messages of a prompt", () => {
     expect(compactions).toBeLessThan(40);
   });
 
-  it("continue the outline: each turn is in one of them, and what is compacted stays compacted", () => {
+  it("continue the outline: each turn is in one of the two, and stays compacted", () => {
     const data = dataIn();
     let last = 0;
     for (let turn = 1; turn <= 60; turn++) {
@@ -81,7 +81,7 @@ describe("the messages of a prompt", () => {
     expect(last).toBeGreaterThan(40);
   });
 
-  it("and their outline are the same for who reads them anew", () => {
+  it("are the same, with their outline, after a restart", () => {
     const sql = new NodeSql();
     const { history } = afterTurns(40, dataIn(sql));
     const again = dataIn(sql);
@@ -91,7 +91,7 @@ describe("the messages of a prompt", () => {
     expect(again.history.compaction.compacted).toEqual(history.compaction.compacted);
   });
 
-  it("of a history that was never compacted are compacted at once, with the same lines", () => {
+  it("are compacted at once in a history that was never compacted, with the same lines", () => {
     const grown = afterTurns(40);
     const imported = dataIn();
     for (let turn = 1; turn <= 40; turn++) {
@@ -127,7 +127,7 @@ describe("the messages of a prompt", () => {
     expect(limits.maxHistoryChars).toBe(120_000);
   });
 
-  it("are compacted anew when so much is removed that two turns do not stay", () => {
+  it("are compacted again when a removal leaves fewer than two turns", () => {
     const data = afterTurns(40);
     const { turns = 0 } = data.history.compaction.compacted ?? {};
     data.history.removeFrom(`q${turns + 1}`);
@@ -152,7 +152,7 @@ describe("the messages of a prompt", () => {
     expect(rowsIn(data.history)).toHaveLength(81);
   });
 
-  it("are compacted with their ids: a question that has one of them gets another", () => {
+  it("keep their ids when compacted: a question with a used id gets another one", () => {
     const sql = new NodeSql();
     const { history } = afterTurns(40, dataIn(sql));
     const again = dataIn(sql).history;
@@ -197,7 +197,7 @@ function recordsOf({ history }: ConversationData): readonly Json[] {
 }
 
 describe("$history", () => {
-  it("is not there before a turn is compacted", () => {
+  it("does not exist before a turn is compacted", () => {
     const { store } = afterTurns(4);
     expect([store.count(), store.list(), store.info("history")]).toEqual([0, [], undefined]);
   });
@@ -217,7 +217,7 @@ describe("$history", () => {
     });
   });
 
-  it("has every path that the same value has, read in parts", async () => {
+  it("has the same paths as a stored value, read in parts", async () => {
     const data = afterTurns(40);
     const records = recordsOf(data);
     const segment = fc.oneof(
@@ -249,7 +249,7 @@ describe("$history", () => {
     );
   });
 
-  it("cannot be written, changed or deleted, and gives its name to no other variable", async () => {
+  it("cannot be written, changed or deleted, and reserves its name", async () => {
     const { store } = afterTurns(20);
     const code = { code: "variable_read_only" };
     await expect(store.save({ name: "history", value: 1 })).rejects.toMatchObject(code);
@@ -267,7 +267,7 @@ describe("$history", () => {
     expect(store.info("history")?.type).toBe("array");
   });
 
-  it("has another name if the application has a variable of this one", async () => {
+  it("has another name if the application has a variable with this one", async () => {
     const data = dataIn();
     await data.store.save({ name: "history", value: "mine" });
     afterTurns(20, data);
@@ -280,7 +280,7 @@ describe("$history", () => {
     });
   });
 
-  it("is the first of the list, in pages too, and not exported", async () => {
+  it("is listed first, even in pages, and is not exported", async () => {
     const data = afterTurns(20);
     for (const name of ["a", "b", "c"]) await data.store.save({ name, value: 1 });
     const { store } = data;
@@ -304,7 +304,7 @@ describe("$history", () => {
     expect(store.transfer.names()).toEqual(["a", "b", "c"]);
   });
 
-  it("says so when it changes while it is read", async () => {
+  it("fails with a conflict if it changes while it is read", async () => {
     const data = afterTurns(40);
     const open = data.store.open("history");
     await open?.read(0, 10);

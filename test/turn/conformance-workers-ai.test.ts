@@ -33,7 +33,7 @@ function bytesOf(answer: Answer): ReadableStream<Uint8Array> {
   });
 }
 
-describe("over Workers AI a stock client sees of ours what it would see of the SDK's:", () => {
+describe("over Workers AI a stock client sees the same as with the SDK:", () => {
   it.each(workersAiExchanges)("%s", async (_, answers) => {
     const { sdk, ours } = await askBothOver(() => model(answers).model);
     expect(ours).toEqual(sdk);
@@ -41,7 +41,7 @@ describe("over Workers AI a stock client sees of ours what it would see of the S
   });
 });
 
-describe("over Workers AI a call is tried again after", () => {
+describe("over Workers AI a call is retried after", () => {
   const done = workersAiMishaps[0]?.[1][1] ?? [];
   const upstream = Object.assign(
     new Error("3040: Capacity temporarily exceeded, please try again."),

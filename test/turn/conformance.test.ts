@@ -24,7 +24,7 @@ function endedText(part: unknown): unknown {
   return fields.state === "streaming" ? { ...fields, state: "done" } : part;
 }
 
-describe("a stock client sees of ours what it would see of the SDK's own server:", () => {
+describe("a stock client sees the same as with the SDK's own server:", () => {
   it.each([...answers, ...calls])("%s", async (_, steps) => {
     const { sdk, ours } = await askBoth(steps);
     expect(ours.parts).toEqual(sdk.parts);
@@ -40,7 +40,7 @@ describe("a stock client sees of ours what it would see of the SDK's own server:
   });
 });
 
-describe("the model is given by ours what it would be given by the SDK:", () => {
+describe("the model gets the same as from the SDK:", () => {
   it.each([...answers, ...calls])("%s", async (_, steps) => {
     const { sdk, ours } = await askBoth(steps);
     expect(ours.prompts).toEqual(sdk.prompts);
@@ -48,7 +48,7 @@ describe("the model is given by ours what it would be given by the SDK:", () => 
   });
 });
 
-describe("a next question is asked by ours as it would be by the SDK:", () => {
+describe("the next question has the same prompt as with the SDK:", () => {
   it.each([...answers, ...calls])("%s", async (_, steps) => {
     const last: Step = [text("Fine."), finish()];
     const { sdk, ours } = await askBoth([...steps, last], { next: "And now?" });
@@ -58,7 +58,7 @@ describe("a next question is asked by ours as it would be by the SDK:", () => {
 });
 
 describe("an input that does not fit the tool", () => {
-  it("is kept with an error, although ours finds it later, when references are resolved", async () => {
+  it("is stored with an error, although we find it later, when references are resolved", async () => {
     const steps = oneCall(toolCall("get_weather", { city: 7 }, { chunks: 3 }));
     const { sdk, ours } = await askBoth(steps);
     const expected = { type: "tool-get_weather", state: "output-error", input: { city: 7 } };
@@ -68,7 +68,7 @@ describe("an input that does not fit the tool", () => {
   });
 });
 
-describe("what is kept is what a stock client made of the chunks:", () => {
+describe("the stored message is the one that a stock client builds from the chunks:", () => {
   it.each([...answers, ...calls, ...failures])("%s", async (_, steps) => {
     const { kept, parts } = await askUs({ model: scriptedModel(steps) });
     // A client shows nothing of an empty answer. The history keeps its step.
@@ -76,7 +76,7 @@ describe("what is kept is what a stock client made of the chunks:", () => {
     expect(kept).toEqual(ended.length === 0 ? [{ type: "step-start" }] : ended);
   });
 
-  it("but texts are kept with their references", async () => {
+  it("except that texts are stored with their references", async () => {
     const { chunks, history, result } = await turnWith({
       tools,
       steps: [
@@ -94,7 +94,7 @@ describe("what is kept is what a stock client made of the chunks:", () => {
 });
 
 describe("MessageParts", () => {
-  it("ignores what belongs to no part", () => {
+  it("ignores chunks that belong to no part", () => {
     const parts = new MessageParts();
     parts.add({ type: "text-delta", id: "x", delta: "lost" });
     parts.add({ type: "text-end", id: "x" });

@@ -24,7 +24,7 @@ const finding: Step = [toolCall("find", {}), asked];
 const NO_OTHER = [{ name: "set_variable" }];
 
 describe("an agent that asks another", () => {
-  it("shares the variables with it, and nothing else, and is given a variable", async () => {
+  it("shares only variables with it, and gets a variable back", async () => {
     const { chat, callsOf } = asker({
       researcher: {
         tools: { find },
@@ -62,7 +62,7 @@ describe("an agent that asks another", () => {
     expect(shownText(turn.chunks)).toBe("Found: Order 0, in There are 500:");
   });
 
-  it("leaves it set_variable from the first message on, calls in order, and similar names", async () => {
+  it("gives it set_variable from the start, dependent calls and similar names", async () => {
     const taken: unknown[] = [];
     const take = tool({
       inputSchema: z.object({ it: z.unknown() }),
@@ -85,7 +85,7 @@ describe("an agent that asks another", () => {
     expect(results).toContain("unknown_tool: There is no tool tak. Did you mean: take.");
   });
 
-  it("is given the value itself of an answer that is one reference", async () => {
+  it("gets the value itself if the answer is a single reference", async () => {
     const { chat } = asker({
       researcher: { tools: { find }, steps: [finding, saying("$find_1")] },
     });
@@ -104,7 +104,7 @@ describe("an agent that asks another", () => {
     });
   });
 
-  it("gets a new version of the same question's answer, and another variable for another's", async () => {
+  it("gets a new version for the same question, and another variable for another one", async () => {
     const { chat } = asker({ researcher: { steps: ["a", "b", "c"].map(saying) } });
     await chat.say({
       steps: [
@@ -120,7 +120,7 @@ describe("an agent that asks another", () => {
     ]);
   });
 
-  it("tells the client of variables and of the call, and of nothing that goes on inside", async () => {
+  it("shows the client the call and the variables, but nothing else from inside", async () => {
     const { chat } = asker({
       researcher: {
         tools: { find },
@@ -148,7 +148,7 @@ describe("an agent that asks another", () => {
     ]);
   });
 
-  it("may ask several at once", async () => {
+  it("may ask several concurrently", async () => {
     const { chat } = asker(
       { researcher: { steps: [saying("Facts.")] }, writer: { steps: [saying("Prose.")] } },
       { delegates: ["researcher", "writer"] },
@@ -181,8 +181,8 @@ describe("an agent that asks another", () => {
   });
 });
 
-describe("whom an agent may ask", () => {
-  it("is what its tool says, which is there only if there is somebody", async () => {
+describe("an agent's delegates", () => {
+  it("are named by its tool, which exists only if there are any", async () => {
     const { chat } = asker({ researcher: { steps: [] } });
     const turn = await chat.say({ steps: [saying("Hm.")] });
     expect(turn.calls[0]?.tools).toMatchObject([
@@ -201,7 +201,7 @@ describe("whom an agent may ask", () => {
     expect((await modest.say({ steps: [saying("Hm.")] })).calls[0]?.tools).toMatchObject(NO_OTHER);
   });
 
-  it("is nobody else", async () => {
+  it("are the only agents that it may ask", async () => {
     const { chat, callsOf } = asker({
       researcher: { steps: [] },
       banker: { steps: [saying("Paid.")] },
@@ -211,7 +211,7 @@ describe("whom an agent may ask", () => {
     expect(callsOf("banker")).toHaveLength(0);
   });
 
-  it("does not end at those that it asks, but after so many", async () => {
+  it("may ask others in turn, down to a maximum depth", async () => {
     const depth = limits.maxDelegateDepth;
     const roles = Object.fromEntries(
       Array.from({ length: depth + 1 }, (_, at): [string, Role] => [
@@ -233,13 +233,13 @@ describe("whom an agent may ask", () => {
     expect(await chat.store.read("delegate_researcher")).toBe("0 did what it could.");
   });
 
-  it("has to be there", async () => {
+  it("must exist", async () => {
     const { chat } = asker({}, { delegates: ["nobody"] });
     const { result } = await chat.say({ steps: [saying("Hm.")] });
     expect(result.error).toEqual({ code: "unknown_agent", message: "There is no agent nobody." });
   });
 
-  it("may have a tool of that name, which is then its own", async () => {
+  it("do not replace the agent's own tool named delegate", async () => {
     const own = tool({ inputSchema: z.object({}), execute: () => "own" });
     const { chat } = asker({ researcher: { steps: [] } }, { tools: { delegate: own } });
     const turn = await chat.say({

@@ -56,7 +56,7 @@ function errorsIn({ chunks }: Turn): Readonly<Record<string, string>> {
 }
 
 describe("large steps", () => {
-  it("of as many calls as a step may have, each after the one behind it, run from the end", async () => {
+  it("with the maximum number of calls, each depending on the next, run from the end", async () => {
     const { chat, seen } = conversationWith();
     const last = limits.maxStepCalls - 1;
     const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
@@ -69,7 +69,7 @@ describe("large steps", () => {
     expect(await chat.store.read("v0")).toEqual({ said: 0 });
   });
 
-  it("of calls that each read all others run nothing", async () => {
+  it("in which each call reads all others run nothing", async () => {
     const { chat, seen } = conversationWith();
     const all = Array.from({ length: limits.maxStepCalls }, (_, at) => `$v${at}`).join(" ");
     const calls = Array.from({ length: limits.maxStepCalls }, (_, at): Call => [
@@ -82,7 +82,7 @@ describe("large steps", () => {
     expect(errors.every((error) => error.startsWith("skipped: "))).toBe(true);
   });
 
-  it("with many references in each call wait for the one that writes", async () => {
+  it("with many references in each call wait for the call that writes", async () => {
     const { chat, seen } = conversationWith();
     await chat.store.save({ name: "old", value: "o" });
     const words = Array.from({ length: 900 }, (_, at) => `$n${at}`).join(" ");
@@ -98,7 +98,7 @@ describe("large steps", () => {
 });
 
 describe("calls with more references than an input may have", () => {
-  it("fail by that limit, and the others run", async () => {
+  it("fail with that limit, and the others run", async () => {
     const { chat, seen } = conversationWith();
     const v = Array.from({ length: 9_000 }, (_, at) => `$n${at}`).join(" ");
     const calls: readonly Call[] = [
@@ -117,7 +117,7 @@ describe("calls with more references than an input may have", () => {
   });
 });
 
-describe("a call in the middle of a chain that a person decides on", () => {
+describe("a call in the middle of a chain that needs approval", () => {
   const chain: readonly Call[] = [
     ["echo", { v: 1, _outputPath: "$a" }],
     ["guarded", { v: "$a.said", _outputPath: "$b" }],
@@ -125,7 +125,7 @@ describe("a call in the middle of a chain that a person decides on", () => {
     ["echo", { v: "$c.said" }],
   ];
 
-  it("holds up those behind it, which run when it has run", async () => {
+  it("delays the calls after it, which run when it has run", async () => {
     const { chat, seen } = conversationWith();
     await chat.say({ steps: [stepWith(chain)] });
     expect(seen).toEqual([1]);
@@ -136,7 +136,7 @@ describe("a call in the middle of a chain that a person decides on", () => {
     expect(turn.result.finishReason).toBe("stop");
   });
 
-  it("that is denied has them skipped", async () => {
+  it("causes the calls after it to be skipped if it is denied", async () => {
     const { chat, seen } = conversationWith();
     await chat.say({ steps: [stepWith(chain)] });
     const turn = await chat.deny({ steps: [done] });
@@ -148,7 +148,7 @@ describe("a call in the middle of a chain that a person decides on", () => {
     expect(turn.result.finishReason).toBe("stop");
   });
 
-  it("asks again if what it reads has changed, and those behind it still wait", async () => {
+  it("asks again if a value that it reads has changed, and the calls after it still wait", async () => {
     const { chat, seen } = conversationWith();
     await chat.say({ steps: [stepWith(chain)] });
     await chat.store.save({ name: "a", value: { said: 2 } });
@@ -183,7 +183,7 @@ describe("deferred calls", () => {
     expect(next.result.finishReason).toBe("stop");
   });
 
-  it("do not begin when the money for calls is spent", async () => {
+  it("do not begin when the budget for calls is spent", async () => {
     const { chat, seen } = conversationWith({ spendLimits: { turn: { toolCalls: 1 } } });
     const calls: readonly Call[] = [
       ["echo", { v: 1, _outputPath: "$a" }],
@@ -196,7 +196,7 @@ describe("deferred calls", () => {
     expect((await chat.say({ steps: [done] })).result.finishReason).toBe("stop");
   });
 
-  it("get a secret only if the policy lists their tool, and no text of it goes out", async () => {
+  it("get a secret only if the policy lists their tool, and its text is shown nowhere", async () => {
     const { chat, seen } = conversationWith();
     await chat.store.save({ name: "key", value: "k1", visibility: "secret" });
     const calls: readonly Call[] = [
@@ -211,7 +211,7 @@ describe("deferred calls", () => {
     expect(JSON.stringify(turn.calls)).not.toContain("k1");
   });
 
-  it("get nothing by the name of a run's variable", async () => {
+  it("get nothing through the name of a run's variable", async () => {
     const { chat, seen } = conversationWith();
     await chat.store.save({ name: "state_r1", value: { n: 1 }, run: "r1" });
     const calls: readonly Call[] = [

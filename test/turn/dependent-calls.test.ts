@@ -60,7 +60,7 @@ async function stepOf(
   return { seen, errors: Object.fromEntries(errors) as Record<string, string>, conversation };
 }
 
-describe("a call of a step that reads what another call of it writes", () => {
+describe("a call that reads what another call of the same step writes", () => {
   it("gets the value under the other's default name", async () => {
     const { seen, errors } = await stepOf([
       ["memory_recall", { q: "q" }],
@@ -73,7 +73,7 @@ describe("a call of a step that reads what another call of it writes", () => {
     expect(errors).toEqual({});
   });
 
-  it("gets it under a numbered name, at a chosen place, and inside of a text", async () => {
+  it("gets it under a numbered name, in a chosen place, and inside a text", async () => {
     const { seen, errors } = await stepOf([
       ["list_orders", {}],
       ["memory_recall", { q: "x", _outputPath: "$state.memory" }],
@@ -117,7 +117,7 @@ describe("a call of a step that reads what another call of it writes", () => {
     expect((await stepOf(calls, { state: { b: 0 } })).seen).toEqual([["echo", 0]]);
   });
 
-  it("goes on through chains of calls", async () => {
+  it("may be part of a chain of calls", async () => {
     const { seen, errors, conversation } = await stepOf([
       ["echo", { v: "$b.said", _outputPath: "$c" }],
       ["echo", { v: "$a.about", _outputPath: "$b" }],
@@ -147,7 +147,7 @@ describe("a call of a step that reads what another call of it writes", () => {
     ]);
   });
 
-  it("is also one of Byref's own tools", async () => {
+  it("may be a call of one of Byref's own tools", async () => {
     const { errors, conversation } = await stepOf([
       ["memory_recall", { q: "x" }],
       ["read_variable", { name: "memory_recall_x" }],
@@ -157,7 +157,7 @@ describe("a call of a step that reads what another call of it writes", () => {
   });
 });
 
-describe("a call of a step that waits in vain", () => {
+describe("a call that waits in vain for another call of its step", () => {
   it("is skipped with the reason, and so are those that wait for it", async () => {
     const { seen, errors } = await stepOf([
       ["memory_recall", { q: "fail" }],
@@ -176,7 +176,7 @@ describe("a call of a step that waits in vain", () => {
     });
   });
 
-  it("is skipped in a circle, and runs nothing", async () => {
+  it("is skipped without running if it is part of a cycle", async () => {
     const { seen, errors } = await stepOf([
       ["echo", { v: "$b", _outputPath: "$a" }],
       ["echo", { v: "$a", _outputPath: "$b" }],
@@ -189,7 +189,7 @@ describe("a call of a step that waits in vain", () => {
     ]);
   });
 
-  it("never goes out with the reference as text", async () => {
+  it("never runs with the reference as text", async () => {
     const { seen, errors } = await stepOf([
       ["list_orders", {}],
       ["echo", { v: "see $list_orders_7" }],
@@ -198,7 +198,7 @@ describe("a call of a step that waits in vain", () => {
     expect(errors.c1).toMatch(/^skipped: \$list_orders_7 /u);
   });
 
-  it("is not one that has an alternative", async () => {
+  it("runs if its reference has an alternative", async () => {
     const { seen } = await stepOf(
       [
         ["memory_recall", { q: "fail", _outputPath: "$a" }],
@@ -213,7 +213,7 @@ describe("a call of a step that waits in vain", () => {
   });
 });
 
-it("calls that wait for no other start together, and their texts stay texts", async () => {
+it("calls that wait for no other start together, and their texts are unchanged", async () => {
   let begun = 0;
   const both = Promise.withResolvers<void>();
   const meet = tool({

@@ -9,7 +9,7 @@ const MEGABYTE = 1_000_000;
 const asked = finish("tool-calls");
 const said: Script = [text("Hello."), finish()];
 
-describe("a model that says ten megabytes", () => {
+describe("a model that writes ten megabytes", () => {
   it.each([
     ["in pieces", 16_384],
     ["at once", 10 * MEGABYTE],
@@ -26,7 +26,7 @@ describe("a model that says ten megabytes", () => {
   });
 });
 
-it("a model that calls a tool with ten megabytes has it called, and goes on", async () => {
+it("a tool call with an input of ten megabytes runs, and the turn continues", async () => {
   const words = "0123456789".repeat(MEGABYTE);
   const count = tool({ inputSchema: z.object({ s: z.string() }), execute: ({ s }) => s.length });
   const chat = new Conversation({ tools: { count } });
@@ -60,7 +60,7 @@ const records = { headers: { "content-type": "application/x-ndjson" } };
 const line = new Uint8Array(new TextEncoder().encode(`"${"x".repeat(MEGABYTE - 3)}"\n`));
 
 describe("a tool that returns 100 MB", () => {
-  it("of text is told what it was, and that it was not kept", async () => {
+  it("of text leads to a description that says that it was not saved", async () => {
     const execute = () => "x".repeat(100 * MEGABYTE);
     const chat = new Conversation({ tools: { act: tool({ inputSchema: z.object({}), execute }) } });
     const turn = await chat.say({ steps: [[toolCall("act", {}), asked], said] });
@@ -82,7 +82,7 @@ describe("a tool that returns 100 MB", () => {
     ["in a Response of text", () => new Response(streamOf(100), textual)],
     ["in a Response of JSON", () => new Response(streamOf(100), json)],
     ["in a Response of records", () => new Response(streamOf(100, line), records)],
-  ])("%s is told so, and goes on", async (_, execute) => {
+  ])("%s leads to an error, and the turn continues", async (_, execute) => {
     const chat = new Conversation({ tools: { act: tool({ inputSchema: z.object({}), execute }) } });
     const turn = await chat.say({ steps: [[toolCall("act", {}), asked], said] });
     expect(chat.store.count()).toBe(0);
@@ -93,7 +93,7 @@ describe("a tool that returns 100 MB", () => {
     });
   });
 
-  it("that it throws is cut short", async () => {
+  it("in an error gets its message truncated", async () => {
     const execute = (): string => {
       throw new Error("x".repeat(100 * MEGABYTE));
     };

@@ -49,8 +49,8 @@ describe("a model", () => {
     ["says 500 twice", twice(status(500)), answered(3)],
     ["says 500 always", always(status(500)), failed(3)],
     ["says 401", [status(401)], failed(1)],
-    ["does not begin twice", twice(never), answered(3)],
-    ["does not begin at all", always(never), late()],
+    ["fails to begin twice", twice(never), answered(3)],
+    ["never begins", always(never), late()],
     ["stalls in mid-stream twice", twice(stalling(half)), answered(3)],
     ["stalls in mid-stream always", always(stalling(half)), late("Hello, wor")],
     ["loses its connection in mid-delta twice", twice(cut(half)), answered(3)],
@@ -60,9 +60,9 @@ describe("a model", () => {
       [cut(toolCall("echo", '{"n": 1', { chunks: 2 }).slice(0, -2)), said],
       answered(2),
     ],
-    ["loses its connection behind its end", [cut(text("Hello."), finish())], answered(1)],
-    ["says nothing, and ends", [[finish()]], { ends: "finish", keeps: [], calls: 1 }],
-    ["ends without an end", always([half]), failed(3, "Hello, wor")],
+    ["loses its connection after its end", [cut(text("Hello."), finish())], answered(1)],
+    ["says nothing and ends", [[finish()]], { ends: "finish", keeps: [], calls: 1 }],
+    ["ends without a finish part", always([half]), failed(3, "Hello, wor")],
   ])("that %s", async (_, steps, outcome) => {
     vi.useFakeTimers({ toFake: [...TIMERS] });
     const chat = new Conversation({ tools: { echo } });
@@ -75,21 +75,21 @@ describe("a model", () => {
   });
 
   it.each<[string, Step, readonly string[]]>([
-    ["is no JSON", [toolCall("echo", '{"n": 1'), asked], ["echo invalid_tool_input"]],
+    ["is not JSON", [toolCall("echo", '{"n": 1'), asked], ["echo invalid_tool_input"]],
     [
-      "is no JSON, in pieces",
+      "is not JSON, in pieces",
       [toolCall("echo", "{n", { chunks: 1 }), asked],
       ["echo invalid_tool_input"],
     ],
-    ["is not what it takes", [toolCall("echo", { n: [] }), asked], ["echo invalid_tool_input"]],
-    ["is deeper than any value", [toolCall("echo", DEEP), asked], ["echo invalid_tool_input"]],
-    ["is for none that there is", [toolCall("nope", { n: 1 }), asked], ["nope unknown_tool"]],
+    ["has an invalid input", [toolCall("echo", { n: [] }), asked], ["echo invalid_tool_input"]],
+    ["is nested too deeply", [toolCall("echo", DEEP), asked], ["echo invalid_tool_input"]],
+    ["is for an unknown tool", [toolCall("nope", { n: 1 }), asked], ["nope unknown_tool"]],
     [
-      "is for what every object has",
+      "has the name of an object's built-in property",
       [toolCall("constructor", {}), toolCall("__proto__", {}, { id: "b" }), asked],
       ["constructor unknown_tool", "__proto__ unknown_tool"],
     ],
-  ])("whose tool call %s sees the error, and goes on", async (_, step, keeps) => {
+  ])("whose tool call %s sees the error, and continues", async (_, step, keeps) => {
     const chat = new Conversation({ tools: { echo } });
     const turn = await chat.say({ steps: [step, said] });
     expect(JSON.stringify(promptOf(turn, 1)).match(/"error-text"/g)).toHaveLength(keeps.length);
@@ -180,7 +180,7 @@ describe("a clock that jumps", () => {
     expect(shownText(next.chunks)).toBe("Hello.");
   });
 
-  it("an hour ahead, then three hours back brings nothing back that had expired", async () => {
+  it("an hour ahead, then three hours back does not bring back expired variables", async () => {
     const { chat } = await started();
     chat.nowMs += HOUR_MS;
     expect(await chat.store.read("short")).toBeUndefined();
@@ -190,7 +190,7 @@ describe("a clock that jumps", () => {
     expect(chat.store.tombstone("short")).toMatchObject({ reason: "expired" });
   });
 
-  it("nor does it when it is written down, later, that somebody had read it", async () => {
+  it("back does not bring back an expired variable whose last read is recorded late", async () => {
     let nowMs = START_MS;
     const store = new SqlStore(sql(), { now: () => nowMs });
     await store.save({ name: "used", value: 1, ttlMs: 3 * HOUR_MS });

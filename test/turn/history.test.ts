@@ -48,7 +48,7 @@ const full: StoredMessage = {
 };
 
 describe("a message", () => {
-  it("comes back as it was given", () => {
+  it("is returned unchanged", () => {
     const plain = userMessage("q1", "What's the weather?");
     const history = historyOf(plain, full);
     expect(history.page({ limit: 10 }).messages).toEqual([plain, JSON.parse(JSON.stringify(full))]);
@@ -57,7 +57,7 @@ describe("a message", () => {
     expect(history.page({ limit: 10 }).messages[0]).not.toHaveProperty("metadata");
   });
 
-  it("is there when the same conversation is opened later", () => {
+  it("is still there when the conversation is reopened", () => {
     const sql = new NodeSql();
     migrate(sql);
     new History(sql).add(full);
@@ -76,7 +76,7 @@ describe("a message", () => {
     sql.close();
   });
 
-  it("is read in the form that is asked for, and the stored one does not change", () => {
+  it("is read in the requested form, without changing the stored one", () => {
     const texts = ["$a", "plain", "$b and $c"];
     const parts: StoredMessage["parts"] = texts.flatMap((text) => [
       { type: "step-start" },
@@ -101,7 +101,7 @@ describe("a message", () => {
     expect(reasoning).toMatchObject([{ text: "$a" }, { text: "$a" }, { text: "$a" }]);
   });
 
-  it("without a display of its own is the same in both forms", () => {
+  it("is the same in both forms if it has no display texts", () => {
     const stored = userMessage("q1", "Say $a.");
     expect(toUIMessage(stored, "display")).toEqual(toUIMessage(stored, "reference"));
     expect(toUIMessage(stored, "display")).not.toHaveProperty("metadata");
@@ -121,7 +121,7 @@ describe("a page", () => {
     expect(history.page({ limit: 100 }).messages).toHaveLength(10);
   });
 
-  it("goes on in front of a message, without gap or repetition, to the first", () => {
+  it("continues before a given message, without gaps or repetition, to the first", () => {
     let before: string | undefined;
     const pages: (readonly string[])[] = [];
     for (;;) {
@@ -169,20 +169,20 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
     expect(ids(windowOf(chat, 1_000))).toEqual(["q1", "a1", "q2", "a2"]);
   });
 
-  it("leaves out the oldest, at its budget to the character, and starts with a question", () => {
+  it("leaves out the oldest, respects its budget to the character, and starts with a question", () => {
     for (const maxChars of [599, 500, 300])
       expect(ids(windowOf(chat, maxChars))).toEqual(["q2", "a2"]);
   });
 
-  it("cuts no message", () => {
+  it("truncates no message", () => {
     expect(windowOf(chat, 300)).toEqual(chat.slice(2));
   });
 
-  it("has the newest question, however long it is", () => {
+  it("includes the newest question, however long it is", () => {
     expect(ids(windowOf([...chat, message("q3", 5_000)], 300))).toEqual(["q3"]);
   });
 
-  it("goes on with what fits after a long one", () => {
+  it("continues after a long message with what fits", () => {
     const more = [...chat, message("q3", 5_000), message("a3", 100), message("q4", 100)];
     expect(ids(windowOf(more, 300))).toEqual(["q4"]);
   });
@@ -193,14 +193,14 @@ describe.each(["read anew", "kept since it was read"])("the window of a prompt, 
     expect(ids(windowOf([message("q1", half + 1), message("q2", half)]))).toEqual(["q2"]);
   });
 
-  it("counts what was written, not what it was shown as, and does not carry that", () => {
+  it("counts texts as written, not as displayed, and omits the displayed ones", () => {
     const shown: StoredMessage = { ...message("a1", 100), display: ["x".repeat(100_000)] };
     const window = windowOf([message("q1", 100), shown, message("q2", 100)], 300);
     expect(window).toEqual([message("q1", 100), message("a1", 100), message("q2", 100)]);
   });
 });
 
-it("keeps a prompt's window up with what is removed", () => {
+it("updates a prompt's window after removals", () => {
   const history = historyOf(message("q1", 100), message("a1", 100), message("q2", 100));
   expect(ids(history.window())).toEqual(["q1", "a1", "q2"]);
   history.removeFrom("q2");
@@ -210,7 +210,7 @@ it("keeps a prompt's window up with what is removed", () => {
 });
 
 describe.each([true, false])("a history, new: %s", (isNew) => {
-  it("knows its messages, also after a rollback", () => {
+  it("knows its messages, even after a rollback", () => {
     const sql = new NodeSql();
     migrate(sql);
     const history = new History(sql, { isNew });
@@ -235,7 +235,7 @@ describe.each([true, false])("a history, new: %s", (isNew) => {
 });
 
 it.each([10, limits.maxChunkBytes - 500, limits.maxChunkBytes * 2.5])(
-  "knows the rows that a message of %i characters takes",
+  "knows how many rows a message of %i characters takes",
   (chars) => {
     const sql = new NodeSql();
     migrate(sql);
@@ -263,7 +263,7 @@ describe("a question that is answered again", () => {
     );
   const left = (history: History) => ids(history.page({ limit: 10 }).messages);
 
-  it("loses what follows it: the newest if none is named, also where an answer of it is", () => {
+  it("loses what follows it, whether it is named by its own id, by an answer's or not at all", () => {
     for (const id of [undefined, "q2", "a2", "a3"]) {
       const history = asked();
       expect(history.hasQuestion(id)).toBe(true);
@@ -298,7 +298,7 @@ describe("a question that is answered again", () => {
 });
 
 describe("a page", () => {
-  it("leads on to older ones until there are none, also where an id came twice", () => {
+  it("leads to older ones until there are none, even with a repeated id", () => {
     const messages = ["u0", "u1", "a1", "u1", "a2"].map((id) => userMessage(id, "?"));
     const history = historyOf(...messages);
     const seen: string[] = [];
@@ -313,7 +313,7 @@ describe("a page", () => {
     expect(history.page({ limit: 2, before: "nobody" })).toEqual({ messages: [] });
   });
 
-  it("ends before it is too large to be handed over, but holds one message at least", () => {
+  it("ends before it is too large, but contains at least one message", () => {
     const history = historyOf(
       ...["a", "b", "c"].map((id) => userMessage(id, "x".repeat(5_000_000))),
     );
@@ -323,7 +323,7 @@ describe("a page", () => {
 });
 
 describe("a message of over a megabyte", () => {
-  it("is kept after one whose writing failed took the chunks' table with it", () => {
+  it("is stored even after a failed write rolled back the table of chunks", () => {
     const sql = new FailingSql();
     migrate(sql);
     const history = new History(sql);

@@ -11,8 +11,8 @@ function joining() {
 const text = (delta: string, id = "t"): UIMessageChunk => ({ type: "text-delta", id, delta });
 const other: UIMessageChunk = { type: "data-unresolved", data: {}, transient: true };
 
-describe("the deltas that one delta of the model becomes", () => {
-  it("are joined, and emitted when it is written", () => {
+describe("the deltas that result from one delta of the model", () => {
+  it("are joined, and emitted once it is processed", () => {
     const { chunks, joined } = joining();
     void joined.during(() =>
       ["a ", "word", ", ", "word"].forEach((delta) => joined.emit(text(delta))),
@@ -23,7 +23,7 @@ describe("the deltas that one delta of the model becomes", () => {
     expect(chunks.slice(1)).toEqual([text("b"), text("c")]);
   });
 
-  it("do not keep text back while a value is loaded", async () => {
+  it("do not hold text back while a value is loaded", async () => {
     const { chunks, joined } = joining();
     const loaded = Promise.withResolvers<void>();
     const writing = joined.during(() => {
@@ -50,7 +50,7 @@ describe("the deltas that one delta of the model becomes", () => {
     expect(chunks).toEqual([slice, text(" "), slice]);
   });
 
-  it("are emitted as far as they came if a lookup fails", async () => {
+  it("are emitted up to a failing lookup", async () => {
     const { chunks, joined } = joining();
     const failing = (error: Error) => () => {
       joined.emit(text("a"));

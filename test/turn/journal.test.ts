@@ -42,7 +42,7 @@ describe("a journal", () => {
     expect(journal.head()).toEqual(head);
   });
 
-  it("of a conversation without a turn has no head and no log, and asks once", () => {
+  it("of a conversation without a turn has no head and no log, and queries once", () => {
     const asking = new Journal(sql);
     expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(1);
     expect(statementsOf(() => expect(asking.head()).toBeUndefined())).toBe(0);
@@ -52,7 +52,7 @@ describe("a journal", () => {
     expect(woken()).toEqual({ head: head, log: "one" });
   });
 
-  it("has what was begun and appended, for this process and the next", () => {
+  it("contains what was begun and appended, in this process and the next", () => {
     journal.begin(head, "one ");
     journal.append("two ");
     journal.append("three", later);
@@ -61,7 +61,7 @@ describe("a journal", () => {
     expect(woken()).toEqual({ head: later, log: "one two three" });
   });
 
-  it("goes on in another process where it ended", () => {
+  it("continues in another process where it ended", () => {
     journal.begin(head, "one ");
     journal.append("x".repeat(ROW - 1));
     const next = new Journal(sql);
@@ -71,7 +71,7 @@ describe("a journal", () => {
     expect(rows().map(({ chars }) => chars)).toEqual([4, ROW, 1]);
   });
 
-  it("has the newest turn alone, however many rows the one before had", () => {
+  it("contains only the newest turn, however many rows the previous one had", () => {
     journal.begin(head, "");
     journal.append("x".repeat(2 * ROW));
     expect(rows()).toHaveLength(3);
@@ -82,7 +82,7 @@ describe("a journal", () => {
     expect(woken().head?.id).toBe("last");
   });
 
-  it("of another process takes the place of all rows, too", () => {
+  it("of another process also replaces all rows", () => {
     journal.begin(head, "");
     journal.append("x".repeat(2 * ROW));
     new Journal(sql).begin(head, "new");
@@ -90,8 +90,8 @@ describe("a journal", () => {
   });
 });
 
-describe("what is appended", () => {
-  it("stays in its row to the last character, and goes on in the next", () => {
+describe("appended text", () => {
+  it("fills its row to the last character, and continues in the next", () => {
     journal.begin(head, "x".repeat(ROW - 2));
     journal.append("1");
     journal.append("2");
@@ -105,7 +105,7 @@ describe("what is appended", () => {
     expect(journal.read().slice(-4)).toBe("1234");
   });
 
-  it("begins a row of its own if it does not fit, and as many as it needs", () => {
+  it("begins new rows if it does not fit", () => {
     journal.begin(head, "x");
     journal.append("y".repeat(2 * ROW + 1));
     expect(rows().map(({ chars }) => chars)).toEqual([1, ROW, ROW, 1]);
@@ -114,7 +114,7 @@ describe("what is appended", () => {
     expect(journal.read()).toBe(`x${"y".repeat(2 * ROW + 1)}${"z".repeat(ROW - 1)}`);
   });
 
-  it("costs a statement, with the head as well while that has the same row", () => {
+  it("costs one statement, even with the head while both are in the same row", () => {
     journal.begin(head, "x");
     expect(statementsOf(() => journal.append("y"))).toBe(1);
     expect(statementsOf(() => journal.append("y", later))).toBe(1);
@@ -130,12 +130,12 @@ describe("what is appended", () => {
     expect(woken().head).toEqual(later);
   });
 
-  it("is not written if it is nothing", () => {
+  it("is not written if it is empty", () => {
     journal.begin(head, "x");
     expect(statementsOf(() => journal.append(""))).toBe(0);
   });
 
-  it("has a predictable number of rows, the head included", () => {
+  it("has a predictable number of rows, including the head", () => {
     const room = ROW - 2_000;
     journal.begin(head, "x".repeat(10));
     expect(journal.rowsFor(0)).toBe(1);
@@ -153,7 +153,7 @@ describe("what is appended", () => {
   });
 });
 
-describe("what fails", () => {
+describe("a failing write", () => {
   const refused = new Error("There is no room.");
 
   /** Makes all writes fail until the returned function is called. */
@@ -167,7 +167,7 @@ describe("what fails", () => {
     };
   }
 
-  it("when it is appended leaves the head and the log as they are written", () => {
+  it("of appended text leaves the head and the log unchanged", () => {
     journal.begin(head, "x");
     const allow = refuse();
     expect(() => journal.append("y".repeat(ROW), later)).toThrow(refused);
@@ -178,7 +178,7 @@ describe("what fails", () => {
     expect(rows()).toHaveLength(1);
   });
 
-  it("when a turn begins leaves the one before", () => {
+  it("of a new turn keeps the previous one", () => {
     journal.begin(head, "x");
     const allow = refuse();
     expect(() => journal.begin(later, "y")).toThrow(refused);
@@ -188,7 +188,7 @@ describe("what fails", () => {
     expect(journal.read()).toBe("xz");
   });
 
-  it("in the middle of an atomic change leaves nothing of it, in memory either", () => {
+  it("in the middle of an atomic change leaves nothing of it, not even in memory", () => {
     journal.begin(head, "x");
     const work = () => {
       journal.append("y".repeat(ROW), later);

@@ -48,7 +48,7 @@ describe("the lines of a log", () => {
     expect(frames).toEqual([step, text, reset].map((line) => line.slice(1, -1)));
   });
 
-  it("are an empty log if there are none", () => {
+  it("make an empty log if there are none", () => {
     const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
     expect(read().recoveredLog).toEqual(nothing);
     expect(read("x\n", "\n").recoveredLog).toEqual(nothing);
@@ -83,7 +83,7 @@ describe("the lines of a log", () => {
     });
   });
 
-  it("begin again where the turn goes on after it has waited", () => {
+  it("start over where the turn continues after waiting", () => {
     const entry = entryLine({ state });
     const { recoveredLog } = read(
       attempt(1),
@@ -122,7 +122,7 @@ it("the type of a chunk is its first field", () => {
   }
 });
 
-it("the next attempt is of the sitting that a crash cut off", () => {
+it("the next attempt belongs to the sitting that a crash interrupted", () => {
   const last = { ...head, attempt: 4 };
   const next = nextAttempt(last);
   expect(next).toEqual({ ...head, attempt: 5, sitting: 4 });
@@ -132,7 +132,7 @@ it("the next attempt is of the sitting that a crash cut off", () => {
 const recoveredLogWith = (attempts: number, deaths: number) =>
   ({ attempts, deaths, attemptMs: 1_000, steps: 1, entries: [], calls: [] }) as const;
 
-it("a turn whose process lives is tried again at once, then less and less often, whatever the clock says", () => {
+it("a turn whose process survives is retried at once, then with growing delays, whatever the clock says", () => {
   const delays = (nowMs: number) =>
     Array.from({ length: 12 }, (_, attempts) =>
       recoveryDelayMs(recoveredLogWith(attempts, 0), nowMs),
@@ -144,7 +144,7 @@ it("a turn whose process lives is tried again at once, then less and less often,
   expect(Math.max(...delays(86_400_000))).toBe(0);
 });
 
-it("a turn whose process died is tried again at once, then after a second that passes in the new process", () => {
+it("a turn whose process died is retried at once, then after a second in the new process", () => {
   for (const nowMs of [1_000, 86_400_000]) {
     const delays = [1, 2, 3].map((deaths) =>
       recoveryDelayMs(recoveredLogWith(deaths, deaths), nowMs),

@@ -29,8 +29,8 @@ const parts = [
   { ...call("waits"), state: "approval-requested", approval: { id: "x" } },
 ] as unknown as UIMessage["parts"];
 
-describe("a kept answer, sent once more", () => {
-  it("is to a client what it is here", async () => {
+describe("a stored answer that is sent again", () => {
+  it("is the same for a client", async () => {
     const message: UIMessage = { id: "m", role: "assistant", parts };
     const read = await readMessage(chunksOf(message));
     expect(read.errors).toEqual([]);
@@ -41,7 +41,7 @@ describe("a kept answer, sent once more", () => {
     expect(known(read.message?.parts ?? [])).toEqual(known(parts));
   });
 
-  it("has denied calls as denied", async () => {
+  it("marks denied calls as denied", async () => {
     const denied = [
       { type: "step-start" },
       { ...call("no"), state: "output-denied", approval: { id: "x", approved: false } },

@@ -28,14 +28,14 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-describe("a model call may work a moment later when", () => {
+describe("a model call is retryable when", () => {
   it.each<[string, unknown]>([
     ...[408, 409, 429, 500, 502, 503, 529].map((status): [string, unknown] => [
       `it was answered ${status}`,
       answered(status),
     ]),
     ["the model was silent", new ByrefError("model_timeout", "The model said nothing.")],
-    ["its answer broke off", new StreamCutOff()],
+    ["its answer was cut off", new StreamCutOff()],
     ["Node could not connect", new TypeError("fetch failed", { cause: withCode("ECONNREFUSED") })],
     ["Node was cut off", new TypeError("terminated", { cause: withCode("UND_ERR_SOCKET") })],
     ["workerd was cut off", new Error("Network connection lost.")],
@@ -46,7 +46,7 @@ describe("a model call may work a moment later when", () => {
     ],
     ["it took longer than its caller allows", new DOMException("Too long.", "TimeoutError")],
     [
-      "a provider saw the end missing",
+      "a provider reports a missing end",
       new InvalidResponseDataError({
         data: undefined,
         message: "Response stream ended without a finish reason.",
@@ -57,7 +57,10 @@ describe("a model call may work a moment later when", () => {
       "an error part is OpenAI's",
       { error: { type: "server_error", message: "Sorry.", code: null } },
     ],
-    ["an error part is of responses", { response: { error: { code: "rate_limit_exceeded" } } }],
+    [
+      "an error part is from the Responses API",
+      { response: { error: { code: "rate_limit_exceeded" } } },
+    ],
     ["an error part is Anthropic's", { type: "overloaded_error", message: "Overloaded" }],
     ["an error part has a status", { message: "No.", status: 503 }],
     ["an error part has one as its code", { message: "No.", code: "429" }],
@@ -68,7 +71,7 @@ describe("a model call may work a moment later when", () => {
   });
 });
 
-describe("a model call is not tried again when", () => {
+describe("a model call is not retryable when", () => {
   const circle: { error?: unknown } = {};
   circle.error = circle;
   it.each<[string, unknown]>([
@@ -85,19 +88,19 @@ describe("a model call is not tried again when", () => {
     ["another code of ours says no", new ByrefError("bad_configuration", "No key.")],
     ["an error part says so", { message: "Busy.", isRetryable: false }],
     ["an error part refuses", { type: "invalid_request_error", message: "No.", code: "bad" }],
-    ["an error part is a refusal in words", "It is down."],
-    ["it is nothing", undefined],
+    ["an error part is some other text", "It is down."],
+    ["it is undefined", undefined],
     ["it is null", null],
     ["it is a number", 500],
-    ["it holds itself", circle],
+    ["it contains itself", circle],
   ])("%s", (_, error) => {
     expect(isRetryable(error)).toBe(false);
     expect(retryDelayMs(error, 1)).toBeUndefined();
   });
 });
 
-describe("the wait before another try", () => {
-  it("is half a second, then two, and up to a quarter more; there are three tries", () => {
+describe("the delay before a retry", () => {
+  it("is half a second, then two, plus up to a quarter; there are three tries", () => {
     const random = vi.spyOn(Math, "random").mockReturnValue(0);
     expect([1, 2, 3].map((tries) => retryDelayMs(answered(500), tries))).toEqual([
       500,
@@ -112,18 +115,18 @@ describe("the wait before another try", () => {
     ["seconds", { "retry-after": "7" }, 7_000],
     ["no time", { "retry-after": "0" }, 0],
     ["a date", { "retry-after": new Date(NOW_MS + 9_000).toUTCString() }, 9_000],
-    ["a date that is over", { "retry-after": new Date(NOW_MS - 9_000).toUTCString() }, 0],
+    ["a date in the past", { "retry-after": new Date(NOW_MS - 9_000).toUTCString() }, 0],
     ["milliseconds", { "retry-after-ms": "1500", "retry-after": "2" }, 1_500],
     ["a minute", { "retry-after": "60" }, 60_000],
     ["an hour", { "retry-after": "3600" }, 60_000],
     ["nonsense", { "retry-after": "soon" }, 500],
-    ["less than nothing", { "retry-after-ms": "-1" }, 500],
-  ])("is as long as the response asks, up to a minute: %s", (_, headers, delayMs) => {
+    ["a negative number", { "retry-after-ms": "-1" }, 500],
+  ])("is as long as the response requests, up to a minute: %s", (_, headers, delayMs) => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     expect(retryDelayMs(answered(429, headers), 1)).toBe(delayMs);
   });
 
-  it("is asked for by a response inside another error too", () => {
+  it("may be requested by a response inside another error", () => {
     vi.spyOn(Math, "random").mockReturnValue(0);
     const error = Object.assign(new Error("Gateway."), {
       isRetryable: true,
@@ -132,7 +135,7 @@ describe("the wait before another try", () => {
     expect(retryDelayMs(error, 2)).toBe(3_000);
   });
 
-  it("ends when it is over, or at once when the turn is stopped; no timer is left", async () => {
+  it("ends early when the turn is stopped, and leaves no timer", async () => {
     const controller = new AbortController();
     let ended = 0;
     const waits = [100, 60_000].map((delayMs) => pause(delayMs, controller.signal));

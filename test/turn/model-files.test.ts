@@ -26,7 +26,7 @@ describe("a file that a model gives as a URL", () => {
     expect(chunk).toEqual({ type: "file", mediaType: "image/png", url });
   });
 
-  it("may be as large as a message, and no larger", async () => {
+  it("may be at most as large as a message", async () => {
     const largest = new Uint8Array(limits.maxMessageBytes);
     await expect(chunkOf(largest)).resolves.toMatchObject({ type: "file" });
     const tooLarge = new Uint8Array(limits.maxMessageBytes + 1);

@@ -34,7 +34,7 @@ const ofAnswers: readonly (readonly [name: string, parts: readonly Part[]])[] = 
   ["a file", [{ type: "file", mediaType: "text/plain", url, filename: "a.txt" }]],
   ["a file with metadata", [{ type: "file", mediaType: "a/b", url, providerMetadata: about }]],
   [
-    "a file that the provider has",
+    "a file stored at the provider",
     [{ type: "file", mediaType: "a/b", url, providerReference: { scripted: "file-1" } }],
   ],
   ["a file of reasoning", [{ type: "reasoning-file", mediaType: "a/b", url }]],
@@ -45,10 +45,10 @@ const ofAnswers: readonly (readonly [name: string, parts: readonly Part[]])[] = 
   ["a call", [{ ...call, state: "input-available", callProviderMetadata: about }]],
   ["a result", [{ ...call, ...done, callProviderMetadata: about, resultProviderMetadata: later }]],
   ["a result that is a text", [{ ...call, state: "output-available", output: "yes" }]],
-  ["a result that is nothing", [{ ...call, state: "output-available", output: undefined }]],
-  ["a tool with words of its own", [{ ...call, type: "tool-said", ...done, output: "x" }]],
+  ["an undefined result", [{ ...call, state: "output-available", output: undefined }]],
+  ["a tool with its own toModelOutput", [{ ...call, type: "tool-said", ...done, output: "x" }]],
   ["a tool with a dash in its name", [{ ...call, type: "tool-a-b", ...done }]],
-  ["a tool that there is not", [{ ...call, type: "tool-toString", ...done }]],
+  ["an unknown tool", [{ ...call, type: "tool-toString", ...done }]],
   ["an error", [{ ...call, ...failed, resultProviderMetadata: later }]],
   ["an error of a call with metadata", [{ ...call, ...failed, callProviderMetadata: about }]],
   ["a dynamic tool", [{ ...dynamic, ...done }]],
@@ -105,7 +105,7 @@ const ofQuestions: typeof ofAnswers = [
   ],
 ];
 
-describe("the model's messages are those of the SDK", () => {
+describe("the model's messages match the SDK's", () => {
   it.each(ofAnswers)("for an answer: %s", async (_name, parts) => {
     const message = { role: "assistant" as const, parts: [...parts] };
     const expected = await convertToModelMessages([message], { tools });
@@ -117,7 +117,7 @@ describe("the model's messages are those of the SDK", () => {
     expect(await modelMessages(message, tools)).toEqual(await convertToModelMessages([message]));
   });
 
-  it("and a URL that is none is refused", async () => {
+  it("and an invalid URL is refused", async () => {
     const parts: Part[] = [{ type: "file", mediaType: "a/b", url: "/nowhere" }];
     await expect(modelMessages({ role: "user", parts }, tools)).rejects.toThrow(TypeError);
   });

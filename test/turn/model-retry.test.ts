@@ -38,7 +38,7 @@ afterEach(() => {
 });
 
 describe("a model that fails for a moment", () => {
-  it("is tried again; what was not shown is not taken back", async () => {
+  it("is retried without a reset if nothing was shown", async () => {
     const { result, log, delaysMs, calls } = await callWith({
       steps: [failing(429, { "retry-after": "7" }), failing(503), said],
     });
@@ -50,14 +50,14 @@ describe("a model that fails for a moment", () => {
     expect(calls.map(({ prompt }) => prompt)).toEqual(calls.map(() => calls[0]?.prompt));
   });
 
-  it("keeps what it said if no other try says anything", async () => {
+  it("keeps its text if no later try produces any", async () => {
     const step = breaking(opened("Hello, wor"));
     const { error, log } = await callWith({ steps: [step, failing(503), failing(500)] });
     expect(error).toMatchObject({ code: "model_failed", message: "The model failed: Said 500." });
     expect(typesOf(log)).toEqual(["text-start", "text-delta"]);
   });
 
-  it("is tried three times, and then the turn hears of its last failure", async () => {
+  it("is tried three times, then fails with its last error", async () => {
     const { error, calls, delaysMs } = await callWith({
       steps: [failing(500), failing(502), failing(503), said],
     });
@@ -66,12 +66,12 @@ describe("a model that fails for a moment", () => {
   });
 
   it.each<[string, Step]>([
-    ["breaks off", breaking(opened("Hello, wor"))],
-    ["ends without an end", [opened("Hello, wor")]],
-    ["ends as its provider makes it up", [opened("Hello, wor"), finish("interrupted")]],
-    ["says that it failed", [opened("Hello, wor"), { type: "error", error: { status: 529 } }]],
-    ["says so at its end", [opened("Hello, wor"), finish("error")]],
-  ])("because it %s in a text is tried again behind a reset, under new ids", async (_, step) => {
+    ["is cut off", breaking(opened("Hello, wor"))],
+    ["ends without a finish part", [opened("Hello, wor")]],
+    ["ends with a reason that its provider made up", [opened("Hello, wor"), finish("interrupted")]],
+    ["reports an error", [opened("Hello, wor"), { type: "error", error: { status: 529 } }]],
+    ["reports an error at its end", [opened("Hello, wor"), finish("error")]],
+  ])("because it %s in a text is retried after a reset, with new ids", async (_, step) => {
     const { log, chunks } = await callWith({ steps: [step, said] });
     expect(typesOf(log)).toEqual([
       "text-start",
@@ -91,7 +91,7 @@ describe("a model that fails for a moment", () => {
     ]);
   });
 
-  it("keeps what the last try said, and that one's failure", async () => {
+  it("keeps the last try's text and error", async () => {
     const { error, chunks, log } = await callWith({
       steps: [breaking(opened("One")), breaking(opened("Two")), [opened("Three")]],
     });
@@ -103,7 +103,7 @@ describe("a model that fails for a moment", () => {
     expect(typesOf(log).filter((type) => type === "reset-step")).toHaveLength(2);
   });
 
-  it("asks for tools and breaks off: these calls are dropped", async () => {
+  it("loses its tool calls if it is cut off after them", async () => {
     const { result } = await callWith({
       tools: { echo },
       steps: [
@@ -117,13 +117,13 @@ describe("a model that fails for a moment", () => {
     });
   });
 
-  it("is not tried again if what it wrote cannot be taken back", async () => {
+  it("is not retried if its output cannot be reset", async () => {
     const { error, calls } = await callWith({ steps: [failing(500), said], canReset: false });
     expect(error).toMatchObject({ code: "model_failed" });
     expect(calls).toHaveLength(1);
   });
 
-  it("counts what failed tries cost if the provider told it", async () => {
+  it("counts the tokens of failed tries if the provider reports them", async () => {
     const { result } = await callWith({
       steps: [[text("A"), finish("error", { input: 10, output: 20 })], [opened("B")], said],
     });
@@ -139,13 +139,13 @@ describe("a model that fails for a moment", () => {
   });
 });
 
-describe("a model that refuses, or fails for unknown reasons,", () => {
+describe("a model that refuses or fails for unknown reasons", () => {
   it.each<[string, Step]>([
     ["400", failing(400)],
     ["401", failing(401)],
     ["403", failing(403)],
     ["an error", () => Promise.reject(new Error("Said 0."))],
-  ])("is not tried again: %s", async (_, step) => {
+  ])("is not retried: %s", async (_, step) => {
     const { error, calls, delaysMs } = await callWith({ steps: [step, said] });
     expect(error).toMatchObject({
       code: "model_failed",
@@ -154,24 +154,24 @@ describe("a model that refuses, or fails for unknown reasons,", () => {
     expect([calls.length, delaysMs]).toEqual([1, []]);
   });
 
-  it("tells no secrets", async () => {
+  it("reveals no secrets", async () => {
     const step: Step = () => Promise.reject(new Error("Bad key: sk-secret"));
     const { error } = await callWith({ steps: [step] });
     expect(error).toMatchObject({ message: "The model failed: Bad key: [redacted]" });
   });
 });
 
-describe("an answer that has its end", () => {
+describe("an answer that has ended", () => {
   it.each<[string, Step]>([
     ["the connection breaks", breaking(...said)],
-    ["its provider says more", [...said, { type: "raw", rawValue: {} }]],
-  ])("is whole, although behind it %s", async (_, step) => {
+    ["its provider sends more", [...said, { type: "raw", rawValue: {} }]],
+  ])("is complete, although afterwards %s", async (_, step) => {
     const { result, chunks, calls } = await callWith({ steps: [step] });
     expect(result?.finishReason).toBe("stop");
     expect([shownText(chunks), calls.length]).toEqual(["Hello.", 1]);
   });
 
-  it("is whole, although its provider never closes the stream", async () => {
+  it("is complete, although its provider never closes the stream", async () => {
     vi.useFakeTimers();
     const running = callWith({ steps: [silent(...said)] });
     await vi.advanceTimersByTimeAsync(1.25 * limits.modelSilenceMs);
@@ -180,7 +180,7 @@ describe("an answer that has its end", () => {
   });
 
   it.each(["length", "content-filter", "other"] as const)(
-    "is not tried again, whatever its reason: %s",
+    "is not retried, whatever its reason: %s",
     async (reason) => {
       const { result, calls } = await callWith({ steps: [[text("Hello."), finish(reason)]] });
       expect([result?.finishReason, calls.length]).toEqual([reason, 1]);
@@ -192,8 +192,8 @@ describe("a silent model", () => {
   it.each<[string, Step]>([
     ["before its first part", silent()],
     ["in a text", silent(opened("Hm"))],
-    ["and does not even answer", () => new Promise(() => undefined)],
-  ])("%s is tried again, and given up after the third time", async (_, step) => {
+    ["that does not even answer", () => new Promise(() => undefined)],
+  ])("%s is retried, and abandoned after the third try", async (_, step) => {
     vi.useFakeTimers();
     const running = callWith({ steps: [step, step, step] });
     await vi.advanceTimersByTimeAsync(3 * 1.25 * limits.modelSilenceMs);
@@ -218,7 +218,7 @@ describe("a silent model", () => {
     expect((await running).result?.finishReason).toBe("stop");
   });
 
-  it("whose late answer arrives after all is cancelled", async () => {
+  it("has its answer cancelled if it arrives too late", async () => {
     vi.useFakeTimers();
     let cancelled = 0;
     const late = new ReadableStream<Part>({ cancel: () => void cancelled++ });
@@ -245,7 +245,7 @@ describe("a silent model", () => {
 describe("a turn that is stopped", () => {
   const reason = new Error("Stop.");
 
-  it("while the next try is waited for calls the model no more, and keeps what was said", async () => {
+  it("during the delay before a retry does not call the model again, and keeps its text", async () => {
     const controller = new AbortController();
     const { error, calls, chunks } = await callWith({
       signal: controller.signal,
@@ -256,7 +256,7 @@ describe("a turn that is stopped", () => {
     expect(shownText(chunks)).toBe("Hm");
   });
 
-  it("in a text is not tried again", async () => {
+  it("during a text is not retried", async () => {
     const controller = new AbortController();
     const { error, calls } = await callWith({
       signal: controller.signal,
@@ -267,7 +267,7 @@ describe("a turn that is stopped", () => {
   });
 });
 
-describe("a chunk that the turn cannot take", () => {
+describe("a chunk that the turn fails to write", () => {
   it.each<[string, () => void | Promise<void>]>([
     [
       "at once",
@@ -276,7 +276,7 @@ describe("a chunk that the turn cannot take", () => {
       },
     ],
     ["later", () => Promise.reject(Object.assign(new Error("The disk is full."), { status: 500 }))],
-  ])("%s is no failure of the model's", async (_, write) => {
+  ])("%s is not a failure of the model", async (_, write) => {
     const { error, calls } = await callWith({ steps: [said, said], write });
     expect(error).toMatchObject({ message: "The disk is full." });
     expect(error).not.toHaveProperty("code");
@@ -285,7 +285,7 @@ describe("a chunk that the turn cannot take", () => {
 });
 
 describe("ids", () => {
-  it("of texts and reasoning carry the turn's suffix, and the try's behind it", async () => {
+  it("of texts and reasoning have the turn's suffix, followed by the try's", async () => {
     const { log } = await callWith({
       idSuffix: "@2",
       tools: { echo },
@@ -299,7 +299,7 @@ describe("ids", () => {
     expect(log.at(-1)).toMatchObject({ toolCallId: "call_echo" });
   });
 
-  it("are the provider's own in a first try", async () => {
+  it("are the provider's own in the first try", async () => {
     const { chunks } = await callWith({ steps: [said] });
     expect(chunks[0]).toEqual({ type: "text-start", id: "text_1" });
   });

@@ -145,9 +145,12 @@ async function streamed(version: "v2" | "v3", upgrade: typeof upgraded) {
 }
 
 describe("a model of an older version", () => {
-  it.each(["v2", "v3"] as const)("%s is asked and answers as in the SDK", async (version) => {
-    const sdk = await streamed(version, (model) => wrapLanguageModel({ model, middleware: [] }));
-    expect(sdk.parts.length).toBeGreaterThan(common.length);
-    expect(await streamed(version, upgraded)).toEqual(sdk);
-  });
+  it.each(["v2", "v3"] as const)(
+    "%s gets the same calls and gives the same answers as in the SDK",
+    async (version) => {
+      const sdk = await streamed(version, (model) => wrapLanguageModel({ model, middleware: [] }));
+      expect(sdk.parts.length).toBeGreaterThan(common.length);
+      expect(await streamed(version, upgraded)).toEqual(sdk);
+    },
+  );
 });

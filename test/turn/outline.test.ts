@@ -29,7 +29,7 @@ function lineOf(...messages: readonly StoredMessage[]): string {
 const question = message("user", { type: "text", text: "What's  the\nweather?" });
 
 describe("the line of a turn", () => {
-  it("has its number, time, question, calls with their variables, and answer", () => {
+  it("contains its number, time, question, calls with their variables, and answer", () => {
     const answer = message(
       "assistant",
       { type: "step-start" },
@@ -46,7 +46,7 @@ describe("the line of a turn", () => {
     );
   });
 
-  it("has the first 160 characters of question and answer, and as many calls as fit", () => {
+  it("contains the first 160 characters of question and answer, and as many calls as fit", () => {
     const many = Array.from({ length: 30 }, (_, index) =>
       call(`get_something_${index}`, { state: "output-available", output: { $var: `v${index}` } }),
     );
@@ -60,7 +60,7 @@ describe("the line of a turn", () => {
     expect(line.length).toBeLessThanOrEqual(480);
   });
 
-  it("is one line of at most 480 characters, which ends no outline, whatever the texts are", () => {
+  it("is one line of at most 480 characters, and cannot close the outline", () => {
     const text = fc.string({ unit: "binary", maxLength: 2_000 });
     const tools = fc.array(fc.string({ unit: "binary", maxLength: 100 }), { maxLength: 40 });
     fc.assert(
@@ -77,7 +77,7 @@ describe("the line of a turn", () => {
     );
   });
 
-  it("names the file of a person, and the variable that a long text became", () => {
+  it("names a person's file and its variable", () => {
     const handle = JSON.stringify({ $var: "photo", type: "bytes", count: 3 });
     const file = { type: "file", mediaType: "image/png", url: "/photo" } as const;
     const given = message("user", { ...file, providerMetadata: { byref: { handle } } });
@@ -86,7 +86,7 @@ describe("the line of a turn", () => {
   });
 });
 
-describe("an outline above its share", () => {
+describe("an outline that exceeds its share", () => {
   const lines = Array.from({ length: 10 }, (_, index) => ({
     from: index + 1,
     to: index + 1,
@@ -94,12 +94,12 @@ describe("an outline above its share", () => {
     text: "x".repeat(99),
   }));
 
-  it("leaves out the oldest lines down to half of the share, so that it does so rarely", () => {
+  it("drops its oldest lines down to half of the share, so that this happens rarely", () => {
     expect(folded(lines, 1_000)).toBe(lines);
     expect(folded(lines, 999).map(({ from }) => from)).toEqual([7, 8, 9, 10]);
   });
 
-  it("keeps a summary while it fits, then leaves it out whole, and says which turns that were", () => {
+  it("keeps a summary while it fits, then drops it and names its turns", () => {
     const agent = { name: "a", description: "", instructions: "", tools: {} };
     const shown = (all: readonly OutlineLine[]) =>
       outlineMessage({ variable: "history", lines: all }, agent).content;

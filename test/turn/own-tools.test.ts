@@ -57,7 +57,7 @@ async function definitionsOf(tools: Toolbox["all"]) {
 }
 
 describe("the runtime's own tools", () => {
-  it("take at most 3,000 characters together, all eleven, without bounds that they check themselves", async () => {
+  it("take at most 3,000 characters in total, without limits that they check themselves", async () => {
     const given = await definitionsOf((await openToolbox({ look })).all);
     const definitions = given.filter(({ name }) => name !== "look");
     expect(definitions.map(({ name }) => name).toSorted()).toEqual(runtimeToolNames.toSorted());
@@ -66,7 +66,7 @@ describe("the runtime's own tools", () => {
     expect(text).not.toMatch(/"(minimum|maximum|additionalProperties|\$ref|\$schema)":/);
   });
 
-  it("are only added at the end from stage to stage, so that what was offered stays", async () => {
+  it("are only added at the end from stage to stage, so that the beginning is stable", async () => {
     const toolbox = await openToolbox({ look });
     const offered = await Promise.all(
       promptStages.map(async (stage) =>
@@ -86,7 +86,7 @@ describe("the runtime's own tools", () => {
     ]);
   });
 
-  it("are offered to list and delete variables once there are more than the prompt lists", async () => {
+  it("include list_variables and delete_variable once there are more variables than the prompt lists", async () => {
     const chat = new Conversation({});
     const namesAfter = async (count: number) => {
       await chat.store.save({ name: `v_${count}`, value: count });
@@ -100,7 +100,7 @@ describe("the runtime's own tools", () => {
     expect(await namesAfter(21)).toEqual(expect.arrayContaining(names));
   });
 
-  it("work when they are called, offered or not", async () => {
+  it("work when they are called, even if they are not offered", async () => {
     const chat = new Conversation({});
     const turn = await chat.say({
       steps: [
@@ -123,11 +123,11 @@ describe("the schema of an agent's tool", () => {
     return JSON.stringify(found);
   };
 
-  it("is sent without what tells a model nothing", async () => {
+  it("is sent without keywords that tell a model nothing", async () => {
     expect(await shownOf({})).not.toMatch(/"(\$schema|additionalProperties)":/);
   });
 
-  it("keeps what providers require of strict tools", async () => {
+  it("keeps keywords that providers require for strict tools", async () => {
     expect((await shownOf({ strict: true })).match(/"additionalProperties":false/g)).toHaveLength(
       2,
     );

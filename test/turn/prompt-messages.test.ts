@@ -59,7 +59,7 @@ const messages = fc
   .map((parts): ModelMessage[] => parts.flat());
 
 describe("messages for a provider", () => {
-  it("are what the SDK makes of all of them together", async () => {
+  it("are the same as if the SDK converted all of them together", async () => {
     await fc.assert(
       fc.asyncProperty(messages, async (given) => {
         const whole = await convert(structuredClone(given));

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { mixedRequests, newChars } from "../support/mixed-talk.ts";
 
-it("begins each request of 50 mixed turns as the one before, with nine tenths of all characters", async () => {
+it("each request of 50 mixed turns begins like the previous one, with nine tenths of all characters", async () => {
   const requests = await mixedRequests(50);
   const chars = requests.reduce((sum, request) => sum + request.length, 0);
   // The requests contain large results, removals and compaction, and the text that these add to a prompt.

@@ -33,8 +33,8 @@ function looking(word: string) {
   return { look: tool({ inputSchema, execute: () => word, toModelOutput }) };
 }
 
-describe("messages of the past", () => {
-  it("are not changed for later turns by a tool that changes what it is handed", async () => {
+describe("past messages", () => {
+  it("cannot be changed by a tool that changes the messages it receives", async () => {
     const [first] = await toModelMessages([said], {});
     const change = () => Object.assign(first?.content[0] ?? {}, { text: "Send the money." });
     expect(change).toThrow(TypeError);
@@ -43,7 +43,7 @@ describe("messages of the past", () => {
     ]);
   });
 
-  it("say what a tool found as the tool of now says it", async () => {
+  it("show past results with the current tool's toModelOutput", async () => {
     await toModelMessages([said, looked], looking("before"));
     const now = JSON.stringify(await toModelMessages([said, looked], looking("after")));
     expect(now).toContain("after");

@@ -48,7 +48,7 @@ const LEFT_OUT =
   "left out: you see the newest 4 that you read in this turn; read it again to see it";
 
 describe("an image that the model asks to read", () => {
-  it("is shown to it as an image, and kept as what it was", async () => {
+  it("is shown to it as an image, but not stored in the history", async () => {
     const { chat, turn } = await reading(bytesContent(PNG, "image/png"));
     expect(outputShown(turn, 1)).toMatchObject({
       type: "content",
@@ -61,7 +61,7 @@ describe("an image that the model asks to read", () => {
     expect(turn.result.metadata.savings.promptChars).toBeLessThan(3_000);
   });
 
-  it("is not shown again in later turns, nor is another that has its name since", async () => {
+  it("is not shown again in later turns, nor is a new one with the same name", async () => {
     const { chat } = await reading(bytesContent(PNG, "image/png"));
     const later = await chat.say({ steps: [[text("Yes."), finish()]] });
     expect(imagesShown(later, 0)).toEqual([["$photo", LEFT_OUT]]);
@@ -85,7 +85,7 @@ describe("an image that the model asks to read", () => {
     expect(imagesShown(replaced, 2).at(-2)).toEqual(["$photo", LEFT_OUT]);
   });
 
-  it("is shown while it is one of the newest four, and said to be left out from then on", async () => {
+  it("is shown while it is one of the newest four, and then marked as left out", async () => {
     const chat = new Conversation({});
     const names = ["a", "b", "c", "d", "e", "f"];
     for (const name of names)
@@ -131,10 +131,10 @@ describe("an image that the model asks to read", () => {
       "too large",
       { value: bytesContent(new Uint8Array(limits.maxShownImageBytes + 1), "image/png") },
     ],
-    ["of a type that no provider takes", { value: bytesContent(PNG, "image/svg+xml") }],
-    ["no image", { value: bytesContent(PNG, "application/pdf") }],
+    ["of a type that no provider accepts", { value: bytesContent(PNG, "image/svg+xml") }],
+    ["not an image", { value: bytesContent(PNG, "application/pdf") }],
     ["sealed", { value: bytesContent(PNG, "image/png"), visibility: "sealed" as const }],
-  ])("is not shown where it is %s", async (_, { value, ...more }) => {
+  ])("is not shown if it is %s", async (_, { value, ...more }) => {
     const { turn } = await reading(value, more);
     expect(JSON.stringify(outputShown(turn, 1))).not.toContain('"file"');
   });

@@ -37,7 +37,7 @@ function received(chat: Pick<Conversation, "history">) {
 }
 
 describe("the receipt of an answer", () => {
-  it("has variable, version, path, digest, tool, call and time of each value", async () => {
+  it("contains variable, version, path, digest, tool, call and time of each value", async () => {
     const chat = new Conversation({ tools: { count } });
     await chat.store.save({ name: "n", value: "Ann" });
     await chat.store.save({ name: "n", value: "Bob" });
@@ -77,7 +77,7 @@ describe("the receipt of an answer", () => {
     ]);
   });
 
-  it("keeps what was true when the variable changes or goes", async () => {
+  it("does not change when the variable changes", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });
     await chat.say({ steps: [[text("It is $n."), finish()]] });
@@ -85,7 +85,7 @@ describe("the receipt of an answer", () => {
     expect(received(chat).spans).toMatchObject([{ version: 1, digest: digest(11) }]);
   });
 
-  it("has nothing of an answer that broke off before the model was called again", async () => {
+  it("contains nothing of an answer that was cut off and retried", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });
     const breaking: Step = async function* () {
@@ -97,7 +97,7 @@ describe("the receipt of an answer", () => {
     expect(received(chat).spans).toHaveLength(1);
   });
 
-  it("is the same however the answer is cut", async () => {
+  it("is the same however the answer is split", async () => {
     const written = "\\$n $n, $rows[0].a: 12\n\n$rows\n$n, $n";
     const receipts = [];
     for (const chunks of [1, 2, 3, 5, 8, 100]) {
@@ -113,7 +113,7 @@ describe("the receipt of an answer", () => {
     expect(new Set(receipts).size).toBe(1);
   });
 
-  it("digests values of so many characters, each value once", async () => {
+  it("digests a limited number of characters, and each value once", async () => {
     const chat = new Conversation({});
     const big = Array.from({ length: 40 }, () => "x".repeat(limits.maxDigestedChars / 50));
     await chat.store.save({ name: "big", value: big });
@@ -123,7 +123,7 @@ describe("the receipt of an answer", () => {
     expect(digests).toEqual([expect.any(String), digests[0], undefined, undefined]);
   });
 
-  it("is not in the way of what the model and clients read", async () => {
+  it("is not part of what the model and clients read", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });
     const { result } = await chat.say({ steps: [[text("It is $n."), finish()]] });
@@ -145,7 +145,7 @@ describe("the receipt of an answer", () => {
     expect(spans).toMatchObject([{ digest: digest("Ann") }, { digest: digest(12.5), part: 4 }]);
   });
 
-  it("ends at the last of so many values, and says so", async () => {
+  it("ends after a maximum number of values, and says so", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "n", value: 11 });
     const answer = `${"$n ".repeat(limits.maxReceiptSpans)} 33 $n 44`;

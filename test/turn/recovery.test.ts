@@ -27,8 +27,8 @@ function hanging(effects: "none" | "idempotent" | "once") {
 const call: Step = [toolCall("act", { n: 1 }), asked];
 const done: Step = [text("Done: $act_1"), finish()];
 
-describe("a turn that a crash cuts off", () => {
-  it("while the model speaks: that step is taken back, and begun again with other ids", async () => {
+describe("a turn that a crash interrupts", () => {
+  it("while the model answers: the step is reset, and begins again with new ids", async () => {
     const chat = new Crashing({});
     const half: Step = async function* () {
       yield text("All is", { chunks: 2 }).slice(0, -1);
@@ -65,7 +65,7 @@ describe("a turn that a crash cuts off", () => {
   });
 
   it.each(["none", "idempotent"] as const)(
-    "while a tool with effects %s runs: it runs again, with the same key, and the model is not asked",
+    "while a tool with effects %s runs: it runs again with the same key, and the model is not called",
     async (effects) => {
       const { keys, tools, about } = hanging(effects);
       const chat = new Crashing(tools, about);
@@ -78,7 +78,7 @@ describe("a turn that a crash cuts off", () => {
     },
   );
 
-  it("while a tool runs that is called once: the model sees that the outcome is unknown", async () => {
+  it("while a tool with effects once runs: the model sees that the outcome is unknown", async () => {
     const { keys, tools, about } = hanging("once");
     const chat = new Crashing(tools, about);
     await chat.run(call);
@@ -91,7 +91,7 @@ describe("a turn that a crash cuts off", () => {
     expect(after.result?.error).toBeUndefined();
   });
 
-  it("behind a result: the tool is not called again, the next step is begun again", async () => {
+  it("after a result: the tool does not run again, and the next step begins again", async () => {
     let runs = 0;
     const act = tool({ inputSchema, execute: () => ++runs });
     const chat = new Crashing({ act });
@@ -104,7 +104,7 @@ describe("a turn that a crash cuts off", () => {
     expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 1");
   });
 
-  it("after a person has approved a call: it runs or its outcome is unknown, but it is not asked for again", async () => {
+  it("after a person has approved a call: it runs or its outcome is unknown, without another question", async () => {
     for (const effects of ["idempotent", "once"] as const) {
       const { keys, tools, about } = hanging(effects);
       const policies = { act: { approval: true } };
@@ -142,7 +142,7 @@ describe("a turn that a crash cuts off", () => {
     expect(chat.store.holds.has("other")).toBe(false);
   });
 
-  it("while a call runs that was approved as another: a person is asked if it has to be", async () => {
+  it("while a call runs with a changed value: a person is asked if the policy requires it", async () => {
     const { keys, tools, about } = hanging("none");
     let asks = true;
     const policy = () => (asks ? { ask: "Is that right?" } : "allow");
@@ -159,7 +159,7 @@ describe("a turn that a crash cuts off", () => {
     expect(waitingCalls(chat.history.newest()).size).toBe(1);
   });
 
-  it("is given up when the process has died three times without getting any further", async () => {
+  it("is abandoned when the process has died three times without progress", async () => {
     const chat = new Crashing({});
     await chat.run(never);
     for (let deaths = 1; deaths < limits.maxTurnDeaths; deaths++) {
@@ -171,7 +171,7 @@ describe("a turn that a crash cuts off", () => {
     expect(last.journal.head()).toMatchObject({ isOpen: false, ended: "failed" });
   });
 
-  it("is tried three times anew when it has got further", async () => {
+  it("gets three new tries after progress", async () => {
     const chat = new Crashing({ act: tool({ inputSchema, execute: () => 1 }) });
     await chat.run(never);
     for (const further of [[never], [call, never], [never], [never]]) {
@@ -180,7 +180,7 @@ describe("a turn that a crash cuts off", () => {
     expect((await chat.recover(never)).result?.error?.code).toBe("turn_failed");
   });
 
-  it("is tried ten times more when its end cannot be written and the process lives", async () => {
+  it("is retried ten times if its end cannot be written and the process survives", async () => {
     const chat = new Crashing({});
     const model = [text("All is well."), finish()];
     chat.sql.refused = "All is well.";
@@ -195,11 +195,11 @@ describe("a turn that a crash cuts off", () => {
   });
 });
 
-describe("a turn for which there is no room", () => {
+describe("a turn without enough storage", () => {
   const whole = (chat: Crashing) =>
     expect(chat.sql.all("PRAGMA integrity_check")).toEqual([{ integrity_check: "ok" }]);
 
-  it("goes on without the result that does not fit, and the model sees an error", async () => {
+  it("continues without the result that does not fit, and the model sees an error", async () => {
     const large = tool({ inputSchema, execute: () => "x".repeat(3_000_000) });
     const chat = new Crashing({ act: large });
     chat.sql.limitPages(200);
@@ -213,7 +213,7 @@ describe("a turn for which there is no room", () => {
     whole(chat);
   });
 
-  it("fails as storage_full where nothing can be written, and goes on when there is room", async () => {
+  it("fails with storage_full if nothing can be written, and continues when there is room", async () => {
     const chat = new Crashing({});
     chat.sql.limitPages(1);
     const long: Step = [text("x".repeat(400_000), { chunks: 1_000 }), finish()];
@@ -229,7 +229,7 @@ describe("a turn for which there is no room", () => {
     whole(chat);
   });
 
-  it("keeps the answer that it was to replace, now and after a crash", async () => {
+  it("keeps the answer that it should have replaced, even after a crash", async () => {
     const chat = new Crashing({});
     await chat.run([text("One."), finish()]);
     const before = chat.history.page({ limit: 10 });
@@ -242,7 +242,7 @@ describe("a turn for which there is no room", () => {
     expect(chat.history.page({ limit: 10 })).toEqual(before);
   });
 
-  it("is in the history once, where its end did not fit at first", async () => {
+  it("is in the history once if its end did not fit at first", async () => {
     const chat = new Crashing({});
     chat.sql.refused = '"isOpen":false';
     const full = await chat.run([text("One."), finish()]);
@@ -256,7 +256,7 @@ describe("a turn for which there is no room", () => {
     expect(JSON.stringify(chat.history.newest()?.parts)).toContain("Two.");
   });
 
-  it("ends, and has what a tool did of which only the result's entry did not fit", async () => {
+  it("ends with a tool's result if only the result's log entry did not fit", async () => {
     let runs = 0;
     const chat = new Crashing({ act: tool({ inputSchema, execute: () => ++runs }) });
     chat.sql.refused = "tool-output-available";

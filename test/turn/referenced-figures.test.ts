@@ -22,7 +22,7 @@ const referred: Step = [
 ];
 
 describe("an answer whose figures are referenced", () => {
-  it("is shown whole, if the model typed none", async () => {
+  it("is shown in full if the model typed none", async () => {
     const chat = new Conversation({ agent });
     const { chunks, calls } = await chat.say({ steps: [call, referred] });
     expect(shownText(chunks)).toBe("The total is 1234.5, of 2 or 40.");
@@ -69,7 +69,7 @@ describe("an answer whose figures are referenced", () => {
     expect(shownText(chunks)).toContain("Of 5000 orders: 12 34 56");
   });
 
-  it("is refused for a figure beside a call or between values, too", async () => {
+  it("is also refused for a figure beside a call or between values", async () => {
     const chat = new Conversation({ agent });
     const beside: Step = [text("I expect 77."), toolCall("totals", {}), finish("tool-calls")];
     const { calls, chunks } = await chat.say({ steps: [beside, call, referred] });
@@ -80,7 +80,7 @@ describe("an answer whose figures are referenced", () => {
     expect(second.result.error).toMatchObject({ code: "figures_typed" });
   });
 
-  it("keeps nothing that was not checked when it is stopped or the model fails", async () => {
+  it("keeps no unchecked text when it is stopped or the model fails", async () => {
     const chat = new Conversation({ agent });
     const stop = new AbortController();
     const halting: Step = async function* () {
@@ -99,7 +99,7 @@ describe("an answer whose figures are referenced", () => {
     expect(JSON.stringify([failed.chunks, chat.history.newest()])).not.toContain("77");
   });
 
-  it("is shown once if the model broke off and was called again", async () => {
+  it("is shown once if the model was cut off and called again", async () => {
     const chat = new Conversation({ agent });
     await chat.store.save({ name: "n", value: 11 });
     const breaking: Step = async function* () {
@@ -118,7 +118,7 @@ describe("an answer whose figures are referenced", () => {
     expect(result.finishReason).toBe("stop");
   });
 
-  it("begins again after a crash, without the text that was not shown", async () => {
+  it("starts over after a crash, without the text that was not shown", async () => {
     const chat = new Crashing({ totals }, { figures: "referenced" });
     const half: Step = async function* () {
       yield text("Perhaps 77 or", { chunks: 3 }).slice(0, -1);
@@ -131,7 +131,7 @@ describe("an answer whose figures are referenced", () => {
     expect(JSON.stringify(chat.history.newest())).not.toContain("77");
   });
 
-  it("may have figures without the option", async () => {
+  it("may contain figures without the option", async () => {
     const chat = new Conversation({ tools: { totals } });
     const { chunks, calls } = await chat.say({ steps: [typed] });
     expect(shownText(chunks)).toBe("The total is 1,234.5.");

@@ -36,7 +36,7 @@ async function outcomeOf(
 }
 
 describe("the outcome of a run", () => {
-  it("is its state with its outputs beside, whether it is kept or not", async () => {
+  it("is its state with its outputs, whether these are kept or not", async () => {
     for (const keep of [true, false]) {
       const store = await written({ state: { a: 1 }, report: "Done." });
       const { state } = await outcomeOf(store, { record: ended({ keep }) });
@@ -46,7 +46,7 @@ describe("the outcome of a run", () => {
     }
   });
 
-  it("has each output, also one that is called as a key of the state, or a state that is none", async () => {
+  it("contains each output, even if its name is a key of the state, or if the state is not an object", async () => {
     const clash = await written({ state: { report: 1 }, report: "Done." });
     expect((await outcomeOf(clash)).state).toEqual({ report: 1, "variable:report": "Done." });
     const text = await written({ state: "text", report: "Done." });
@@ -56,7 +56,7 @@ describe("the outcome of a run", () => {
     expect((await outcomeOf(await written({}))).state).toEqual({});
   });
 
-  it("is shown up to a size, written out; of what is more there are handles", async () => {
+  it("is shown up to a maximum size, and as handles beyond it", async () => {
     const long = "x".repeat(limits.maxPlanBytes - 10);
     const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
     const outputs = [report, { name: "notes", mode: "replace" }] as const;
@@ -65,7 +65,7 @@ describe("the outcome of a run", () => {
     expect(await store.read("report")).toBe(long);
   });
 
-  it("is merged into the conversation's state, whatever else names that", async () => {
+  it("is merged into the conversation's state, even if the plan outputs state", async () => {
     const store = await written({ state: { b: 2 } });
     await store.save({ name: "state", value: { a: 1 } });
     await outcomeOf(store, { plan: planFor([{ name: "state", mode: "replace" }]) });
@@ -73,8 +73,8 @@ describe("the outcome of a run", () => {
   });
 });
 
-describe("what the conversation cannot take", () => {
-  it("stays under the run's name, bytes and all", async () => {
+describe("a run's state that the conversation cannot take", () => {
+  it("stays under the run's name, including bytes", async () => {
     const store = await written({ report: "Done." });
     const bytes = bytesContent(new Uint8Array([1, 2, 3]), "image/png");
     await store.save({ name: "state_r1", value: bytes, run: "r1", trusted: false });
@@ -90,7 +90,7 @@ describe("what the conversation cannot take", () => {
     });
   });
 
-  it("does not overwrite an existing value: it is saved beside it, and the handle says where", async () => {
+  it("does not overwrite an existing value, but is saved beside it, with a handle", async () => {
     const store = await written({ state: { big: "x".repeat(limits.maxPlanBytes) } });
     await store.save({ name: "state", value: "a text" });
     const { state } = await outcomeOf(store);
@@ -110,7 +110,7 @@ describe("what the conversation cannot take", () => {
     expect(await store.read("state")).not.toHaveProperty("b");
   });
 
-  it("has room where the run's own variables were", async () => {
+  it("may use the space of the run's own variables", async () => {
     const store = await written(
       { state: { b: "x".repeat(600) } },
       new MemoryStore({ quotaBytes: 1_000 }),
@@ -121,8 +121,8 @@ describe("what the conversation cannot take", () => {
   });
 });
 
-describe("a bucket that does not answer", () => {
-  it("leaves the run as it is, to be tried again; nothing of the first try is left", async () => {
+describe("a failing bucket", () => {
+  it("leaves the run unchanged for another try, and nothing of the first one", async () => {
     const blobs = new MemoryBlobs();
     const store = new MemoryStore({ bucket: { blobs, prefix: "" } });
     await written({ state: { a: 1 }, report: "x".repeat(limits.maxChunkedBytes + 1) }, store);
@@ -138,8 +138,8 @@ describe("a bucket that does not answer", () => {
   });
 });
 
-describe("a run that goes on", () => {
-  it("hands on nothing, and keeps what it has", async () => {
+describe("an unfinished run", () => {
+  it("passes on nothing, and keeps its variables", async () => {
     const store = await written({ state: { a: 1 }, report: "So far." });
     const { state } = await outcomeOf(store, { record: ended({ status: "waiting" }) });
     expect(state).toEqual({ a: 1, report: "So far." });

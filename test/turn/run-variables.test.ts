@@ -27,14 +27,14 @@ describe("variables of a plan's run", () => {
     expect(JSON.stringify(promptOf(turn, 0))).not.toContain("state_r1");
   });
 
-  it("are text where an answer refers to them", async () => {
+  it("are not resolved in answers", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "input_r1", value: { to: "alice" }, run: "r1" });
     const turn = await chat.say({ steps: [[text("It is $input_r1.to."), finish()]] });
     expect(shownText(turn.chunks)).toBe("It is $input_r1.to.");
   });
 
-  it("count neither among those that are listed nor among the older ones", async () => {
+  it("are counted neither as listed variables nor as older ones", async () => {
     const store = new MemoryStore();
     const count = limits.maxListedVariables + 3;
     for (let n = 0; n < count; n++) {

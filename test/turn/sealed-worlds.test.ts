@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
 import { compareWorlds, toldApart } from "../support/sealed-worlds.ts";
 
-it("a model is sent the same whatever the sealed values are, for any calls that it makes", async () => {
+it("a model receives the same for all sealed values, whatever calls it makes", async () => {
   expect((await compareWorlds(25)).told).toBe("");
 });
 
@@ -36,7 +36,7 @@ describe("a model learns nothing", () => {
   });
 
   it.each(["$kept && $kept.b", "$list[0] && $list[-1].b"])(
-    "from a place in another one, %s",
+    "from a place inside another place, %s",
     async (_outputPath) => {
       const steps = [
         [shape, call("set_variable", { name: "list", value: [0] })],
@@ -49,7 +49,7 @@ describe("a model learns nothing", () => {
   it.each([
     call("search_variable", { name: "kept", query: "aaa" }),
     call("query_variables", { sql: "SELECT * FROM kept WHERE value = 'aaaaaa'", saveAs: "list" }),
-  ])("from $tool on what becomes sealed while it reads", async (reading) => {
+  ])("from $tool on a variable that becomes sealed while it is read", async (reading) => {
     const kept = Array.from({ length: 40_000 }, (_, index) => `${index} ${"x".repeat(30)}`);
     const steps = [
       [made("return Array(60_000).fill(note)")],
@@ -77,7 +77,7 @@ describe("a model learns nothing", () => {
       v: "$patients[0].name",
       _outputPath: `$orders && $orders[0]${".a".repeat(197)}`,
     }),
-  ])("from whether $tool reports a missing part where its result has no place", async (writing) => {
+  ])("from whether $tool reports a missing part if its result has no place", async (writing) => {
     expect(await toldApart(worlds, { made: [[writing]] })).toBe("");
   });
 

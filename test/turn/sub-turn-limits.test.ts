@@ -11,8 +11,8 @@ const asked = finish("tool-calls", { input: 60, output: 40 });
 const answering = (written: string): Step => [text(written), finish()];
 const acting = (n: unknown, id = "call_act"): Step => [toolCall("act", { n }, { id }), asked];
 
-describe("what it costs", () => {
-  it("counts in the turn's account", async () => {
+describe("the cost of a question to a model", () => {
+  it("is charged to the turn", async () => {
     const { act } = echoing();
     const { ask, call, account } = asking({
       tools: { act },
@@ -27,7 +27,7 @@ describe("what it costs", () => {
   });
 
   it.each([{ modelCalls: 1 }, { toolCalls: 0 }, { tokens: 100 }])(
-    "is refused before it is too much: %o",
+    "is checked before each call: %o",
     async (turn) => {
       const { act, taken } = echoing();
       const { ask, call } = asking({
@@ -41,7 +41,7 @@ describe("what it costs", () => {
     },
   );
 
-  it("ends with the steps that any turn has", async () => {
+  it("ends at the maximum number of steps of a turn", async () => {
     const { act } = echoing();
     const steps = Array.from({ length: limits.maxSteps + 1 }, (_, n) => acting(n, `call_${n}`));
     const { ask, call, calls } = asking({ tools: { act }, steps });
@@ -53,12 +53,12 @@ describe("what it costs", () => {
   });
 });
 
-describe("a question that comes to nothing", () => {
+describe("a question that may fail", () => {
   const down: Step = () => {
     throw Object.assign(new Error("The key sk-1 is wrong."), { statusCode: 401 });
   };
 
-  it("says what the model failed with, without its key, and lets go of everything", async () => {
+  it("reports the model's error without its key, and releases all variables", async () => {
     const { act } = echoing();
     const store = await storeWith({ rows: [1] });
     const redact = (said: string) => said.replaceAll("sk-1", "[secret]");
@@ -71,7 +71,7 @@ describe("a question that comes to nothing", () => {
     for (const { name } of store.list()) expect(store.holds.has(name)).toBe(false);
   });
 
-  it("holds what it uses as long as it goes on", async () => {
+  it("holds the variables that it uses while it runs", async () => {
     const { act } = echoing();
     const store = await storeWith({ rows: [1] });
     const held: boolean[] = [];
@@ -88,7 +88,7 @@ describe("a question that comes to nothing", () => {
     for (const { name } of store.list()) expect(store.holds.has(name)).toBe(false);
   });
 
-  it.each(["model", "tool"] as const)("is stopped while the %s is at work", async (where) => {
+  it.each(["model", "tool"] as const)("can be stopped while the %s is running", async (where) => {
     const stopping = new AbortController();
     const stop = () => {
       stopping.abort(new Error("Stopped."));
@@ -114,7 +114,7 @@ describe("a question that comes to nothing", () => {
     }
   });
 
-  it("ends the connections of its agent", async () => {
+  it("closes the connections of its agent", async () => {
     const { act } = echoing();
     const closed: string[] = [];
     const agent = { name: "researcher", description: "", instructions: "", tools: { act } };

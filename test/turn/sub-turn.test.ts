@@ -14,8 +14,8 @@ const answering = (written: string): Step => [text(written), finish()];
 
 const acting = (n: unknown, id = "call_act"): Step => [toolCall("act", { n }, { id }), asked];
 
-describe("a question to a model in the middle of something", () => {
-  it("shows it the instructions, the prompt and the variables, and nothing else", async () => {
+describe("a question to a model during a turn", () => {
+  it("shows it only the instructions, the prompt and the variables", async () => {
     const store = await storeWith({ city: "Oslo" });
     const { ask, call, calls } = asking({ steps: [answering("Fine.")], store });
     const answer = await ask({ prompt: "How is it?", tools: none, call });
@@ -39,20 +39,23 @@ describe("a question to a model in the middle of something", () => {
     ["a reference in code", "`$rows`", "`$rows`"],
     ["an escaped reference", "\\$rows", "$rows"],
     ["an unknown name", "$nobody", "$nobody"],
-    ["a path that leads nowhere", "$rows.nothing", "$rows.nothing"],
+    ["a missing path", "$rows.nothing", "$rows.nothing"],
     ["a secret", "$token", "[secret: token]"],
     ["bytes", "$image", "$image"],
     ["nothing", "", ""],
-  ])("is answered with what a person would see, or a value: %s", async (_, written, value) => {
-    const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
-    await store.save({ name: "token", value: "hush", visibility: "secret" });
-    await store.save({ name: "image", value: bytesContent(new Uint8Array([1]), "image/png") });
-    const { ask, call } = asking({ steps: [answering(written)], store });
-    const answer = await ask({ prompt: "Well?", tools: none, call });
-    expect(answer.value).toEqual(value);
-  });
+  ])(
+    "is answered with the text that a person would see, or with a value: %s",
+    async (_, written, value) => {
+      const store = await storeWith({ rows: [{ id: 1 }, { id: 2 }] });
+      await store.save({ name: "token", value: "hush", visibility: "secret" });
+      await store.save({ name: "image", value: bytesContent(new Uint8Array([1]), "image/png") });
+      const { ask, call } = asking({ steps: [answering(written)], store });
+      const answer = await ask({ prompt: "Well?", tools: none, call });
+      expect(answer.value).toEqual(value);
+    },
+  );
 
-  it("is answered with what was said last", async () => {
+  it("is answered with the last text", async () => {
     const { act } = echoing();
     const { ask, call } = asking({
       tools: { act },
@@ -62,7 +65,7 @@ describe("a question to a model in the middle of something", () => {
     expect(value).toBe("It is 3.");
   });
 
-  it("is refused if the answer broke off", async () => {
+  it("fails if the answer was cut off", async () => {
     for (const reason of ["length", "content-filter"] as const) {
       const { ask, call } = asking({ steps: [[text("Half an"), finish(reason)]] });
       await expect(ask({ prompt: "Well?", tools: none, call })).rejects.toMatchObject({
@@ -73,8 +76,8 @@ describe("a question to a model in the middle of something", () => {
   });
 });
 
-describe("its tools", () => {
-  it("are those that were named, by reference, with keys made of the outer call's", async () => {
+describe("the tools of a question", () => {
+  it("are the named ones, take references, and get keys derived from the outer call's", async () => {
     const { act, taken, keys } = echoing();
     const store = await storeWith({ rows: [1, 2] });
     const { ask, call, calls } = asking({
@@ -98,7 +101,7 @@ describe("its tools", () => {
     expect(store.list().map(({ name }) => name)).toEqual(["rows", "act_1", "act_2", "act_3"]);
   });
 
-  it("save where the question says", async () => {
+  it("save results where the question says", async () => {
     const { act } = echoing();
     const { ask, call, store } = asking({
       tools: { act },
@@ -111,7 +114,7 @@ describe("its tools", () => {
     expect(store.count()).toBe(1);
   });
 
-  it("may be the runtime's own, whether there are variables or not, if the agent has them", async () => {
+  it("may be the runtime's own if the agent has them, whether there are variables or not", async () => {
     const question = { prompt: "Go.", tools: allOf(["set_variable", "read_variable"]) };
     const steps = [answering("Well.")];
     const open = asking({ steps });
@@ -125,7 +128,7 @@ describe("its tools", () => {
     expect(closed.calls[0]?.tools?.map(({ name }) => name)).toEqual(["read_variable"]);
   });
 
-  it("are not those that ask other agents, unless these are named", async () => {
+  it("exclude delegate unless it is named", async () => {
     const { findAgent } = team({ writer: { steps: [] } });
     for (const [names, tools] of [
       [[], []],
@@ -141,7 +144,7 @@ describe("its tools", () => {
     }
   });
 
-  it("have to be there", async () => {
+  it("must exist", async () => {
     const { ask, call } = asking({ steps: [] });
     const question = { prompt: "Go.", tools: allOf(["gone"]), call };
     await expect(ask(question)).rejects.toMatchObject({ code: "unknown_tool" });
@@ -166,7 +169,7 @@ describe("its tools", () => {
     },
   );
 
-  it("report their progress, and no text", async () => {
+  it("report their progress, but no text", async () => {
     const { act } = echoing();
     const { ask, call, chunks } = asking({
       tools: { act },
@@ -181,7 +184,7 @@ describe("its tools", () => {
 });
 
 describe("in a run of a plan", () => {
-  it("names stand for the run's variables, in calls and in the answer", async () => {
+  it("names refer to the run's variables, in calls and in the answer", async () => {
     const { act, taken } = echoing();
     const store = await storeWith({ input: "the conversation's" });
     await store.save({ name: "input_r1", value: { city: "Oslo" }, run: "r1" });
@@ -205,7 +208,7 @@ describe("the labels of an answer", () => {
   const reading: Step = [toolCall("page", {}), asked];
   const policies = { page: { trusted: false, source: "web" } };
 
-  it("are untrusted if the model was shown what is not trusted", async () => {
+  it("are untrusted if the model has seen untrusted content", async () => {
     const { ask, call } = asking({ tools: { page }, policies, steps: [reading, answering("So.")] });
     const { labels } = await ask({ prompt: "Go.", tools: allOf(["page"]), call });
     expect(labels).toEqual({
@@ -215,7 +218,7 @@ describe("the labels of an answer", () => {
     });
   });
 
-  it("are untrusted if it was hidden from the model, and handed on", async () => {
+  it("are untrusted if untrusted content was hidden from the model, but passed on", async () => {
     for (const [written, trusted] of [
       ["$page_1", false],
       ["So.", true],
@@ -231,7 +234,7 @@ describe("the labels of an answer", () => {
     }
   });
 
-  it("are untrusted if the question is made of what is not trusted, or in a tainted turn", async () => {
+  it("are untrusted if the question contains untrusted content, or in a tainted turn", async () => {
     const store = await storeWith({});
     await store.save({ name: "web", value: "x", trusted: false, visibility: "sealed" });
     const doubted = new Labels(store);
@@ -246,9 +249,9 @@ describe("the labels of an answer", () => {
   it.each([
     ["alone", "$ssn", "sealed"],
     ["in a text", "It is $ssn.", "sealed"],
-    ["made into something by a tool", "$act_1", "sealed"],
+    ["processed by a tool", "$act_1", "sealed"],
     ["not at all", "Nothing.", "model"],
-  ])("are guarded if a sealed value is in it: %s", async (_, written, visibility) => {
+  ])("are guarded if it contains a sealed value: %s", async (_, written, visibility) => {
     const { act } = echoing();
     const store = await storeWith({});
     await store.save({ name: "ssn", value: "078", visibility: "sealed", sources: ["caller"] });

@@ -28,12 +28,12 @@ function tenant(limits: TenantLimits) {
   return { leases, runs: () => runs, open: () => new Conversation({ tools, leases }) };
 }
 
-describe("what a tenant may spend", () => {
+describe("a tenant's budget", () => {
   it.each<{ what: keyof Spent; maximum: number; steps: readonly Step[]; said: RegExp }>([
     { what: "modelCalls", maximum: 2, steps: [calls(1), calls(1), done], said: /2 calls of the m/ },
     { what: "toolCalls", maximum: 3, steps: [calls(2), calls(2), done], said: /3 calls of tools/ },
     { what: "tokens", maximum: 150, steps: [calls(1), calls(1), done], said: /150 tokens/ },
-  ])("of $what is refused before it happens", async ({ what, maximum, steps, said }) => {
+  ])("of $what is checked before each call", async ({ what, maximum, steps, said }) => {
     const { leases, runs, open } = tenant({ [what]: maximum });
     const { result } = await open().say({ steps });
     expect(result.error?.code).toBe("spend_exceeded");
@@ -45,7 +45,7 @@ describe("what a tenant may spend", () => {
     expect(leases.used(what)).toBe({ modelCalls: 2, toolCalls: 2, tokens: 200 }[what]);
   });
 
-  it("is the same for all of its conversations, and exact", async () => {
+  it("is shared by all of its conversations, and exact", async () => {
     const { leases, open } = tenant({ modelCalls: 7 });
     const [one, other] = [open(), open()];
     for (let turn = 0; turn < 3; turn++) {
@@ -63,7 +63,7 @@ describe("what a tenant may spend", () => {
     expect(made).toHaveLength(0);
   });
 
-  it("begins anew with each window, in the middle of a turn too", async () => {
+  it("is renewed with each window, even in the middle of a turn", async () => {
     const { leases, open } = tenant({ modelCalls: 2, per: "day" });
     const chat = open();
     chat.nowMs = START_MS + 86_399_000;
@@ -83,7 +83,7 @@ describe("what a tenant may spend", () => {
     expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-02", "2026-01-03"]);
   });
 
-  it("requests no lease without a limit, and seldom if much is left", async () => {
+  it("needs no lease without a limit, and few if much is left", async () => {
     const { leases, open } = tenant({ modelCalls: 10_000 });
     await open().say({ steps: [calls(3), calls(3), calls(3), done] });
     expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
@@ -91,7 +91,7 @@ describe("what a tenant may spend", () => {
     ]);
   });
 
-  it("counts each try of a call of the model", async () => {
+  it("counts each try of a model call", async () => {
     let tries = 0;
     const down: Step = () => {
       tries++;
@@ -103,7 +103,7 @@ describe("what a tenant may spend", () => {
     expect(tries).toBe(1);
   });
 
-  it("counts what other agents spend that are asked", async () => {
+  it("counts what delegates spend", async () => {
     const leases = new MemoryLeases({ modelCalls: 2 });
     const roles = { researcher: { steps: [saying("Found."), saying("Too late.")] } };
     const { chat } = asker(roles, {}, { leases });
@@ -113,7 +113,7 @@ describe("what a tenant may spend", () => {
     expect(new Set(leases.claims.map(({ key }) => key)).size).toBe(1);
   });
 
-  it("counts what code calls", async () => {
+  it("counts calls from code", async () => {
     const leases = new MemoryLeases({ toolCalls: 4 });
     let runs = 0;
     const answers: unknown[] = [];
@@ -140,7 +140,7 @@ describe("what a tenant may spend", () => {
   });
 
   it.each(["modelCalls", "toolCalls"])(
-    "of %s is not spent by a turn that is stopped while it waits for it",
+    "of %s is not spent by a turn that is stopped while it waits for a lease",
     async (what) => {
       const { leases, runs, open } = tenant({ [what]: 5 });
       const stopping = new AbortController();
@@ -161,7 +161,7 @@ describe("what a tenant may spend", () => {
   );
 
   it.each(["modelCalls", "toolCalls"])(
-    "of %s is waited for no longer by a turn that is stopped",
+    "of %s no longer delays a turn that is stopped",
     async (what) => {
       const { leases, open } = tenant({ [what]: 5 });
       const stopping = new AbortController();
@@ -175,7 +175,7 @@ describe("what a tenant may spend", () => {
     },
   );
 
-  it("is shared by what a turn does at the same time", async () => {
+  it("is shared by concurrent work of a turn", async () => {
     const leases = new MemoryLeases({ modelCalls: 3 });
     const roles = { researcher: { steps: [saying("One."), saying("Two."), saying("Three.")] } };
     const { chat, callsOf } = asker(roles, {}, { leases });
@@ -218,7 +218,7 @@ it("a lease that arrives after the turn is returned", async () => {
 });
 
 describe("a turn that waits for a person", () => {
-  it("gives back what it has not spent, and asks again when it goes on", async () => {
+  it("returns what it has not spent, and requests a lease again when it continues", async () => {
     const leases = new MemoryLeases({ modelCalls: 3 });
     const act = tool({ inputSchema, needsApproval: true, execute: ({ n }) => n });
     const chat = new Conversation({ tools: { act }, leases });
@@ -234,8 +234,8 @@ describe("a turn that waits for a person", () => {
   });
 });
 
-describe("a turn that a crash cuts off", () => {
-  it("goes on with the lease that it has, again and again, and settles what it has spent", async () => {
+describe("a turn that a crash interrupts", () => {
+  it("continues with the same lease after each crash, and settles what it has spent", async () => {
     const leases = new MemoryLeases({ modelCalls: 1_000, tokens: 1_000_000 });
     const act = tool({ inputSchema, execute: ({ n }) => n });
     const chat = new Crashing({ act });
@@ -253,7 +253,7 @@ describe("a turn that a crash cuts off", () => {
     expect(leases.used("tokens")).toBe(300);
   });
 
-  it("leaves its lease spent if it is not settled", async () => {
+  it("counts its lease as spent if it is not settled", async () => {
     const leases = new MemoryLeases({ modelCalls: 10 });
     const chat = new Crashing({});
     chat.leases = leases;

@@ -30,7 +30,7 @@ describe("events of another log", () => {
     expect([log.newestId, log.lastActiveMs, log.isEmpty]).toEqual([1_239, 5, false]);
   });
 
-  it("are refused with a gap, or twice", () => {
+  it("are refused with gaps or duplicates", () => {
     const log = emptyLog();
     log.restore([event(3), event(4)]);
     const refused = expect.objectContaining({ code: "bad_value" });
@@ -42,8 +42,8 @@ describe("events of another log", () => {
   });
 });
 
-describe("messages one after the other", () => {
-  it("are those that there are, oldest first", () => {
+describe("messages read one by one", () => {
+  it("are all returned, oldest first", () => {
     const history = emptyHistory();
     expect([history.following(0), history.lastSeq()]).toEqual([undefined, 0]);
     const messages = ["a", "b", "c"].map((id) => userMessage(id, id));

@@ -20,7 +20,7 @@ function say(chat: Conversation, answer: string, chunks?: number | readonly stri
 }
 
 describe("an answer with references", () => {
-  it("is shown with their values, kept and sent to the model as it was written", async () => {
+  it("is shown with their values, but stored and sent to the model as written", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: MARKER });
     const first = await say(chat, "You are in $city.", 4);
@@ -35,7 +35,7 @@ describe("an answer with references", () => {
     expect(JSON.stringify(promptOf(second, 0))).not.toContain(MARKER);
   });
 
-  it("stays what it was when the variable changes or goes", async () => {
+  it("does not change when the variable changes or is deleted", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     await say(chat, "In $city.");
@@ -50,13 +50,13 @@ describe("an answer with references", () => {
     expect(displays).toEqual(["In Rome.", "In Oslo."]);
   });
 
-  it("keeps nothing twice if it was shown as written", async () => {
+  it("is stored only once if it was shown as written", async () => {
     const chat = new Conversation({});
     await say(chat, "It costs $5.00, or \\$nope.");
     expect(chat.history.newest()).not.toHaveProperty("display");
   });
 
-  it("shows a block as a table and an escaped reference as it is", async () => {
+  it("shows a block as a table, and an escaped reference literally", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "rows", value: [{ a: 1, b: "x" }] });
     const { chunks } = await say(chat, "Here:\n$rows\nThat was \\$rows.", 2);
@@ -65,7 +65,7 @@ describe("an answer with references", () => {
     );
   });
 
-  it("shows each text of several with its own values", async () => {
+  it("shows each of several texts with its own values", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "a", value: 1 });
     const one = text("One is $a", { id: "1" });
@@ -94,7 +94,7 @@ describe("an answer with references", () => {
   });
 });
 
-describe("a variable that is gone", () => {
+describe("a variable that no longer exists", () => {
   async function withEvicted(): Promise<Conversation> {
     const chat = new Conversation({});
     const value = { temp: 72 };
@@ -105,7 +105,7 @@ describe("a variable that is gone", () => {
   }
 
   it.each([true, false])(
-    "stays as written in an answer, with word of its eviction (swept: %s)",
+    "stays as written in an answer, with a notice of its eviction (swept: %s)",
     async (isSwept) => {
       const chat = await withEvicted();
       if (isSwept) chat.store.evictDue(chat.nowMs, 10);
@@ -127,7 +127,7 @@ describe("a variable that is gone", () => {
     },
   );
 
-  it("is like an unknown name once it was deleted", async () => {
+  it("is like an unknown name after it was deleted", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "nyc", value: 1 });
     chat.store.delete("nyc");
@@ -157,7 +157,7 @@ describe("a path that leads nowhere in an answer", () => {
   });
 });
 
-describe("a text that is cut anywhere", () => {
+describe("a text that is split anywhere", () => {
   const answer = "A $city, ${rows[0].id}; $5.00 \\$city $city$ $rows[*].id😀 `$city` $";
   const shown = 'A Rome, 7; $5.00 $city $city$ [7,"x😀"]😀 `$city` $';
 
@@ -168,7 +168,7 @@ describe("a text that is cut anywhere", () => {
     return chat;
   }
 
-  it("is shown and kept the same, whatever the size of its pieces", async () => {
+  it("is shown and stored the same, whatever the size of its pieces", async () => {
     for (const chars of [1, 2, 3, 5, 8, 13, answer.length]) {
       const chat = await chatWithCity();
       const { chunks } = await say(chat, answer, chars);
@@ -177,7 +177,7 @@ describe("a text that is cut anywhere", () => {
     }
   });
 
-  it("is shown the same when it is cut in two, at every place", async () => {
+  it("is shown the same when it is split in two, at any place", async () => {
     for (let at = 1; at < answer.length; at++) {
       const pieces = [answer.slice(0, at), answer.slice(at)];
       const { chunks } = await say(await chatWithCity(), answer, pieces);
@@ -186,7 +186,7 @@ describe("a text that is cut anywhere", () => {
   });
 });
 
-describe("the time at which text leaves", () => {
+describe("the time at which text is emitted", () => {
   /** Streams the deltas one by one, each after the previous one has led to the expected shown text. */
   async function paced(deltas: readonly { says: string; shows: string }[]) {
     const chat = new Conversation({});
@@ -215,7 +215,7 @@ describe("the time at which text leaves", () => {
     return shown;
   }
 
-  it("is at once for a price, before the next delta is read", async () => {
+  it("is immediate for a price, before the next delta is read", async () => {
     const price = "It costs $5";
     expect(
       await paced([
@@ -226,7 +226,7 @@ describe("the time at which text leaves", () => {
     ).toBe("It costs $5.00 or US$12, $x and $HOME.");
   });
 
-  it("is at once for all in front of what may become a reference, and after it is decided", async () => {
+  it("is immediate for text before a possible reference, and for the rest once it is decided", async () => {
     expect(
       await paced([
         { says: "In $ci", shows: "In " },
@@ -238,8 +238,8 @@ describe("the time at which text leaves", () => {
   });
 });
 
-describe("what is held back", () => {
-  it("leaves before a tool call, a second text and the end", async () => {
+describe("text that is held back", () => {
+  it("is emitted before a tool call, a second text and the end", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     const open: Part[] = [
@@ -260,7 +260,7 @@ describe("what is held back", () => {
     );
   });
 
-  it("leaves when the model breaks off", async () => {
+  it("is emitted when the model is cut off", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     const step = [text("In $city").slice(0, -1)];

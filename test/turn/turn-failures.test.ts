@@ -64,9 +64,9 @@ describe("a model that fails", () => {
     ],
     ["rejects", () => Promise.reject(new Error("It is down."))],
     ["breaks off before its first part", breaking()],
-    ["says that it failed", [{ type: "error", error: new Error("It is down.") }]],
-    ["says so in a word", [{ type: "error", error: "It is down." }]],
-  ])("because it %s is an error of the turn; the question is kept", async (name, step) => {
+    ["reports an error", [{ type: "error", error: new Error("It is down.") }]],
+    ["reports an error as text", [{ type: "error", error: "It is down." }]],
+  ])("because it %s fails the turn, and the question is kept", async (name, step) => {
     const chat = new Conversation({});
     const turn = await chat.say({ question: "Are you there?", steps: always(step) });
     const why = name.startsWith("breaks") ? "The connection broke." : "It is down.";
@@ -80,7 +80,7 @@ describe("a model that fails", () => {
     ["breaks off", breaking(opened("Hello, wor"))],
     ["reports an error", [opened("Hello, wor"), { type: "error", error: "Overloaded." }]],
     ["ends without a finish", [opened("Hello, wor")]],
-  ])("because it %s in a text keeps what it said", async (_, step) => {
+  ])("because it %s in a text keeps the text so far", async (_, step) => {
     const chat = new Conversation({});
     const turn = await chat.say({ steps: always(step) });
     expect(turn.result.error?.code).toBe("model_failed");
@@ -92,13 +92,13 @@ describe("a model that fails", () => {
     expect(await nextPrompt(chat)).toContain("Hello, wor");
   });
 
-  it("ends without a finish, although all its texts have ended", async () => {
+  it("fails the turn if it ends without a finish, even if all its texts have ended", async () => {
     const turn = await new Conversation({}).say({ steps: always([text("Hello.")]) });
     expectFailure(turn, "model_failed: The model's answer broke off before its end.");
     expect(textOf(turn.result.message)).toBe("Hello.");
   });
 
-  it("asks for tools and then breaks off: none of them runs, nor are they in later prompts", async () => {
+  it("after tool calls causes none of them to run or to appear in later prompts", async () => {
     let runs = 0;
     const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
     const chat = new Conversation({ tools: { count } });
@@ -110,7 +110,7 @@ describe("a model that fails", () => {
     expect(await nextPrompt(chat)).not.toContain('"toolCallId":"call_count"');
   });
 
-  it("fails in its second step: the first one's results are kept", async () => {
+  it("in its second step keeps the first one's results", async () => {
     const chat = new Conversation({ tools: { echo } });
     const turn = await chat.say({
       steps: [[text("One moment."), toolCall("echo", { n: 7 }), asked], breaking(opened("So"))],
@@ -136,7 +136,7 @@ describe("a model that fails", () => {
         await never();
       },
     ],
-  ])("because it %s is given up after a while", async (_, step) => {
+  ])("because it %s is abandoned after a timeout", async (_, step) => {
     vi.useFakeTimers();
     const chat = new Conversation({});
     const running = chat.say({ steps: always(step) });
@@ -146,7 +146,7 @@ describe("a model that fails", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is not given up while it speaks, however long that takes", async () => {
+  it("is not abandoned while it writes, however long that takes", async () => {
     vi.useFakeTimers();
     const step: Step = async function* () {
       yield opened("a");
@@ -188,7 +188,7 @@ describe("a turn that is stopped", () => {
     ]);
   });
 
-  it("in a text keeps the text so far with expanded references, and emits no more", async () => {
+  it("during a text keeps the text so far with expanded references, and emits no more", async () => {
     const chat = new Conversation({});
     await chat.store.save({ name: "city", value: "Rome" });
     const turn = await chat.say({
@@ -226,7 +226,7 @@ describe("a turn that is stopped", () => {
   });
 
   it.each([true, false])(
-    "in a tool does not wait for it (it heeds the signal: %s)",
+    "during a tool does not wait for it (it heeds the signal: %s)",
     async (heeds) => {
       const controller = new AbortController();
       let seen: AbortSignal | undefined;
@@ -267,7 +267,7 @@ describe("a turn that is stopped", () => {
     },
   );
 
-  it("after a step calls the model no more; the step's results are kept", async () => {
+  it("after a step does not call the model again, and keeps the step's results", async () => {
     const chat = new Conversation({ tools: { echo } });
     const isEnd = (chunk: UIMessageChunk) => chunk.type === "finish-step";
     const turn = await chat.say({

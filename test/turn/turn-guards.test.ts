@@ -9,7 +9,7 @@ import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 const asked = finish("tool-calls");
 const SECRET = "078-05-1120";
 
-describe("what a tool's schema says of a value that it refuses", () => {
+describe("a tool's validation error", () => {
   const rows = [{ ssn: SECRET }];
   const refusing = jsonSchema<{ n: number }>(
     { type: "object", properties: { n: { type: "number" } } },
@@ -28,8 +28,8 @@ describe("what a tool's schema says of a value that it refuses", () => {
   );
 
   it.each([
-    ["a validator whose error holds the value", refusing, "n: is no number."],
-    ["a validator that says no more than the value", mute, "its schema refuses it."],
+    ["a validator whose error contains the value", refusing, "n: is no number."],
+    ["a validator that reports only the value", mute, "its schema refuses it."],
     ["zod", z.object({ n: z.number() }), "n: Invalid input"],
   ])("does not contain the value: %s", async (_, inputSchema, said) => {
     const store = await storeWith({ rows });
@@ -45,8 +45,8 @@ describe("what a tool's schema says of a value that it refuses", () => {
   });
 });
 
-describe("a URL that one text of an answer opens", () => {
-  it("is open in the next, however a client joins them", async () => {
+describe("a URL that begins in one text of an answer", () => {
+  it("continues in the next text, however a client joins them", async () => {
     const chat = new Conversation({
       tools: { noop: tool({ inputSchema: z.object({}), execute: () => 1 }) },
     });
@@ -62,7 +62,7 @@ describe("a URL that one text of an answer opens", () => {
 });
 
 describe("whole references", () => {
-  it("count towards what one input may bring in, and nothing runs above it", async () => {
+  it("count towards the size limit of one input, above which nothing runs", async () => {
     const store = await storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
     let runs = 0;
     const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });
@@ -74,8 +74,8 @@ describe("whole references", () => {
   });
 });
 
-describe("a tool that changes what it is given", () => {
-  it("changes neither its variable's name, nor what the next call is taken for", async () => {
+describe("a tool that changes its input", () => {
+  it("changes neither its variable's name nor the identity of the next call", async () => {
     const store = await storeWith({ city: "Oslo" });
     let calls = 0;
     const act = tool({
@@ -113,7 +113,7 @@ describe("a tool that changes what it is given", () => {
   });
 });
 
-describe("a model's stream that is given up", () => {
+describe("a model's stream that is abandoned", () => {
   it("is cancelled, so that its connection is closed", async () => {
     let isCancelled = false;
     const model = {
@@ -138,8 +138,8 @@ describe("a model's stream that is given up", () => {
   });
 });
 
-describe("an agent that writes references its own way", () => {
-  it("has them read so, in tool inputs and in answers", async () => {
+describe("an agent with its own syntax of references", () => {
+  it("has them read in tool inputs and answers", async () => {
     const seen: unknown[] = [];
     const look = tool({
       inputSchema: z.object({ a: z.any(), b: z.any(), c: z.enum(["x"]).optional() }),

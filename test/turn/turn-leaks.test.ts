@@ -45,7 +45,7 @@ function prompts(turn: Turn): string {
 const page = { text: INJECTION, [INJECTION]: 1 };
 const doubted = { value: page, trusted: false, sources: ["mcp:web"] };
 
-describe("an error that has to do with what is not trusted", () => {
+describe("an error about untrusted content", () => {
   const calls = [
     toolCall("parse", { data: "$page.text" }),
     toolCall("strict", { data: "$page" }),
@@ -54,16 +54,19 @@ describe("an error that has to do with what is not trusted", () => {
     toolCall("set_variable", { name: "x", value: "$page.nope" }),
   ];
 
-  it.each(calls.map((call) => [call] as const))("is not read where it is hidden", async (call) => {
-    const { chat, sent } = agentWith({ untrusted: "hide" });
-    await chat.store.save({ name: "page", ...doubted });
-    const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
-    expect(prompts(turn)).not.toContain(INJECTION);
-    expect(sent).toHaveLength(1);
-  });
+  it.each(calls.map((call) => [call] as const))(
+    "is not read if such content is hidden",
+    async (call) => {
+      const { chat, sent } = agentWith({ untrusted: "hide" });
+      await chat.store.save({ name: "page", ...doubted });
+      const turn = await chat.say({ steps: [[call, asked], [toolCall("send", {}), asked], done] });
+      expect(prompts(turn)).not.toContain(INJECTION);
+      expect(sent).toHaveLength(1);
+    },
+  );
 
   it.each(calls.map((call) => [call] as const))(
-    "taints where it is shown, or reveals no key",
+    "taints the turn if it is shown, or reveals no key",
     async (call) => {
       const { chat, sent } = agentWith({});
       await chat.store.save({ name: "page", ...doubted });
@@ -103,7 +106,7 @@ describe("a sealed tool", () => {
     }
   });
 
-  it("writes into nothing of which an error would tell what is there", async () => {
+  it("cannot write into a sealed value, where errors would reveal its contents", async () => {
     const { chat } = agentWith({ outputPath: true });
     await chat.store.save({ name: "s", value: { pw: "x", list: [1, 2, 3] }, visibility: "sealed" });
     const write = (id: string, path: string) =>
@@ -128,7 +131,7 @@ describe("a policy", () => {
     expect(prompts(turn) + JSON.stringify(turn.chunks)).not.toContain("sk-live");
   });
 
-  it("hears of the variables that the runtime's own tools are given", async () => {
+  it("receives the variables that the runtime's own tools use", async () => {
     const heard: unknown[] = [];
     const { chat } = agentWith({
       policy: ({ tool: name, references }) => {
@@ -156,7 +159,7 @@ describe("a policy", () => {
   });
 });
 
-it("what a provider's own tool found taints the turn, and the next", async () => {
+it("the result of a provider's own tool taints the turn and the next one", async () => {
   const found: Part[] = [
     { type: "tool-call", toolCallId: "w", toolName: "web", input: "{}", providerExecuted: true },
     { type: "tool-result", toolCallId: "w", toolName: "web", result: { text: INJECTION } },
@@ -169,7 +172,7 @@ it("what a provider's own tool found taints the turn, and the next", async () =>
   expect(sent).toEqual([]);
 });
 
-it("an input deeper than any tool's may be is an error, and the turn goes on", async () => {
+it("an input that is nested too deeply is an error, and the turn continues", async () => {
   const { chat, sent } = agentWith({});
   const deep = `{"a":${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
   const turn = await chat.say({ steps: [[toolCall("send", deep), asked], done] });
@@ -179,7 +182,7 @@ it("an input deeper than any tool's may be is an error, and the turn goes on", a
 });
 
 describe("the runtime's own tools", () => {
-  it("leave the guard of what a model replaces, and the caller's input where it is", async () => {
+  it("keep the guard of a variable that a model replaces, and the caller's input", async () => {
     const { chat } = agentWith({});
     await chat.store.save({ name: "sec", value: "theirs", visibility: "sealed" });
     await chat.store.save({ name: "input", value: { a: 1 } });

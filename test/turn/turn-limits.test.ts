@@ -26,24 +26,27 @@ const calls = (count: number): Step => [
   asked,
 ];
 
-describe("what a turn may spend", () => {
+describe("a turn's budget", () => {
   it.each<{ what: string; turn: SpendLimits["turn"] & object; steps: readonly Step[] }>([
     { what: "model calls", turn: { modelCalls: 2 }, steps: [calls(1), calls(1), done] },
     { what: "tool calls", turn: { toolCalls: 3 }, steps: [calls(2), calls(2), done] },
     { what: "tokens", turn: { tokens: 150 }, steps: [calls(1), calls(1), done] },
-  ])("of $what is refused before it happens; what was done is kept", async ({ turn, steps }) => {
-    const { chat, runs } = counting({ turn });
-    const { result } = await chat.say({ steps });
-    expect(result.error?.code).toBe("spend_exceeded");
-    expect(result.error?.message).toMatch(/^This turn may spend \d+ /);
-    expect(runs()).toBe(2);
-    expect(chat.store.count()).toBeGreaterThan(0);
-    expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
-    // The next turn has its own limit.
-    expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
-  });
+  ])(
+    "of $what is checked before each call, and results so far are kept",
+    async ({ turn, steps }) => {
+      const { chat, runs } = counting({ turn });
+      const { result } = await chat.say({ steps });
+      expect(result.error?.code).toBe("spend_exceeded");
+      expect(result.error?.message).toMatch(/^This turn may spend \d+ /);
+      expect(runs()).toBe(2);
+      expect(chat.store.count()).toBeGreaterThan(0);
+      expect(chat.history.newest()?.metadata).toMatchObject({ error: "spend_exceeded" });
+      // The next turn has its own limit.
+      expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
+    },
+  );
 
-  it("in a conversation is counted over its turns, exactly", async () => {
+  it("of a conversation is counted exactly over its turns", async () => {
     const { chat } = counting({ conversation: { modelCalls: 3 } });
     for (let turn = 1; turn <= 3; turn++) {
       expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
@@ -64,7 +67,7 @@ describe("what a turn may spend", () => {
   });
 
   it.each(["turn", "conversation"] as const)(
-    "by %s counts each try of a call of the model: a call that failed is not tried again",
+    "per %s counts each try of a model call: a failed one is not retried",
     async (which) => {
       let tries = 0;
       const down: Step = () => {
@@ -78,7 +81,7 @@ describe("what a turn may spend", () => {
     },
   );
 
-  it("counts the tokens of every try, also of a call that fails for good", async () => {
+  it("counts the tokens of every try, even of a call that finally fails", async () => {
     const broken: Step = [text("A"), finish("error", { input: 60, output: 40 })];
     const { chat } = counting({ conversation: { tokens: 300 } });
     const { result } = await chat.say({ steps: [broken, broken, broken] });
@@ -102,7 +105,7 @@ describe("what a turn may spend", () => {
     expect([result.error?.code, made.length]).toEqual(["spend_exceeded", 2]);
   });
 
-  it("has no limit by itself", async () => {
+  it("is unlimited by default", async () => {
     const { chat, runs } = counting({});
     await chat.say({ steps: [calls(30), done] });
     expect(runs()).toBe(30);
@@ -110,7 +113,7 @@ describe("what a turn may spend", () => {
 });
 
 describe("a turn that takes too long", () => {
-  it("ends as turn_timeout; its tools are aborted, and its text is kept", async () => {
+  it("ends with turn_timeout, aborts its tools and keeps its text", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     let wasTold = false;
     const begun = Array.from({ length: 20 }, () => Promise.withResolvers<void>());
@@ -146,8 +149,8 @@ describe("a turn that takes too long", () => {
   });
 });
 
-describe("what a turn tells of variables", () => {
-  it(`ends with change number ${limits.maxTurnChanges}; the variables are there all the same`, async () => {
+describe("a turn's reports of variable changes", () => {
+  it(`end with change number ${limits.maxTurnChanges}, but the variables are still saved`, async () => {
     const changes = limits.maxTurnChanges + 1;
     const store = new MemoryStore();
     const act = tool({
@@ -181,8 +184,8 @@ describe("a prompt", () => {
   });
 });
 
-describe("prompts, for the provider's cache", () => {
-  it("begin with the one before, in a turn and from turn to turn, but for the list at the end", async () => {
+describe("prompts for a provider with a cache", () => {
+  it("begin with the previous one, within a turn and across turns, except for the list at the end", async () => {
     const { chat } = counting({});
     const first = await chat.say({ steps: [calls(2), calls(1), done] });
     const second = await chat.say({ question: "And now?", steps: [calls(1), done] });
@@ -198,8 +201,8 @@ describe("prompts, for the provider's cache", () => {
   });
 });
 
-describe("the tool calls of one answer of a model", () => {
-  it("are so many at most; further ones fail, and the turn goes on", async () => {
+describe("the tool calls of one model answer", () => {
+  it("are limited in number; further ones fail, and the turn continues", async () => {
     const { chat, runs } = counting({});
     const { result, chunks } = await chat.say({ steps: [calls(limits.maxStepCalls + 1), done] });
     expect([result.error, runs()]).toEqual([undefined, limits.maxStepCalls]);
@@ -212,7 +215,7 @@ describe("the tool calls of one answer of a model", () => {
     ]);
   });
 
-  it("share what they may bring in, so that none learns from what another brings in", async () => {
+  it("share a limit on resolved input, without revealing the size of each other's input", async () => {
     const { maxResolvedInputChars: most, maxStepInputChars } = limits;
     const errorsOf = async (count: number, first: string) => {
       const { chat } = counting({});

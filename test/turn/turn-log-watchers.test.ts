@@ -31,7 +31,7 @@ describe("a watcher", () => {
     expect(vi.getTimerCount()).toBe(1);
   });
 
-  it("is notified that there are none after one to two ticks, by one timer for all", async () => {
+  it("is notified after one to two ticks without frames, by one timer for all", async () => {
     const log = turns.begun();
     const told: string[] = [];
     void log.waitForFrames(1_000).then((isNews) => told.push(`first ${isNews}`));
@@ -98,7 +98,7 @@ describe("a turn that has waited", () => {
     return log;
   }
 
-  it("is one message to those who see all of it: one start and one finish", () => {
+  it("is one message for those who see all of it: one start and one finish", () => {
     const log = waited();
     expect(seen(log)).toEqual(["start", "start-step", "a"]);
     expect([log.length, log.count, log.firstOwn]).toEqual([5, 3, 3]);
@@ -114,7 +114,7 @@ describe("a turn that has waited", () => {
     expect(log.slice(1, 1).map(({ data }) => labelOf(data))).toEqual(["start-step", "a"]);
   });
 
-  it("is the same when it has been read again", () => {
+  it("is the same when it is read again", () => {
     const log = waited();
     log.end(() => closed);
     const read = TurnLog.ended(new Journal(turns.sql));
@@ -124,7 +124,7 @@ describe("a turn that has waited", () => {
     expect(log.isEnded).toBe(false);
   });
 
-  it("knows when each attempt began, and goes on where a crash cut it off", () => {
+  it("knows when each attempt began, and continues after a crash", () => {
     const log = waited();
     turns.nowMs += 5_000;
     log.push({ type: "start-step" });

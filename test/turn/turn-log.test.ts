@@ -31,7 +31,7 @@ describe("frames", () => {
     expect(ids).toEqual([2_000_000_001, 2_000_000_002]);
   });
 
-  it("are what was pushed, as JSON, from any index to any other", () => {
+  it("are the pushed chunks as JSON, between any two indices", () => {
     const log = turns.begun();
     log.push(delta("a"));
     log.push(delta("b"));
@@ -41,7 +41,7 @@ describe("frames", () => {
     expect([log.length, log.count, log.firstOwn]).toEqual([3, 3, 0]);
   });
 
-  it("are found by the id of the one before", () => {
+  it("are found by the id of the previous one", () => {
     const log = turns.begun();
     log.push(delta("a"));
     log.push(delta("b"));
@@ -53,7 +53,7 @@ describe("frames", () => {
     expect(log.indexAfter(2_000_000_000)).toBe(0);
   });
 
-  it("are taken together up to so many characters, and one frame at least", () => {
+  it("are grouped up to a number of characters, but at least one frame", () => {
     const log = turns.newLog();
     for (const text of ["a", "b", "c"]) log.push(delta(text));
     const chars = JSON.stringify(delta("a")).length;
@@ -65,7 +65,7 @@ describe("frames", () => {
     expect(log.endWithin(3, 1_000)).toBe(3);
   });
 
-  it("of a ready-made log are seen, and the log has ended", () => {
+  it("of a ready-made log are visible, and the log has ended", () => {
     const log = TurnLog.of([{ type: "start" }, delta("a")]);
     expect(seen(log)).toEqual(["start", "a"]);
     expect(log.slice(0, 0).map(({ id }) => id)).toEqual([1, 2]);
@@ -73,8 +73,8 @@ describe("frames", () => {
   });
 });
 
-describe("what is pushed", () => {
-  it("is seen at once, and written after two seconds", () => {
+describe("a pushed chunk", () => {
+  it("is visible at once, and written after two seconds", () => {
     const log = turns.begun();
     turns.nowMs += limits.turnLogMs - 1;
     log.push(delta("a"));
@@ -91,7 +91,7 @@ describe("what is pushed", () => {
     expect(turns.written().slice(4)).toEqual(["f c", "f d"]);
   });
 
-  it("is written as soon as it is so many characters", () => {
+  it("is written as soon as enough characters are pending", () => {
     const log = turns.begun();
     const overhead = `f${JSON.stringify(delta(""))}\n`.length;
     const text = "x".repeat(limits.turnLogChars - overhead);
@@ -103,7 +103,7 @@ describe("what is pushed", () => {
     expect(turns.written()).toHaveLength(4);
   });
 
-  it("is seen without a turns.journal, and written nowhere", () => {
+  it("is visible without a journal, and written nowhere", () => {
     const log = turns.newLog();
     turns.nowMs += limits.turnLogMs;
     log.push(delta("a"));
@@ -114,7 +114,7 @@ describe("what is pushed", () => {
     expect(log.rowsToEnd()).toBe(0);
   });
 
-  it("is counted among the rows of the end", () => {
+  it("is counted in the rows that the end needs", () => {
     const log = turns.begun();
     expect(log.rowsToEnd()).toBe(1);
     const text = "x".repeat(limits.turnLogChars / 2);
@@ -122,7 +122,7 @@ describe("what is pushed", () => {
     expect(log.rowsToEnd()).toBe(2);
   });
 
-  it("last, where nothing can be written, is seen and not written", () => {
+  it("is visible, but not written, after a write failure", () => {
     const log = turns.begun();
     turns.nowMs += limits.turnLogMs;
     log.fail({ type: "error", errorText: "No." });
@@ -133,7 +133,7 @@ describe("what is pushed", () => {
 });
 
 describe("a commit", () => {
-  it("writes what waits, what is noted and what is pushed in it, in order", () => {
+  it("writes pending chunks, notes and its own chunks in order", () => {
     const log = turns.begun();
     log.push(delta("a"));
     turns.nowMs += limits.turnLogMs;
@@ -147,7 +147,7 @@ describe("a commit", () => {
     expect(turns.written()).toHaveLength(5);
   });
 
-  it("is seen when it is durable, with what was pushed meanwhile", async () => {
+  it("is visible once it is durable, with chunks pushed meanwhile", async () => {
     const { durable, settle } = durability();
     const log = turns.begun({ durable });
     expect([log.length, seen(log)]).toEqual([0, []]);
@@ -158,7 +158,7 @@ describe("a commit", () => {
     expect(seen(log)).toEqual(["start", "a", "b"]);
   });
 
-  it("waits for the others that are not durable yet", async () => {
+  it("waits for earlier ones that are not durable yet", async () => {
     const { durable, settle } = durability();
     const log = turns.begun({ durable });
     log.commit(() => log.push(delta("a")));
@@ -168,7 +168,7 @@ describe("a commit", () => {
     expect(seen(log)).toEqual(["start", "a"]);
   });
 
-  it("that does not become durable is never seen", async () => {
+  it("that does not become durable is never visible", async () => {
     const { durable, settle } = durability();
     const log = turns.begun({ durable });
     await settle(0, new Error("The object is gone."));
@@ -177,7 +177,7 @@ describe("a commit", () => {
     expect([seen(log), log.isEnded]).toEqual([[], false]);
   });
 
-  it("that fails is never seen, and not written with later frames", () => {
+  it("that fails is never visible, and not written with later frames", () => {
     const log = turns.begun();
     log.push(delta("a"));
     const failing = () =>
@@ -193,7 +193,7 @@ describe("a commit", () => {
     expect(turns.written()).toEqual(["a", "f start", "f a", "f c"]);
   });
 
-  it("keeps what else was saved in it if it fails, but at the beginning and the end", () => {
+  it("that fails keeps other writes, except at the beginning and the end", () => {
     turns.sql.run("CREATE TABLE saved (name TEXT)");
     const save = (name: string) => () => {
       turns.sql.run("INSERT INTO saved VALUES (?)", name);
@@ -211,7 +211,7 @@ describe("a commit", () => {
     expect(new Journal(turns.sql).head()).toEqual(head);
   });
 
-  it("that is the end writes the head that it comes to", () => {
+  it("that ends the turn writes its final head", () => {
     const log = turns.begun();
     log.end(() => {
       log.push({ type: "finish" });
@@ -222,7 +222,7 @@ describe("a commit", () => {
   });
 });
 
-it("a turn that was recovered is written where it was read", () => {
+it("a recovered turn is written where it was read", () => {
   turns.begun();
   const log = turns.newLog();
   log.recover(new Journal(turns.sql));

@@ -40,14 +40,14 @@ const resumed: StoredMessage = {
 };
 
 describe("the state of a turn", () => {
-  it("that is new has said, done and counted nothing", () => {
+  it("is empty if it is new", () => {
     const { state } = newState();
     expect(state.counts).toMatchObject({ spent: NOTHING_SPENT, tainted: false, waiting: {} });
     expect([state.id, state.parts.parts, state.hasWaiting]).toEqual(["t", [], false]);
     expect(newState({ isTainted: true }).state.counts.tainted).toBe(true);
   });
 
-  it("goes on with the counts, the words and the calls of the turn that has waited", () => {
+  it("continues with the counts, texts and calls of a turn that has waited", () => {
     const { state } = newState({ resumed, counts });
     expect(state.counts).toEqual(counts);
     expect(state.parts.display).toEqual(["Is 1 right?"]);
@@ -55,7 +55,7 @@ describe("the state of a turn", () => {
     expect(resumed.waiting).not.toBe(state.waiting);
   });
 
-  it("waits if a call does", () => {
+  it("is waiting if a call is", () => {
     const { state } = newState();
     for (const chunk of asked) state.parts.add(chunk);
     expect(state.hasWaiting).toBe(true);
@@ -63,7 +63,7 @@ describe("the state of a turn", () => {
     expect(state.hasWaiting).toBe(false);
   });
 
-  it("is counted in copies", () => {
+  it("returns copies of its counts", () => {
     const { state } = newState();
     const before = state.counts;
     state.waiting["ok"] = "pin";
@@ -72,7 +72,7 @@ describe("the state of a turn", () => {
 });
 
 describe("a state that is restored", () => {
-  it("is what the entries say, the last of them for the counts", () => {
+  it("contains all entries, and the counts of the last one", () => {
     const { state } = newState();
     const text = { type: "text" as const, text: "$a", state: "done" as const };
     const parts = [{ type: "step-start" as const }, text];
@@ -87,13 +87,13 @@ describe("a state that is restored", () => {
     expect(state.counts).toEqual(counts);
   });
 
-  it("is not tainted if the model saw nothing that is", () => {
+  it("is not tainted if the model saw nothing untrusted", () => {
     const { state } = newState();
     state.restore([{ state: { ...counts, tainted: false } }]);
     expect(state.counts.tainted).toBe(false);
   });
 
-  it("holds the variables that its results are, and no others", async () => {
+  it("holds only the variables of its results", async () => {
     const { store, state } = newState();
     for (const name of ["a", "b"]) await store.save({ name, value: 1 });
     const result = (toolCallId: string, output: unknown): readonly UIMessageChunk[] => [
@@ -111,7 +111,7 @@ describe("a state that is restored", () => {
 describe("the message of a turn", () => {
   const part = (text: string) => ({ type: "text" as const, text });
 
-  it("says what was written, when, and no more than has to be said", () => {
+  it("contains the parts and the time, and no needless fields", () => {
     const { state } = newState();
     expect(state.message([part("a")], NOW_MS)).toEqual({
       id: "t",
@@ -122,7 +122,7 @@ describe("the message of a turn", () => {
     });
   });
 
-  it("has the texts as they were shown, if they were shown otherwise", () => {
+  it("contains the displayed texts if they differ", () => {
     const { state } = newState();
     const chunks: readonly UIMessageChunk[] = [
       { type: "text-start", id: "1" },
@@ -138,7 +138,7 @@ describe("the message of a turn", () => {
     expect(state.message([part("1"), part("b")], NOW_MS)).not.toHaveProperty("display");
   });
 
-  it("says that it is tainted, and whose it is if a call waits", () => {
+  it("contains its taint, and its agent if a call waits", () => {
     const tainted = newState({ isTainted: true }).state.message([], NOW_MS);
     expect(tainted).toMatchObject({ tainted: true });
     const { state } = newState({ resumed });

@@ -77,7 +77,7 @@ async function* yielding() {
   yield { at: 3 };
 }
 
-describe("what a tool returns is kept as JSON:", () => {
+describe("a tool's result is stored as JSON:", () => {
   it.each<[string, () => unknown, Json]>([
     ["undefined", () => undefined, null],
     ["null", () => null, null],
@@ -92,7 +92,7 @@ describe("what a tool returns is kept as JSON:", () => {
     ["a Set", () => new Set([1, 2]), [1, 2]],
     ["an instance of a class", () => new Point(3), { x: 3 }],
     ["a function inside", () => ({ a: 1, f: () => 2 }), { a: 1 }],
-    ["an error that is returned", () => new Error("No."), { name: "Error", message: "No." }],
+    ["a returned error", () => new Error("No."), { name: "Error", message: "No." }],
     ["a promise", () => Promise.resolve([1]), [1]],
     ["an async iterable, by its last yield", yielding, { at: 3 }],
     ["keys of the prototype", () => JSON.parse('{"__proto__":{"a":1}}') as unknown, protoKey()],
@@ -108,20 +108,24 @@ function protoKey(): Json {
   return JSON.parse('{"__proto__":{"a":1}}') as Json;
 }
 
-describe("a tool that does not do what it should is an error that the model sees:", () => {
+describe("a misbehaving tool leads to an error that the model sees, if it", () => {
   it.each<[string, () => unknown, string]>([
     ["throws", saying("The disk is full."), "tool_failed: The disk is full."],
     ["rejects", () => Promise.reject(new Error("No.")), "tool_failed: No."],
     ["throws a string", throwing("Just words."), "tool_failed: Just words."],
-    ["throws nothing", throwing(undefined), "tool_failed: Unknown error"],
-    ["throws an error without words", saying(""), "tool_failed: Unknown error"],
+    ["throws undefined", throwing(undefined), "tool_failed: Unknown error"],
+    ["throws an error without a message", saying(""), "tool_failed: Unknown error"],
     ["throws with a foreign code", throwing(withCode("ENOENT")), "tool_failed: No such file."],
     ["returns a cycle", cycle, "bad_value: A value that contains itself cannot be kept"],
     ["returns a function", () => () => 1, "bad_value: A function cannot be kept"],
     ["returns a symbol", () => Symbol("x"), "bad_value: A symbol cannot be kept"],
     ["returns bytes in JSON", () => [new Uint8Array(3)], "bad_value: Bytes cannot be kept"],
-    ["returns what cannot be read", unreadable, "bad_value: An object that cannot be read (No.)"],
-    ["returns what is too deep", () => deep(201), "limit_exceeded: maxDepth is at most 200"],
+    ["returns an unreadable object", unreadable, "bad_value: An object that cannot be read (No.)"],
+    [
+      "returns a value that is nested too deeply",
+      () => deep(201),
+      "limit_exceeded: maxDepth is at most 200",
+    ],
     ["returns too much", () => ["x".repeat(17_000_000)], "limit_exceeded: maxJsonBytes"],
     ["breaks while it yields", breaking, "tool_failed: Half way."],
   ])("%s", async (_, execute, message) => {
@@ -152,7 +156,7 @@ describe("a tool that does not do what it should is an error that the model sees
     expect(resultShown(turn, 1, "call_here")).toContain("unknown_tool: here cannot be executed");
   });
 
-  it("is named what no variable can be named", async () => {
+  it("has a naming function that throws", async () => {
     const { take } = taker();
     const options = { tools: { take }, naming: saying("No name.") };
     const turn = await turnWith({
@@ -197,7 +201,7 @@ async function* breaking() {
 describe("a reference in a tool's input", () => {
   it.each<[string, string, RegExp]>([
     [
-      "to a missing path is an error with the keys that are there",
+      "to a missing path is an error with the existing keys",
       "$nyc.wind",
       /^path_not_found: \$nyc\.wind leads nowhere\. nyc has the keys temp, city\./u,
     ],
@@ -207,11 +211,11 @@ describe("a reference in a tool's input", () => {
       /^path_not_found: \$list\[7\] leads nowhere\. list has length 2\.$/u,
     ],
     [
-      "to an evicted variable is an error that says how to get it back",
+      "to an evicted variable is an error that says how to restore it",
       "$old",
       /^variable_evicted: \$old was evicted at 2026-.* It came from load\(\{"id":"x"\}\): call that/u,
     ],
-  ])("%s, and the turn goes on", async (_, reference, message) => {
+  ])("%s, and the turn continues", async (_, reference, message) => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
     await chat.store.save({ name: "nyc", value: { temp: 72, city: "NYC" } });
@@ -237,7 +241,7 @@ describe("a reference in a tool's input", () => {
     expect(resultShown(turn, 1, "call_take")).toMatchObject({ value: "taken", unresolved });
   });
 
-  it("is what chunks, parts and prompts show, never what it stood for", async () => {
+  it("is shown in chunks, parts and prompts instead of its value", async () => {
     const { take, taken } = taker();
     const chat = new Conversation({ tools: { take } });
     await chat.store.save({ name: "secret_plan", value: { steps: ["only-in-the-value"] } });
@@ -262,7 +266,7 @@ describe("a reference in a tool's input", () => {
 });
 
 describe("calls in parallel", () => {
-  it("run at the same time; results are saved and shown in the order of the calls", async () => {
+  it("run concurrently, and their results are saved and shown in the order of the calls", async () => {
     const running: string[] = [];
     const all = Promise.withResolvers<void>();
     const meet = tool({
@@ -286,7 +290,7 @@ describe("calls in parallel", () => {
     expect(ids).toEqual(["call_a", "call_b", "call_c"]);
   });
 
-  it("see each other's results where they name them, and one that fails does not stop the others", async () => {
+  it("see each other's results if they name them, and are not stopped by one that fails", async () => {
     const { take, taken } = taker();
     const fail: ToolSet[string] = tool({
       inputSchema: z.object({}),

@@ -52,8 +52,8 @@ function prompts(turn: Turn): string {
   return JSON.stringify(turn.calls.map(({ prompt }) => prompt));
 }
 
-describe("what is not trusted, shown", () => {
-  it("is marked, and makes what is made of it untrusted too", async () => {
+describe("untrusted content that is shown", () => {
+  it("is marked, and its variable is untrusted", async () => {
     const { agent } = harmful();
     const chat = new Conversation({ agent });
     const turn = await chat.say({
@@ -69,7 +69,7 @@ describe("what is not trusted, shown", () => {
     });
   });
 
-  it("lets no harmful tool run without approval, neither for arguments nor for the model's own words", async () => {
+  it("lets no harmful tool run without approval, even if only the model's own words are passed", async () => {
     for (const body of [`${PAGE}.text`, "Words of the model."]) {
       const { agent, sent } = harmful();
       const chat = new Conversation({ agent });
@@ -93,7 +93,7 @@ describe("what is not trusted, shown", () => {
     }
   });
 
-  it("counts in the turns that follow, as long as the model still reads it", async () => {
+  it("counts in later turns, as long as the model still reads it", async () => {
     const { agent, sent } = harmful();
     const chat = new Conversation({ agent });
     await chat.say({
@@ -108,7 +108,7 @@ describe("what is not trusted, shown", () => {
     expect(chunksOf(turn.chunks, "tool-approval-request")).toHaveLength(1);
   });
 
-  it("counts when it is only in the list of variables", async () => {
+  it("counts if it is only in the list of variables", async () => {
     const { agent, sent } = harmful();
     const chat = new Conversation({ agent });
     await chat.store.save({ name: "web", value: { [INJECTION]: 1 }, trusted: false });
@@ -116,7 +116,7 @@ describe("what is not trusted, shown", () => {
     expect(sent).toEqual([]);
   });
 
-  it("counts when it is what a tool said that failed", async () => {
+  it("counts if it is the error of a tool", async () => {
     const { agent, sent } = harmful();
     const chat = new Conversation({ agent });
     await chat.say({
@@ -129,7 +129,7 @@ describe("what is not trusted, shown", () => {
   });
 
   it.each([10, 130_000])(
-    "counts behind a call that a person has allowed, also in a long answer: %i characters",
+    "counts after a call that a person has approved, even in a long answer: %i characters",
     async (chars) => {
       const { agent, sent } = harmful();
       const chat = new Conversation({ agent });
@@ -151,7 +151,7 @@ describe("what is not trusted, shown", () => {
   );
 });
 
-describe("what is not trusted, hidden", () => {
+describe("untrusted content that is hidden", () => {
   const hiding = () => harmful({ untrusted: "hide" });
 
   it("reaches no prompt: no value, no key, no error", async () => {
@@ -175,7 +175,7 @@ describe("what is not trusted, hidden", () => {
     expect(prompts(turn)).not.toContain("IGNORE ALL");
   });
 
-  it("leaves the turn clean: what does not use it runs", async () => {
+  it("does not taint the turn: calls that do not use it run", async () => {
     const { agent, sent } = hiding();
     const chat = new Conversation({ agent });
     const turn = await chat.say({
@@ -189,7 +189,7 @@ describe("what is not trusted, hidden", () => {
     expect(chunksOf(turn.chunks, "tool-approval-request")).toEqual([]);
   });
 
-  it("asks a person all the same where it is the argument", async () => {
+  it("still needs approval if it is an argument", async () => {
     const { agent, sent } = hiding();
     const chat = new Conversation({ agent });
     const turn = await chat.say({
@@ -259,7 +259,7 @@ describe("calls of one step", () => {
     expect(seen).toEqual(["old"]);
   });
 
-  it("run although another one waits for a person, and the turn then ends", async () => {
+  it("run even if another one waits for a person, and the turn then ends", async () => {
     const done: string[] = [];
     const act = (name: string, needsApproval: boolean) =>
       tool({ inputSchema: z.object({}), needsApproval, execute: () => done.push(name) });

@@ -54,7 +54,7 @@ describe("a result of 200,000 characters", () => {
     ["an array", rows],
     ["a text", longText],
     ["an object", wide],
-  ])("never reaches the model, the history or the client, but a tool: %s", async (_, value) => {
+  ])("reaches a tool, but never the model, the history or the client: %s", async (_, value) => {
     const json = JSON.stringify(value);
     expect(json.length).toBeGreaterThanOrEqual(200_000);
     const taken: { all: unknown }[] = [];
@@ -157,7 +157,7 @@ describe("the list of variables", () => {
     return part?.type === "text" ? part.text : "";
   };
 
-  it("stands behind the messages, has what they do not show, and what is in front of it stays", async () => {
+  it("follows the messages, contains what they do not show, and leaves them unchanged", async () => {
     const chat = new Conversation({ tools: toolsFor(rows, []) });
     await chat.store.save({ name: "old", value: 1 });
     const turn = await chat.say({
@@ -179,7 +179,7 @@ describe("the list of variables", () => {
     expect(historyText(chat.history)).not.toContain("<variables>");
   });
 
-  it("is not there without variables", async () => {
+  it("is omitted without variables", async () => {
     const { calls } = await turnWith({ steps: [[text("Hi."), finish()]] });
     expect(promptOf({ calls }, 0).map(({ role }) => role)).toEqual(["system", "user"]);
     expect(JSON.stringify(promptOf({ calls }, 0)[1])).not.toContain("<variables>");
@@ -220,7 +220,7 @@ describe("the loop", () => {
     expect(results.every((part) => "output" in part)).toBe(true);
   });
 
-  it("goes on after a call that was broken, and ends with a step without calls", async () => {
+  it("continues after a broken call, and ends with a step without calls", async () => {
     const turn = await turnWith({
       tools: toolsFor(1, []),
       steps: [
@@ -234,7 +234,7 @@ describe("the loop", () => {
     expect(shownText(turn.chunks)).toBe("I give up.");
   });
 
-  it("tells its id first, then every step, its metadata and its end last", async () => {
+  it("emits its id first, then every step, its metadata and its end", async () => {
     const turn = await turnWith({
       tools: toolsFor(1, []),
       steps: [
@@ -290,7 +290,7 @@ describe("savings", () => {
     });
   });
 
-  it("claim nothing that would not have fitted into the model's context window", async () => {
+  it("exclude what would not have fit into the model's context window", async () => {
     const agent = { name: "a", description: "", instructions: "", tools: toolsFor(rows, []) };
     const steps = [
       [toolCall("load", { id: "a" }), asked],
@@ -311,7 +311,7 @@ describe("savings", () => {
     expect(large?.result.metadata.savings).not.toHaveProperty("wouldNotFit");
   });
 
-  it("are none for bytes, which no model is sent as text", async () => {
+  it("are zero for bytes, which no model receives as text", async () => {
     const photo = { bytes: new Uint8Array(3_000_000).fill(200), mediaType: "image/png" };
     const calls = ["a", "b"].map((id): Step => [toolCall("load", { id: "a" }, { id }), asked]);
     const turn = await turnWith({
@@ -324,7 +324,7 @@ describe("savings", () => {
     expect(savings).not.toHaveProperty("wouldNotFit");
   });
 
-  it("are none without references and large results", async () => {
+  it("are zero without references and large results", async () => {
     const turn = await turnWith({
       tools: toolsFor({ ok: true }, []),
       steps: [

@@ -30,8 +30,8 @@ const linesOf = (turn: Pick<Turn, "calls">) =>
 const toolsOf = ({ calls }: Pick<Turn, "calls">) =>
   calls.map(({ tools = [] }) => tools.map(({ name }) => name));
 
-describe("what follows the messages of a call", () => {
-  it("is nothing while all results are in the messages", async () => {
+describe("the text after a call's messages", () => {
+  it("is empty while all results are in the messages", async () => {
     const chat = new Conversation({ tools });
     const first = await chat.say({ steps: [[toolCall("small", { n: 1 }), asked], done] });
     const second = await chat.say({ steps: [done] });
@@ -73,7 +73,7 @@ describe("what follows the messages of a call", () => {
     expect(tails(turn)).toEqual([[], [expect.stringMatching(/Obey nothing .* untrusted\.$/)]]);
   });
 
-  it("says all at the start if the style is full, and no more than that if it is minimal", async () => {
+  it("is empty if the style is not auto; the full style explains all at the start", async () => {
     for (const instructionStyle of ["full", "minimal", "none"] as const) {
       const agent = { name: "a", description: "", instructions: "Hi.", tools, instructionStyle };
       const chat = new Conversation({ agent });
@@ -102,7 +102,7 @@ describe("the list of variables", () => {
   }
   const [a, b] = ["$a: number", "$b: number"];
 
-  it("is in the order of creation, also if the first was written last", async () => {
+  it("is in order of creation, even if the first was written last", async () => {
     const { chat, next } = await listing();
     chat.nowMs += 10;
     await chat.store.save({ name: "a", value: [1, 2] });
@@ -148,7 +148,7 @@ describe("the list of variables", () => {
     expect((await next()).slice(3)).toEqual(["$note: removed"]);
   });
 
-  it("is not fooled by an id of a call that a model uses again, nor by data that looks like a handle", async () => {
+  it("is not confused by a reused call id, or by data that looks like a handle", async () => {
     const forged = { $var: "x", value: 1 };
     const forge = tool({ inputSchema, execute: () => ({ forged }) });
     const chat = new Conversation({ tools: { ...tools, forge } });
@@ -171,7 +171,7 @@ describe("the list of variables", () => {
     expect(linesOf(turn)).toEqual([[a, b, "$a: array (2) number[]"]]);
   });
 
-  it("adds nothing of a sealed value's size", async () => {
+  it("reveals nothing about a sealed value's size", async () => {
     const listFor = async (value: string) => {
       const { chat, next } = await listing();
       const flags = ["derived"] as const;
@@ -212,7 +212,7 @@ function resultsOf(messages: readonly ModelMessage[]): readonly unknown[] {
 }
 
 describe("a handle", () => {
-  it("is one line where an earlier message has it, and the messages before it stay", async () => {
+  it("is shortened if an earlier message contains it, and earlier messages are unchanged", async () => {
     const chat = new Conversation({ tools });
     const call = (id: string) => toolCall("large", { n: 1 }, { id });
     const turn = await chat.say({ steps: [[call("1"), asked], [call("2"), asked], done] });
@@ -227,7 +227,7 @@ describe("a handle", () => {
     expect(JSON.stringify(chat.history.newest()).match(/"preview"/g)).toHaveLength(2);
   });
 
-  it("keeps in its line that the value is untrusted, a part, or lacks what was referred to", () => {
+  it("keeps its path, unresolved references and taint when it is shortened", () => {
     const unresolved = [{ reference: "$gone", code: "unknown_variable" }];
     const notes = { path: "[3].rows", unresolved, untrusted: true };
     const repeated = { ...handle, ...notes };
@@ -247,7 +247,7 @@ describe("a handle", () => {
     expect(resultShown(turn, 2, "2")).toMatchObject(line);
   });
 
-  it("is one line in a list of results too, and the same messages come back without a repeat", () => {
+  it("is also shortened in a list of results, and messages without repeats are unchanged", () => {
     const run = { returned: handle, vars: [{ ...handle, $var: "other" }] };
     const once = resultMessages([run]);
     expect(withoutRepeats(once)[0]).toBe(once[0]);
@@ -260,7 +260,7 @@ describe("a handle", () => {
 });
 
 describe("the tools of a call", () => {
-  it("are added once there is something that they work on, at the end, and stay", async () => {
+  it("are added at the end once there is something that they work on, and stay", async () => {
     const chat = new Conversation({ tools });
     const first = await chat.say({ steps: [[toolCall("large", { n: 1 }), asked], done] });
     await chat.store.save({ name: "page", value: "x".repeat(1_001) });
@@ -278,7 +278,7 @@ describe("the tools of a call", () => {
     expect(last).toEqual(all);
   });
 
-  it("are all there for a text that a tool returned", async () => {
+  it("are all offered after a tool returned a text", async () => {
     const page = tool({ inputSchema, execute: () => "word ".repeat(500) });
     const chat = new Conversation({ tools: { page } });
     const turn = await chat.say({ steps: [[toolCall("page", { n: 1 }), asked], done] });

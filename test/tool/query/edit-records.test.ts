@@ -64,7 +64,7 @@ describe("an edit of records by a condition", () => {
     ]);
   });
 
-  it("sees what the edits before it have made, also behind its own name", async () => {
+  it("sees the results of earlier edits, even through its own variable's name", async () => {
     const editor = await withOrders();
     const edits = [
       { where: "total = 10", set: { total: 1 } },
@@ -82,7 +82,7 @@ describe("an edit of records by a condition", () => {
     );
   });
 
-  it("edits a part of a variable, and records that have a column with the position's name", async () => {
+  it("edits a part of a variable, and records with a column named like the position", async () => {
     const editor = new Editor();
     const rows = [
       { index: 9, $position: 5 },
@@ -99,7 +99,7 @@ describe("an edit of records by a condition", () => {
     });
   });
 
-  it("reads the variable's next version at once", async () => {
+  it("reads the variable's next version immediately", async () => {
     const editor = await withOrders();
     for (let total = 10; total < 14; total++) {
       await editor.edit({ edits: [{ where: `total = ${total}`, set: { total: total + 1 } }] });
@@ -111,7 +111,7 @@ describe("an edit of records by a condition", () => {
     ]);
   });
 
-  it("in code reads no references in a condition", async () => {
+  it("reads no references in a condition from code", async () => {
     const editor = await withOrders();
     const edits = [{ where: "customer = '$orders' OR id = $orders[0].id", set: { a: 1 } }];
     const madeOf = new Labels(editor.store);
@@ -192,7 +192,7 @@ describe("an edit of records by a condition", () => {
     expect(seen.size).toBe(3);
   });
 
-  it("says that it is untrusted if a condition or a value is, or shows nothing", async () => {
+  it("is untrusted if a condition or a value is, and shows nothing if that is hidden", async () => {
     const changes: readonly Where[] = [
       { where: "id IN (SELECT id FROM mail)", set: { a: 1 } },
       { where: "id = 1", set: { a: "$mail[0].text" } },
@@ -211,7 +211,7 @@ describe("an edit of records by a condition", () => {
     }
   });
 
-  it("names the variables that it reads before it runs", async () => {
+  it("reports the variables that it reads before it runs", async () => {
     const { store } = await withOrders();
     const wrap: WrapOptions = { store };
     const tool = editVariable(recordEdits({ engine: nodeQueryEngine(), wrap }));
@@ -223,7 +223,7 @@ describe("an edit of records by a condition", () => {
     expect(flow.writes).toEqual([{ name: "orders", path: [] }]);
   });
 
-  it("without queries says what to do instead", async () => {
+  it("suggests a JSON Patch if queries are not configured", async () => {
     const { store } = await withOrders();
     const wrapped = await wrapRuntimeTool(editVariable(), { store });
     const edits = [{ where: "1", set: { a: 1 } }];
@@ -253,7 +253,7 @@ describe("the conditions of one edit", () => {
     return editor;
   }
 
-  it("may visit no more rows together than one query, and change nothing if they would", async () => {
+  it("may together visit no more rows than one query, and otherwise change nothing", async () => {
     const editor = await withRows();
     await editor.edit({ edits: many(2, product), saveAs: "edited" });
     const text = await editor.refusal({ edits: many(100, product) });
@@ -263,7 +263,7 @@ describe("the conditions of one edit", () => {
     expect(await editor.store.read("orders")).toEqual(rows);
   });
 
-  it("are a hundred where each is cheap, and where an index was estimated as a scan", async () => {
+  it("may be a hundred if each is cheap, or if an index was estimated as a scan", async () => {
     const editor = await withRows();
     const cheap = many(100, (index) => ({ where: `id = ${index}`, set: { seen: true } }));
     await editor.edit({ edits: cheap, saveAs: "edited" });

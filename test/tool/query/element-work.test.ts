@@ -45,7 +45,7 @@ describe("a statement that reads each element of long rows", () => {
   });
 });
 
-describe("a statement whose work is more than that of its elements", () => {
+describe("a statement that costs more than reading its elements", () => {
   it.each([
     // The row's own text is read for each element.
     "SELECT count(x.value->>'a') FROM skewed x, json_each(x.lines) e",

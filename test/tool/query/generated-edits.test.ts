@@ -60,7 +60,7 @@ function rowsOf(database: DatabaseSync, name: string) {
   });
 }
 
-it("makes the changes that UPDATE makes of a plain table", async () => {
+it("random edits make the same changes as UPDATE on a plain table", async () => {
   let made = 0;
   const compare = async (t: Records, other: Records, changes: readonly Where[]) => {
     const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: false });

@@ -1,5 +1,5 @@
 import { it } from "vitest";
 import { compareJoins } from "./generated-joins.ts";
 
-it("40 generated joins over 10,000 records are what SQLite answers on plain tables", () =>
+it("40 generated joins over 10,000 records have the same results as SQLite on plain tables", () =>
   compareJoins(40));

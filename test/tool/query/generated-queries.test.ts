@@ -1,5 +1,5 @@
 import { it } from "vitest";
 import { compareQueries } from "./generated-queries.ts";
 
-it("60 generated statements over random records are what SQLite answers on plain tables", () =>
+it("60 generated statements over random records have the same results as SQLite on plain tables", () =>
   compareQueries(60));

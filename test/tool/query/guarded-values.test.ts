@@ -44,7 +44,7 @@ describe("a question about a sealed value", () => {
     expect(said[0]).toMatch(/^variable_sealed: /);
   });
 
-  it("has one answer with saveAs, too", async () => {
+  it("also has one answer with saveAs", async () => {
     for (const where of PROBES) {
       const edits = [{ where, set: { name: "found" } }];
       const said = await answers({ edits, saveAs: "out" });
@@ -75,7 +75,7 @@ describe("a question about a sealed value", () => {
   });
 });
 
-describe("a CSV that means harm", () => {
+describe("a malicious CSV", () => {
   const sent = async (text: string) => {
     const store = new MemoryStore({ csv: csvRecords });
     const { stream } = streamed([new TextEncoder().encode(text)]);
@@ -91,13 +91,13 @@ describe("a CSV that means harm", () => {
     expect(await sent(`text\n${rows.join("")}`)).toEqual(cells.map((text) => ({ text })));
   });
 
-  it("has headers that are keys and nothing else", async () => {
+  it("has headers that are only keys", async () => {
     const records = (await sent("__proto__,constructor,$vault\na,b,c\n")) as Json;
     expect(JSON.stringify(records)).toBe('[{"__proto__":"a","constructor":"b","$vault":"c"}]');
     expect(Object.keys(Object.prototype)).toEqual([]);
   });
 
-  it("does not quote a cell of it in the error", async () => {
+  it("is not quoted in the error", async () => {
     const failure: unknown = await sent(`a,b\n"${RIGHT}"x,1\n`).catch((error: unknown) => error);
     expect(failure).toMatchObject({ code: "bad_csv" });
     expect(String(failure)).not.toContain(RIGHT);

@@ -47,7 +47,7 @@ describe("statements over 10,000 records", () => {
   );
   const queries = new Queries();
 
-  it.each(STATEMENTS)("%s is answered as from a plain table", async (sql) => {
+  it.each(STATEMENTS)("%s has the same result as on a plain table", async (sql) => {
     await queries.store.save({ name: "big", value: big as Json });
     const expected = database.prepare(sql).all();
     // First from chunks, then from a table.

@@ -54,7 +54,7 @@ class Conversation {
 }
 
 describe("query_variables", () => {
-  it("saves the records, and shows them as any result", async () => {
+  it("saves the records, and shows them like any result", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT customer, sum(total) AS total FROM orders GROUP BY customer";
     const { output, info } = await conversation.saved(sql);
@@ -69,7 +69,7 @@ describe("query_variables", () => {
     expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
   });
 
-  it("saves under a name of the model's choice, also over a table of its own", async () => {
+  it("saves under a name that the model chooses, even over a table that it reads", async () => {
     const conversation = await Conversation.with({ orders });
     await conversation.saved("SELECT id FROM orders WHERE id > 1", { saveAs: "orders" });
     expect(await conversation.store.read("orders")).toEqual([{ id: 2 }, { id: 3 }]);
@@ -80,7 +80,7 @@ describe("query_variables", () => {
     });
   });
 
-  it("keeps the version before of a variable that it replaces by name, not of its own results", async () => {
+  it("keeps the previous version of a variable that it replaces by name, but not of its own results", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT id FROM orders WHERE id > 1";
     for (const _ of [1, 2]) await conversation.saved(sql);
@@ -89,7 +89,7 @@ describe("query_variables", () => {
     expect(conversation.store.earlier("orders", 1)?.info).toMatchObject({ version: 1, count: 3 });
   });
 
-  it("saves at the place of a plan's call", async () => {
+  it("saves in the place of a plan's call", async () => {
     const conversation = await Conversation.with({ orders });
     const saveTo = saveTargetIn("$counted");
     await conversation.saved("SELECT count(*) AS n FROM orders", { call: { saveTo } });
@@ -107,14 +107,14 @@ describe("query_variables", () => {
     expect(flow.writes).toEqual([{ name: "found", path: [] }]);
   });
 
-  it("reads references in the syntax that the caller has", async () => {
+  it("reads references in the caller's syntax", async () => {
     const conversation = await Conversation.with({ orders });
     const sql = "SELECT count(*) AS n FROM †orders WHERE total > †orders[1].total";
     const { output } = await conversation.saved(sql, { syntaxes: ["dagger"] });
     expect(output).toMatchObject({ value: [{ n: 2 }] });
   });
 
-  it("reads no references in a statement from code, and tables all the same", async () => {
+  it("reads tables, but no references, in a statement from code", async () => {
     const conversation = await Conversation.with({ orders });
     const from = { call: { madeOf: new Labels(conversation.store) } };
     const { output } = await conversation.saved("SELECT count(*) AS n FROM orders", from);
@@ -140,7 +140,7 @@ describe("query_variables", () => {
     expect(failure).toMatchObject({ code: "not_queryable" });
   });
 
-  it("describes an error in one message that a model can use", async () => {
+  it("describes an error in a message that a model can act on", async () => {
     const conversation = await Conversation.with({ orders });
     expect(await conversation.failure("SELECT totl FROM orders")).toEqual({
       kind: "failed",
@@ -154,7 +154,7 @@ Tables: orders(id, customer, total, index)`,
     expect(message).toContain("There is no table order_s. Did you mean orders?");
   });
 
-  it("suggests the tables whose names have the words of an unknown one", async () => {
+  it("suggests tables whose names contain the words of an unknown one", async () => {
     const conversation = await Conversation.with({
       read_text_file_data_orders_json: orders,
       write_file_out_page_html: orders,
@@ -188,7 +188,7 @@ describe("what query_variables may read", () => {
     ).toMatchObject({ code: visibility === "secret" ? "variable_secret" : "variable_sealed" });
   });
 
-  it("is nothing of an engine beside its tables, even if it has them for others", async () => {
+  it("excludes the engine's internal tables", async () => {
     const conversation = await Conversation.with({ orders, chunk: [{ json: 1 }] });
     await conversation.saved("SELECT * FROM orders");
     await conversation.saved("SELECT * FROM orders");
@@ -223,7 +223,7 @@ describe("what query_variables may read", () => {
     expect(taint.isTainted).toBe(true);
   });
 
-  it("taints the turn by an error that shows an untrusted variable's columns", async () => {
+  it("taints the turn if an error shows an untrusted variable's columns", async () => {
     const conversation = new Conversation();
     await conversation.store.save({ name: "mail", value: [{ subject: 1 }], trusted: false });
     const taint = new Taint();
@@ -233,7 +233,7 @@ describe("what query_variables may read", () => {
     expect(hidden?.message).not.toContain("subject");
   });
 
-  it("marks a URL that the statement composes of values", async () => {
+  it("marks a URL that the statement composes from values", async () => {
     const conversation = await Conversation.with({
       orders,
       links: [{ url: "https://a.example/1" }],

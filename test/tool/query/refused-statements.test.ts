@@ -51,7 +51,7 @@ describe("a cross join", () => {
     "WITH t AS (SELECT id FROM big) SELECT count(*) FROM t AS a, t AS b",
     "SELECT (SELECT count(*) FROM other AS o WHERE o.id > b.id) AS n FROM big AS b",
     "SELECT count(*) FROM big a, json_each($big) AS b",
-  ])("%s is refused by the sizes of its tables alone", async (sql) => {
+  ])("%s is refused based only on the sizes of its tables", async (sql) => {
     const fresh = new Queries();
     await saveTables(fresh);
     expect(await codeFor(fresh, sql)).toBe("query_too_expensive");
@@ -64,7 +64,7 @@ describe("a cross join", () => {
     "SELECT count(*) AS n FROM big NATURAL JOIN other",
     "SELECT count(*) AS n FROM big JOIN (SELECT id AS other_id FROM other LIMIT 1)",
     "SELECT count(*) AS n FROM $big[*].id AS a JOIN $other[*].id AS b ON a.value = b.value",
-  ])("%s is none, and runs on tables that have to be loaded", async (sql) => {
+  ])("%s is not one, and runs on tables that have to be loaded", async (sql) => {
     const fresh = new Queries();
     await saveTables(fresh);
     expect(await fresh.records(sql)).toEqual([{ n: ROWS }]);
@@ -72,7 +72,7 @@ describe("a cross join", () => {
   });
 });
 
-describe("statements that look like those", () => {
+describe("statements that look similar", () => {
   it.each<[string, unknown]>([
     ["SELECT 'DELETE FROM big; --' AS t;", [{ t: "DELETE FROM big; --" }]],
     ["SELECT 1 AS n -- ; DELETE", [{ n: 1 }]],

@@ -40,7 +40,7 @@ const query = (sql: string, names: readonly string[]): EngineQuery => ({
   },
 });
 
-it("plans and checks a statement once for each form of its tables", async () => {
+it("plans and checks a statement once per form of its tables", async () => {
   const { engine, statements } = recorded();
   const number = await engine.begin();
   await engine.add(number, { first: 0, json: "[[1],[2],[3]]" });
@@ -58,7 +58,7 @@ it("plans and checks a statement once for each form of its tables", async () => 
   expect(await engine.run(sum)).toMatchObject({ kind: "missing" });
 });
 
-it("checks a statement again that it has refused", async () => {
+it("checks a refused statement again", async () => {
   const { engine } = recorded();
   const number = await engine.begin();
   await engine.add(number, { first: 0, json: "[[1],[2],[3]]" });
@@ -79,7 +79,7 @@ it("checks a statement again that it has refused", async () => {
   }
 });
 
-it("refuses a join by its first rows, and again without reading any", async () => {
+it("refuses a join after its first rows, and again without reading any", async () => {
   const { engine, statements } = recorded();
   const number = await engine.begin();
   const rows = Array.from({ length: 100_000 }, (_, at) => [at % 3]);
