@@ -66,7 +66,7 @@ describe("the lease of a turn", () => {
     return { stub, calls, used, DIRECTORY: { idFromName: String, get: () => stub } };
   }
 
-  it("is settled by the next process when the last one died before that", async () => {
+  it("is settled by the next process if the last one died before it could settle", async () => {
     const { stub, calls, used, DIRECTORY } = directory();
     stub.isAway = true;
     looks = 1;
@@ -97,7 +97,7 @@ describe("the spans of a turn that a crash cut off", () => {
 
   it.each([
     { what: "belong to the trace of the request", traceparent: `00-${TRACE}-${CALLER}-01` },
-    { what: "belong to the trace that the first attempt has begun", traceparent: "" },
+    { what: "belong to the trace that the first attempt began", traceparent: "" },
   ])("$what", async ({ traceparent }) => {
     const collector = await startCollector();
     try {

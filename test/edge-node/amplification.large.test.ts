@@ -62,7 +62,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
   ["variables: a page", most.variables, get("/variables")],
   ["variables: as Markdown", most.variables, get("/variables?last=1000")],
   [
-    "metadata: of what came of a long input",
+    "metadata: of a variable made from a long input",
     most.metadata,
     patch("/variables/made_1", '{"pinned":true}'),
   ],
@@ -80,7 +80,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
     patch("/variables/a", `{"description":"${"d".repeat(60_000)}"}`),
   ],
   [
-    "message: parts that are none",
+    "message: invalid parts",
     most.body,
     post(
       "/messages",
@@ -88,12 +88,12 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
     ),
   ],
   [
-    "chat: parts that are none",
+    "chat: invalid parts",
     most.body,
     chat(filled('{"id":"full","messages":[{"role":"user","parts":[…]}]}', () => "1")),
   ],
   [
-    "chat: 100 parts that are none",
+    "chat: 100 invalid parts",
     most.body,
     chat(
       `{"id":"full","messages":[{"role":"user","parts":[${listOf(100, () => "1").join(",")}]}]}`,
@@ -118,7 +118,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
       `{"message":{"parts":[${listOf(100, (n) => `{"type":"file","mediaType":"text/plain","url":"data:,${n}"}`).join(",")}]}}`,
     ),
   ],
-  ["message: the one after them", most.files, post("/messages", '{"message":"x"}')],
+  ["message: after 100 files", most.files, post("/messages", '{"message":"x"}')],
   [
     "approvals: of calls that do not wait",
     most.body,
@@ -136,7 +136,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
     imported(filled(room, (n) => message.replace('"m"', `"m${n}"`).replace("…", ""), "\n")),
   ],
   ["import: variables", most.body, imported(filled(room, variable, "\n"))],
-  ["import: parts that are none", most.body, imported(filled(message, () => "1").trim())],
+  ["import: invalid parts", most.body, imported(filled(message, () => "1").trim())],
   [
     "import: events",
     most.body,
@@ -177,7 +177,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
     post("/plans", nested('{"calls":[{"_tool":"echo","x":…}]}')),
   ],
   [
-    "plan: calls that are none",
+    "plan: invalid calls",
     most.body,
     post(
       "/plans",
@@ -216,7 +216,7 @@ const requests: readonly (readonly [what: string, most: number, sent: Sent])[] =
       "text/markdown",
     ),
   ],
-  ["plan: proposed, with references to what is large", most.plan, post("/plans", referring)],
+  ["plan: proposed, with references to large values", most.plan, post("/plans", referring)],
   ["plan: listed", most.body, get("/plans")],
   ["variables: all deleted", most.deleted, { method: "DELETE", path: at("/variables") }],
 ];
@@ -249,7 +249,7 @@ describe("a request of at most 64 KiB to a full conversation does a stated amoun
     expect(largest).toBeLessThanOrEqual(bound);
   };
 
-  it("a run of a plan that refers to what is large", async () => {
+  it("a plan run that refers to large values", async () => {
     const { text } = await largestOf(post("/plans", referring));
     const { id } = JSON.parse(text) as { readonly id: string };
     const viewed = await largestOf(get(`/plans/${id}`));
@@ -265,7 +265,7 @@ describe("a request of at most 64 KiB to a full conversation does a stated amoun
     hold(largest, bound);
   });
 
-  it("and none does more", () => {
+  it("no request exceeds its bound", () => {
     figure("S19", { "HTTP requests": requests.length + 2, "over their bound": over });
     expect(over).toBe(0);
   });

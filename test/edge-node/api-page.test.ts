@@ -17,19 +17,19 @@ describe("the page that describes the HTTP interface", () => {
     }
   });
 
-  it("leads to every shape that it names", () => {
+  it("has a target for each of its links", () => {
     const ids = new Set(Array.from(page.matchAll(/ id="(\w+)"/g), ([, id]) => id));
     const links = Array.from(page.matchAll(/href="#(\w+)"/g), ([, id]) => id);
     expect(links.length).toBeGreaterThan(50);
     expect(links.filter((id) => !ids.has(id))).toEqual([]);
   });
 
-  it("shows types and names as they are written, and makes no markup of them", () => {
+  it("escapes types, and has no scripts and no inline styles", () => {
     expect(page).toContain("&quot;idle&quot; | &quot;running&quot; | &quot;waiting&quot;");
     expect(page).not.toMatch(/<script|<style| style=| on\w+=/u);
   });
 
-  it("stands in no other page", async () => {
+  it("is in no other page", async () => {
     expect(await apiPage().transformIndexHtml(html, { path: "/index.html" })).toBe(html);
   });
 });

@@ -77,16 +77,16 @@ describe("byteRangeIn", () => {
     "byteſ=0-9",
     "items=0-9",
     "bytes=0-9\n",
-  ])("gives the whole for what it does not read: %j", (header) => {
+  ])("returns the whole for a missing, invalid or unsupported header: %j", (header) => {
     expect(byteRangeIn(header, 1_234)).toBe("whole");
     expect(byteRangeIn(header, 0)).toBe("whole");
   });
 
-  it("gives the whole of an empty value whose last bytes are asked for", () => {
+  it("returns the whole of an empty value for its last bytes", () => {
     expect(byteRangeIn("bytes=-500", 0)).toBe("whole");
   });
 
-  it("reads a long header in a time that grows with its length", () => {
+  it("parses a long header in linear time", () => {
     const digits = "0".repeat(200_000);
     const start = performance.now();
     expect(byteRangeIn(`bytes=${digits}1-${digits}2`, 10)).toEqual({ from: 1, to: 3 });
@@ -142,7 +142,7 @@ describe("a range of a buffer", () => {
     fc.assert(property, { numRuns: 1_000 });
   });
 
-  it("orders its ends exactly, beyond 2^53 too", () => {
+  it("compares its ends exactly, even beyond 2^53", () => {
     const start = fc.bigInt({ min: 0n, max: 1n << 64n });
     const step = fc.bigInt({ min: -2n, max: 2n });
     const property = fc.property(start, step, (first, step) => {
@@ -165,7 +165,7 @@ describe("contentRange", () => {
     expect(contentRange(range, size)).toBe(expected);
   });
 
-  it("asks, read as a request, for the same range", () => {
+  it("asks for the same range when it is sent back as a request", () => {
     const ends = fc.tuple(fc.nat(), fc.nat(), fc.nat());
     const property = fc.property(ends, ([from, length, rest]) => {
       const range = { from, to: from + length + 1 };

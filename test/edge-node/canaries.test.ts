@@ -61,7 +61,7 @@ async function everything({ call }: OwnRuntime): Promise<string> {
   return told.join("\n");
 }
 
-it.each(Object.entries(canaries))("%s leaves its conversation by no way", async (_, secret) => {
+it.each(Object.entries(canaries))("%s never leaves its conversation", async (_, secret) => {
   const said = watchConsole();
   const names = Object.keys(greedy);
   const received: unknown[] = [];

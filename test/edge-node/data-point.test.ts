@@ -38,7 +38,7 @@ it.each([
   [`${"a".repeat(95)}ä`, "a".repeat(95)],
   [`${"a".repeat(93)}😀b`, "a".repeat(93)],
   ["😀".repeat(30), "😀".repeat(24)],
-])("an index is 96 bytes at most, and whole characters: %s", (tenant, index) => {
+])("an index has at most 96 bytes, and only whole characters: %s", (tenant, index) => {
   const { indexes, blobs } = dataPointOf(recordOf(tenant));
   expect(indexes).toEqual([index]);
   expect(blobs?.at(-1)).toBe(tenant);

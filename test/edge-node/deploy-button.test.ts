@@ -9,8 +9,8 @@ const asked = Object.fromEntries(
   [...text.matchAll(/^(\w+)=(.*)$/gmu)].map(([, name = "", value = ""]) => [name, value]),
 );
 
-describe("what Cloudflare's deploy button asks for", () => {
-  it("is a setting, each with a description", () => {
+describe("the settings that Cloudflare's deploy button asks for", () => {
+  it("exist, and have descriptions", () => {
     const { bindings } = packageJson.cloudflare;
     expect(Object.keys(asked)).toEqual(["AUTH", "API_KEYS", "MODEL"]);
     for (const name of Object.keys(asked)) {
@@ -19,17 +19,17 @@ describe("what Cloudflare's deploy button asks for", () => {
     }
   });
 
-  it("lets nobody in for whoever leaves it as it is", () => {
+  it("let nobody in by default", () => {
     expect(() => readSettings(asked)).toThrow(/^API_KEYS must be JSON/);
   });
 
-  it("says without keys how to set them, and how to do without on one's own machine", () => {
+  it("explain how to set keys, and how to work locally without keys", () => {
     expect(() => readSettings({ AUTH: "bearer" })).toThrow(
       /^API_KEYS must be set: .*\{"<key>": "<tenant>"\}.*wrangler dev --var AUTH:none\.$/,
     );
   });
 
-  it("is all that is needed once there is a key", () => {
+  it("are sufficient once there is a key", () => {
     const API_KEYS = JSON.stringify({ "a-key-of-my-own-making": "me" });
     expect(readSettings({ ...asked, API_KEYS })).toMatchObject({ AUTH: "bearer", MODEL: "demo" });
   });

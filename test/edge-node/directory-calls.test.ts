@@ -47,7 +47,7 @@ const want = { what: "modelCalls", count: 1, maximum: 1 } as const;
 const claim = { key: "k", window: "", spent: NOTHING_SPENT, wants: [want] };
 
 describe("a directory that never answers", () => {
-  it("is asked for a lease again, and then nothing is spent", async () => {
+  it("is asked for a lease again, and then the lease is refused", async () => {
     const { asked, leases } = silent(3);
     const refused = expect(leases.take(claim)).rejects.toMatchObject({ code: "spend_unavailable" });
     await vi.advanceTimersByTimeAsync(4 * limits.directoryMs);
@@ -59,7 +59,7 @@ describe("a directory that never answers", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it("is told again what a turn has spent", async () => {
+  it("receives a turn's settlement again", async () => {
     const { asked, leases, waited } = silent(2);
     leases.settle({ key: "k", spent: NOTHING_SPENT });
     await vi.advanceTimersByTimeAsync(5 * limits.directoryMs);
@@ -67,7 +67,7 @@ describe("a directory that never answers", () => {
     expect(asked).toEqual(["settle", "settle", "settle"]);
   });
 
-  it("does not keep what is told later from it", async () => {
+  it("does not block later updates", async () => {
     const { asked, place } = silent(1);
     const time = new Date().toISOString();
     const summary = { title: "One", createdAt: time, updatedAt: time };
@@ -80,7 +80,7 @@ describe("a directory that never answers", () => {
   });
 });
 
-it("a directory whose object broke is told by another stub: the first stays broken", async () => {
+it("a directory whose object broke is reached through another stub, because the first stays broken", async () => {
   const told: string[] = [];
   let hasBroken = false;
   const newStub = () => {
@@ -113,7 +113,7 @@ describe("a conversation in a jurisdiction", () => {
     ["eu", { JURISDICTION: "us" }, "eu"],
     [undefined, { JURISDICTION: "eu" }, "eu"],
     [undefined, {}, undefined],
-  ])("%s asks, under %j, the directory in %s", async (jurisdiction, settings, where) => {
+  ])("%s, with %j, asks the directory in %s", async (jurisdiction, settings, where) => {
     const { place, places } = silent(0, jurisdiction);
     const here = { ...place, env: { ...place.env, ...settings } };
     const spendLimits = { tenant: { modelCalls: 1 } };

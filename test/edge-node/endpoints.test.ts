@@ -64,7 +64,7 @@ async function outcomeOf(
 const FREE = new Set(["If-Range", "path", "before", "Range"]);
 
 describe("every documented parameter", () => {
-  it("is one of an endpoint that is there", () => {
+  it("belongs to an existing endpoint", () => {
     expect(calls.length).toBeGreaterThan(30);
     const documented = Object.values(document.paths).flatMap((operations) =>
       Object.values(operations).flatMap(({ parameters }) =>
@@ -83,7 +83,7 @@ describe("every documented parameter", () => {
     }
   });
 
-  it.each(titled)("%s takes what its schema allows", async (_, { endpoint, parameter }) => {
+  it.each(titled)("%s accepts what its schema allows", async (_, { endpoint, parameter }) => {
     // The bound of a part is the number of parts.
     if (endpoint.path === "/conversations/import" && parameter.name === "part") return;
     for (const value of validFor(parameter.schema)) {

@@ -78,17 +78,17 @@ async function newestEvent(runtime: NodeRuntime) {
   return events.at(-1);
 }
 
-describe("a turn that a crash cut off ends with an error that the history shows when", () => {
+describe("a turn that a crash interrupted ends with an error in the history if", () => {
   it.each<{ what: string; options?: Partial<RuntimeOptions>; bindings?: object; code: string }>([
     {
       what: "its agent is gone",
       options: { agents: [{ ...agent, name: "b" }] },
       code: "unknown_agent",
     },
-    { what: "MCP is not built in any more", bindings: { MCP_SERVERS }, code: "bad_configuration" },
+    { what: "MCP is no longer built in", bindings: { MCP_SERVERS }, code: "bad_configuration" },
     { what: "a setting is wrong", bindings: { AUTH: "?" }, code: "bad_configuration" },
     {
-      what: "an agent that it may ask is gone",
+      what: "an agent that it may delegate to is gone",
       options: { agents: [{ ...agent, delegates: ["b"] }] },
       code: "unknown_agent",
     },
@@ -109,8 +109,8 @@ describe("a turn that a crash cut off ends with an error that the history shows 
   });
 });
 
-describe("what a crash cut off, when its tool is gone,", () => {
-  it("is a call of which the model hears that nobody knows, in a turn that goes on", async () => {
+describe("after a crash, when a tool is gone,", () => {
+  it("the outcome of an interrupted call is unknown to the model, and the turn continues", async () => {
     const runtime = new NodeRuntime(before());
     await cutOff("/messages", { message: "Look" }, runtime);
     runtime.start({ ...before(), agents: [{ ...agent, tools: {} }], model: model() });
@@ -121,7 +121,7 @@ describe("what a crash cut off, when its tool is gone,", () => {
     expect(said).toContain("I cannot look.");
   });
 
-  it("is a run that fails, and says why", async () => {
+  it("an interrupted run fails, and says why", async () => {
     const { runtime, plan } = await cutOffRun();
     runtime.start({ ...before(), agents: [{ ...agent, tools: {} }] });
     await expectClosed(runtime);
@@ -130,8 +130,8 @@ describe("what a crash cut off, when its tool is gone,", () => {
   });
 });
 
-describe("a run that a crash cut off, when there are no plans any more,", () => {
-  it("ends with an error in the events and the stream; with plans again its record says so", async () => {
+describe("an interrupted run in a Worker that no longer has plans", () => {
+  it("ends with an error in the events and the stream, and in its record once there are plans again", async () => {
     const { runtime, plan } = await cutOffRun();
     const { plans: _, ...left } = before();
     runtime.start(left);

@@ -37,7 +37,7 @@ function paying() {
 }
 
 describe("the idempotency key of a tool", () => {
-  it("is another for each tenant's conversation of the same name, and does not name the tenant", async () => {
+  it("differs between tenants for conversations of the same name, and does not name the tenant", async () => {
     const { keys, as } = paying();
     for (const tenant of ["shop", "bank"]) {
       await (await as(tenant)("/messages", { message: "Pay" })).text();

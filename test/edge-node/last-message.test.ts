@@ -31,7 +31,7 @@ const value = fc.letrec((tie) => ({
 })).any;
 
 describe("the last message of a body", () => {
-  it("is all that is left of its messages, whatever the body holds, however it is cut", () => {
+  it("is the only message kept, whatever the body's content and pieces", () => {
     const bodies = fc.record({
       before: fc.dictionary(key, value, { maxKeys: 3 }),
       messages: fc.array(value, { maxLength: 5 }),
@@ -68,7 +68,7 @@ describe("the last message of a body", () => {
     expect(held(text, [1]).text()).toBe(left);
   });
 
-  it("may be as large as there is room for; those before it may be larger", () => {
+  it("may be as large as the limit; earlier messages may be larger", () => {
     const long = "x".repeat(3 * MAX_BYTES);
     const some = held(JSON.stringify({ id: "a", messages: [long, { parts: [] }, long, "short"] }));
     expect(some.size).toBeLessThan(MAX_BYTES);
@@ -79,7 +79,7 @@ describe("the last message of a body", () => {
     { messages: ["short", "x".repeat(MAX_BYTES)] },
     { before: "x".repeat(MAX_BYTES), messages: [1, 2, 3] },
     { messages: [1, 2, 3], after: "x".repeat(MAX_BYTES) },
-  ])("is counted where there is no room for it, or for what is around it", (body) => {
+  ])("exceeds the limit if it, or the rest of the body, is too large", (body) => {
     const { size } = held(JSON.stringify(body));
     expect(size).toBeGreaterThan(MAX_BYTES);
     expect(size).toBeLessThan(MAX_BYTES + 100);

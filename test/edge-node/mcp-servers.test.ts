@@ -44,7 +44,7 @@ describe("an agent with MCP servers", () => {
     expect(tools.act).toBe(agent.tools.act);
   });
 
-  it("says of a server's tools what counts, before the settings and the server", async () => {
+  it("overrides what the settings and the server say about its tools", async () => {
     const settings = await settingsFor({ tools: { "*": { sealed: true, trusted: false } } });
     const { policies, effects, readonlyTools } = await equipped(settings);
     expect(policies?.act).toEqual({ sealed: true });
@@ -55,7 +55,7 @@ describe("an agent with MCP servers", () => {
     expect(readonlyTools).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
   });
 
-  it("asks before a tool's calls if any of its policies does, the strictest way", async () => {
+  it("asks before a tool's calls if any policy does, by the strictest rule", async () => {
     const rules = { "*": { approval: "untrusted", inlineChars: 0 } };
     const settings = await settingsFor({ tools: rules });
     const policies = { get: { approval: true }, act: { approval: false } };
@@ -103,13 +103,13 @@ describe("an agent with MCP servers", () => {
     expect(await policy({ ...call, aliases: shop_act?.aliases ?? [] })).not.toBe("allow");
   });
 
-  it("has none of a server that is for others", async () => {
+  it("has no tools of a server that is for other agents", async () => {
     const { tools } = await equipped(await settingsFor({ agents: ["somebody"] }));
     expect(Object.keys(tools)).toEqual(["act"]);
     expect(server.requests).toEqual([]);
   });
 
-  it("cannot be had where MCP is not built in", async () => {
+  it("is refused if MCP is not built in", async () => {
     const settings = await settingsFor();
     expect(() => chooseAgent(agentSetup, settings)).toThrow("not built into this Worker");
   });
@@ -124,7 +124,7 @@ it.each([
   ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
   ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
   ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a name of its own"],
-])("MCP_SERVERS=%s is refused with its fault, and without what is secret in it", (value, why) => {
+])("MCP_SERVERS=%s is refused with a reason, and without its secrets", (value, why) => {
   const refused = () => readSettings({ MCP_SERVERS: value });
   expect(refused).toThrow(why);
   expect(refused).not.toThrow("secret");

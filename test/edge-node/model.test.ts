@@ -23,13 +23,13 @@ function failure(work: () => unknown): { code: string; message: string } | undef
   }
 }
 
-it("gives the demo model by default, to an application that passes it", () => {
+it("returns the demo model by default if the application passes it", () => {
   const model = modelFromSettings(demoModels)(readSettings({}), env);
   expect(model).toMatchObject({ modelId: "demo" });
   expect(failure(() => modelFromSettings()(readSettings({}), env))?.code).toBe("bad_configuration");
 });
 
-it("gives the provider that MODEL names the rest of it, the settings and the bindings", () => {
+it("passes the rest of MODEL, the settings and the bindings to the provider that MODEL names", () => {
   const model = scriptedModel([]);
   const asked: unknown[] = [];
   const openai: ModelProvider = {
@@ -44,7 +44,7 @@ it("gives the provider that MODEL names the rest of it, the settings and the bin
   expect(asked).toEqual(["ft:one:two", settings, env]);
 });
 
-it("says which kinds of model are built in when MODEL names another", () => {
+it("lists the models that are built in if MODEL names another", () => {
   const openai: ModelProvider = { name: "openai", model: () => scriptedModel([]) };
   const settings = readSettings({ MODEL: "anthropic:one", MODEL_API_KEY: key });
   expect(failure(() => modelFromSettings(demoModels, openai)(settings, env))).toEqual({
@@ -63,7 +63,7 @@ it.each([
   { MODEL: "demo:one" },
   { MODEL: "gemini:one", MODEL_API_KEY: key },
   { MODEL: "openai:one", MODEL_API_KEY: key, MODEL_BASE_URL: `file:///${key}` },
-])("does not take %j, and says so without any value", (given) => {
+])("refuses %j, and quotes no value", (given) => {
   const failed = failure(() => modelNamed(readSettings(given), modelKinds));
   expect(failed?.code).toBe("bad_configuration");
   expect(failed?.message).toMatch(/^MODEL(?:_API_KEY|_BASE_URL)? must be /);
@@ -74,14 +74,14 @@ it.each([
   { MODEL: "workers-ai:@cf/meta/llama" },
   { MODEL: "anthropic:one", MODEL_API_KEY: key },
   { MODEL: "openai-compatible:one", MODEL_BASE_URL: "http://localhost:1/v1" },
-])("takes %j", (given) => {
+])("accepts %j", (given) => {
   const settings = readSettings(given);
   expect(settings).toMatchObject(given);
   const [kind] = given.MODEL.split(":");
   expect(modelNamed(settings, modelKinds).kind.name).toBe(kind);
 });
 
-it("reads any MODEL for an application that makes its model itself", () => {
+it("accepts any MODEL if the application makes its model itself", () => {
   for (const MODEL of ["bedrock:one", "anthropic:one", "fast"]) {
     expect(readSettings({ MODEL }).MODEL).toBe(MODEL);
   }

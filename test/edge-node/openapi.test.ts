@@ -39,7 +39,7 @@ describe("GET /openapi.json", () => {
     expect(described.sort()).toEqual([...new Set(routes)].sort());
   });
 
-  it("leaves out what the app was made without", async () => {
+  it("leaves out the features that the app lacks", async () => {
     const bare = await openApiFrom(createApp({ agents: [], authenticator: () => "anybody" }));
     const paths = Object.keys(bare.paths);
     expect(paths).toContain("/conversations/{id}/messages");
@@ -47,13 +47,13 @@ describe("GET /openapi.json", () => {
     expect(Object.keys(bare.components.schemas)).not.toContain("Plan");
   });
 
-  it("refers to schemas that are there, and to each at least once", () => {
+  it("refers only to existing schemas, and to each at least once", () => {
     const text = JSON.stringify(document);
     const used = new Set(text.match(/(?<="\$ref":"#\/components\/schemas\/)\w+/g));
     expect([...used].sort()).toEqual(Object.keys(document.components.schemas).sort());
   });
 
-  it("gives every call a name of its own, its path's parameters, and the form of its errors", () => {
+  it("gives every call a unique name, its path's parameters and its error format", () => {
     const all = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.values(operations).map((operation) => ({ path, operation })),
     );
@@ -75,7 +75,7 @@ describe("GET /openapi.json", () => {
     expect(open).toEqual(["/health"]);
   });
 
-  it("takes a ticket where there are some: for what is read below a conversation", () => {
+  it("accepts a ticket for reads below a conversation, and only there", () => {
     const calls = Object.entries(document.paths).flatMap(([path, operations]) =>
       Object.entries(operations).map(([method, { security }]) => ({ method, path, security })),
     );
@@ -86,7 +86,7 @@ describe("GET /openapi.json", () => {
     }
   });
 
-  it("says that a decision goes on with a turn, or behind a plan's gate with its run", async () => {
+  it("says that a decision returns a turn, or a run if there are plans", async () => {
     const decided = ({ paths }: OpenApi) =>
       paths["/conversations/{id}/approvals/{approval}"]?.post?.responses[200]?.content?.[
         "application/json"

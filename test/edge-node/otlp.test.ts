@@ -75,7 +75,7 @@ describe("the spans of a turn", () => {
     expect(resourceSpans[0]?.scopeSpans[0]?.scope).toEqual({ name: "byref", version });
   });
 
-  it("begin with the turn, which says what it has come to", () => {
+  it("begin with the turn and its outcome", () => {
     const [turn] = spansOf(encoded());
     expect(turn).toEqual({
       traceId: TRACE_ID,
@@ -111,7 +111,7 @@ describe("the spans of a turn", () => {
     });
   });
 
-  it("have each try of a model, of which one failed, as a client's span", () => {
+  it("have a client span for each try of a model, also for a failed one", () => {
     const [, failed, answered] = spansOf(encoded());
     const about = [
       text("gen_ai.operation.name", "chat"),
@@ -149,7 +149,7 @@ describe("the spans of a turn", () => {
     ]);
   });
 
-  it("are inside of one another: a call, the agent that it asks, and what that calls", () => {
+  it("are nested: a call, the agent that it asks, and that agent's call", () => {
     const [, , , call, asked, inner] = spansOf(encoded());
     expect(call).toMatchObject({
       name: "execute_tool delegate",
@@ -178,13 +178,13 @@ describe("the spans of a turn", () => {
     ]);
   });
 
-  it("belong to whoever has called, if somebody has said so", () => {
+  it("belong to the caller's span, if one is given", () => {
     const [turn, model] = spansOf(encoded("b7ad6b7169203331"));
     expect(turn?.parentSpanId).toBe("b7ad6b7169203331");
     expect(model?.parentSpanId).toBe(turn?.spanId);
   });
 
-  it("have an end, also where a stop has cut them off, and none before its beginning", () => {
+  it("have an end, also after a stop, and never before their start", () => {
     let nowMs = START_MS;
     const trace = new Trace(() => nowMs);
     const open = trace.root.begin({ kind: "tool", name: "find", toolCallId: "call_1" });
@@ -202,7 +202,7 @@ describe("the spans of a turn", () => {
     expect(tool?.attributes).toContainEqual(text("error.type", "turn_stopped"));
   });
 
-  it("are a thousand at most, and counted all the same", () => {
+  it("are limited to 1,000, but all are counted", () => {
     const trace = new Trace(() => START_MS);
     for (let call = 0; call < 1_500; call++) {
       const span = trace.root.begin({ kind: "tool", name: "find", toolCallId: "x".repeat(500) });
@@ -239,7 +239,7 @@ describe("the spans of a turn", () => {
   });
 });
 
-it("what is told of a turn is its counts and times", () => {
+it("a turn's record has its counts and times", () => {
   const { record } = recordedTurn();
   expect(JSON.parse(JSON.stringify(record))).toEqual({
     event: "turn",

@@ -19,7 +19,7 @@ const page: PageOptions = {
   agent: "clerk",
 };
 
-it("tells the page what it shows of an application, and which model answers", async () => {
+it("describes the application and its model to the page", async () => {
   await withWorker(createRuntime({ agents, model: scriptedModel([]), page }), async (own) => {
     const { model, ...described } = await agentsOf(own as OwnRuntime);
     expect(described).toEqual({
@@ -31,7 +31,7 @@ it("tells the page what it shows of an application, and which model answers", as
   });
 });
 
-it("lists the agents also where the model lacks a setting", async () => {
+it("lists the agents even if the model lacks a setting", async () => {
   const model = modelFromSettings();
   await withWorker(createRuntime({ agents, model }), async (own) => {
     const described = await agentsOf(own as OwnRuntime);

@@ -21,7 +21,7 @@ function askFor(env: Readonly<Record<string, string>>, hint?: DurableObjectLocat
 }
 
 describe("where an object lives", () => {
-  it("is for the platform to choose", () => {
+  it("is chosen by the platform by default", () => {
     expect(askFor({})).toEqual({ name: "name" });
   });
 
@@ -33,7 +33,7 @@ describe("where an object lives", () => {
     expect(askFor({ LOCATION_HINT: location })).toEqual({ name: "name", locationHint: location });
   });
 
-  it("is where the caller says, before what the configuration says", () => {
+  it("is chosen by the caller before the configuration", () => {
     const hinted = askFor({ LOCATION_HINT: "enam", JURISDICTION: "eu" }, "weur");
     expect(hinted).toEqual({ name: "name", jurisdiction: "eu", locationHint: "weur" });
   });

@@ -44,7 +44,7 @@ describe("a queue", () => {
     expect(await queue.run(async () => 2)).toBe(2);
   });
 
-  it("goes on after a task that rejects or throws; whoever gave it is told", async () => {
+  it("continues after a task that rejects or throws; the caller gets the error", async () => {
     const queue = new Queue();
     const runs = [
       queue.run(() => Promise.reject(new Error("No."))),
@@ -62,7 +62,7 @@ describe("a queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("lets one run and eight wait; one more is refused at once and is not run", async () => {
+  it("lets one task run and eight wait, and refuses one more at once", async () => {
     const queue = new Queue();
     const started: string[] = [];
     const tasks = Array.from({ length: limits.maxQueuedTurns + 1 }, (_, at) =>
@@ -93,7 +93,7 @@ describe("a queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("lets a task put another one behind itself", async () => {
+  it("lets a task add another one", async () => {
     const queue = new Queue();
     let inner: Promise<string> | undefined;
     const outer = await queue.run(async () => {

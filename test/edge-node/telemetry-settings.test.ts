@@ -7,7 +7,7 @@ const TRACE_ID = "0af7651916cd43dd8448eb211c80319c";
 const SPAN_ID = "b7ad6b7169203331";
 
 describe("a traceparent", () => {
-  it("names the trace and the span that has called, and says whether anybody keeps them", () => {
+  it("names the caller's trace and span, and says whether they are sampled", () => {
     const parent = { traceId: TRACE_ID, spanId: SPAN_ID };
     expect(readTraceParent(`00-${TRACE_ID}-${SPAN_ID}-01`)).toEqual({ ...parent, isSampled: true });
     expect(readTraceParent(`00-${TRACE_ID}-${SPAN_ID}-00`)).toEqual({
@@ -17,7 +17,7 @@ describe("a traceparent", () => {
     expect(readTraceParent(`00-${TRACE_ID}-${SPAN_ID}-03`)).toMatchObject({ isSampled: true });
   });
 
-  it("of a later version may say more", () => {
+  it("of a later version may have more fields", () => {
     const parent = { traceId: TRACE_ID, spanId: SPAN_ID, isSampled: true };
     expect(readTraceParent(`01-${TRACE_ID}-${SPAN_ID}-01`)).toEqual(parent);
     expect(readTraceParent(`cc-${TRACE_ID}-${SPAN_ID}-01-what-comes`)).toEqual(parent);
@@ -43,20 +43,20 @@ describe("a traceparent", () => {
     `00-${TRACE_ID}g-${SPAN_ID}-01`,
     `00-${TRACE_ID}-${SPAN_ID}-0x`,
     `00_${TRACE_ID}_${SPAN_ID}_01`,
-  ])("that is none is not heeded: %s", (header) => {
+  ])("that is invalid is ignored: %s", (header) => {
     expect(readTraceParent(header)).toBeUndefined();
   });
 });
 
 describe("the settings of telemetry", () => {
-  it("have a line for each turn, and no collector, by default", () => {
+  it("log a line for each turn, and name no collector, by default", () => {
     const settings = readSettings({});
     expect(settings).toMatchObject({ LOG: "turns", OTEL_SERVICE_NAME: "byref" });
     expect(settings.OTEL_EXPORTER_OTLP_ENDPOINT).toBeUndefined();
     expect(settings.OTEL_EXPORTER_OTLP_HEADERS).toEqual({});
   });
 
-  it("have headers as OpenTelemetry writes them", () => {
+  it("have headers in OpenTelemetry's format", () => {
     const given = "Authorization=Basic%20a%3D%3D, x-team = one%2Ctwo ,,x-empty=";
     expect(readSettings({ OTEL_EXPORTER_OTLP_HEADERS: given }).OTEL_EXPORTER_OTLP_HEADERS).toEqual({
       Authorization: "Basic a==",
@@ -78,7 +78,7 @@ describe("the settings of telemetry", () => {
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "collector/canary-1234" }],
     [{ OTEL_EXPORTER_OTLP_ENDPOINT: "https://user:canary-1234@collector" }],
     [{ LOG: "canary-1234" }],
-  ])("are refused without being said: %o", (given) => {
+  ])("are refused without being quoted: %o", (given) => {
     let thrown: unknown;
     try {
       readSettings(given);

@@ -39,7 +39,7 @@ function tenant(maximum = 10) {
 }
 
 describe("a lease", () => {
-  it("is more than what is needed while there is plenty, and no more than that at the end", () => {
+  it("grants more than requested while there is plenty, and only the rest at the end", () => {
     const { modelCalls, toolCalls, tokens } = limits.lease;
     const { take, left } = tenant(1_000);
     expect(take("a")).toEqual({ upTo: { modelCalls } });
@@ -54,7 +54,7 @@ describe("a lease", () => {
     });
   });
 
-  it("is one however often it is asked for and given back", () => {
+  it("counts once, however often it is requested and settled", () => {
     const { take, settle, left } = tenant();
     for (let time = 0; time < 3; time++) take("a");
     take("a", { spent: 1 });
@@ -62,7 +62,7 @@ describe("a lease", () => {
     expect(left()).toBe(9);
   });
 
-  it("that nobody gives back stays spent, until somebody does", () => {
+  it("that is not settled stays spent until it is", () => {
     const { take, settle, left } = tenant(3);
     take("a", { count: 2 });
     expect(left()).toBe(1);
@@ -70,7 +70,7 @@ describe("a lease", () => {
     expect(left()).toBe(1);
   });
 
-  it("is refused whole: what there is enough of is not granted either", () => {
+  it("is refused as a whole if one of its kinds is used up", () => {
     const { spend, take } = tenant();
     const wants = [
       { what: "modelCalls", count: 1, maximum: 1 },
@@ -81,7 +81,7 @@ describe("a lease", () => {
     expect(take("b", { maximum: 1 })).toEqual({ upTo: { modelCalls: 1 } });
   });
 
-  it("counts what was spent beyond it, when more is asked for and when it is given back", () => {
+  it("counts spending beyond it, when more is requested and when it is settled", () => {
     const { take, settle } = tenant(100);
     const about = { what: "tokens", maximum: 100 } as const;
     expect(take("a", about)).toEqual({ upTo: { tokens: 100 } });
@@ -93,7 +93,7 @@ describe("a lease", () => {
     expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
   });
 
-  it("is of its window: in the next there is everything again, and nothing is kept but of the last", async () => {
+  it("is for one window; only the last two windows are stored", async () => {
     const leases = new MemoryLeases({});
     const wants = [{ what: "modelCalls", count: 2, maximum: 2 }] as const;
     const take = (key: string, window: string) =>
@@ -113,7 +113,7 @@ describe("a lease", () => {
   });
 });
 
-it("never are more calls granted than the limit has, and in the end exactly as many are made", () => {
+it("no more calls are made than the limit allows, and settling returns the rest", () => {
   const action = fc.record({
     sitting: fc.nat({ max: 7 }),
     count: fc.integer({ min: 1, max: 5 }),

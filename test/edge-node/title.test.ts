@@ -10,13 +10,13 @@ const message = (...texts: readonly string[]): StoredMessage => ({
   createdAt: "2026-01-01T00:00:00.000Z",
 });
 
-describe("the title of a conversation that nobody gave one", () => {
+describe("the default title of a conversation", () => {
   it("is its first message's text, on one line", () => {
     expect(titleOf(message("Summarize my orders."))).toBe("Summarize my orders.");
     expect(titleOf(message("  One\n\n\ttwo  ", "three "))).toBe("One two three");
   });
 
-  it("is clipped, and no character is cut in half", () => {
+  it("is clipped between characters", () => {
     const { maxTitleChars } = limits;
     expect(titleOf(message("x".repeat(maxTitleChars)))).toBe("x".repeat(maxTitleChars));
     expect(titleOf(message("x".repeat(maxTitleChars + 1)))).toBe("x".repeat(maxTitleChars));
@@ -25,12 +25,12 @@ describe("the title of a conversation that nobody gave one", () => {
     expect(titleOf(message("a ".repeat(1_000_000)))?.length).toBeLessThanOrEqual(maxTitleChars);
   });
 
-  it("is what the person typed, where the model reads something else", () => {
+  it("is what the person typed if the model reads something else", () => {
     const kept = message("This message is long and was kept as a variable: {…}");
     expect(titleOf({ ...kept, display: ["My long letter"] })).toBe("My long letter");
   });
 
-  it("is none where there is no text", () => {
+  it("is undefined without text", () => {
     const file = { type: "file" as const, mediaType: "image/png", url: "/photo" };
     expect(titleOf({ ...message(), parts: [file] })).toBeUndefined();
     expect(titleOf(message("", " \n"))).toBeUndefined();

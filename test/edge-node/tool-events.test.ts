@@ -6,7 +6,7 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { EventLog } from "../../src/turn/log/event-log.ts";
 import { NodeSql } from "../support/node-sql.ts";
 
-it("notes what an attempt that was cut off has done, and nothing twice", async () => {
+it("records what an interrupted attempt has done, without duplicates", async () => {
   const sql = new NodeSql();
   migrate(sql);
   const store = new MemoryStore();

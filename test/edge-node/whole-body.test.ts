@@ -38,19 +38,19 @@ async function taken(request: Request): Promise<Buffer> {
 
 describe.each([undefined, "bytes"] as const)("a body in a stream of type %s", (type) => {
   it.each([1_000, 36, 35, 37, 65_536, 300_000])(
-    "is taken without its end, in pieces of %i",
+    "is read without its end mark, in pieces of %i",
     async (length) => {
       expect(Buffer.compare(await taken(sent(length, END, type)), bytes)).toBe(0);
     },
   );
 
-  it.each(["", END.slice(1), `${END} `])("is refused if its end is %j", async (end) => {
+  it.each(["", END.slice(1), `${END} `])("is refused if its end mark is %j", async (end) => {
     await expect(taken(sent(1_000, end, type))).rejects.toMatchObject({ code: "bad_request" });
   });
 });
 
 describe("a reader of pieces", () => {
-  it("leaves memory that a stream hands out as it was", async () => {
+  it("does not change memory of the stream", async () => {
     const own = new Uint8Array(100).fill(1);
     const body = new ReadableStream<Uint8Array>({
       pull(controller) {
@@ -64,7 +64,7 @@ describe("a reader of pieces", () => {
     expect([...own]).toEqual(Array.from({ length: 100 }, () => 1));
   });
 
-  it("reads a byte stream into the same memory again", async () => {
+  it("reuses its memory for a byte stream", async () => {
     const body = sent(1_000, "", "bytes").body ?? new ReadableStream();
     const reader = pieceReader(body, 36);
     const first = (await reader.read()).value;

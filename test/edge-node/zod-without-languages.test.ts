@@ -8,7 +8,7 @@ import { codeOf } from "../../src/errors.ts";
 const leftOut = new Set(["locales", "core", "z", "fromJSONSchema", "compile", "withParser"]);
 
 describe("the z of providers in the deployable Worker", () => {
-  it("is zod's own but for what is left out", () => {
+  it("equals zod's own without the parts that are left out", () => {
     const isOwn = ([name]: [string, unknown]) => name !== "default" && !leftOut.has(name);
     const kept = Object.fromEntries(Object.entries(z).filter(isOwn));
     expect(kept).toEqual(Object.fromEntries(Object.entries(zod).filter(isOwn)));
@@ -18,7 +18,7 @@ describe("the z of providers in the deployable Worker", () => {
     ["fromJSONSchema", z.fromJSONSchema],
     ["compile", z.compile],
     ["withParser", z.withParser],
-  ])("says so if %s is called", (_name, call) => {
+  ])("fails with bad_configuration if %s is called", (_name, call) => {
     let code: unknown;
     try {
       call();
@@ -33,7 +33,7 @@ describe("the z of providers in the deployable Worker", () => {
     "@ai-sdk/mcp",
     "@ai-sdk/openai/internal",
     "@ai-sdk/openai-compatible",
-  ])("has all that %s takes of it", (library) => {
+  ])("has everything that %s uses", (library) => {
     const file = createRequire(import.meta.url).resolve(library);
     const uses = readFileSync(file, "utf8").matchAll(/\bz4?\.(\w+)/g);
     const taken = [...uses].map(([, name = ""]) => name);

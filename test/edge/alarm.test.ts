@@ -55,7 +55,7 @@ function idleAt(info: { readonly accessedAt: string }): number {
 }
 
 describe("the alarm", () => {
-  it("is armed once, for when the first thing in a new conversation is unused too long", async () => {
+  it("is set once, for when the first variable of a new conversation has been unused too long", async () => {
     const id = newId();
     const before = Date.now();
     const info = await put(id, "a", 1);
@@ -67,14 +67,14 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(due);
   });
 
-  it("is a turn's for as long as it runs, and then for what is due next", async () => {
+  it("belongs to a turn while it runs, and is then set for what is due next", async () => {
     const id = newId();
     const info = await put(id, "a", 1);
     await ask(id, "Who are you?");
     await vi.waitUntil(async () => (await alarmOf(id)) === idleAt(info));
   });
 
-  it("waits for the conversation to be unused where there is no variable", async () => {
+  it("waits for an unused conversation if there is no variable", async () => {
     const id = newId();
     await ask(id, "Who are you?");
     await runDurableObjectAlarm(objectOf(id));
@@ -83,7 +83,7 @@ describe("the alarm", () => {
     expect(due).toBeLessThanOrEqual(Date.now() + limits.conversationIdleMs);
   });
 
-  it("is never armed by what only reads", async () => {
+  it("is never set by requests that write nothing", async () => {
     const id = newId();
     const paths = ["", "/messages", "/variables", "/variables/a", "/variables/a/info", "/events"];
     for (const path of paths) {
@@ -94,14 +94,14 @@ describe("the alarm", () => {
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(false);
   });
 
-  it("is armed by a put with a ttl, for the moment at which it is due", async () => {
+  it("is set by a put with a ttl, for the time of its expiry", async () => {
     const id = newId();
     const info = await put(id, "a?ttl=3600", 1);
     expect(dueAt(info)).toBeGreaterThan(Date.now());
     expect(await alarmOf(id)).toBe(dueAt(info));
   });
 
-  it("is moved by an earlier ttl and not by a later one, also after a pause", async () => {
+  it("is moved by an earlier ttl, but not by a later one, also after an eviction", async () => {
     const id = newId();
     const first = dueAt(await put(id, "a?ttl=3600", 1));
     await put(id, "b?ttl=7200", 1);
@@ -117,7 +117,7 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(third);
   });
 
-  it("costs a row only when it is set: never for what is due later, also after a pause", async () => {
+  it("costs a row only when it is set, and is not set for a later time, also after an eviction", async () => {
     const id = newId();
     await put(id, "first?ttl=1800", 1);
     const spyOnAlarm = () =>
@@ -148,7 +148,7 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(idle);
   });
 
-  it("never evicts what is pinned, whatever its ttl, until it is unpinned", async () => {
+  it("never evicts a pinned variable, whatever its ttl, until it is unpinned", async () => {
     const id = newId();
     await put(id, "a?ttl=3600&pin=true", 1);
     await put(id, "b?pin=true", 2);
@@ -166,7 +166,7 @@ describe("the alarm", () => {
     expect(tombstone).toMatchObject({ reason: "expired" });
   });
 
-  it("evicts what nobody has used for a day, and counts a read as use", async () => {
+  it("evicts variables that were unused for a day, and counts a read as use", async () => {
     const id = newId();
     for (const name of ["unused", "read", "info"]) await put(id, name, 1);
     await age(id, limits.variableIdleMs - HOUR_MS);
@@ -185,7 +185,7 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBeGreaterThan(Date.now() + limits.variableIdleMs - 2 * HOUR_MS);
   });
 
-  it("does no harm when it rings early, or twice", async () => {
+  it("does no harm when it fires early, or twice", async () => {
     const id = newId();
     const next = dueAt(await put(id, "b?ttl=7200", 2));
     await put(id, "a?ttl=3600", 1);
@@ -204,7 +204,7 @@ describe("the alarm", () => {
     }
   });
 
-  it("does no harm when its variable was deleted, or is another now that stays", async () => {
+  it("does no harm when its variable was deleted or replaced", async () => {
     const id = newId();
     for (const name of ["a", "b"]) {
       await put(id, `${name}?ttl=3600`, 1);
@@ -220,7 +220,7 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(dueAt(info));
   });
 
-  it("evicts more than one pass holds", async () => {
+  it("evicts more variables than one pass can", async () => {
     const id = newId();
     await put(id, "z?ttl=3600", 1);
     const names = Array.from({ length: 1_100 }, (_, index) => `v_${index}`);
@@ -237,7 +237,7 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBeGreaterThan(Date.now());
   });
 
-  it("rings by itself after a ttl of a second", async () => {
+  it("fires by itself after a ttl of one second", async () => {
     const id = newId();
     await put(id, "a?ttl=1", 1);
     expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
@@ -247,8 +247,8 @@ describe("the alarm", () => {
   }, 15_000);
 });
 
-describe("a variable whose time is over", () => {
-  it("is gone for every reader before the alarm has rung", async () => {
+describe("an expired variable", () => {
+  it("is gone for every reader before the alarm fires", async () => {
     const id = newId();
     await put(id, "a?ttl=3600", [1]);
     await put(id, "b", 1);
@@ -268,7 +268,7 @@ describe("a variable whose time is over", () => {
     await problemIn(await get(id, "a"), "variable_not_found");
   });
 
-  it("is not a model's to read either: its prompt says that it is gone", async () => {
+  it("is gone for a model, too: its prompt says that it was removed", async () => {
     const id = newId();
     const promptOf = async () => (await ask(id, "Who are you?")).savings.promptChars ?? 0;
     await promptOf();
@@ -282,7 +282,7 @@ describe("a variable whose time is over", () => {
   });
 
   it.each([true, false])(
-    "is named in tool calls and answers with when it went and what brings it back: swept %s",
+    "is named with the time of its eviction and the call that restores it: swept %s",
     async (isSwept) => {
       const id = newId();
       await ask(id, "Show my refunded orders", { agent: "orders" });

@@ -48,7 +48,7 @@ function retitle(id: string, title: string): Promise<Response> {
 }
 
 describe("a conversation", () => {
-  it("that never was is not found, and is not made by being asked for", async () => {
+  it("that never existed is not found, and is not created by requests for it", async () => {
     const id = newId();
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
     await problemIn(await retitle(id, "t"), "conversation_not_found");
@@ -59,7 +59,7 @@ describe("a conversation", () => {
     expect(await alarmOf(id)).toBeNull();
   });
 
-  it("is not made by a write that is refused either", async () => {
+  it("is not created by a refused write, either", async () => {
     const id = newId();
     const at = `/conversations/${id}/variables/a`;
     const type = "application/json";
@@ -86,7 +86,7 @@ describe("a conversation", () => {
     expect(await about(id)).toMatchObject({ variables: 0 });
   });
 
-  it("says what is in it, and since when", async () => {
+  it("shows its contents and its times", async () => {
     const id = newId();
     const before = Date.now();
     const info = await put(id, "a", "é€😀");
@@ -155,7 +155,7 @@ describe("a turn that runs", () => {
   const say = ({ call }: OwnRuntime) =>
     call("POST", "/conversations/c/messages", json({ message: "Go on." }));
 
-  it("is what the conversation says that it does", async () => {
+  it("is shown as the conversation's status", async () => {
     const { options, go, begun } = held();
     await withRuntime(options, async (own) => {
       const status = async () => {
@@ -171,7 +171,7 @@ describe("a turn that runs", () => {
     });
   });
 
-  it("tells in its stream of every variable that somebody else changes meanwhile", async () => {
+  it("reports every variable that others change meanwhile in its stream", async () => {
     const { options, go, begun } = held();
     await withRuntime(options, async (own) => {
       const at = (name: string) => `/conversations/c/variables/${name}`;
@@ -214,7 +214,7 @@ describe("a turn that runs", () => {
 });
 
 describe("ten thousand variables", () => {
-  it("are listed in pages of any size, without one of their values", async () => {
+  it("are listed in pages of any size, without their values", async () => {
     const id = newId();
     await put(id, "first", 1);
     await inStorage(id, async (storage) => {

@@ -73,7 +73,7 @@ async function expectNothing(id: string): Promise<void> {
 }
 
 describe("DELETE of a conversation", () => {
-  it("leaves nothing anywhere, whatever there was", async () => {
+  it("leaves nothing behind, whatever there was", async () => {
     const id = newId();
     await fill(id);
     expect(await remove(id)).toBe(204);
@@ -86,7 +86,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("leaves it to be used again, as one that never was", async () => {
+  it("lets its id be used again for a new conversation", async () => {
     const id = newId();
     await fill(id);
     const { createdAt } = await about(id);
@@ -107,7 +107,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("may be asked twice at once, and while others write", async () => {
+  it("can run concurrently with deletions and writes", async () => {
     const id = newId();
     await fill(id);
     const statuses = await Promise.all([remove(id), remove(id), remove(id)]);
@@ -149,7 +149,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("touches nothing of another conversation, or of another tenant's of the same name", async () => {
+  it("does not touch another conversation, or another tenant's of the same name", async () => {
     const keys = { alice: "alice-key-0123456789", bob: "bob-key-0123456789" };
     const API_KEYS = JSON.stringify({ [keys.alice]: "alice", [keys.bob]: "bob" });
     const callAs =
@@ -183,7 +183,7 @@ describe("DELETE of a conversation", () => {
 });
 
 describe("DELETE while turns run and wait", () => {
-  it("stops them all, and none of them makes it anew", async () => {
+  it("stops them all, and none of them creates the conversation again", async () => {
     const begun = Promise.withResolvers<void>();
     let isStopped = false;
     const step = ({ abortSignal }: { readonly abortSignal?: AbortSignal }) => {
@@ -224,8 +224,8 @@ describe("DELETE while turns run and wait", () => {
   });
 });
 
-describe("a deletion that does not come to its end", () => {
-  it("is ended by the alarm, or by who comes next, after the process was gone", async () => {
+describe("an incomplete deletion", () => {
+  it("is completed by the alarm or the next request after the process has ended", async () => {
     for (const next of ["alarm", "put", "get"]) {
       const id = newId();
       await put(id, "a", 1);
@@ -277,8 +277,8 @@ describe("a deletion that does not come to its end", () => {
   });
 });
 
-describe("an alarm that cannot do all that is due", () => {
-  it("tries again, and is not given up", async () => {
+describe("an alarm that cannot finish its work", () => {
+  it("tries again, and does not give up", async () => {
     const id = newId();
     await putBytes(id, "bytes", 100_000);
     vi.spyOn(console, "error").mockImplementation(() => undefined);

@@ -5,7 +5,7 @@ import { expandText, lookupIn } from "../../src/references.ts";
 const long = "😀".repeat(limits.maxSliceChars * 2);
 
 describe("expandText in a Worker", () => {
-  it("stands in a pipe of the platform's own streams", async () => {
+  it("works in a pipe of the platform's own streams", async () => {
     const { body } = new Response("It is $w.temp°F, \n$w\n");
     const expanded = body
       ?.pipeThrough(new TextDecoderStream())
@@ -15,7 +15,7 @@ describe("expandText in a Worker", () => {
     expect(text).toBe('It is 72°F, \n\n```json\n{\n  "temp": 72\n}\n```\n\n');
   });
 
-  it("takes nothing more in until a long value has left, slice by slice", async () => {
+  it("accepts no more input until a long value has been read, slice by slice", async () => {
     const { readable, writable } = expandText(lookupIn({ long }));
     const writer = writable.getWriter();
     let isTaken = false;
@@ -34,7 +34,7 @@ describe("expandText in a Worker", () => {
     expect([isTaken, text === `${long},`]).toEqual([true, true]);
   });
 
-  it("tells a writer that its reader has gone", async () => {
+  it("rejects writes after its reader has gone", async () => {
     const { readable, writable } = expandText(lookupIn({ long }));
     const writer = writable.getWriter();
     await readable.cancel("gone");

@@ -28,7 +28,7 @@ async function stateOf(id: string): Promise<number> {
 }
 
 describe("a conversation that nobody uses", () => {
-  it("is deleted after thirty days, messages and all, and not a moment before", async () => {
+  it("is deleted with its messages after thirty days, and no earlier", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     await put(id, "pinned?pin=true", "x".repeat(100_000));
@@ -51,10 +51,10 @@ describe("a conversation that nobody uses", () => {
   it.each<readonly [string, (id: string) => Promise<unknown>]>([
     ["a turn", (id) => ask(id, "Who are you?")],
     ["a put", (id) => put(id, "b", 1)],
-    ["a variable that was put and is gone again", (id) => putAndDelete(id)],
+    ["a variable that was put and deleted", (id) => putAndDelete(id)],
     ["a read", (id) => withoutTimers(async () => (await get(id, "pinned")).text())],
     ["a patch", async (id) => (await patch(id, "pinned", { description: "d" })).text()],
-  ])("stays for %s", async (_, use) => {
+  ])("is kept alive by %s", async (_, use) => {
     const id = newId();
     await ask(id, "Who are you?");
     await put(id, "pinned?pin=true", 1);
@@ -70,7 +70,7 @@ describe("a conversation that nobody uses", () => {
     expect(await stateOf(id)).toBe(404);
   });
 
-  it("is not kept by the alarm that evicts its variables", async () => {
+  it("is not kept alive by the alarm that evicts its variables", async () => {
     const id = newId();
     await put(id, "a", 1);
     await age(id, DAY_MS + HOUR_MS);

@@ -17,7 +17,7 @@ import {
 } from "../support/edge.ts";
 
 describe("an object that was evicted", () => {
-  it("has its messages, both forms of them, and goes on with them", async () => {
+  it("has its messages in both forms, and continues with them", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     const display = await messagesOf(id);
@@ -34,7 +34,7 @@ describe("an object that was evicted", () => {
     expect((await messagesOf(id)).messages).toHaveLength(4);
   });
 
-  it("has its variables, in order, values and all that is known of them", async () => {
+  it("has its variables in order, with their values and metadata", async () => {
     const id = newId();
     const values = { c: [1, { a: null }], a: "é😀".repeat(100_000), b: "text" };
     for (const [name, value] of Object.entries(values))
@@ -51,7 +51,7 @@ describe("an object that was evicted", () => {
     expect(await (await get(id, "c/info")).json()).toMatchObject({ version: 2 });
   });
 
-  it("uses no number again", async () => {
+  it("reuses no number", async () => {
     const id = newId();
     const remove = (name: string) => call("DELETE", `/conversations/${id}/variables/${name}`);
     for (const name of ["list_orders_1", "list_orders_2", "list_orders_3"]) {
@@ -154,7 +154,7 @@ describe("what is written", () => {
     }
   });
 
-  it("is counted in a turn's cost: what it says is what it wrote", async () => {
+  it("is counted exactly in a turn's cost", async () => {
     const id = newId();
     const { cost } = await ask(id, "Weather in NYC?", { input: { a: 1 } });
     const rows = await runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
@@ -192,7 +192,7 @@ describe("what is written", () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it("is no row of more than the platform takes", async () => {
+  it("has no row that is too large for the platform", async () => {
     const id = newId();
     for (const size of [1_900_000, 3_000_000]) {
       const init = json({ message: "x".repeat(size) }, { accept: "text/plain" });

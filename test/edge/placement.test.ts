@@ -14,14 +14,14 @@ describe("where a conversation lives", () => {
     expect(await (await call("GET", `${at}?location=oc`)).text()).toBe("hello");
   });
 
-  it("is not anywhere else", async () => {
+  it("must be a known place", async () => {
     const at = `/conversations/${newId()}/messages`;
     const asked = await call("POST", `${at}?location=moon`, json({ message: "Hello" }));
     const { detail } = await problemIn(asked, "bad_request");
     expect(detail).toContain("location: must be wnam, enam, ");
   });
 
-  it("is nowhere where the jurisdiction cannot be kept", async () => {
+  it("is refused if the jurisdiction cannot be kept", async () => {
     const local = callWith({ AUTH: "none", JURISDICTION: "eu" });
     const at = `/conversations/${newId()}`;
     const asked = await local("POST", `${at}/messages`, json({ message: "Hello" }));
@@ -31,7 +31,7 @@ describe("where a conversation lives", () => {
     await problemIn(await call("GET", at), "conversation_not_found");
   });
 
-  it("is nowhere in a Worker that does not bind their objects", async () => {
+  it("is an error in a Worker that does not bind the objects", async () => {
     const request = new Request(`http://localhost/conversations/${newId()}`);
     const { CONVERSATIONS: _, ...bindings } = env;
     const response = await worker.fetch(request, { ...bindings, AUTH: "none" });

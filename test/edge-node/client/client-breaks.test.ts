@@ -24,7 +24,7 @@ describe("a connection that breaks", () => {
     ["ends", 4],
     ["is silent", 4],
     ["fails", 1],
-  ])("%s after %i frames: it goes on where it was", async (how, frames) => {
+  ])("%s after %i frames: reading resumes where it stopped", async (how, frames) => {
     const { model, options } = speaking([hello]);
     await withRuntime(options, async (own) => {
       const cuts: readonly Cut[] = [
@@ -43,7 +43,7 @@ describe("a connection that breaks", () => {
     });
   });
 
-  it("before the first frame: the message is sent again, and is one turn", async () => {
+  it("before the first frame: the message is sent again, but makes one turn", async () => {
     const { model, options } = speaking([hello]);
     await withRuntime(options, async (own) => {
       const { asked, send } = breaking(own, [{ how: "fails", frames: 0 }]);
@@ -55,7 +55,7 @@ describe("a connection that breaks", () => {
     });
   });
 
-  it("again and again: that is said after as many tries as there may be", async () => {
+  it("again and again: the client fails after the last allowed try", async () => {
     let tries = 0;
     const broken: ClientOptions = {
       fetch: () => {
@@ -80,7 +80,7 @@ describe("a connection that breaks", () => {
     expect(tries).toBe(3);
   });
 
-  it("to a server that is being restarted: it is asked again", async () => {
+  it("to a restarting server: the message is sent again", async () => {
     await withRuntime(speaking([hello]).options, async (own) => {
       let tries = 0;
       const problem = { code: "restarting", title: "Later" };
@@ -96,7 +96,7 @@ describe("a connection that breaks", () => {
     });
   });
 
-  it("and meanwhile another turn: that is said, and nothing of the other is told", async () => {
+  it("while another turn runs: the client fails, and shows nothing of the other turn", async () => {
     const { options } = speaking([hello, [text("Other."), finish()]]);
     await withRuntime(options, async (own) => {
       const { send } = breaking(own, [{ how: "ends", frames: 3 }]);
@@ -119,7 +119,7 @@ describe("a connection that breaks", () => {
     });
   });
 
-  it("is given up at once by whoever aborts", async () => {
+  it("is not retried once the caller aborts", async () => {
     const leaving = new AbortController();
     const fetch: Send = () => {
       leaving.abort(new Error("enough"));
@@ -135,7 +135,7 @@ describe("a connection that breaks", () => {
     await expect(asked).rejects.toThrow("enough");
   });
 
-  it("in a run: that is told to its end, too", async () => {
+  it("in a plan run: the run is read to its end, too", async () => {
     await withRuntime(planning(), async (own) => {
       const { plans } = clientOf(own).conversation("c");
       const { id } = await plans.propose({ calls: [{ _tool: "echo", value: 1 }] });
@@ -152,7 +152,7 @@ describe("a connection that breaks", () => {
 });
 
 describe("events", () => {
-  it("are read from any of them on, over as many connections as it takes", async () => {
+  it("are read from any event on, over as many connections as needed", async () => {
     await withRuntime(speaking([hello]).options, async (own) => {
       const { variables } = clientOf(own).conversation("c");
       for (const name of ["a", "b", "c", "d"]) await variables.put(name, 1);
@@ -178,7 +178,7 @@ describe("events", () => {
     });
   });
 
-  it("tell of a turn when it begins, and if it runs when the reading begins", async () => {
+  it("report a turn when it starts, or when it already runs", async () => {
     const { open, reached, options } = haltedTurn();
     await withRuntime(options, async (own) => {
       const conversation = clientOf(own).conversation("c");

@@ -33,7 +33,7 @@ describe("variables", () => {
     });
   });
 
-  it("hold bytes, with their type or without", async () => {
+  it("hold bytes, with or without a media type", async () => {
     await withRuntime(speaking([]).options, async (own) => {
       const { variables } = clientOf(own).conversation("c");
       const bytes = new Uint8Array([0, 1, 255]);
@@ -81,7 +81,7 @@ describe("variables", () => {
     });
   });
 
-  it("are filled into a text", async () => {
+  it("are interpolated into a text", async () => {
     await withRuntime(speaking([]).options, async (own) => {
       const conversation = clientOf(own).conversation("c");
       await conversation.variables.put("city", "Oslo");
@@ -100,7 +100,7 @@ describe("plans", () => {
     { _tool: "echo", _id: "b", value: { ok: "†approvals.legal", name: "†state.name" } },
   ];
 
-  it("are proposed, approved and run; a gate is opened; a run's end is told last", async () => {
+  it("are proposed, approved and run; a gate is opened; a run's end comes last", async () => {
     await withRuntime(planning(), async (own) => {
       const conversation = clientOf(own).conversation("c");
       const { plans, approvals } = conversation;
@@ -123,7 +123,7 @@ describe("plans", () => {
     });
   });
 
-  it("are proposed as workflows and templates, and refused with all that is wrong", async () => {
+  it("are proposed as workflows and templates, and refused with their findings", async () => {
     await withRuntime(planning(), async (own) => {
       const { plans } = clientOf(own).conversation("c");
       const xml = '<capability name="variable" action="set" key="kept">Yes</capability>';

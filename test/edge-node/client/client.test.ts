@@ -15,7 +15,7 @@ import { paying } from "../../support/paying.ts";
 import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
 
 describe("a turn", () => {
-  it("is told in its chunks, as text and as JSON, and is one turn whatever is read of it", async () => {
+  it("is read as chunks, text and JSON, but runs only once", async () => {
     const { model, options } = speaking([hello]);
     await withRuntime(options, async (own) => {
       const turn = clientOf(own).conversation("c").send("Hi");
@@ -31,7 +31,7 @@ describe("a turn", () => {
     });
   });
 
-  it("is asked of the agent, with the input, under the message's id", async () => {
+  it("is sent to the named agent, with the input and the message's id", async () => {
     const other = { ...agent, name: "other" };
     const { model } = speaking([hello]);
     await withRuntime({ agents: [agent, other], model }, async (own) => {
@@ -45,7 +45,7 @@ describe("a turn", () => {
     });
   });
 
-  it("throws from text and json what is a part of the stream in the chunks", async () => {
+  it("throws from text and json what the chunks contain as an error", async () => {
     const fails: Step = () => {
       throw new Error("down");
     };
@@ -61,7 +61,7 @@ describe("a turn", () => {
     });
   });
 
-  it("has nothing to resume and nothing to stop when none runs", async () => {
+  it("has nothing to resume or stop when it does not run", async () => {
     await withRuntime(speaking([hello]).options, async (own) => {
       const conversation = clientOf(own).conversation("c");
       expect(await all(conversation.resume())).toEqual([]);
@@ -70,7 +70,7 @@ describe("a turn", () => {
     });
   });
 
-  it("is watched by who comes later, and stopped by anybody", async () => {
+  it("can be resumed after its reader has left, and be stopped", async () => {
     const gate = Promise.withResolvers<void>();
     const step: Step = async function* () {
       yield text("Before.");
@@ -92,7 +92,7 @@ describe("a turn", () => {
     });
   });
 
-  it("waits for a person, and goes on with the decision", async () => {
+  it("waits for a person, and continues with the decision", async () => {
     const pays: Step = [toolCall("pay", { amount: 50 }), finish("tool-calls")];
     const { paid, options } = paying([pays, [text("Paid."), finish()]]);
     await withRuntime(options, async (own) => {
@@ -108,8 +108,8 @@ describe("a turn", () => {
   });
 });
 
-describe("a step that is called off", () => {
-  it("is no part of the text", async () => {
+describe("a step that is reset", () => {
+  it("is not part of the text", async () => {
     const chunks = [
       { type: "start", messageId: "a" },
       { type: "start-step" },
@@ -127,7 +127,7 @@ describe("a step that is called off", () => {
 });
 
 describe("the client", () => {
-  it("sends its key, or the one that it is given each time", async () => {
+  it("sends its key, or a new key with each request", async () => {
     const seen: (string | null)[] = [];
     const fetch: Send = async (_, { headers }) => {
       seen.push(new Headers(headers).get("authorization"));
@@ -145,7 +145,7 @@ describe("the client", () => {
     await expect(without.send("Hi").text()).rejects.toThrow("no key");
   });
 
-  it("knows the server's agents and health, and what a conversation is", async () => {
+  it("reads the server's health and agents, and a conversation's status", async () => {
     await withRuntime(speaking([hello]).options, async (own) => {
       const client = clientOf(own);
       expect(await client.health()).toMatchObject({ ok: true });
@@ -170,7 +170,7 @@ describe("the client", () => {
     });
   });
 
-  it("says it when somebody else answers", async () => {
+  it("fails with bad_answer if another server answers", async () => {
     const page = async () => new Response("<h1>Hello</h1>");
     const found = createClient(ORIGIN, { fetch: page });
     expect(await failureOf(found.health())).toMatchObject({ code: "bad_answer" });
@@ -179,7 +179,7 @@ describe("the client", () => {
     expect(failure).toMatchObject({ code: "bad_answer", status: 404, message: "<h1>Gone</h1>" });
   });
 
-  it("is reached below a path, by names of any kind", async () => {
+  it("supports a base path, and names with any characters", async () => {
     const seen: string[] = [];
     const fetch: Send = async (url) => {
       seen.push(url);

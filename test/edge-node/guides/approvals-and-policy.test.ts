@@ -52,7 +52,7 @@ async function asking(own: OwnRuntime, message = "Pay."): Promise<string> {
 
 afterEach(() => vi.unstubAllGlobals());
 
-it("a call waits where its tool says so, and a program decides", async () => {
+it("a call waits if its tool asks for approval, and a program decides", async () => {
   const { paid, bank } = banking();
   const model = scriptedModel([pays(250), thanks, pays(50), thanks]);
   await withRuntime({ agents: [bank], model }, async (own) => {
@@ -154,7 +154,7 @@ it("a policy allows, denies and asks", async () => {
   ]);
 });
 
-it("several policies are one, the strictest counts, and single tools say what they are", async () => {
+it("policies are combined, the strictest wins, and single tools have policies of their own", async () => {
   const { paid, bank } = banking();
   const deleted: string[] = [];
   const tools = {

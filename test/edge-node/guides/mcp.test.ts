@@ -66,7 +66,7 @@ afterEach(() => {
 const asked = finish("tool-calls");
 const go = json({ message: "Go." }, { accept: "text/plain" });
 
-it("an application hands the client in", async () => {
+it("an application passes the MCP client", async () => {
   serve();
   const model = scriptedModel([[toolCall("list", {}), asked]]);
   // --- runtime
@@ -93,7 +93,7 @@ it("an application hands the client in", async () => {
   );
 });
 
-it("what an agent says of a server's tools counts as the guide says", async () => {
+it("an agent's settings for a server's tools work as the guide says", async () => {
   serve();
   const model = scriptedModel([
     [toolCall("list", {}), toolCall("delete_all", {}), asked],

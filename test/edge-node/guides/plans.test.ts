@@ -15,7 +15,7 @@ import { withWorker, withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text } from "../../../src/testing.ts";
 import { problemIn } from "../../support/edge.ts";
 
-it("an application asks for plans, and says in which forms", async () => {
+it("an application enables plans and their formats", async () => {
   const model = scriptedModel([]);
   // --- runtime
   const runtime = createRuntime({
@@ -65,7 +65,7 @@ it("a program proposes, approves and runs", async () => {
   });
 });
 
-it("a rule approves what needs nobody", async () => {
+it("a rule approves plans that need no person", async () => {
   // --- rule
   const clerk: Agent = {
     ...orders,
@@ -83,7 +83,7 @@ it("a rule approves what needs nobody", async () => {
   });
 });
 
-it("the workflow and the template of the guide do what it says", async () => {
+it("the guide's workflow and template do what it says", async () => {
   const says = ["There is none.", "243 were refunded.", "It is."];
   const model = scriptedModel(says.map((said) => [text(said), finish()]));
   const plans = planSupport(capabilityWorkflows, templates);
@@ -112,7 +112,7 @@ it("the workflow and the template of the guide do what it says", async () => {
   });
 });
 
-it("a model's answer with the tags of the workflow comes to the same", async () => {
+it("a model's answer with the workflow's tags has the same result", async () => {
   const answer = `Look:\n${blockOf(guide, "xml")}`;
   const last = "{{line}}, the largest $summary.largest.id.";
   const model = scriptedModel([answer, last].map((said) => [text(said), finish()]));

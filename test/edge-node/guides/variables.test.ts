@@ -85,7 +85,7 @@ it("is guarded against lost updates", () =>
     expect(await variables.get("count")).toBe(2);
   }));
 
-it("holds records, of which parts are read", () =>
+it("holds records that are read in parts", () =>
   withVariables(async (own) => {
     const { variables } = createClient(url, optionsFor(own)).conversation("guide");
     const rows = Array.from({ length: 1_000 }, (_, n) => ({ n }));
@@ -121,7 +121,7 @@ it("holds a CSV as bytes without the option", () =>
     expect(csv).toMatchObject({ type: "bytes", mediaType: "text/csv" });
   }));
 
-it("is secret or sealed, as it is put", async () => {
+it("is stored as secret or sealed", async () => {
   const model = scriptedModel([[text("$api_key, $patients[0].name"), finish()]]);
   await withWorker(createRuntime({ agents, model }), async (own) => {
     const chat = createClient(url, optionsFor(own)).conversation("guide");
@@ -142,7 +142,7 @@ it("is secret or sealed, as it is put", async () => {
   });
 });
 
-it("tells what happened", () =>
+it("has its changes reported as events", () =>
   withVariables(async (own) => {
     const chat = createClient(url, optionsFor(own)).conversation("guide");
     await chat.variables.put("user", { name: "Ada" });
@@ -158,7 +158,7 @@ it("tells what happened", () =>
     expect(told).toEqual(["1 variable.saved user 14", "2 variable.deleted user 14"]);
   }));
 
-it("gives way, the least recently used first, and says so", async () => {
+it("is evicted at the quota, the least recently used first, with a tombstone", async () => {
   const model = scriptedModel([]);
   // --- retention
   const runtime = createRuntime({
@@ -189,7 +189,7 @@ it("gives way, the least recently used first, and says so", async () => {
   });
 });
 
-it("has the limits that the guide tells", () => {
+it("has the limits that the guide states", () => {
   expect(limits).toMatchObject({
     maxNameChars: 64,
     maxJsonBytes: 16 * 1_048_576,

@@ -35,7 +35,7 @@ describe("a guarded output", () => {
     echo: { secrets: ["key"] },
   };
 
-  it("is its name and its visibility, whatever its size, in all forms", () =>
+  it("is shown as its name and visibility, whatever its size and the format", () =>
     withRuntime(planning(tools, { agent: { policies } }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/key?visibility=secret", json(SECRET));
       const id = await approved(own, [
@@ -66,7 +66,7 @@ describe("a guarded output", () => {
       expect(await variable(own, "plan_derived")).toBe(403);
     }));
 
-  it("is none in a place that is guarded already", () =>
+  it("is any output that is written into a sealed variable", () =>
     withRuntime(planning(tools), async (own) => {
       await own.call("PUT", "/conversations/c/variables/box?visibility=sealed", json({ a: 1 }));
       const id = await approved(own, [

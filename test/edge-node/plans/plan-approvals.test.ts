@@ -22,8 +22,8 @@ const gated = [
   { _tool: "echo", _id: "gated", value: "†approvals.legal", _outputPath: "†state.gated" },
 ];
 
-describe("what a person decides of a run", () => {
-  it("what is approved of one run does not let another one pay", async () => {
+describe("a person's decisions on a run", () => {
+  it("an approval in one run does not let another run pay", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [
@@ -37,7 +37,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("a gate that was opened before the input was known does not stand for the policy", async () => {
+  it("a gate that was opened before the input was known does not replace the policy's approval", async () => {
     const { paid, tools, policy } = payingPlanner();
     const fetched = tool({ inputSchema: z.object({}), execute: () => 1_000_000 });
     const agent = { policy, policies: { fetched: { trusted: false } } };
@@ -68,7 +68,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  it("a decision that comes when the run has just begun to wait is not lost", async () => {
+  it("a decision that arrives just after the run starts to wait is not lost", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const { storage } = own.state;
@@ -121,7 +121,7 @@ describe("what a person decides of a run", () => {
     });
   });
 
-  describe("a gate is opened for the input that was shown there", () => {
+  describe("a gate is opened for the input that was shown", () => {
     const calls = (gates: readonly string[]) => [
       { _tool: "pay", _id: "payment", amount: "†sum", _after: gates, _outputPath: "†state.paid" },
     ];
@@ -140,7 +140,7 @@ describe("what a person decides of a run", () => {
       });
     };
 
-    it("one that has changed is asked about once more, and runs as it was shown then", () =>
+    it("a changed input needs approval again, and runs as it was shown then", () =>
       paying(["†approvals.legal"], async (own, paid) => {
         await put(own, 9_000);
         const asked = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
@@ -158,7 +158,7 @@ describe("what a person decides of a run", () => {
         expect([done.at(-1)?.status, paid]).toEqual(["done", [10_000]]);
       }));
 
-    it("is skipped when the change is denied, even if it is taken back", () =>
+    it("a call is skipped if its change is denied, even if the change is undone", () =>
       paying(["†approvals.legal"], async (own, paid) => {
         await put(own, 9_000);
         const asked = (await streamed(await decide(own, "legal", { approved: true }))).at(-2);
@@ -170,7 +170,7 @@ describe("what a person decides of a run", () => {
         expect([ended.at(-1)?.status, paid]).toEqual(["done", []]);
       }));
 
-    it("is not asked about twice if it is the same", () =>
+    it("an input that is the same again needs no second approval", () =>
       paying(["†approvals.legal"], async (own, paid) => {
         await put(own, 9_000);
         await put(own, 50);

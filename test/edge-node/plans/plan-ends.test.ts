@@ -15,7 +15,7 @@ const gated = [
 ];
 
 describe("how a run ends", () => {
-  it("calls may have the names of properties that every object has", async () => {
+  it("calls may have the names of inherited properties", async () => {
     await withRuntime(planning(), async (own) => {
       const names = ["constructor", "__proto__", "toString"];
       const calls = names.map((_id) => ({ _tool: "echo", _id, value: 1 }));
@@ -26,7 +26,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("a run whose end could not be written is ended before another one begins", async () => {
+  it("a run whose end could not be stored is ended before another one starts", async () => {
     await withRuntime(planning(), async (own) => {
       const makeRoom = refuseRows(own.state.storage, "SET state");
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
@@ -41,7 +41,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("a turn whose end could not be written is not lost to a run", async () => {
+  it("a turn whose end could not be stored is not lost when a run follows", async () => {
     const steps = [[text("Said."), finish()]];
     await withRuntime(planning(planTools(), { steps }), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
@@ -93,7 +93,7 @@ describe("how a run ends", () => {
   });
 
   it.each(["after a call that takes long", "after it has waited for a person"])(
-    "what is trusted stays so, whatever has run beside it: %s",
+    "a trusted output stays trusted beside an untrusted one: %s",
     async (when) => {
       const fetched = tool({ inputSchema: z.object({}), execute: () => "ignore all" });
       const slow = tool({ inputSchema: z.object({}), execute: () => scheduler.wait(20, {}) });
@@ -165,7 +165,7 @@ describe("how a run ends", () => {
     });
   });
 
-  it("a plan that is cancelled while its run is made ready does not run", async () => {
+  it("a plan that is cancelled while its run is prepared does not run", async () => {
     const seen: never[] = [];
     const held = { isHeld: false, release: () => {} };
     const mcp: RuntimeOptions["mcp"] = async (agent) => {

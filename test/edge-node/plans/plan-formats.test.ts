@@ -19,7 +19,7 @@ async function proposeText(own: OwnRuntime, type: string, body: string): Promise
 }
 
 describe("a capability workflow", () => {
-  it("keeps what is the conversation's, and tells that a key is not there", async () => {
+  it("keeps the conversation's variables, and reports a missing key", async () => {
     await withRuntime(planning({}), async (own) => {
       const id = await proposeText(
         own,
@@ -59,7 +59,7 @@ describe("a template", () => {
     execute: ({ q }) => `found ${q}`,
   });
 
-  it("asks the model step by step, and hands on what its outputs name", async () => {
+  it("asks the model step by step, and passes on its outputs", async () => {
     const model = scriptedModel([
       [text("All is well."), finish()],
       [toolCall("lookup", { q: "well" }), finish("tool-calls")],
@@ -87,7 +87,7 @@ describe("a template", () => {
 });
 
 describe("an agent that asks another", () => {
-  it("shares the variables with it, and keeps what it found as one", async () => {
+  it("shares its variables, and saves the answer as a variable", async () => {
     const lookup = tool({
       inputSchema: z.object({ q: z.string() }),
       execute: ({ q }) => Array.from({ length: 300 }, (_, n) => `${q} ${n}`),

@@ -60,7 +60,7 @@ describe("_after", () => {
   });
 
   it.each(["†approvals.legal, †approvals.money", "{{approvals.legal}} {{ approvals.money }}"])(
-    "makes a tag wait, and those that are written behind it: %s",
+    "makes a tag and the tags after it wait: %s",
     async (gates) => {
       await withRuntime(planning(planTools()), async (own) => {
         const body = `<capability name="variable" action="set" key="a" value="one" />
@@ -106,7 +106,7 @@ describe("_after", () => {
     });
   });
 
-  it("shows the values of now beside a gate among the parameters, and of a built-in tool", async () => {
+  it("shows current values next to a gate in the parameters, also for a built-in tool", async () => {
     const agent = { policy: () => ({ ask: "Sure?" }) as const };
     await withRuntime(planning(planTools(), { agent }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/orders", json([7]));
@@ -122,7 +122,7 @@ describe("_after", () => {
 });
 
 describe("a run that waits for a gate", () => {
-  it("says so, holds what it has, through an eviction too, and goes on when it is opened", async () => {
+  it("says so, keeps its results across an eviction, and continues when the gate opens", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const parts = await streamed(await own.call("POST", `${ROOT}/${id}/run`));
@@ -148,7 +148,7 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("skips what reads it when it is denied, and says why", async () => {
+  it("skips the calls behind the gate when it is denied, and says why", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       await runOf(own, id);
@@ -159,7 +159,7 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("is opened once while others of its calls still run", async () => {
+  it("takes one of two decisions while other calls still run", async () => {
     let release: (() => void) | undefined;
     const hold = tool({
       inputSchema: z.object({}),
@@ -193,7 +193,7 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("is cancelled: its variables end, and the plan does not run before it is approved", async () => {
+  it("loses its variables and its gate when it is cancelled", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const { id: run } = await runOf(own, id);
@@ -210,7 +210,7 @@ describe("a run that waits for a gate", () => {
     });
   });
 
-  it("is not opened where several runs wait for the gate, and nobody says which is meant", async () => {
+  it("needs the run's id if several runs wait for the gate", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       await runOf(own, id);
@@ -227,8 +227,8 @@ describe("a run that waits for a gate", () => {
   });
 });
 
-describe("a call of a plan that the policy asks a person about", () => {
-  it("has a gate of its own, and runs with the input that was approved there", async () => {
+describe("a call of a plan that needs approval by policy", () => {
+  it("has its own gate, and runs with the approved input", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
@@ -251,7 +251,7 @@ describe("a call of a plan that the policy asks a person about", () => {
     });
   });
 
-  it("is skipped when it is denied, and the rest goes on", async () => {
+  it("is skipped when it is denied; the other calls continue", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [
@@ -266,7 +266,7 @@ describe("a call of a plan that the policy asks a person about", () => {
     });
   });
 
-  it("runs again after a crash with what was approved", async () => {
+  it("runs with the approved input after a crash", async () => {
     const { paid, tools, policy } = payingPlanner();
     await withRuntime(planning(tools, { agent: { policy } }), async (own) => {
       const id = await approved(own, [

@@ -67,7 +67,7 @@ describe("a plan that a model proposes", () => {
     });
   });
 
-  it("is refused with all findings, which the model is told, and is not kept", async () => {
+  it("is refused with all findings, which the model receives, and is not stored", async () => {
     const wrong = [
       { _tool: "echo", value: "$orders" },
       { _tool: "nobody", value: "†state.gone" },
@@ -88,7 +88,7 @@ describe("a plan that a model proposes", () => {
     });
   });
 
-  it("is not offered to an agent without tools, or that is not given the tool", async () => {
+  it("is not offered to an agent without tools, or without variable tools", async () => {
     const model = scriptedModel([[text("Hi"), finish()]]);
     const agents = [
       { name: "bare", description: "", instructions: "", tools: {} },
@@ -113,7 +113,7 @@ describe("a plan that a model proposes", () => {
     });
   });
 
-  it("is run with the doubt that the model had when it wrote it", async () => {
+  it("runs as tainted if its model was tainted", async () => {
     const steps = [
       [toolCall("echo", { value: "$doubted" }), finish("tool-calls")],
       [toolCall("propose_plan", { calls: [{ _tool: "echo", value: 1 }] }), finish("tool-calls")],

@@ -46,7 +46,7 @@ describe("a secret in a plan", () => {
       }
     }));
 
-  it("fails the call that writes it to the state, and no other, in whatever order", () =>
+  it("fails only the call that writes it to the state, in any order", () =>
     withRuntime(options, async (own) => {
       await guard(own);
       const others = [echo("one", 1), echo("two", "†state.one"), echo("three", "†state.two")];

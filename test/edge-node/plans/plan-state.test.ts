@@ -31,7 +31,7 @@ const write = (value: unknown, _outputPath: string) => ({
 });
 
 describe("the state of earlier plans", () => {
-  it("is read where no call writes; what the run writes wins", async () => {
+  it("is read where no call writes; the run's own writes win", async () => {
     await withRuntime(planning(), async (own) => {
       await runOf(own, await approved(own, [write({ name: "Ada" }, "†state.user")]));
       await runOf(own, await approved(own, [write(2, "†state.count")]));
@@ -48,7 +48,7 @@ describe("the state of earlier plans", () => {
     });
   });
 
-  it("does not stand for a call that failed", async () => {
+  it("does not replace the result of a failed call", async () => {
     await withRuntime(planning(), async (own) => {
       await own.call("PUT", STATE, json({ count: 2 }));
       const id = await approved(own, [
@@ -108,7 +108,7 @@ describe("the state of earlier plans", () => {
     });
   });
 
-  it("stays sealed in what a workflow makes of it", async () => {
+  it("stays sealed in the results of a workflow", async () => {
     const hidden = tool({ inputSchema: z.object({}), execute: () => ({ key: "k3y" }) });
     const agent = { policies: { hidden: { sealed: true } } };
     await withRuntime(planning({ hidden }, { agent }), async (own) => {

@@ -42,7 +42,7 @@ describe("a plan that is proposed with ?run=true", () => {
       expect(await response.json()).toMatchObject({ code: "invalid_plan_input" });
     }));
 
-  it("is only proposed without it, and another value is refused", () =>
+  it("is only proposed with ?run=false; other values are refused", () =>
     withRuntime(planning({}), async (own) => {
       expect((await propose(own, "?run=false", { calls: [SET] })).status).toBe(201);
       expect((await propose(own, "?run=yes", { calls: [SET] })).status).toBe(400);

@@ -119,7 +119,7 @@ describe("a long output", () => {
       }
     }));
 
-  it("lives as long as the run is kept, and no tool's answer deletes anything else", () =>
+  it("is kept as long as its run, and no tool's result deletes another variable", () =>
     withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
       const id = await approved(own, [
@@ -143,7 +143,7 @@ describe("a long output", () => {
       expect(await variable(own, "mine")).toBe("mine");
     }));
 
-  it("does not fail a call when there is no room to keep it a second time", () =>
+  it("does not fail its call if there is no room for a second copy", () =>
     withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {
       const id = await approved(own, calls);
       const run = await runOf(own, id);

@@ -10,7 +10,7 @@ import { approved, planning, statusesOf } from "../../support/planning.ts";
 const ROOT = "/conversations/c/plans";
 
 describe("a run", () => {
-  it("fails as run_timeout after an hour: what has begun is told to stop, what has not is skipped", async () => {
+  it("fails as run_timeout after an hour: running calls are aborted, the others are skipped", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
     const begun: (() => void)[] = [];

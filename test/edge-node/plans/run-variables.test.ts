@@ -31,8 +31,8 @@ async function codeOf(response: Response): Promise<[number, string]> {
   return [response.status, code];
 }
 
-describe("what a waiting run has of its own", () => {
-  it("is looked at over HTTP, and not changed", () =>
+describe("a waiting run's own variables", () => {
+  it("can be read over HTTP, but not changed", () =>
     withRuntime(planning(), async (own) => {
       const { id, name } = await waiting(own);
       const at = `${ROOT}/${name}`;

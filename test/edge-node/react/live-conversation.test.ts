@@ -95,7 +95,7 @@ it("says that the connection is lost, and has each event once when it is back", 
     });
   }));
 
-it("loads what could not be loaded while the connection was lost", () =>
+it("loads after a reconnect what could not be loaded before", () =>
   withLive(async ({ live, line }) => {
     const ends = [live.events.subscribe(() => undefined)];
     await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
@@ -111,7 +111,7 @@ it("loads what could not be loaded while the connection was lost", () =>
     for (const end of ends) end();
   }));
 
-it("lists more variables than the server does at once", () =>
+it("lists more variables than the server returns at once", () =>
   withLive(async ({ live, conversation, show }) => {
     for (let at = 0; at < 1_000; at++) await conversation.variables.put(`many_${at}`, at);
     show();

@@ -11,7 +11,7 @@ import { agentNamed, asked, exporting, say } from "../../support/watched-runtime
 
 afterEach(() => void vi.restoreAllMocks());
 
-it("no value, and no secret, is in anything that is told", async () => {
+it("telemetry contains no values and no secrets", async () => {
   const log = vi.spyOn(console, "log").mockImplementation(() => undefined);
   const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const { requests } = collecting();

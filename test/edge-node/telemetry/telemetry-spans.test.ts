@@ -61,7 +61,7 @@ describe("the spans of a turn", () => {
     expect(linesOf(log)).toMatchObject([{ traceId: turn?.traceId }]);
   });
 
-  it("have each try of a model that fails, with the status that it answered with", async () => {
+  it("have each try of a failing model, with its status", async () => {
     const { spans } = collecting();
     const overloaded: Step = () => {
       throw Object.assign(new Error("canary"), {
@@ -79,7 +79,7 @@ describe("the spans of a turn", () => {
     expect(linesOf(log)).toMatchObject([{ status: "done", modelCalls: 3 }]);
   });
 
-  it("have what an agent does that is asked, inside of the call in which it is", async () => {
+  it("nest a delegated agent's work in the call that asks it", async () => {
     const { spans } = collecting();
     const steps = [
       delegating("researcher", "Add."),
@@ -103,7 +103,7 @@ describe("the spans of a turn", () => {
     expect(linesOf(log)).toMatchObject([{ modelCalls: 4, toolCalls: 2, toolFailures: 0 }]);
   });
 
-  it("of a run of a plan are its calls, in the trace of whoever lets it run", async () => {
+  it("of a plan run are its calls, in the caller's trace", async () => {
     const { spans } = collecting();
     const calls = [{ _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" }];
     await withRuntime(
@@ -124,7 +124,7 @@ describe("the spans of a turn", () => {
     expect(attributeOf(spans()[1], "gen_ai.tool.call.id")).toMatch(/\/sum$/u);
   });
 
-  it("belong to the request's trace, unless it is none or nobody keeps it", async () => {
+  it("belong to the request's trace if it is valid, and are not sent if it is not sampled", async () => {
     const { requests, spans } = collecting();
     const steps = [saying("1"), saying("2"), saying("3")];
     await withRuntime(
@@ -160,7 +160,7 @@ describe("the spans of a turn", () => {
     expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
   });
 
-  it("make no other request of the same Idempotency-Key", async () => {
+  it("do not affect an Idempotency-Key: the same key is still one turn", async () => {
     collecting();
     await withRuntime(
       runtimeOf([saying("Once.")]),
@@ -181,10 +181,10 @@ describe("the spans of a turn", () => {
 
 describe("a collector", () => {
   const answers: readonly (readonly [string, () => Promise<Response>, string])[] = [
-    ["is not there", () => Promise.reject(new TypeError(`No ${COLLECTOR}.`)), "unreachable"],
+    ["cannot be reached", () => Promise.reject(new TypeError(`No ${COLLECTOR}.`)), "unreachable"],
     ["answers 500", async () => new Response(KEY, { status: 500 }), "status 500"],
     [
-      "sends elsewhere",
+      "redirects",
       async () =>
         new Response(null, { status: 307, headers: { location: "http://other.example" } }),
       "status 307",
@@ -196,7 +196,7 @@ describe("a collector", () => {
     ],
   ];
 
-  it.each(answers)("that %s disturbs no turn, and is told of once", async (_, answer, reason) => {
+  it.each(answers)("that %s disturbs no turn, and is reported once", async (_, answer, reason) => {
     const { requests } = collecting(answer);
     const steps = [saying("One."), saying("Two.")];
     const said = await withRuntime(
@@ -221,14 +221,14 @@ describe("a collector", () => {
     ["http://collector.example/", "http://collector.example/v1/traces"],
     ["http://collector.example/otlp/", "http://collector.example/otlp/v1/traces"],
     ["http://collector.example/otlp?team=a/b", "http://collector.example/otlp/v1/traces?team=a/b"],
-  ])("at %s is sent spans at %s", async (endpoint, url) => {
+  ])("at %s receives spans at %s", async (endpoint, url) => {
     const { requests } = collecting();
     const bindings = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
     await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
     expect(requests.map((request) => request.url)).toEqual([url]);
   });
 
-  it("is sent spans where the line of the turn is turned off", async () => {
+  it("receives spans even if the log line of a turn is off", async () => {
     const { spans } = collecting();
     const bindings = { ...exporting, LOG: "off" };
     await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
@@ -236,7 +236,7 @@ describe("a collector", () => {
     expect(linesOf(log)).toEqual([]);
   });
 
-  it("that never answers is waited for by nobody", async () => {
+  it("that never answers delays no turn", async () => {
     const { requests } = collecting(() => new Promise(() => undefined));
     await withRuntime(
       runtimeOf([saying("One."), saying("Two.")]),
@@ -250,7 +250,7 @@ describe("a collector", () => {
     expect(requests[0]?.init.signal).toBeInstanceOf(AbortSignal);
   });
 
-  it("is asked for nothing unless it is named", async () => {
+  it("receives nothing unless it is configured", async () => {
     const { requests } = collecting();
     await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own));
     expect(requests).toEqual([]);

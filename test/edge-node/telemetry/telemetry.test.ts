@@ -18,8 +18,8 @@ beforeEach(() => {
 
 afterEach(() => void vi.restoreAllMocks());
 
-describe("the line of a turn", () => {
-  it("says whose it was, how it ended, and what it took", async () => {
+describe("the log line of a turn", () => {
+  it("names the tenant, the outcome and the cost", async () => {
     const id = crypto.randomUUID();
     const name = JSON.stringify(["acme", id]);
     const steps = [
@@ -61,7 +61,7 @@ describe("the line of a turn", () => {
     expect(log).toHaveBeenCalledOnce();
   });
 
-  it("is there unless somebody turns it off", async () => {
+  it("is on unless it is turned off", async () => {
     const bindings = { LOG: undefined };
     await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
     expect(linesOf(log)).toHaveLength(1);
@@ -69,7 +69,7 @@ describe("the line of a turn", () => {
     expect(linesOf(log)).toHaveLength(1);
   });
 
-  it("is one for each turn, and says of a failure its code alone", async () => {
+  it("is written once for each turn, and has only the code of a failure", async () => {
     const refuse: Step = () => {
       throw Object.assign(new Error("canary"), { statusCode: 400 });
     };
@@ -88,7 +88,7 @@ describe("the line of a turn", () => {
     expect(new Set(lines.map(({ turn }) => turn)).size).toBe(3);
   });
 
-  it("is one for each attempt: of a turn that waits for a person, and of what comes then", async () => {
+  it("is written once for each attempt: before an approval and after it", async () => {
     const steps = [[toolCall("pay", { amount: 20 }), asked], saying("Paid.")];
     const { options } = paying(steps);
     await withRuntime(
@@ -112,7 +112,7 @@ describe("the line of a turn", () => {
     expect(goesOn?.turn).toBe(waits?.turn);
   });
 
-  it("says of a turn that was stopped that it was", async () => {
+  it("says that a turn was stopped", async () => {
     const { options, reached } = haltedTurn();
     await withRuntime(
       options,
@@ -128,7 +128,7 @@ describe("the line of a turn", () => {
     expect(linesOf(log)[0]).not.toHaveProperty("code");
   });
 
-  it("says of a turn that a crash cut off that it went on", async () => {
+  it("says that a turn continued after a crash", async () => {
     const { options, reached } = haltedTurn([saying("Again.")]);
     await withRuntime(
       options,
@@ -145,7 +145,7 @@ describe("the line of a turn", () => {
     ]);
   });
 
-  it("is there for a turn that cannot begin, too", async () => {
+  it("is also written for a turn that cannot start", async () => {
     const { options, reached, open } = haltedTurn();
     await withRuntime(
       options,
@@ -165,7 +165,7 @@ describe("the line of a turn", () => {
     ]);
   });
 
-  it("of a run says that it is one, and why it failed", async () => {
+  it("of a plan run says so, and why it failed", async () => {
     const calls = [
       { _tool: "add", _id: "sum", a: 1, b: 2, _outputPath: "†state.sum" },
       { _tool: "fail", _id: "bad" },
@@ -196,7 +196,7 @@ describe("the line of a turn", () => {
 });
 
 describe("Analytics Engine", () => {
-  it("gets one point for each turn, where it is bound", async () => {
+  it("receives one point for each turn if it is bound", async () => {
     const points: AnalyticsEngineDataPoint[] = [];
     const ANALYTICS = { writeDataPoint: (point: AnalyticsEngineDataPoint) => points.push(point) };
     const name = JSON.stringify(["acme", crypto.randomUUID()]);
@@ -212,7 +212,7 @@ describe("Analytics Engine", () => {
     expect(log).not.toHaveBeenCalled();
   });
 
-  it("that fails disturbs no turn", async () => {
+  it("disturbs no turn when it fails", async () => {
     const ANALYTICS = {
       writeDataPoint: () => {
         throw new Error("Full.");

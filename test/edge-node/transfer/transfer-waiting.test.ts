@@ -42,8 +42,8 @@ function withTransfers<Result>(
   return withRuntime({ ...options, transfer: transfers }, work);
 }
 
-describe("what waits for a person when it is moved", () => {
-  it("is a call that is denied in the copy, which says why; asked again there, it is another call", async () => {
+describe("in a copy of an unfinished conversation,", () => {
+  it("a waiting call is denied with a reason; asked again, it is a new call", async () => {
     const pay = [toolCall("pay", { amount: "$sum" }), finish("tool-calls")];
     const { paid, model, options } = paying([pay, pay, [text("Paid $pay_1.paid."), finish()]]);
     await withTransfers(options, async (own) => {
@@ -70,7 +70,7 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
-  it("is a call behind it, which is skipped in the copy with the same reason", async () => {
+  it("a call behind a waiting one is skipped with the same reason", async () => {
     const calls = [
       ...toolCall("pay", { amount: 50 }, { id: "first" }),
       ...toolCall("pay", { amount: "$pay_1.paid" }, { id: "second" }),
@@ -97,7 +97,7 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
-  it("is no call of a running step: the copy has the question, and the original goes on", async () => {
+  it("calls of a running step are missing, and the original continues", async () => {
     const begun = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
     const taken: unknown[] = [];
@@ -141,7 +141,7 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
-  it("is a run that is cancelled in the copy, which says why; the plan may run again there", async () => {
+  it("a waiting run is cancelled with a reason; the plan may run again", async () => {
     const calls = [
       { _tool: "echo", _id: "first", value: 1, _outputPath: "†state.first" },
       { _tool: "echo", _id: "gated", value: "†approvals.go", _outputPath: "†state.gate" },
@@ -171,7 +171,7 @@ describe("what waits for a person when it is moved", () => {
     });
   });
 
-  it("is not taken for running when it was cut off", async () => {
+  it("an interrupted run has failed, and does not count as running", async () => {
     const calls = [{ _tool: "echo", _id: "one", value: 1, _outputPath: "†state.one" }];
     await withTransfers(planning(planTools()), async (own) => {
       const plan = await approved(own, calls);
@@ -193,7 +193,7 @@ describe("what waits for a person when it is moved", () => {
 });
 
 describe("a conversation that answers while it is copied", () => {
-  it("has its question in the copy, and no half of an answer", async () => {
+  it("has its question in the copy, but no partial answer", async () => {
     const begun = Promise.withResolvers<void>();
     const held = Promise.withResolvers<string>();
     const hold = tool({
@@ -228,7 +228,7 @@ describe("a conversation that answers while it is copied", () => {
   });
 });
 
-describe("an application that hands over no transfers", () => {
+describe("an application without transfers", () => {
   it("has no such routes", async () => {
     const { options } = paying([]);
     await withRuntime(options, async (own) => {

@@ -71,7 +71,7 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("is asked for again if its input has changed since", async () => {
+  it("needs approval again if its input has changed", async () => {
     const { paid, options } = paying([payAmount("$sum"), thanks]);
     await withRuntime(options, async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
@@ -88,7 +88,7 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("of several, calls the model when the last is decided", async () => {
+  it("of several, lets the model continue after the last decision", async () => {
     const both: Step = [
       toolCall("pay", { amount: 20 }, { id: "a" }),
       toolCall("pay", { amount: 30 }, { id: "b" }),
@@ -104,7 +104,7 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("is run once, however often it is approved, and not when another message came", async () => {
+  it("runs once, however often it is approved, and never after another message", async () => {
     const { paid, options } = paying([
       payAmount(50),
       thanks,
@@ -129,7 +129,7 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("goes on with its own agent, also when it is approved while its turn still runs", async () => {
+  it("continues with its own agent, even if it is approved while its turn still runs", async () => {
     const both: Step = [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked];
     const { paid, options } = paying([both, thanks]);
     const gate = Promise.withResolvers<string>();
@@ -147,7 +147,7 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("is of the same turn for what that may spend, and for what it has spent", async () => {
+  it("counts toward the limits and the usage of its turn", async () => {
     const spent = { input: 60, output: 40 };
     const pays = (id: string): Step => [
       toolCall("pay", { amount: 50 }, { id }),
@@ -168,7 +168,7 @@ describe("a call that waits for a person", () => {
   });
 
   it.each([{}, { approved: "yes" }, { approved: true, reason: 5 }])(
-    "is not decided by what is no decision: %j",
+    "is not decided by an invalid decision: %j",
     async (body) => {
       await withRuntime(paying([]).options, async (own) => {
         await problemIn(await decide(own, "x", body), "bad_request");
@@ -178,7 +178,7 @@ describe("a call that waits for a person", () => {
 });
 
 describe("decisions in one post", () => {
-  it("are a hundred at most; the others still wait", async () => {
+  it("are limited to a hundred; the other calls still wait", async () => {
     const pay = (_: unknown, n: number) => toolCall("pay", { amount: 50 }, { id: `call_${n}` });
     const { paid, options } = paying([[...Array.from({ length: 101 }, pay), asked], thanks]);
     await withRuntime(options, async (own) => {
@@ -190,7 +190,7 @@ describe("decisions in one post", () => {
     });
   });
 
-  it("are kept only of calls that wait, whatever reasons there are", async () => {
+  it("are stored only for calls that wait", async () => {
     let chars: unknown;
     let read = () => {};
     const done: Step = () => {
@@ -245,7 +245,7 @@ describe("the AI SDK's own client", () => {
     ) as UIMessage["parts"],
   });
 
-  it("approves with the answer that it has, and gets the rest of it", async () => {
+  it("approves with its partial answer, and receives the rest", async () => {
     const { paid, options } = paying([payAmount(50), thanks]);
     await withRuntime(options, async (own) => {
       await ask(own);
@@ -258,7 +258,7 @@ describe("the AI SDK's own client", () => {
     });
   });
 
-  it("is believed that it approves, and nothing else", async () => {
+  it("is trusted to approve, and nothing else", async () => {
     const { paid, options } = paying([payAmount(50), thanks]);
     await withRuntime(options, async (own) => {
       await ask(own);
@@ -270,7 +270,7 @@ describe("the AI SDK's own client", () => {
     });
   });
 
-  it("finds its variables however long that takes, and also when the object begins anew", async () => {
+  it("finds a waiting call's variables beyond their idle time, even after a restart", async () => {
     const { paid, options } = paying([payAmount("$sum"), thanks]);
     const patience = { interval: 600, timeout: 10_000 };
     await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
@@ -293,7 +293,7 @@ describe("the AI SDK's own client", () => {
     });
   });
 
-  it("and is stopped while it runs: nobody knows what it did, and the next message is answered", async () => {
+  it("approves a call that is stopped: its outcome is unknown, and the next message is answered", async () => {
     const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
     const begun = Promise.withResolvers<void>();
     const slow = tool({
@@ -322,7 +322,7 @@ describe("the AI SDK's own client", () => {
     });
   });
 
-  it("does not wait any more when its turn is stopped", async () => {
+  it("cannot approve a call whose turn was stopped", async () => {
     const begun = Promise.withResolvers<void>();
     const { options } = paying([
       [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked],

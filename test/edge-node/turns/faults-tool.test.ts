@@ -18,7 +18,7 @@ afterEach(() => {
 it.each<[string, (becomes: string) => boolean]>([
   ["something hostile", (becomes) => becomes !== "tool_timeout"],
   ["something that hangs", (becomes) => becomes === "tool_timeout"],
-])("tools that all return %s, at once, break nothing", async (_, isMeant) => {
+])("many tools that return %s at once break nothing", async (_, isMeant) => {
   const rows = Object.entries(hostile).filter(([, [, becomes]]) => isMeant(becomes));
   const begun = Promise.withResolvers<void>();
   let runs = 0;

@@ -160,8 +160,8 @@ describe("a clock that jumps", () => {
   });
 });
 
-describe("a clock that jumps, and a process that ends,", () => {
-  it.each([86_400_000, -86_400_000])("by %i ms: the turn goes on", async (byMs) => {
+describe("a clock that jumps while the process ends,", () => {
+  it.each([86_400_000, -86_400_000])("by %i ms: the turn continues", async (byMs) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { reached, wait } = gate();
     const slow = halting(() => scheduler.wait(20), [], said);
@@ -200,7 +200,7 @@ describe("while an approval waits", () => {
     return own.call("POST", `/conversations/c/approvals/${approval}`, json({ approved: true }));
   };
 
-  it("a stop finds nothing that runs, and leaves the call to wait", async () => {
+  it("a stop finds nothing to stop, and the call still waits", async () => {
     const runs = await waiting(async (own) => {
       expect(await stop(own)).toBe(false);
       expect(lastOf(await (await approve(own)).text())).toBe("finish");
@@ -210,7 +210,7 @@ describe("while an approval waits", () => {
     expect(runs).toBe(1);
   });
 
-  it("an alarm leaves it to wait", async () => {
+  it("an alarm changes nothing", async () => {
     const runs = await waiting(async (own) => {
       await own.conversation().alarm();
       expect(own.conversation().about().status).toBe("waiting");
@@ -220,7 +220,7 @@ describe("while an approval waits", () => {
     expect(runs).toBe(1);
   });
 
-  it.each([86_400_000, -86_400_000])("a clock that jumps by %i ms does too", async (byMs) => {
+  it.each([86_400_000, -86_400_000])("a clock jump of %i ms changes nothing", async (byMs) => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const runs = await waiting(async (own) => {
       vi.setSystemTime(Date.now() + byMs);
@@ -230,7 +230,7 @@ describe("while an approval waits", () => {
     expect(runs).toBe(1);
   });
 
-  it("a deletion takes it away", async () => {
+  it("a deletion removes it", async () => {
     const runs = await waiting(async (own) => {
       const approving = approve(own);
       const deleted = own.call("DELETE", "/conversations/c");
@@ -242,7 +242,7 @@ describe("while an approval waits", () => {
     expect(runs).toBeLessThanOrEqual(1);
   });
 
-  it("the next message takes its place", async () => {
+  it("the next message replaces it", async () => {
     const runs = await waiting(async (own) => {
       await expectNext(own, 2);
       await problemIn(await approve(own), "approval_not_found");

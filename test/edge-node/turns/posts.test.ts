@@ -57,7 +57,7 @@ function gated(words: string) {
 }
 
 describe("the same message posted again", () => {
-  it("is one turn, a hundred times at once", async () => {
+  it("is one turn, even a hundred times at once", async () => {
     const setup = options([says("One."), says("Two.")]);
     await withRuntime(setup, async (own) => {
       const posts = Array.from({ length: 100 }, () => post(own, question("q", "Hi.")));
@@ -70,7 +70,7 @@ describe("the same message posted again", () => {
     });
   });
 
-  it("gets what was answered, also when the object has been evicted, in each form", async () => {
+  it("gets the same answer in each format, even after an eviction", async () => {
     const setup = options([says("One."), says("Two.")]);
     await withRuntime(setup, async (own) => {
       const first = await (await post(own, question("q", "Hi."))).text();
@@ -139,7 +139,7 @@ describe("the same message posted again", () => {
     });
   });
 
-  it("is known also when a person was waited for, and has decided", async () => {
+  it("is recognized after a person's decision", async () => {
     const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
     const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];
     await withRuntime(options(steps, { tools: { act } }), async (own) => {
@@ -154,7 +154,7 @@ describe("the same message posted again", () => {
     });
   });
 
-  it("is the turn that goes on, while a call runs that a person has approved", async () => {
+  it("joins its turn while an approved call runs", async () => {
     const gate = gated("");
     const execute = async () => void (await gate.step());
     const act = tool({ inputSchema: z.object({}), needsApproval: true, execute });
@@ -197,7 +197,7 @@ describe("an Idempotency-Key", () => {
   const answer = async (response: Response) =>
     textOf((await response.json<{ message: never }>()).message);
 
-  it("makes two posts one turn, whatever was said meanwhile, for 24 hours", async () => {
+  it("makes two posts one turn for 24 hours, whatever happens in between", async () => {
     const setup = options([says("One."), says("Two."), says("Three.")]);
     await withRuntime(setup, async (own) => {
       const [first, second] = await Promise.all([
@@ -220,7 +220,7 @@ describe("an Idempotency-Key", () => {
     });
   });
 
-  it("gets the end that there was, also of an answer that was stopped, or cut short", async () => {
+  it("returns the original end, also of a stopped or truncated answer", async () => {
     const gate = gated("");
     const half: Step = async function* () {
       yield text("Half");
@@ -246,7 +246,7 @@ describe("an Idempotency-Key", () => {
     });
   });
 
-  it("of an approval for which no call waited finds none the second time either", async () => {
+  it("of an approval without a waiting call is refused the second time, too", async () => {
     const gate = gated("One.");
     await withRuntime(options([gate.step, says("Two.")]), async (own) => {
       const init = json({ approved: true }, { "idempotency-key": "k" });
@@ -261,7 +261,7 @@ describe("an Idempotency-Key", () => {
     });
   });
 
-  it("is refused with another body, and if it is none", async () => {
+  it("is refused with another body, or if it is invalid", async () => {
     await withRuntime(options([says("One.")]), async (own) => {
       await (await short(own, "Hi.", { key: "k" })).text();
       const other = await short(own, "Ho.", { key: "k" });
@@ -288,7 +288,7 @@ describe("a message that comes while a turn runs", () => {
     });
   });
 
-  it("is refused where the agent says so", async () => {
+  it("is refused if the agent says so", async () => {
     const gate = gated("One.");
     const setup = options([gate.step, says("Two.")], { whenBusy: "reject" });
     await withRuntime(setup, async (own) => {
@@ -300,7 +300,7 @@ describe("a message that comes while a turn runs", () => {
     });
   });
 
-  it("stops the turn where the agent says so, and is answered", async () => {
+  it("stops the turn if the agent says so, and is answered", async () => {
     const gate = gated("One.");
     const setup = options([gate.step, says("Two.")], { whenBusy: "interrupt" });
     await withRuntime(setup, async (own) => {
@@ -311,7 +311,7 @@ describe("a message that comes while a turn runs", () => {
     });
   });
 
-  it("stops nothing if it is refused: as many as can already wait", async () => {
+  it("stops nothing if it is refused because too many wait", async () => {
     const gate = gated("One.");
     const more = Array.from({ length: limits.maxQueuedTurns }, () => says("More."));
     const { model } = options([gate.step, ...more]);

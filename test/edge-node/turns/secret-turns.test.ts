@@ -152,7 +152,7 @@ describe("a secret in a turn", () => {
     });
   });
 
-  it("leaves no trace of what was made of it when that is evicted", async () => {
+  it("leaves no trace in values made from it when they are evicted", async () => {
     const said = watchConsole();
     await play({ tools: greedy, policies, steps: [...steps] }, async (own) => {
       await putAt(own, "token?visibility=secret", SECRET);
@@ -172,7 +172,7 @@ describe("a secret in a turn", () => {
     });
   });
 
-  it("is refused to every other tool, and to none of them by another's leave", async () => {
+  it("is refused to every tool whose own policy does not list it", async () => {
     const received: unknown[] = [];
     const spy = tool({ inputSchema: any, execute: ({ key }) => received.push(key) });
     const tools = { allowed: spy, other: spy, none: spy };
@@ -223,7 +223,7 @@ describe("a sealed value in a turn", () => {
     );
   }
 
-  it("is shown to the person alone: no prompt, no message of it, holds what is in it", async () => {
+  it("is shown only to the person, and is in no prompt, event or log", async () => {
     const said = watchConsole();
     const steps: readonly Step[] = [
       [...Object.keys(greedy).map((name) => call(name, "$rows", name)), asked],
@@ -261,7 +261,7 @@ describe("a sealed value in a turn", () => {
     });
   });
 
-  it("is open again only where a tool says that it hands out none of it", async () => {
+  it("is unsealed only by a tool that declassifies", async () => {
     const steps: readonly Step[] = [
       [
         call("open", "$count", "open"),

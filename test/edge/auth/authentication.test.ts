@@ -32,7 +32,7 @@ describe("AUTH unset", () => {
     },
   );
 
-  it("answers 401 on the Worker as it is deployed, whatever is sent", async () => {
+  it("answers 401 on the deployed Worker, whatever is sent", async () => {
     const headers = { authorization: "Bearer undefined", host: "localhost" };
     const response = await exports.default.fetch(`${ORIGIN}/agents`, { headers });
     await problemIn(response, "unauthorized");
@@ -43,7 +43,7 @@ describe("AUTH unset", () => {
     expect(detail).toContain("AUTH=none into .dev.vars");
   });
 
-  it("does not let a body come in either", async () => {
+  it("answers 401 to a request with a body, too", async () => {
     const response = await callWith({})("POST", "/conversations", json({ id: newId() }));
     await problemIn(response, "unauthorized");
   });
@@ -77,7 +77,7 @@ describe("AUTH=none", () => {
     },
   );
 
-  it("keeps a foreign host of the URL out where there is no Host header", async () => {
+  it("keeps out a foreign host in the URL if there is no Host header", async () => {
     await problemIn(await withHeaders({}, "http://localhost.evil.example/agents"), "foreign_host");
     await problemIn(await withHeaders({}, "http://192.168.0.1/agents"), "foreign_host");
   });
@@ -108,7 +108,7 @@ describe("AUTH=none", () => {
     }
   });
 
-  it("lets the pages of CORS_ORIGINS call it, and those alone", async () => {
+  it("lets only the pages of CORS_ORIGINS call it", async () => {
     const call = callWith({ AUTH: "none", CORS_ORIGINS: "https://a.example, https://b.example" });
     const from = (origin: string) => call("GET", "/agents", { headers: { origin } });
     expect((await from("https://a.example")).status).toBe(200);
@@ -149,7 +149,7 @@ describe("AUTH=bearer", () => {
     `Bearer alice`,
     `Bearer ${"x".repeat(513)}`,
     `Bearer __proto__`,
-  ])("keeps out who sends %j", async (authorization) => {
+  ])("keeps out a caller that sends %j", async (authorization) => {
     const headers = authorization === undefined ? {} : { authorization };
     const response = await call("GET", `/agents?key=${alice}&ticket=${alice}`, { headers });
     expect(response.headers.get("www-authenticate")).toBe("Bearer");
@@ -164,7 +164,7 @@ describe("AUTH=bearer", () => {
     }
   });
 
-  it("shows a tenant nothing of another, under the same id", async () => {
+  it("shows a tenant nothing of another tenant's conversation with the same id", async () => {
     const path = `/conversations/${newId()}`;
     const question = json({ message: "Weather in NYC?" }, { ...as(alice), accept: "text/plain" });
     expect(await (await call("POST", `${path}/messages`, question)).text()).toContain("New York");
@@ -205,7 +205,7 @@ describe("bad settings", () => {
     ["API_KEYS", { AUTH: "none", API_KEYS: SECRET }],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: SECRET }],
     ["MODEL_BASE_URL", { AUTH: "none", MODEL_BASE_URL: `ftp://user:${SECRET}@host.example` }],
-  ])("name %s and no value: %j", async (name, settings) => {
+  ])("are refused naming %s, but no value: %j", async (name, settings) => {
     const response = await callWith(settings)("GET", "/agents");
     const problem = await problemIn(response, "bad_configuration");
     expect(problem.detail).toContain(name);
@@ -213,7 +213,7 @@ describe("bad settings", () => {
     expect(JSON.stringify([...response.headers])).not.toContain("hunter2");
   });
 
-  it("says of a key that is too short how long it must be", async () => {
+  it("say how long a key must be if it is too short", async () => {
     const settings = { AUTH: "bearer", API_KEYS: `{"hunter2": "t"}` };
     const problem = await problemIn(
       await callWith(settings)("GET", "/agents"),
@@ -222,7 +222,7 @@ describe("bad settings", () => {
     expect(problem.detail).toContain("16 characters");
   });
 
-  it("closes every route but /health", async () => {
+  it("close every route but /health", async () => {
     const call = callWith({ AUTH: "none", LOG: "everything" });
     for (const route of routes) {
       const [method = "", path = ""] = route.split(" ");

@@ -24,7 +24,7 @@ describe("CORS_ORIGINS", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBe(origin);
   });
 
-  it("lets them write with conditions, and read what a value says of itself", async () => {
+  it("lets them write with conditions, and read a value's headers", async () => {
     const asked = await withCors("OPTIONS", "/conversations/x/variables/a", {
       headers: {
         origin: APP,
@@ -51,21 +51,21 @@ describe("CORS_ORIGINS", () => {
     expect(part.headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
   });
 
-  it("lets nobody else", async () => {
+  it("lets no other pages call", async () => {
     const asked = await withCors("OPTIONS", "/conversations", preflight("https://evil.example"));
     expect(asked.headers.get("access-control-allow-origin")).toBeNull();
     const origin = "https://evil.example";
     await problemIn(await withCors("GET", "/agents", { headers: { origin } }), "foreign_origin");
   });
 
-  it("is off unless it names somebody", async () => {
+  it("is off unless it names an origin", async () => {
     const asked = await without("OPTIONS", "/conversations", preflight(APP));
     expect(asked.headers.get("access-control-allow-origin")).toBeNull();
   });
 });
 
 describe("a page of another site that sends no Origin", () => {
-  it("is refused by what its browser says of it", async () => {
+  it("is refused by its browser's Sec-Fetch-Site header", async () => {
     const headers = { "sec-fetch-site": "cross-site" };
     await problemIn(await without("GET", "/agents", { headers }), "foreign_origin");
     for (const site of ["same-origin", "none", "same-site"]) {

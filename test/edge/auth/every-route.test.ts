@@ -126,7 +126,7 @@ describe("every route", () => {
     expect(routes.length).toBeGreaterThan(20);
   });
 
-  it.each(routes)("%s wants a key, whatever is there", async (route) => {
+  it.each(routes)("%s needs a key, whether or not the conversation exists", async (route) => {
     const nothing = { id: newId(), plan: "plan-x" };
     const wrong = [
       {},
@@ -150,7 +150,7 @@ describe("every route", () => {
     }
   });
 
-  it.each(routes)("%s shows another tenant what never was", async (route) => {
+  it.each(routes)("%s answers another tenant as if nothing existed", async (route) => {
     const alices = await newConversation();
     const nothing = { id: newId(), plan: alices.plan };
     // Both tenants are new, so that conversations of their own do not differ.
@@ -173,7 +173,7 @@ describe("every route", () => {
     expect(await read(`/plans/${alices.plan}`)).not.toContain('"approved"');
   });
 
-  it.each(["GET /health", "GET /nowhere", ...routes])("%s has its headers", async (route) => {
+  it.each(["GET /health", "GET /nowhere", ...routes])("%s has security headers", async (route) => {
     const alices = await newConversation();
     for (const headers of [{}, as(ALICE), as(BOB)]) {
       const response = await send(route, alices, headers);
@@ -215,7 +215,7 @@ describe("a stored value", () => {
     ["application/octet-stream", "x", false],
     ["image/pngx", "x", false],
     ["multipart/x-mixed-replace", "x", false],
-  ])("of type %s is no script here", async (type, body, isShown) => {
+  ])("of type %s cannot run as a script", async (type, body, isShown) => {
     const path = `/conversations/${id}/variables/v`;
     const bytes = new TextEncoder().encode(body);
     const headers = { "content-type": type, ...as(ALICE) };

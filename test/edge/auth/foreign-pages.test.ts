@@ -43,7 +43,7 @@ describe("a page of another origin", () => {
     await read.text();
   });
 
-  it("that may call gets to read why it may not", async () => {
+  it("that is allowed can read why it was refused", async () => {
     const response = await call("GET", await newSecret(), { headers: { origin: APP } });
     expect(response.headers.get("access-control-allow-origin")).toBe(APP);
     expect(response.headers.get("access-control-allow-credentials")).toBeNull();
@@ -71,7 +71,7 @@ describe("a page of another origin", () => {
     "file://",
     "https://",
     "https://app.example, foo",
-  ])("is not named by CORS_ORIGINS=%s", async (CORS_ORIGINS) => {
+  ])("cannot be allowed by CORS_ORIGINS=%s", async (CORS_ORIGINS) => {
     const through = callWith({ ...keys, CORS_ORIGINS });
     for (const init of [{ headers: as(ALICE) }, preflight("foo")]) {
       const response = await through("OPTIONS", "/agents", init);

@@ -31,12 +31,12 @@ async function expectRefused(response: Response): Promise<void> {
   expect(text).not.toContain(ALICE);
 }
 
-describe("who says to be somebody else", () => {
+describe("a caller that claims to be somebody else", () => {
   const names =
     "x-byref-tenant x-tenant x-tenant-id tenant x-forwarded-user x-user x-remote-user x-auth-request-user " +
     "cf-access-authenticated-user-email x-byref-local x-byref-name cookie from via forwarded";
 
-  it.each(names.split(" "))("by the header %s is who the key says", async (name) => {
+  it.each(names.split(" "))("by the header %s is identified by its key", async (name) => {
     const path = await newSecret();
     const smuggled = { [name]: "alice" };
     await problemIn(await call("GET", path, { headers: smuggled }), "unauthorized");
@@ -47,7 +47,7 @@ describe("who says to be somebody else", () => {
   });
 
   it.each(["tenant=alice", "ticket[]=x&tenant=alice", "key=alice", "user=alice&API_KEYS={}"])(
-    "by the query %s is who the key says",
+    "by the query %s is identified by its key",
     async (query) => {
       const path = await newSecret();
       await problemIn(await call("GET", `${path}?${query}`), "unauthorized");
@@ -56,7 +56,7 @@ describe("who says to be somebody else", () => {
     },
   );
 
-  it("in a body is who the key says", async () => {
+  it("in a body is identified by its key", async () => {
     const path = await newSecret();
     const id = path.split("/")[2] ?? "";
     const message = { tenant: "alice", conversation: id, message: "Show $diary" };
@@ -67,7 +67,7 @@ describe("who says to be somebody else", () => {
     await problemIn(await call("POST", "/conversations", json(chat, as(BOB))), "bad_id");
   });
 
-  it("with two keys at once is nobody", async () => {
+  it("with two keys at once is refused", async () => {
     const path = await newSecret();
     const headers = new Headers();
     for (const key of [BOB, ALICE]) headers.append("authorization", `Bearer ${key}`);
@@ -75,7 +75,7 @@ describe("who says to be somebody else", () => {
   });
 });
 
-describe("who asks for another path than it seems", () => {
+describe("a caller that disguises its path", () => {
   it.each([
     "x-original-url",
     "x-rewrite-url",
@@ -148,7 +148,7 @@ describe("who asks for another path than it seems", () => {
     "diary.length",
     "diary[0]",
     "*",
-  ])("by the name %s gets nothing, and spoils nothing", async (name) => {
+  ])("by the name %s gets nothing, and changes nothing", async (name) => {
     const path = await newSecret();
     const at = path.replace("diary", name);
     const response = await call("GET", `${at}${name.includes("..") ? "/x" : ""}`, {
@@ -164,7 +164,7 @@ describe("who asks for another path than it seems", () => {
   });
 
   it.each(["__proto__", "constructor", "prototype", "toString", "..."])(
-    "by the id %s has a conversation like any other",
+    "by the id %s gets an ordinary conversation",
     async (id) => {
       const path = `/conversations/${id}/variables/a`;
       await call("PUT", path, json(1, as(ALICE)));
@@ -173,7 +173,7 @@ describe("who asks for another path than it seems", () => {
     },
   );
 
-  it("with a slash too many does not reset everything", async () => {
+  it("with an extra slash does not reset everything", async () => {
     const path = await newSecret();
     const all = path.replace("/diary", "");
     for (const at of [`${all}/`, `${all}//`, `/${all}`, `${all}/?keepLast=0`, `${path}/`]) {
@@ -202,7 +202,7 @@ describe("who asks for another path than it seems", () => {
   );
 });
 
-describe("who sends too much, or something else", () => {
+describe("a caller that sends too much, or the wrong content", () => {
   it.each(["authorization", "cookie", "x-anything", "accept", "if-none-match", "origin", "range"])(
     "in the header %s is refused, or served as usual",
     async (name) => {

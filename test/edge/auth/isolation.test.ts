@@ -25,7 +25,7 @@ const id = fc
   .filter((text) => text !== "." && text !== "..");
 
 describe("object names", () => {
-  it("are one for each pair of tenant and id", () => {
+  it("are unique for each pair of tenant and id", () => {
     const pair = fc.tuple(tenant, id);
     const property = fc.property(pair, pair, (one, other) => {
       const isSame = one[0] === other[0] && one[1] === other[1];
@@ -34,7 +34,7 @@ describe("object names", () => {
     fc.assert(property, { numRuns: 2_000 });
   });
 
-  it("differ where tenant and id run into each other", () => {
+  it("differ if the same characters are split differently", () => {
     const property = fc.property(
       tenant,
       id,

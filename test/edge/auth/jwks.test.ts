@@ -58,7 +58,7 @@ afterEach(() => {
 
 describe("AUTH=jwt with public keys", () => {
   it.each(["RS256", "RS512", "PS256", "ES256", "ES384", "EdDSA"] as const)(
-    "lets a token of %s in, and no other's",
+    "lets in %s tokens of the issuer, and of nobody else",
     async (alg) => {
       const [issuer, stranger] = [await newIssuer("k", alg), await newIssuer("k", alg)];
       const { enter } = workerWith(keysOf(issuer));
@@ -71,7 +71,7 @@ describe("AUTH=jwt with public keys", () => {
     ["RS256", "RS512"],
     ["ES256", "RS256"],
     ["EdDSA", "ES256"],
-  ] as const)("knows what a key is for that does not say: %s, not %s", async (alg, wrong) => {
+  ] as const)("infers the algorithm of a key that names none: %s, not %s", async (alg, wrong) => {
     const issuer = await newIssuer("k", alg);
     const { alg: _, use: __, ...jwk } = issuer.jwk;
     const { enter } = workerWith(keysOf({ jwk }));
@@ -79,14 +79,14 @@ describe("AUTH=jwt with public keys", () => {
     await keptOut(await enter(await issuer.token(good(), { alg: wrong })));
   });
 
-  it("holds a key to the algorithm that it is for", async () => {
+  it("accepts a key for its own algorithm only", async () => {
     const { enter } = workerWith(keysOf(rsa));
     for (const alg of ["RS384", "RS512", "PS256", "ES256", "HS256", "none", "rs256"]) {
       await keptOut(await enter(await rsa.token(good(), { alg })));
     }
   });
 
-  it("takes a public key for no secret", async () => {
+  it("does not accept a public key as a secret", async () => {
     const { enter } = workerWith(keysOf(rsa));
     const { n } = rsa.jwk;
     const bytes = Uint8Array.from(
@@ -102,7 +102,7 @@ describe("AUTH=jwt with public keys", () => {
     }
   });
 
-  it("uses no shared secret, no weak key and no key for other things that the set holds", async () => {
+  it("ignores shared secrets, weak keys and keys for other uses in the set", async () => {
     const k = base64Url(encode("x".repeat(32)));
     const weak = await newIssuer("weak", "RS256", 1_024);
     const set = [
@@ -130,7 +130,7 @@ describe("AUTH=jwt with public keys", () => {
   });
 
   it.each([undefined, null, 5, "", "RSA", "unknown", ["rsa"], { kid: "rsa" }, "__proto__"])(
-    "keeps out a token whose key is %j",
+    "keeps out a token with the key id %j",
     async (kid) => {
       const { enter } = workerWith(keysOf(rsa));
       await keptOut(await enter(await rsa.token(good(), { kid })));
@@ -143,7 +143,7 @@ describe("AUTH=jwt with public keys", () => {
     ["ES256", 64],
     ["ES384", 96],
     ["EdDSA", 64],
-  ] as const)("takes no signature of %s that signs nothing", async (alg, bytes) => {
+  ] as const)("accepts no meaningless signature of %s", async (alg, bytes) => {
     const issuer = await newIssuer("k", alg);
     const { enter } = workerWith(keysOf(issuer));
     const signatures = [
@@ -161,7 +161,7 @@ describe("AUTH=jwt with public keys", () => {
     expect((await enter(await issuer.token(good()))).status).toBe(200);
   });
 
-  it("does not look where a token says that keys are", async () => {
+  it("does not look for keys where a token says they are", async () => {
     const { enter, asked } = workerWith(keysOf(rsa));
     const header = { jwk: other.jwk, jku: "https://evil.example", x5u: "https://evil.example" };
     await keptOut(await enter(await other.token(good(), { ...header, kid: "rsa" })));
@@ -181,7 +181,7 @@ describe("the keys of an issuer", () => {
     expect(asked).toHaveBeenCalledTimes(2);
   });
 
-  it("are fetched again for a key that is new, and not for every one that is made up", async () => {
+  it("are fetched again for a new key, but not for every made-up one", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     let keys = [rsa];
     const { enter, asked } = workerWith(() => keysOf(...keys)());
@@ -197,7 +197,7 @@ describe("the keys of an issuer", () => {
     expect(asked).toHaveBeenCalledTimes(2);
   });
 
-  it("are there for all who come at once, at first and after a long time", async () => {
+  it("are available to concurrent requests, at first and after a long time", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { enter } = workerWith(keysOf(rsa));
     const token = await rsa.token(good());
@@ -208,7 +208,7 @@ describe("the keys of an issuer", () => {
     }
   });
 
-  it("are fetched again once for many who come at once", async () => {
+  it("are fetched again once for many concurrent requests", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { enter, asked } = workerWith(keysOf(rsa));
     const token = await rsa.token(good());
@@ -247,11 +247,11 @@ describe("the keys of an issuer", () => {
     ["nothing", () => new Response(null, { status: 204 })],
     ["a page", () => new Response("<html></html>")],
     ["no keys", () => Response.json({})],
-    ["keys that are no list", () => Response.json({ keys: { rsa: rsa.jwk } })],
+    ["keys that are not a list", () => Response.json({ keys: { rsa: rsa.jwk } })],
     ["too many keys", () => Response.json({ keys: Array.from({ length: 101 }, () => rsa.jwk) })],
     ["too much", () => new Response(large(300_000))],
     ["no connection", () => Promise.reject(new Error("refused"))],
-  ])("cannot be had: %s", async (_, answer) => {
+  ])("cannot be loaded: %s", async (_, answer) => {
     const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const { enter, asked } = workerWith(answer);
     const token = await rsa.token(good());
@@ -265,7 +265,7 @@ describe("the keys of an issuer", () => {
     expect(JSON.stringify(said.mock.calls)).not.toContain(token);
   });
 
-  it("are waited for five seconds", async () => {
+  it("time out after five seconds", async () => {
     vi.spyOn(console, "error").mockImplementation(() => undefined);
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     const { enter, asked } = workerWith(() => new Promise(() => undefined));

@@ -29,11 +29,11 @@ const enter = (token: string, through = call, path = "/agents") =>
 
 describe("AUTH=jwt with a secret", () => {
   it.each<readonly [string, object, object]>([
-    ["as it should be", {}, HS256],
+    ["that is valid", {}, HS256],
     ["for more audiences than ours", { aud: ["other", "byref"] }, HS256],
     ["that says when it was made", { iat: now(), nbf: now() - 5, jti: "1", sub: "someone" }, HS256],
-    ["of a clock that is a little ahead", { iat: now() + 20, nbf: now() + 20 }, HS256],
-    ["that ended just now, by our clock", { exp: now() - 20 }, HS256],
+    ["from a clock that is slightly ahead", { iat: now() + 20, nbf: now() + 20 }, HS256],
+    ["that expired just now, by our clock", { exp: now() - 20 }, HS256],
     ["that names no type", {}, { alg: "HS256" }],
     ["that is an access token", {}, { alg: "HS256", typ: "at+jwt" }],
     [
@@ -41,7 +41,7 @@ describe("AUTH=jwt with a secret", () => {
       {},
       { ...HS256, kid: "../../../etc/passwd", jku: "https://evil.example" },
     ],
-  ])("lets a token in %s", async (_, claims, header) => {
+  ])("lets in a token %s", async (_, claims, header) => {
     expect((await enter(await signed({ ...good(), ...claims }, header))).status).toBe(200);
   });
 
@@ -61,10 +61,10 @@ describe("AUTH=jwt with a secret", () => {
     ["an expiry as text", { exp: `${now() + 300}` }],
     ["an expiry that is null", { exp: null }],
     ["an expiry in an array", { exp: [now() + 300] }],
-    ["a begin that is to come", { nbf: now() + 60 }],
-    ["a begin as text", { nbf: "0" }],
-    ["a begin that is null", { nbf: null }],
-    ["a birthday that is to come", { iat: now() + 60 }],
+    ["a start in the future", { nbf: now() + 60 }],
+    ["a start as text", { nbf: "0" }],
+    ["a start that is null", { nbf: null }],
+    ["an issue time in the future", { iat: now() + 60 }],
     ["another issuer", { iss: "https://issuer.example.evil" }],
     ["its issuer in an array", { iss: ["https://issuer.example"] }],
     ["no issuer", { iss: undefined }],
@@ -80,7 +80,7 @@ describe("AUTH=jwt with a secret", () => {
     ["a tenant that is null", { org: null }],
     ["a tenant that is a list", { org: ["alice"] }],
     ["a tenant that is true", { org: true }],
-    ["a tenant without end", { org: "x".repeat(257) }],
+    ["a tenant that is too long", { org: "x".repeat(257) }],
     ["a tenant that is half a character", { org: "\ud800" }],
     ["a tenant by another name", { org: undefined, ORG: "alice", tenant: "alice" }],
   ])("keeps out a token with %s", async (_, claims) => {
@@ -109,7 +109,7 @@ describe("AUTH=jwt with a secret", () => {
     ["no header but text", '"HS256"'],
     ["no header but a list", ["HS256"]],
     ["no JSON", "{"],
-  ])("keeps out what says that its algorithm is %s, well signed", async (_, header) => {
+  ])("keeps out a well-signed token whose algorithm is %s", async (_, header) => {
     const hash =
       typeof header === "object" && JSON.stringify(header).includes("512") ? "SHA-512" : "SHA-256";
     const token = await tokenOf(header, good(), hmac(SECRET, hash));
@@ -162,13 +162,13 @@ describe("AUTH=jwt with a secret", () => {
     expect((await enter(token)).status).toBe(200);
   });
 
-  it("says nothing of what it was given", async () => {
+  it("quotes nothing of a token that it refuses", async () => {
     const token = await tokenOf(HS256, good(), hmac("somebody else's secret"));
     const said = JSON.stringify(await keptOut(await enter(token)));
     for (const part of token.split(".")) expect(said).not.toContain(part);
   });
 
-  it("asks only for what it has been told", async () => {
+  it("needs only the configured claims, but refuses another audience", async () => {
     const few = callWith({ AUTH: "jwt", JWT_SECRET: SECRET, JWT_TENANT_CLAIM: "sub" });
     const exp = now() + 60;
     expect((await enter(await signed({ exp, sub: "a", iss: "any" }), few)).status).toBe(200);
@@ -178,7 +178,7 @@ describe("AUTH=jwt with a secret", () => {
   });
 
   it.each(["__proto__", "constructor", "toString", "https://byref.example/tenant"])(
-    "reads a claim %s as any other",
+    "reads a claim %s like any other",
     async (name) => {
       const through = callWith({ ...settings, JWT_TENANT_CLAIM: name });
       await keptOut(await enter(await signed(good()), through));
@@ -210,13 +210,13 @@ describe("the settings of AUTH=jwt", () => {
     ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "ftp://localhost/hunter2" }],
     ["JWT_JWKS_URL", { ...jwks, JWT_JWKS_URL: "https://a:hunter2@issuer.example/keys" }],
     ["TICKET_SECRET", { ...settings, TICKET_SECRET: "hunter2" }],
-  ])("name %s where it is wrong or missing: %j", async (name, bad) => {
+  ])("name %s if it is wrong or missing: %j", async (name, bad) => {
     const problem = await problemIn(await callWith(bad)("GET", "/agents"), "bad_configuration");
     expect(problem.detail).toContain(name);
     expect(JSON.stringify(problem)).not.toContain("hunter2");
   });
 
-  it("take no public key for a secret", async () => {
+  it("do not accept a public key as a secret", async () => {
     const { pem } = await newIssuer("a");
     const bad = callWith({ ...settings, JWT_SECRET: pem });
     const token = await tokenOf(HS256, good(), hmac(pem));

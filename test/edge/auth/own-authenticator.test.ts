@@ -26,7 +26,7 @@ afterEach(() => {
 });
 
 describe("an application's own authenticator", () => {
-  it("says whose a request is", async () => {
+  it("determines the tenant of a request", async () => {
     const call = workerWith((request: Request) => request.headers.get("cookie") ?? "");
     const path = `/conversations/${newId()}/variables/a`;
     const as = (cookie: string) => ({ headers: { cookie } });
@@ -36,7 +36,7 @@ describe("an application's own authenticator", () => {
     await problemIn(await call("GET", path), "unauthorized");
   });
 
-  it("may be built around the one of the settings", async () => {
+  it("can wrap the authenticator of the settings", async () => {
     const authenticator: Authenticator = async (request, settings) =>
       `own:${await settingsAuthenticator(request, settings)}`;
     const call = workerWith(authenticator, { AUTH: "none" });
@@ -61,7 +61,7 @@ describe("an application's own authenticator", () => {
     ["too much", "x".repeat(257)],
     ["half a character", "a\udc00"],
     ["a function", () => "alice"],
-  ])("lets nobody in by saying %s", async (_, tenant) => {
+  ])("lets nobody in by returning %s", async (_, tenant) => {
     for (const authenticator of [() => tenant, async () => tenant]) {
       const call = workerWith(authenticator);
       await problemIn(await call("GET", "/agents"), "unauthorized");
@@ -85,7 +85,7 @@ describe("an application's own authenticator", () => {
     ["a response", new Response("hunter2", { status: 200 }), "internal"],
     ["an object", { code: "ok", status: 200, message: "hunter2" }, "internal"],
     [
-      "what cannot be looked at",
+      "an unreadable object",
       new Proxy(
         {},
         {
@@ -120,7 +120,7 @@ describe("an application's own authenticator", () => {
     }
   });
 
-  it("is not asked about /health, nor for settings that are wrong", async () => {
+  it("is not called for /health, nor if settings are wrong", async () => {
     const authenticator = vi.fn(() => "alice");
     expect((await workerWith(authenticator)("GET", "/health")).status).toBe(200);
     const call = workerWith(authenticator, { CORS_ORIGINS: "foo" });
@@ -133,7 +133,7 @@ describe("the binding RATE_LIMIT", () => {
   const authenticator: Authenticator = ({ headers }) => headers.get("cookie") ?? "";
   const as = (cookie: string) => ({ headers: { cookie } });
 
-  it("is asked for each tenant", async () => {
+  it("is applied to each tenant", async () => {
     const left = new Map([["a", 2]]);
     const limit = vi.fn(async ({ key }: { key: string }) => {
       const count = left.get(key) ?? 1_000;
@@ -154,7 +154,7 @@ describe("the binding RATE_LIMIT", () => {
     expect(limit.mock.calls.map(([{ key }]) => key).join("")).toBe("aaaab");
   });
 
-  it("is not asked for those who do not come in, nor for /health", async () => {
+  it("is not called for unauthorized requests, nor for /health", async () => {
     const limit = vi.fn(async () => ({ success: true }));
     const call = workerWith(authenticator, { RATE_LIMIT: { limit } });
     await problemIn(await call("GET", "/agents"), "unauthorized");
@@ -163,7 +163,7 @@ describe("the binding RATE_LIMIT", () => {
     expect(limit).not.toHaveBeenCalled();
   });
 
-  it("lets people in where it fails", async () => {
+  it("lets requests through if it fails", async () => {
     const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
     const failing = [
       () => Promise.reject(new Error("down")),

@@ -40,7 +40,7 @@ describe("POST …/tickets", () => {
     await problemIn(response, body === undefined ? "unsupported_media_type" : "bad_request");
   });
 
-  it("is no way to make an id that is none, or to come in", async () => {
+  it("refuses an invalid id, a missing key and GET", async () => {
     const body = { path: "/conversations/a b/socket" };
     const response = await call("POST", "/conversations/a%20b/tickets", json(body, as(ALICE)));
     await problemIn(response, "bad_id");
@@ -51,13 +51,13 @@ describe("POST …/tickets", () => {
     );
   });
 
-  it("makes no conversation, and says of none whether it is there", async () => {
+  it("creates no conversation, and does not reveal whether one exists", async () => {
     expect((await post({ path: `/conversations/${id}/variables/x` })).status).toBe(201);
     const about = await call("GET", `/conversations/${id}`, { headers: as(ALICE) });
     await problemIn(about, "conversation_not_found");
   });
 
-  it("wants TICKET_SECRET where tokens are checked with public keys, or by the application", async () => {
+  it("needs TICKET_SECRET if tokens are checked with public keys, or by the application", async () => {
     const authenticator = () => "alice";
     const { worker } = createRuntime({
       agents: [weather],
@@ -84,7 +84,7 @@ describe("POST …/tickets", () => {
     expect(await read.text()).toBe("alice's");
   });
 
-  it("gives tickets by JWT_SECRET too", async () => {
+  it("signs tickets with JWT_SECRET, too", async () => {
     const JWT_SECRET = "a secret of tokens, which is long";
     const through = callWith({ AUTH: "jwt", JWT_SECRET, JWT_TENANT_CLAIM: "sub" });
     const claims = { sub: "alice", exp: Date.now() / 1_000 + 60 };
@@ -94,7 +94,7 @@ describe("POST …/tickets", () => {
     expect(await (await through("GET", `${path}?ticket=${ticket}`)).text()).toBe("alice's");
   });
 
-  it("gives them on this machine too, where nobody needs one and a wrong one does not count", async () => {
+  it("signs tickets with AUTH=none, too, and refuses wrong ones", async () => {
     const local = callWith({ AUTH: "none" });
     const path = `/conversations/${newId()}/variables/photo`;
     await local("PUT", path, json(1));

@@ -15,7 +15,7 @@ afterEach(() => {
 });
 
 describe("a ticket", () => {
-  it("is a key to one value, without a header, as often as wanted", async () => {
+  it("opens one value, without a header, any number of times", async () => {
     const path = await newValue();
     const ticket = await ticketFor(path);
     for (let times = 0; times < 3; times++) {
@@ -24,7 +24,7 @@ describe("a ticket", () => {
     }
   });
 
-  it("serves a part, a range and what has not changed, like a key", async () => {
+  it("serves parts, ranges and 304 responses, like a key", async () => {
     const path = await newValue({ rows: [1, 2, 3] });
     const ticket = await ticketFor(path);
     const part = await call("GET", `${path}?path=.rows&offset=1&ticket=${ticket}&limit=1`);
@@ -37,7 +37,7 @@ describe("a ticket", () => {
     expect((await call("GET", `${path}?ticket=${ticket}`, { headers })).status).toBe(304);
   });
 
-  it("shows an image and hands a download to a page of another origin", async () => {
+  it("serves an image and a download to a page of another origin", async () => {
     const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
     const path = await newValue();
     for (const [type, disposition] of [
@@ -63,7 +63,7 @@ describe("a ticket", () => {
     await withKey.text();
   });
 
-  it("opens a socket for a page that may, and for no other", async () => {
+  it("opens a socket for an allowed page, and for no other", async () => {
     const through = callWith({ ...KEYS, CORS_ORIGINS: APP });
     const path = `/conversations/${newId()}/socket`;
     const at = `${path}?ticket=${await ticketFor(path)}`;
@@ -86,7 +86,7 @@ describe("a ticket", () => {
     await response.text();
   });
 
-  it("is good for a minute", async () => {
+  it("is valid for a minute", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const path = await newValue();
     const at = `${path}?ticket=${await ticketFor(path)}`;
@@ -128,7 +128,7 @@ describe("a ticket", () => {
   });
 
   it.each(["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "QUERY"])(
-    "is no good for %s, not even with a key",
+    "is refused for %s, even with a key",
     async (method) => {
       const path = await newValue();
       const at = `${path}?ticket=${await ticketFor(path)}`;
@@ -140,7 +140,7 @@ describe("a ticket", () => {
     },
   );
 
-  it("leads each tenant to its own", async () => {
+  it("leads each tenant to its own value", async () => {
     const path = await newValue();
     await problemIn(
       await call("GET", `${path}?ticket=${await ticketFor(path, BOB)}`),
@@ -152,7 +152,7 @@ describe("a ticket", () => {
     expect([await read(ALICE), await read(BOB)]).toEqual(["alice's", "bob's"]);
   });
 
-  it("cannot be made up, changed or cut", async () => {
+  it("cannot be forged, changed or cut", async () => {
     const path = await newValue();
     const ticket = await ticketFor(path);
     const [claim = "", signature = ""] = ticket.split(".");
@@ -189,7 +189,7 @@ describe("a ticket", () => {
     await problemIn(await call("GET", path, { headers }), "unauthorized");
   });
 
-  it("is worth nothing where the keys are others", async () => {
+  it("is invalid with other keys", async () => {
     const path = await newValue();
     const at = `${path}?ticket=${await ticketFor(path)}`;
     const others = [
@@ -203,7 +203,7 @@ describe("a ticket", () => {
     }
   });
 
-  it("is worth nothing with another authenticator, though the secret is the same", async () => {
+  it("is invalid with another authenticator, even if the secret is the same", async () => {
     const TICKET_SECRET = "a secret of tickets, that is long";
     const path = await newValue();
     const ticket = await ticketFor(path, ALICE, callWith({ ...KEYS, TICKET_SECRET }));
@@ -213,7 +213,7 @@ describe("a ticket", () => {
     }
   });
 
-  it("stays when keys change, with a secret of its own", async () => {
+  it("stays valid when keys change if tickets have their own secret", async () => {
     const TICKET_SECRET = "a secret of tickets, that is long";
     const path = await newValue();
     const ticket = await ticketFor(path, ALICE, callWith({ ...KEYS, TICKET_SECRET }));

@@ -104,7 +104,7 @@ it("answers for the shop from the country, and names no city of its own accord",
   expect(textOf(weather.message)).toContain('Unknown city "Atlantis"');
 });
 
-it("asks a table of the shop's words where the shop's tools are not offered", async () => {
+it("queries a table with the shop's words if the shop's tools are not offered", async () => {
   const id = newId();
   const refused = await ask(id, "How many orders do I have?", { agent: "weather" });
   expect(textOf(refused.message)).toContain("list_orders is not offered");

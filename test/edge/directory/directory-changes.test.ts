@@ -11,8 +11,8 @@ import { scriptedModel } from "../../../src/testing.ts";
 import { refuseRows } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
 
-describe("what moves", () => {
-  it("is listed: a fork, and an import; not the parts of a file", async () => {
+describe("a fork or an import", () => {
+  it("is listed, without additional entries", async () => {
     const tenant = newTenant();
     const [id, copy] = [newId(), newId()];
     await tenant.ask(id, "Weather in NYC?");
@@ -29,7 +29,7 @@ describe("what moves", () => {
 });
 
 describe("a conversation that is deleted", () => {
-  it("is in no list, and is again when it is made again", async () => {
+  it("is not listed until it is created again", async () => {
     const tenant = newTenant();
     const [id, other] = [newId(), newId()];
     await tenant.ask(id, "The first");
@@ -45,7 +45,7 @@ describe("a conversation that is deleted", () => {
     await listedIs(tenant, id, { title: "The second" });
   });
 
-  it("goes from the list when it is next on a page, if the directory was away", async () => {
+  it("disappears when its page is listed, if the directory missed the deletion", async () => {
     const tenant = newTenant();
     const id = newId();
     const directory = directoryOf(tenant.name);
@@ -59,7 +59,7 @@ describe("a conversation that is deleted", () => {
     expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
   });
 
-  it("was nothing: a first write that is refused is not listed", async () => {
+  it("is not listed if its first write was refused", async () => {
     const tenant = newTenant();
     const init = { body: "{", headers: { "content-type": "application/json" } };
     await problemIn(await tenant.call("PUT", "/conversations/c/variables/a", init), "bad_json");
@@ -67,8 +67,8 @@ describe("a conversation that is deleted", () => {
   });
 });
 
-describe("a telling that is lost", () => {
-  it("is made up for by the next write", async () => {
+describe("a lost update of the directory", () => {
+  it("is repaired by the next write", async () => {
     const tenant = newTenant();
     const id = newId();
     const directory = directoryOf(tenant.name);
@@ -84,7 +84,7 @@ describe("a telling that is lost", () => {
     await listedIs(tenant, id, { title: "Weather in NYC?" });
   });
 
-  it("is made up for when the conversation has forgotten what it told", async () => {
+  it("is repaired by a write or an alarm after an eviction", async () => {
     const tenant = newTenant();
     const id = newId();
     const object = () => objectOf(id, tenant.name);
@@ -103,8 +103,8 @@ describe("a telling that is lost", () => {
   });
 });
 
-describe("telling", () => {
-  it("costs the conversation no row", async () => {
+describe("an update of the directory", () => {
+  it("costs the conversation no rows", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
     const puts = vi.spyOn(DirectoryObject.prototype, "put");
     try {
@@ -131,7 +131,7 @@ describe("telling", () => {
 });
 
 describe("a conversation without a directory", () => {
-  it("is as any other, and is not listed", async () => {
+  it("works like any other, but is not listed", async () => {
     const tenant = newTenant();
     const id = newId();
     const { Conversation } = createRuntime({ agents: [agent], model: scriptedModel([]) });

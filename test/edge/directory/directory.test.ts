@@ -23,7 +23,7 @@ import { finish, type Script, scriptedModel, text, toolCall } from "../../../src
 vi.setConfig({ testTimeout: 60_000 });
 
 describe("the list of conversations", () => {
-  it("is empty where there are none, and asking makes no tables", async () => {
+  it("is empty without conversations, and reading it creates no tables", async () => {
     const tenant = newTenant();
     expect(await tenant.list()).toEqual({ conversations: [] });
     const tables = await runInDurableObject(directoryOf(tenant.name), (_, { storage }) =>
@@ -34,7 +34,7 @@ describe("the list of conversations", () => {
     expect(tables).toEqual([]);
   });
 
-  it("has what a conversation is, as the conversation says it", async () => {
+  it("shows a conversation as the conversation shows itself", async () => {
     const tenant = newTenant();
     const [asked, written] = [newId(), newId()];
     await tenant.put(written, "v");
@@ -58,7 +58,7 @@ describe("the list of conversations", () => {
     await listedIs(tenant, written, { title: null, status: "idle" });
   });
 
-  it("comes by last activity, which costs one telling a minute", async () => {
+  it("is sorted by last activity, which is updated once a minute", async () => {
     const tenant = newTenant();
     const [first, second] = [newId(), newId()];
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
@@ -84,7 +84,7 @@ describe("the list of conversations", () => {
     }
   });
 
-  it("comes in pages, each conversation in one of them", async () => {
+  it("has pages, with each conversation on one of them", async () => {
     const tenant = newTenant();
     const ids = Array.from({ length: 250 }, (_, index) => `c-${index}`);
     for (let from = 0; from < ids.length; from += 25) {
@@ -132,7 +132,7 @@ describe("the list of conversations", () => {
     },
   );
 
-  it("is another for each tenant", async () => {
+  it("is separate for each tenant", async () => {
     const [alice, bob] = [newTenant(), newTenant()];
     const [id, other] = [newId(), newId()];
     await alice.ask(id, "Alice asks");
@@ -146,7 +146,7 @@ describe("the list of conversations", () => {
     expect(await alice.ids()).toContain(id);
   });
 
-  it("is made where the Worker has a directory", async () => {
+  it("needs a directory, and says how to bind it", async () => {
     const request = new Request("http://localhost/conversations");
     const { DIRECTORY: _, ...bindings } = env;
     const response = await worker.fetch(request, { ...bindings, AUTH: "none" });
@@ -157,7 +157,7 @@ describe("the list of conversations", () => {
 });
 
 describe("a conversation's title in the list", () => {
-  it("is the first message's text, until somebody gives it one", async () => {
+  it("is the first message's text until it is set", async () => {
     const tenant = newTenant();
     const id = newId();
     await tenant.put(id, "v");
@@ -197,7 +197,7 @@ describe("a conversation's status in the list", () => {
   };
   const agent = { name: "a", description: "", instructions: "", tools };
 
-  it("is what the conversation does at the moment", async () => {
+  it("is the conversation's current status", async () => {
     const tenant = `tenant ${newId()}`;
     const gate = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
@@ -231,7 +231,7 @@ describe("a conversation's status in the list", () => {
     });
   });
 
-  it("keeps the others in the list when one cannot be asked", async () => {
+  it("hides no conversation when one fails to answer", async () => {
     const tenant = newTenant();
     const [broken, whole] = [newId(), newId()];
     for (const id of [broken, whole]) await tenant.put(id, "v");

@@ -49,7 +49,7 @@ describe("a tenant's limit", () => {
     if (what === "toolCalls") expect(tenant.acts()).toBe(maximum);
   });
 
-  it("is another tenant's too, each for itself; the list of conversations is as it was", async () => {
+  it("applies to each tenant separately, and keeps the list of conversations", async () => {
     const limit = { tenant: { modelCalls: 1 } };
     const [one, other] = [spendingTenant(limit), spendingTenant(limit)];
     expect(refusedOf([await one.ask(), await one.ask()])).toBe(1);
@@ -60,7 +60,7 @@ describe("a tenant's limit", () => {
     });
   });
 
-  it("begins anew with each month", async () => {
+  it("starts again each month", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2027, 10, 30, 23, 59) });
     const tenant = spendingTenant({ tenant: { modelCalls: 1, per: "month" } });
     expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
@@ -70,7 +70,7 @@ describe("a tenant's limit", () => {
     expect(tenant.model.calls).toHaveLength(2);
   });
 
-  it("survives the end of the directory's process", async () => {
+  it("survives a restart of the directory", async () => {
     const tenant = spendingTenant({ tenant: { modelCalls: 2 } });
     await tenant.ask();
     await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
@@ -78,7 +78,7 @@ describe("a tenant's limit", () => {
     expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
   });
 
-  it("asks nobody where there is none", async () => {
+  it("causes no calls to the directory if there is none", async () => {
     const take = vi.spyOn(DirectoryObject.prototype, "take");
     const settle = vi.spyOn(DirectoryObject.prototype, "settle");
     const tenant = spendingTenant({ conversation: { modelCalls: 5 } });
@@ -111,8 +111,8 @@ async function breakDirectory(name: string): Promise<() => void> {
   return () => void repair();
 }
 
-describe("a turn that ends otherwise", () => {
-  it("settles what it has spent when its conversation is deleted", async () => {
+describe("a turn's settlement", () => {
+  it("is made even if the conversation is deleted", async () => {
     const { reached, step } = hanging();
     const tenant = spendingTenant({ tenant: { modelCalls: 2 } }, { steps: [step, done] });
     await tenant.inside(async (own) => {
@@ -125,7 +125,7 @@ describe("a turn that ends otherwise", () => {
     expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
   });
 
-  it("settles again when that did not arrive; until then its lease is spent", async () => {
+  it("is repeated if it did not arrive; until then the lease counts as spent", async () => {
     const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
     let repair = () => {};
     const last: Step = async () => {
@@ -144,7 +144,7 @@ describe("a turn that ends otherwise", () => {
 describe("a run of a plan", () => {
   const three = ["a", "b", "c"].map((id) => ({ _tool: "echo", _id: id, value: 1 }));
 
-  it("spends of the tenant's: a call for which nothing is left fails", async () => {
+  it("spends the tenant's limit: a call beyond it fails", async () => {
     const tenant = spendingTenant({ tenant: { toolCalls: 2 } }, { more: planning() });
     await tenant.inside(async (own) => {
       const id = await approved(own, three);
@@ -178,7 +178,7 @@ describe("a run of a plan", () => {
     expect(ended).toEqual(["cancelled", "skipped", "skipped", "skipped"]);
   });
 
-  it("gives back what it has not spent while it waits for a person", async () => {
+  it("returns its unspent lease while it waits for a person", async () => {
     const tenant = spendingTenant({ tenant: { toolCalls: 1_000 } }, { more: planning() });
     await tenant.inside(async (own) => {
       const id = await approved(own, [
@@ -193,7 +193,7 @@ describe("a run of a plan", () => {
   });
 });
 
-it("a run that a crash cuts off goes on with what it has on lease, were it the last", async () => {
+it("a run that a crash interrupts continues with its lease, even if nothing else is left", async () => {
   let isFirst = true;
   const begun = Promise.withResolvers<void>();
   const slow = tool({
@@ -218,7 +218,7 @@ it("a run that a crash cuts off goes on with what it has on lease, were it the l
 });
 
 describe("a directory", () => {
-  it("that cannot answer is asked again; in the end nothing is spent", async () => {
+  it("that cannot answer is asked again; then the turn is refused", async () => {
     const tenant = spendingTenant({ tenant: { modelCalls: 5 } });
     const repair = await breakDirectory(tenant.name);
     const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
@@ -232,7 +232,7 @@ describe("a directory", () => {
     expect(await tenant.ask()).toContain("Done.");
   });
 
-  it("that is not bound is said before a turn begins", async () => {
+  it("that is not bound is reported before a turn starts", async () => {
     const model = spendingTenant({}).model;
     const agent = { name: "a", description: "", instructions: "", tools: {} };
     const spend = { tenant: { modelCalls: 5 } };

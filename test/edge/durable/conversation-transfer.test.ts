@@ -118,7 +118,7 @@ describe("the variables of an object", () => {
     expect(await inObject(to, ({ store }) => store.read("a"))).toEqual([1, 2]);
   });
 
-  it("leave nothing of an import that the end of the process cuts off, which nobody saw", async () => {
+  it("leave no trace of an import that the end of the process interrupts", async () => {
     const [from, to] = [await filledObject(), newObject()];
     const file = await fileFrom(from);
     const lines = file.split("\n").slice(0, -3);
@@ -150,7 +150,7 @@ describe("the variables of an object", () => {
     expect(await inObject(to, async ({ store }) => store.count())).toBe(4);
   });
 
-  it("are not replaced: an object with variables takes no file", async () => {
+  it("are not replaced: an object with variables refuses a file", async () => {
     const from = await filledObject();
     const file = await fileFrom(from);
     await expect(importTo(from, file)).rejects.toMatchObject({ code: "conversation_exists" });
@@ -212,17 +212,17 @@ const hostile: Readonly<Record<string, readonly [readonly Line[], ErrorCode, num
   "an unknown type": [[variable({}), data, { type: "other" }], "bad_import", 4],
   "a message": [[variable({}), data, { type: "message", message }], "bad_import", 4],
   "another header": [[variable({}), data, header], "bad_import", 4],
-  "bytes of nothing": [[data], "bad_import", 2],
+  "bytes without a variable": [[data], "bad_import", 2],
   "a bad name": [[variable({}), data, variable({ name: "a b" }), data], "bad_name", 4],
   "the name of a prototype's field": [[variable({ name: "a.b" }), data], "bad_name", 2],
   "a variable twice": [[variable({}), data, variable({}), data], "conflict", 4],
-  "a value that is no JSON": [[variable({}), { ...data, base64: btoa("x") }], "bad_json", 2],
+  "a value that is not JSON": [[variable({}), { ...data, base64: btoa("x") }], "bad_json", 2],
   "a value with more bytes": [[variable({ bytes: 0, mediaType: "a/b" }), data], "bad_import", 3],
-  "no base64": [[variable({}), { ...data, base64: "*" }], "bad_import", 2],
+  "invalid base64": [[variable({}), { ...data, base64: "*" }], "bad_import", 2],
   "an unknown guard": [[variable({ visibility: "public" }), data], "bad_import", 2],
 };
 
-describe("a file that is not one", () => {
+describe("an invalid file", () => {
   it.each(Object.entries(hostile))(
     "is refused with %s, and the number of the line",
     async (_, [lines, code, line]) => {
@@ -252,7 +252,7 @@ describe("a file that is not one", () => {
     }
   });
 
-  it("cannot say of a value what it is not", async () => {
+  it("cannot describe a value as what it is not", async () => {
     const from = await filledObject();
     const lying = await changed(await fileFrom(from), "variable", ({ info, ...line }) => ({
       ...line,

@@ -239,7 +239,7 @@ describe("conversationVariables", () => {
     });
   });
 
-  it("can be looked into by the tools of a model", () =>
+  it("can be inspected and changed with a model's tools", () =>
     inObject(async (variables) => {
       await variables.store.save({ name: "orders", value: orders });
       await variables.store.save({ name: "old", value: 1 });

@@ -56,7 +56,7 @@ describe("a path", () => {
     ["a%00b", "a null"],
     ["a%0Ab", "a line feed"],
     ["%ED%A0%80", "a surrogate"],
-    ["%FF", "no UTF-8"],
+    ["%FF", "invalid UTF-8"],
     ["file:file:a", "a second scheme"],
     ["x".repeat(201), "201 characters"],
   ])("%s is refused: %s", async (path) => {
@@ -115,7 +115,7 @@ describe("a file that cannot be saved", () => {
     await problemIn(await call("PUT", at(id, "/a.txt"), init), "body_too_large");
   });
 
-  it("is one too many, or does not fit beside the others", async () => {
+  it("exceeds the number of files, or their total size", async () => {
     const id = newId();
     await save(id, "/a.txt", "a");
     const real = env.BLOBS.list.bind(env.BLOBS);
@@ -144,13 +144,13 @@ describe("a file that cannot be saved", () => {
     expect((await list(id)).files.map(({ path }) => path)).toEqual(["a.txt", "b.txt"]);
   });
 
-  it("has no type that a body may have", async () => {
+  it("has an unsupported content type", async () => {
     const id = newId();
     const form = body("a=1", "application/x-www-form-urlencoded");
     await problemIn(await call("PUT", at(id, "/a.txt"), form), "unsupported_media_type");
   });
 
-  it("breaks off: nothing of it is seen", async () => {
+  it("is incomplete: nothing of it is visible", async () => {
     const id = newId();
     await save(id, "/a.txt", "old");
     const broken = new ReadableStream({
@@ -164,7 +164,7 @@ describe("a file that cannot be saved", () => {
     expect(await (await call("GET", at(id, "/a.txt"))).text()).toBe("old");
   });
 
-  it("needs a bucket", async () => {
+  it("has no bucket", async () => {
     const options = { agents: [agent], model: scriptedModel([]), files: fileEndpoints } as const;
     await withRuntime(
       options,

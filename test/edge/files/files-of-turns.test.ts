@@ -52,7 +52,7 @@ describe("a file that a turn writes", () => {
     expect(events).toEqual([["file.saved", { path: "a.json", bytes: 5 }]]);
   });
 
-  it("is refused if it does not fit beside the others, or is one too many", async () => {
+  it("is refused if it exceeds the total size, or the number of files", async () => {
     for (const others of [
       [other(limits.maxFilesBytes - 4, "model")],
       Array.from({ length: limits.maxListedFiles }, () => other(1, "model")),
@@ -64,7 +64,7 @@ describe("a file that a turn writes", () => {
     expect((await exported("rows", [other(limits.maxFilesBytes - 5, "model")])).file).toBe("[1,2]");
   });
 
-  it("tells the model nothing of the sizes of guarded files", async () => {
+  it("reveals nothing about the sizes of guarded files to the model", async () => {
     const room = await exported("key", []);
     const full = await exported("key", [other(limits.maxFilesBytes, "model")]);
     expect(room.file).toBe('"k3y"');

@@ -67,7 +67,7 @@ describe("a conversation's files", () => {
     expect(paths).toEqual(["a/1.txt", "a/2.txt", "b.txt", "c.txt", "ü.txt"]);
   });
 
-  it("are what a turn has exported", async () => {
+  it("include what a turn exports", async () => {
     const options = {
       agents: [{ name: "a", description: "", instructions: "", tools: { rows: rowsTool() } }],
       model: scriptedModel([
@@ -114,7 +114,7 @@ describe("a conversation's files", () => {
     expect(await list(id)).toEqual({ files: [] });
   });
 
-  it("move along with an export and a fork", async () => {
+  it("are copied by a fork", async () => {
     const id = newId();
     await save(id, "/a/b.txt", "b");
     const forked = await call("POST", `/conversations/${id}/fork`);
@@ -164,7 +164,7 @@ describe("a file's part", () => {
     await problemIn(beyond, "range_not_satisfiable");
   });
 
-  it("is none of it for HEAD, and for whoever has it", async () => {
+  it("is empty for HEAD, and for an unchanged file", async () => {
     const id = newId();
     const { etag } = await save(id, "/a.txt", "abc");
     const head = await call("HEAD", at(id, "/a.txt"));
@@ -175,7 +175,7 @@ describe("a file's part", () => {
     await problemIn(wanted, "precondition_failed");
   });
 
-  it("may be all of an empty file", async () => {
+  it("is unsatisfiable in an empty file", async () => {
     const id = newId();
     await save(id, "/empty", new Uint8Array());
     const served = await call("GET", at(id, "/empty"), { headers: { range: "bytes=0-1" } });

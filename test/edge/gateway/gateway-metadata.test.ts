@@ -5,7 +5,7 @@ import { scriptedModel } from "../../../src/testing.ts";
 
 const clerk: Agent = { name: "clerk", description: "Helps.", instructions: "Help.", tools: {} };
 
-it("says where tokens come from, where AUTH=jwt names an issuer", async () => {
+it("names the issuer of tokens if AUTH=jwt has one", async () => {
   const { worker } = createRuntime({
     agents: [clerk],
     model: scriptedModel([]),

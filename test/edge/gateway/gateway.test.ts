@@ -19,7 +19,7 @@ afterEach(() => {
 });
 
 describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %s", (era) => {
-  it("passes a server's result to another tool by reference, and to the page", () =>
+  it("passes a server's result to other tools by reference, and saves it as a variable", () =>
     withGateway(async (own, shop) => {
       const client = await connected(own, { era, agent: "clerk" });
       const { tools } = await client.listTools();
@@ -49,7 +49,7 @@ describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %
       await client.close();
     }));
 
-  it("uses what a turn and a person have saved", () =>
+  it("uses variables that a turn or a person has saved", () =>
     withGateway(async (own, shop) => {
       await own.call("POST", "/conversations/one/messages", {
         body: JSON.stringify({ message: "Numbers." }),
@@ -67,7 +67,7 @@ describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %
       await client.close();
     }));
 
-  it("creates no conversation by listing, and asks only tools that are there", () =>
+  it("creates no conversation by listing, and refuses an unknown tool", () =>
     withGateway(async (own) => {
       const client = await connected(own, { era });
       await client.listTools();
@@ -78,7 +78,7 @@ describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %
     }));
 });
 
-it("asks a person with the values, and runs what was shown", () =>
+it("shows the values to a person, and runs what was shown", () =>
   withGateway(async (own) => {
     const yes = await connected(own, { agent: "clerk", accepts: true });
     expect(textOf(await call(yes, "pay", { to: "Ada" }))).toBe("paid Ada");
@@ -91,7 +91,7 @@ it("asks a person with the values, and runs what was shown", () =>
     expect(textOf(await call(yes, "pay", { to: "Bob" }))).toBe("paid Bob");
   }));
 
-it("shows no more of a sealed result than its name, and hands it to tools", () =>
+it("shows only the name of a sealed result, and passes it to tools", () =>
   withGateway(
     async (own, shop) => {
       const client = await connected(own);
@@ -108,7 +108,7 @@ it("shows no more of a sealed result than its name, and hands it to tools", () =
     { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
   ));
 
-it("asks the variables with SQL", () =>
+it("queries variables with SQL", () =>
   withGateway(async (own) => {
     const client = await connected(own);
     await call(client, "list_orders");
@@ -195,7 +195,7 @@ it("stops a call when its conversation is deleted, and leaves nothing behind", (
     await client.close();
   }));
 
-it("says once that a call, which the end of the object cut off, may have run", () =>
+it("says once that an interrupted call may have run", () =>
   withGateway(async (own, shop) => {
     const { promise, resolve } = Promise.withResolvers<void>();
     shop.hold = promise;
@@ -215,7 +215,7 @@ it("says once that a call, which the end of the object cut off, may have run", (
     await client.close();
   }));
 
-it("remembers that a client has read what is not trusted", () => {
+it("remembers that a client has read untrusted data", () => {
   const careful: Agent = { ...clerk, policy: requireTrusted(["sum_totals"]) };
   return withGateway(async (own) => {
     own.wakeAgain({ agents: [careful] });
@@ -229,7 +229,7 @@ it("remembers that a client has read what is not trusted", () => {
   });
 });
 
-it("counts on after the object has hibernated, and from zero in a new conversation", () =>
+it("continues its counts after hibernation, and starts at zero in a new conversation", () =>
   withGateway(async (own) => {
     const client = await connected(own);
     const counted = async () => {
@@ -255,7 +255,7 @@ it("counts on after the object has hibernated, and from zero in a new conversati
     await client.close();
   }));
 
-it("keeps the rules of MCP_SERVERS: asks for what is not trusted, shows so much of a result", () =>
+it("requires approval after untrusted results and shortens results as MCP_SERVERS says", () =>
   withGateway(
     async (own, shop) => {
       const client = await connected(own);

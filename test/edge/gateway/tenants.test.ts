@@ -68,7 +68,7 @@ it("a tenant lists, reads and passes on nothing of another one, under the same n
   expect(JSON.stringify(await alice.listResources())).toBe(before);
 });
 
-it("a tenant reaches another one's conversation by no id, and nobody does without a key", async () => {
+it("no id reaches another tenant's conversation, and nothing works without a key", async () => {
   const { runtime, own } = await withTenants();
   await using _runtime = runtime;
   const body = JSON.stringify({
@@ -106,7 +106,7 @@ it("a tenant reaches another one's conversation by no id, and nobody does withou
   }
 });
 
-it("what one tenant was given to send back is worth nothing to another", async () => {
+it("a tenant's request state is invalid for another tenant", async () => {
   const { runtime, clientOf } = await withTenants();
   await using _runtime = runtime;
   const alice = await clientOf(ALICE, { agent: "clerk", accepts: true });

@@ -37,7 +37,7 @@ function outputsIn(content: string | readonly object[]): readonly unknown[] {
   );
 }
 
-it("tells what a turn took, and what it would have taken by value", async () => {
+it("reports what a turn cost, and what it would have cost by value", async () => {
   const steps: readonly Step[] = [
     [toolCall("list_rows", {}), finish("tool-calls", tokens)],
     [text("All: $list_rows_1[0].note"), finish("stop", tokens)],
@@ -66,7 +66,7 @@ it("tells what a turn took, and what it would have taken by value", async () => 
   });
 });
 
-it("shows what a model is sent, and what comes later", async () => {
+it("shows what is sent to a model now and later", async () => {
   const steps: readonly Step[] = [
     [toolCall("list_rows", {}), finish("tool-calls")],
     [text("Many."), finish("stop")],
@@ -107,7 +107,7 @@ it("shows what a model is sent, and what comes later", async () => {
 const endlessly = () => scriptedModel(endless(1_000));
 const nameFor = (tenant: string) => ({ name: JSON.stringify([tenant, newId()]) });
 
-it("ends a turn that would spend more", async () => {
+it("ends a turn at its spending limits", async () => {
   const model = endlessly();
   // --- limits of spending
   const runtime = createRuntime({
@@ -152,7 +152,7 @@ it("ends a turn that would spend more", async () => {
   expect(model.calls).toHaveLength(15);
 });
 
-it("counts a call that is made again, and its prompt once", async () => {
+it("counts a retried call, but its prompt only once", async () => {
   const fails: Step = () => {
     throw Object.assign(new Error("fetch failed"), { isRetryable: true });
   };
@@ -171,7 +171,7 @@ it("counts a call that is made again, and its prompt once", async () => {
   expect(again.chars).toBe(once.chars);
 });
 
-it("ends a turn after so many steps without any limit of spending", async () => {
+it("ends a turn after a number of steps without spending limits", async () => {
   const model = endlessly();
   await withWorker(createRuntime({ agents: [shop], model }), async (own) => {
     const init = json({ message: "Go." });
@@ -198,7 +198,7 @@ function sayingOld(): ScriptedModel {
   return { ...scriptedModel([]), doGenerate };
 }
 
-it("replaces old turns by an outline, and keeps them in $history", async () => {
+it("replaces old turns with an outline, and keeps them in $history", async () => {
   const answer: Step = [text(`Well. ${"x".repeat(900)}`), finish("stop")];
   const model = scriptedModel(Array.from({ length: 20 }, () => answer));
   const small = sayingOld();
@@ -239,7 +239,7 @@ it("replaces old turns by an outline, and keeps them in $history", async () => {
   });
 });
 
-it("has the limits that the guide tells", () => {
+it("has the limits that the guide states", () => {
   expect(limits).toMatchObject({ maxSteps: 20, turnMs: 900_000, maxHistoryChars: 120_000 });
   expect(limits).toMatchObject({ historyChars: 24_000, summarizeMs: 60_000 });
   expect(limits.lease).toEqual({ modelCalls: 4, toolCalls: 16, tokens: 10_000 });

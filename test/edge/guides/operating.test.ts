@@ -10,7 +10,7 @@ const DAY_MS = 86_400_000;
 const MIB = 1_048_576;
 const NAME = JSON.stringify(["local", crypto.randomUUID()]);
 
-it("an application sets bounds of its own", async () => {
+it("an application sets its own limits", async () => {
   const asks = () => [toolCall("get_weather", { location: "NYC" }), finish("tool-calls")];
   const model = scriptedModel(Array.from({ length: 20 }, asks));
   // --- bounds
@@ -48,7 +48,7 @@ it("an application sets bounds of its own", async () => {
 
 const desk = { ...weather, name: "desk" };
 
-it("an application has the demo model", () => {
+it("an application uses the demo model", () => {
   // --- the demo model
   const runtime = createRuntime({ agents: [desk], model: modelFromSettings(demoModels), queries });
   // ---

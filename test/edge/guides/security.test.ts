@@ -47,7 +47,7 @@ function office() {
   return { office, keys };
 }
 
-it("the settings of the guide are let in as it says", async () => {
+it("the guide's settings authenticate as it says", async () => {
   expect(readSettings(bearer).AUTH).toBe("bearer");
   expect(readSettings(jwt).AUTH).toBe("jwt");
   const { TICKET_SECRET: _, AUTH: __, ...needed } = jwt;
@@ -63,7 +63,7 @@ it("the settings of the guide are let in as it says", async () => {
   await problemIn(await callWith({})("GET", "/agents"), "unauthorized");
 });
 
-it("an application has an authenticator of its own", async () => {
+it("an application has its own authenticator", async () => {
   const { office: agent } = office();
   const model = scriptedModel([]);
   const sessionOf = async (token: string | null) =>
@@ -85,7 +85,7 @@ it("an application has an authenticator of its own", async () => {
   });
 });
 
-it("the agent's tools are given what it says, and the model sees what it says", async () => {
+it("the agent's tools and its model receive what the guide says", async () => {
   const { office: agent, keys } = office();
   const steps: Step[] = [
     [

@@ -85,7 +85,7 @@ it("tests a tool", async () => {
   // ---
 });
 
-it("tests what a model reads of a call that its tool refuses", async () => {
+it("tests what a model reads about a refused call", async () => {
   // --- a refused call
   const model = scriptedModel([
     { tool: "email_orders", input: { to: "ada", orders: [] } },

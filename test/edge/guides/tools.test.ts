@@ -128,7 +128,7 @@ it("gives the second tool the values, and the model a handle and a widened schem
   });
 });
 
-it("lets a tool refuse what a reference stood for", async () => {
+it("lets a tool refuse the value of a reference", async () => {
   sent.length = 0;
   const { prompt } = await turn(shop, [
     call("list_orders", { customer: "Ada" }),
@@ -143,7 +143,7 @@ it("lets a tool refuse what a reference stood for", async () => {
   expect(prompt).toContain("$list_order is not a variable.");
 });
 
-it("keeps what a Response streams, and hands bytes on", async () => {
+it("saves what a Response streams, and passes bytes on", async () => {
   const got: Uint8Array[] = [];
   const look = (image: Uint8Array) => void got.push(image);
   const pngOf = (totals: readonly number[]) => new Uint8Array(totals);
@@ -265,7 +265,7 @@ describe("the calls of one step in the guide", () => {
     expect(prompt.match(/skipped: \$/g)).toHaveLength(2);
   });
 
-  it("end with similar names where there is no such tool", async () => {
+  it("fail with similar names if there is no such tool", async () => {
     const wrong = calls.slice(0, 1).map((one) => ({ ...one, name: "memory_recal" }));
     const { prompt } = await oneStep(() => "Ada can fly.", wrong);
     const [, told = ""] = /`(There is no tool [^`]*)`/.exec(guide) ?? [];
@@ -297,7 +297,7 @@ it("runs code on variables, and asks another agent", async () => {
   expect(said).toBe("It is 1770.");
 });
 
-it("has a tool's own toModelOutput nowhere, and its description as it is", async () => {
+it("ignores a tool's own toModelOutput, and keeps its description", async () => {
   const look = tool({
     description: "Looks.",
     inputSchema: z.object({}),
@@ -331,7 +331,7 @@ it("does not run a tool without execute", async () => {
   expect(prompt).toContain("unknown_tool: look cannot be executed here");
 });
 
-it("has the limits that the guide tells", () => {
+it("has the limits that the guide states", () => {
   expect(limits).toMatchObject({
     maxShownResultChars: 1_000,
     maxHandleChars: 800,

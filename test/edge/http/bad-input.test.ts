@@ -67,8 +67,8 @@ const shapes: readonly Row[] = [
   ["null", "bad_request", CHAT, json(null)],
   ["a list", "bad_request", CHAT, json([question])],
   ["a text", "bad_request", SHORT, json("Hello")],
-  ["nothing in it", "bad_request", CHAT, json({})],
-  ["nothing in it, short", "bad_request", SHORT, json({})],
+  ["an empty object", "bad_request", CHAT, json({})],
+  ["an empty object, short", "bad_request", SHORT, json({})],
   ["no id", "bad_request", CHAT, json({ messages: [question] })],
   ["a number as id", "bad_request", CHAT, chat({ id: 1 })],
   ["no messages", "bad_request", CHAT, json({ id })],
@@ -159,7 +159,7 @@ const variables: readonly Row[] = [
     .map((path): Row => [`the path ${path}`, "bad_path", `GET ${V}/v?path=${path}`]),
   ["offset of an object", "bad_request", `GET ${V}/v?offset=1`],
   ["a title that is too long", "bad_request", `PATCH ${C}/${id}`, json({ title: "x".repeat(201) })],
-  ["a title that is none", "bad_request", `PATCH ${C}/${id}`, json({ title: 5 })],
+  ["an invalid title", "bad_request", `PATCH ${C}/${id}`, json({ title: 5 })],
   ["no title", "bad_request", `PATCH ${C}/${id}`, json({})],
   ["more than a title", "bad_request", `PATCH ${C}/${id}`, json({ title: "t", id: "x" })],
   ["a name that never was", "variable_not_found", `GET ${V}/nothing`],
@@ -195,7 +195,7 @@ describe.each([
   });
 });
 
-describe("what is too large", () => {
+describe("an endpoint that receives too much", () => {
   const message = (message: string) => call("POST", M, json({ message }, { accept: "text/plain" }));
   const big = (size: number) => "x".repeat(size);
 
@@ -219,7 +219,7 @@ describe("what is too large", () => {
     expect((await messagesOf(own)).messages).toHaveLength(2);
   });
 
-  it("refuses a body over 32 MiB by its length, told or counted", async () => {
+  it("refuses a body over 32 MiB, with or without a Content-Length", async () => {
     const piece = new Uint8Array(1_048_576).fill(32);
     const chunked = () => {
       let left = limits.maxChatBodyBytes / piece.length + 1;
@@ -241,11 +241,11 @@ describe("what is too large", () => {
   });
 });
 
-describe("what is too deep", () => {
+describe("an endpoint that receives deep JSON", () => {
   const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
   it.each([1_000, 5_000, 100_000])(
-    "answers to a value of %i levels as to bad input",
+    "answers a value of %i levels without an internal error",
     async (depth) => {
       const response = await call("PUT", `${V}/deep`, text(nested(depth), "application/json"));
       expect(response.status).toBeGreaterThanOrEqual(200);
@@ -253,7 +253,7 @@ describe("what is too deep", () => {
     },
   );
 
-  it.each([5_000, 100_000])("answers to an input of %i levels as to bad input", async (depth) => {
+  it.each([5_000, 100_000])("refuses an input of %i levels", async (depth) => {
     const body = `{"message":"Hello","input":{"a":${nested(depth)}}}`;
     const response = await call("POST", M, text(body, "application/json"));
     expect(response.status).toBeGreaterThanOrEqual(400);

@@ -22,7 +22,7 @@ const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);
 
 describe("GET events as a stream", () => {
-  it("gives what was, then what is, to everybody who reads", async () => {
+  it("sends past events, then new ones, to every reader", async () => {
     const id = newId();
     await put(id, "a", 1);
     await put(id, "b", 1);
@@ -48,7 +48,7 @@ describe("GET events as a stream", () => {
     for (const reader of readers.slice(1)) await reader.cancel();
   });
 
-  it("goes on where it broke off, over an eviction", async () => {
+  it("resumes where it broke off, across an eviction", async () => {
     const id = newId();
     await put(id, "a", 1);
     const before = await watchEvents(id);
@@ -65,7 +65,7 @@ describe("GET events as a stream", () => {
     await after.cancel();
   });
 
-  it("gives all of a long past, in order, and then goes on", async () => {
+  it("sends a long history in order, and then continues", async () => {
     const id = newId();
     await put(id, "a", 1);
     await fill(id, 9_000);
@@ -77,7 +77,7 @@ describe("GET events as a stream", () => {
     await reader.cancel();
   });
 
-  it("says that a turn runs, though its events are written when it ends", async () => {
+  it("reports a running turn, although its events are written when it ends", async () => {
     const { open, reached, options } = haltedTurn();
     await withRuntime(options, async (own) => {
       await own.call("PUT", at("c", "/a"), json(1));
@@ -102,7 +102,7 @@ describe("GET events as a stream", () => {
     });
   });
 
-  it("does not take a plan's run for a turn", async () => {
+  it("does not report a plan run as a turn", async () => {
     const begun = Promise.withResolvers<void>();
     const opened = Promise.withResolvers<void>();
     const execute = async () => {
@@ -136,7 +136,7 @@ describe("GET events as a stream", () => {
     expect(await Promise.all(ends)).toEqual([undefined, undefined]);
   });
 
-  it("cuts off who reads too slowly, and nobody else", async () => {
+  it("closes the stream of a slow reader, and of nobody else", async () => {
     const streams = new EventStreams();
     const happened: ConversationEvent[] = [];
     const list = ({ after }: { readonly after: number }) => ({ events: happened.slice(after) });

@@ -18,7 +18,7 @@ const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);
 
 describe("events", () => {
-  it("tell of all that happens to variables, and never a value", async () => {
+  it("report all changes of variables, but never a value", async () => {
     const id = newId();
     const value = "VALUE".repeat(30_000);
     await put(id, "a?ttl=3600&description=VALUE", [value]);
@@ -58,7 +58,7 @@ describe("events", () => {
     expect(JSON.stringify([events, await rowsIn(id, "event")])).not.toContain("VALUE");
   });
 
-  it("tell why a variable went", async () => {
+  it("say why a variable was evicted", async () => {
     const id = newId();
     await put(id, "a", 1);
     await put(id, "b?ttl=3600", 1);
@@ -90,7 +90,7 @@ describe("events", () => {
     });
   });
 
-  it("are one row a turn, from its start to its end", async () => {
+  it("of a turn are one row, from its start to its end", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     const [row, ...others] = await rowsIn(id, "event");
@@ -116,7 +116,7 @@ describe("events", () => {
     expect(idsOf(await eventsOf(id))).toEqual(upTo((await eventsOf(id)).length));
   });
 
-  it("tell with which code a tool or a turn failed, and nothing that it said", async () => {
+  it("have the code of a failed tool or turn, but not its message", async () => {
     const fails = tool({
       inputSchema: jsonSchema<object>({ type: "object" }),
       execute: (): unknown => {
@@ -152,7 +152,7 @@ describe("events", () => {
     });
   });
 
-  it("do not take what a provider's tool says for a code", async () => {
+  it("do not take the words of a provider's tool as a code", async () => {
     const events = await inStorage(newId(), (storage) => {
       storage.sql.exec("CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER, data TEXT)");
       const log = new EventLog(new DurableSql(storage));
@@ -166,7 +166,7 @@ describe("events", () => {
     expect(events.map(({ code }) => code)).toEqual(["tool_failed", "tool_failed", "tool_timeout"]);
   });
 
-  it("are none where a write fails, or nothing is there", async () => {
+  it("are not written if a write fails, or if nothing exists", async () => {
     const id = newId();
     await put(id, "a", { b: 1 });
     const headers = { "if-match": '"x"' };
@@ -188,7 +188,7 @@ describe("events", () => {
     expect(await rowsIn(id, "event")).toHaveLength(1);
   });
 
-  it("are numbered without a gap, whatever the object forgets meanwhile", async () => {
+  it("are numbered without gaps, even across evictions", async () => {
     const id = newId();
     for (let round = 0; round < 3; round++) {
       await put(id, `a_${round}`, 1);
@@ -202,7 +202,7 @@ describe("events", () => {
     expect(events.length).toBeGreaterThan(20);
   });
 
-  it("of an unknown conversation are none, and make none of it", async () => {
+  it("of an unknown conversation are empty, and reading them does not create it", async () => {
     const id = newId();
     expect(await eventPage(id)).toEqual({ events: [] });
     expect(await eventPage(id, "?after=5&limit=1")).toEqual({ events: [] });
@@ -218,7 +218,7 @@ describe("events", () => {
 });
 
 describe("GET events as JSON", () => {
-  it("gives pages of any size, and where the next begins", async () => {
+  it("returns pages of any size, and where the next one starts", async () => {
     const id = newId();
     // Some rows contain several events, so that pages end inside a row.
     await put(id, "a", 1);
@@ -243,7 +243,7 @@ describe("GET events as JSON", () => {
     }
   });
 
-  it("forgets all but the newest ten thousand", async () => {
+  it("keeps about the newest ten thousand", async () => {
     const id = newId();
     await put(id, "a", 1);
     await fill(id, limits.maxEvents + 2_000);

@@ -5,7 +5,7 @@ import { version } from "../../../src/version.ts";
 import { callWith, ORIGIN } from "../../support/edge.ts";
 
 describe("GET /health", () => {
-  it("answers without a key, on the Worker as it is deployed", async () => {
+  it("answers without a key on the deployed Worker", async () => {
     const response = await exports.default.fetch(`${ORIGIN}/health`);
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe("application/json");
@@ -24,7 +24,7 @@ describe("GET /health", () => {
     expect(await response.json()).toMatchObject({ ok: true });
   });
 
-  it("has that version in the source as well", () => {
+  it("has the same version in the source", () => {
     expect(version).toBe(packageJson.version);
   });
 });

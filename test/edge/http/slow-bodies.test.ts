@@ -68,7 +68,7 @@ const titles = ways("id").map(
 );
 
 describe("a body that stops", () => {
-  it.each(titles)("is given up, and holds up nobody: %s", async (_, index) => {
+  it.each(titles)("times out, and blocks nobody: %s", async (_, index) => {
     const id = newId();
     await put(id, "s", []);
     const objects = (await env.BLOBS.list()).objects.length;
@@ -97,7 +97,7 @@ describe("a body that stops", () => {
     expect((await env.BLOBS.list()).objects).toHaveLength(objects);
   });
 
-  it("before its first byte is given up too", async () => {
+  it("before its first byte times out, too", async () => {
     const { body } = slowBody();
     const headers = { "content-type": "application/json" };
     const answer = call("POST", "/conversations", { body, headers });
@@ -105,7 +105,7 @@ describe("a body that stops", () => {
     await problemIn(await answer, "body_timeout");
   });
 
-  it("is not waited for by whoever may not come in", async () => {
+  it("does not delay the refusal of a foreign origin", async () => {
     const { body } = slowBody();
     const headers = { "content-type": "application/json", origin: "https://evil.example" };
     await problemIn(await call("POST", "/conversations", { body, headers }), "foreign_origin");
@@ -113,7 +113,7 @@ describe("a body that stops", () => {
 });
 
 describe("a body that nobody reads", () => {
-  it("is let go, so that it holds up nobody", async () => {
+  it("is cancelled, so that it blocks nobody", async () => {
     const { body, isCancelled } = slowBody();
     await problemIn(await call("POST", "/nothing", { body }), "not_found");
     await settle();
@@ -122,7 +122,7 @@ describe("a body that nobody reads", () => {
 });
 
 describe("a body that trickles", () => {
-  it("is given up, however often a byte of it comes", async () => {
+  it("times out, however often one of its bytes arrives", async () => {
     const id = newId();
     const { body, push } = slowBody();
     const headers = { "content-type": "text/plain" };
@@ -139,7 +139,7 @@ describe("a body that trickles", () => {
     expect(await namesIn(id)).toEqual([]);
   });
 
-  it("is taken as long as it gets on, however long that takes", async () => {
+  it("is accepted while it makes progress, however long that takes", async () => {
     const id = newId();
     const { body, push, end } = slowBody();
     const headers = { "content-type": "text/plain" };
@@ -155,7 +155,7 @@ describe("a body that trickles", () => {
     expect(value).toBe(`${"x".repeat(20 * limits.minBodyBytes)}the end`);
   });
 
-  it("does not answer for who reads it slowly", async () => {
+  it("does not time out because of a slow reader", async () => {
     const app = new Hono<AppEnv>();
     app.use(limitBody);
     app.post("/", async (context) => {

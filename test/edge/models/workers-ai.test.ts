@@ -141,7 +141,7 @@ describe("a MODEL that Byref has no provider for", () => {
     });
   });
 
-  it("is for the application's own model function to read", async () => {
+  it("is passed to the application's own model function", async () => {
     const named: string[] = [];
     const response = await turn(({ MODEL: name }) => {
       named.push(name);

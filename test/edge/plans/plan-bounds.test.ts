@@ -10,7 +10,7 @@ const gated = [
 ];
 
 describe("bounds of plans", () => {
-  it("a list of plans does not read what their runs came to", async () => {
+  it("a list of plans does not read the data of their runs", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [{ _tool: "echo", value: "†input", _outputPath: "†state.x" }]);
       const input = "x".repeat(500_000);
@@ -29,7 +29,7 @@ describe("bounds of plans", () => {
     });
   });
 
-  it("runs of one plan that wait are so many, and what they were given is not read for nothing", async () => {
+  it("waiting runs of a plan are limited, and their inputs are not read needlessly", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, gated);
       const init = () => json({ input: "x".repeat(1_000_000) }, { accept: "application/json" });

@@ -31,7 +31,7 @@ it("a template's steps write, extend and read files of the conversation's folder
   });
 });
 
-it("a bucket that fails at the end does not cost the result", async () => {
+it("a bucket that fails at the end does not lose the result", async () => {
   const big = tool({
     inputSchema: z.object({}),
     execute: () => "y".repeat(9 * 1_048_576),

@@ -29,7 +29,7 @@ const greeting = [
 ];
 
 describe("a plan that is proposed", () => {
-  it("is shown with what each call would receive, and nothing has run", async () => {
+  it("shows what each call would receive, and runs nothing", async () => {
     const seen: unknown[] = [];
     await withRuntime(planning(planTools(seen as never)), async (own) => {
       await own.call("PUT", "/conversations/c/variables/orders", json([{ count: 3 }]));
@@ -66,7 +66,7 @@ describe("a plan that is proposed", () => {
     });
   });
 
-  it("is refused with all that is wrong with it, and leaves no conversation", async () => {
+  it("is refused with all of its findings, and creates no conversation", async () => {
     await withRuntime(planning(), async (own) => {
       const calls = [
         { _tool: "nobody", _id: "a", value: 1 },
@@ -92,7 +92,7 @@ describe("a plan that is proposed", () => {
     { body: "{", type: "application/json", code: "bad_plan" },
     { body: '<capability name="echo" action="x', type: "application/xml", code: "bad_xml" },
     { body: "@input web:x\nGo.", type: "text/markdown", code: "bad_directive" },
-  ])("is refused as $type that cannot be read", async ({ body, type, code }) => {
+  ])("is refused as unreadable $type", async ({ body, type, code }) => {
     await withRuntime(planning(), async (own) => {
       const headers = { "content-type": type };
       const response = await own.call("POST", ROOT, { body, headers });
@@ -102,7 +102,7 @@ describe("a plan that is proposed", () => {
     });
   });
 
-  it("is refused in a content type that is none", async () => {
+  it("is refused with an unsupported content type", async () => {
     await withRuntime(planning(), async (own) => {
       const init = { body: "x", headers: { "content-type": "text/plain" } };
       await problemIn(await own.call("POST", ROOT, init), "unsupported_media_type");
@@ -138,7 +138,7 @@ describe("a plan that is proposed", () => {
 });
 
 describe("a run", () => {
-  it("streams what becomes of each call, and last what it came to", async () => {
+  it("streams the status of each call, and finally its result", async () => {
     await withRuntime(planning(), async (own) => {
       await own.call("PUT", "/conversations/c/variables/orders", json([{ count: 3 }]));
       const id = await approved(own, greeting);
@@ -173,7 +173,7 @@ describe("a run", () => {
     });
   });
 
-  it("says as plain text what becomes of each call, a line each", async () => {
+  it("writes the status of each call as a line of plain text", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         { _tool: "fail", _id: "bad", _outputPath: "†state.a" },
@@ -193,7 +193,7 @@ describe("a run", () => {
     });
   });
 
-  it("has an input and a state of its own each time, and merges what it came to", async () => {
+  it("has its own input and state each time, and merges its result", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         { _tool: "echo", value: "†input.value", _outputPath: "†state.of.one" },
@@ -216,7 +216,7 @@ describe("a run", () => {
     });
   });
 
-  it("fails what fails, skips what needed it, and runs the rest", async () => {
+  it("fails a failing call, skips the calls that need it, and runs the rest", async () => {
     await withRuntime(planning(), async (own) => {
       const id = await approved(own, [
         { _tool: "fail", _id: "bad", _outputPath: "†state.a" },
@@ -235,7 +235,7 @@ describe("a run", () => {
     });
   });
 
-  it("takes the input that its schema says, and no other", async () => {
+  it("accepts only an input that its schema allows", async () => {
     await withRuntime(planning(), async (own) => {
       const input = { type: "object", properties: { n: { type: "number" } }, required: ["n"] };
       const calls = [{ _tool: "echo", value: "†input.n", _outputPath: "†state.n" }];
@@ -249,7 +249,7 @@ describe("a run", () => {
     });
   });
 
-  it("has its turn after the message that is answered, and can be watched", async () => {
+  it("waits for the run before it, and can be watched", async () => {
     const waits: (() => void)[] = [];
     const hold = tool({
       inputSchema: z.object({}),
@@ -272,7 +272,7 @@ describe("a run", () => {
     });
   });
 
-  it("is cancelled while it runs: what has begun is stopped, what has not is skipped", async () => {
+  it("is cancelled while it runs: running calls are stopped, the others are skipped", async () => {
     const seen = { isStopped: false, hasBegun: false };
     const hold = tool({
       inputSchema: z.object({}),

@@ -40,7 +40,7 @@ function fileAt(own: OwnRuntime, path: string) {
 }
 
 describe("an exported variable", () => {
-  it("is a file of the conversation's, in the form that its name says", async () => {
+  it("is a file of the conversation, in the format of its name", async () => {
     const shown = await exporting({ file: "file:reports/rows.csv" }, async (own) => {
       const object = await fileAt(own, "reports/rows.csv");
       expect(await object?.text()).toBe('id,name\r\n1,"a ""b"""\r\n');
@@ -54,7 +54,7 @@ describe("an exported variable", () => {
     expect(shown).toContain("file:reports/rows.csv");
   });
 
-  it("carries the guard of what is in it", async () => {
+  it("has the guard of its value", async () => {
     const shown = await exporting({ file: "file:p.json", name: "patients" }, async (own) => {
       const object = await fileAt(own, "p.json");
       expect(await object?.json()).toEqual([{ ssn: "078" }]);
@@ -74,7 +74,7 @@ describe("an exported variable", () => {
     },
   );
 
-  it("goes with the conversation", async () => {
+  it("is deleted with the conversation", async () => {
     await exporting({ file: "file:rows.json" }, async (own) => {
       expect(await fileAt(own, "rows.json")).not.toBeNull();
       await own.conversation().deleteAll();

@@ -32,14 +32,14 @@ describe("a conversation's files in R2", () => {
     expect(await files.info("c.json")).toMatchObject({ labels: plain });
   });
 
-  it("that are not there are undefined", async () => {
+  it("are undefined if they do not exist", async () => {
     const { files } = folder();
     expect(await files.read("gone.md")).toBeUndefined();
     expect(await files.info("gone.md")).toBeUndefined();
     expect(await files.list("")).toEqual([]);
   });
 
-  it("that somebody else has put there are nobody's to trust", async () => {
+  it("are untrusted if somebody else has put them there", async () => {
     const { prefix, files } = folder();
     await env.BLOBS.put(`${prefix}files/a.md`, "hello");
     await env.BLOBS.put(`${prefix}files/b.md`, "hello", {
@@ -51,7 +51,7 @@ describe("a conversation's files in R2", () => {
     expect((await files.read("b.md"))?.addition).toBeUndefined();
   });
 
-  it("are of one conversation", async () => {
+  it("belong to one conversation", async () => {
     const { prefix, files } = folder();
     await folder().files.write("a.md", text("another's"), {});
     await env.BLOBS.put(`${prefix}values/a.md`, "no file");
@@ -99,7 +99,7 @@ describe("a listing", () => {
   });
   const listing = (bucket: object) => new R2Files(bucket as unknown as R2Bucket, "c/").list("n/");
 
-  it("has 5,000 files", async () => {
+  it("has at most 5,000 files", async () => {
     expect(await listing(bucketOf(4_999))).toHaveLength(4_999);
     expect(await listing(bucketOf(5_000))).toHaveLength(5_000);
     const bucket = bucketOf(100_000);
@@ -109,8 +109,8 @@ describe("a listing", () => {
   });
 });
 
-describe("what cannot be read", () => {
-  it("is more than the object may hold", async () => {
+describe("a file that cannot be read", () => {
+  it("is larger than the object may hold", async () => {
     const { files } = folder();
     const body = (chars: number) => text("x".repeat(chars));
     await files.write("a.txt", body(limits.maxJsonBytes), {});
@@ -123,7 +123,7 @@ describe("what cannot be read", () => {
     expect(await files.info("a.txt")).toBeDefined();
   });
 
-  it("is no text", async () => {
+  it("is not text", async () => {
     const { files } = folder();
     const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
     await files.write("a.png", { bytes, mediaType: "image/png" }, {});
@@ -131,7 +131,7 @@ describe("what cannot be read", () => {
   });
 });
 
-describe("a write that expects something", () => {
+describe("a write that expects a version", () => {
   it("is refused where somebody else has written", async () => {
     const { files } = folder();
     await files.write("a.md", text("one"), { expected: null });
@@ -182,7 +182,7 @@ describe("an answer in a file", () => {
     expect((await files.list("")).toSorted()).toEqual(["a_000.md", "a_001.md"]);
   });
 
-  it("is all of several that are appended at the same time", async () => {
+  it("keeps all of several concurrent appends", async () => {
     const { files } = folder();
     const calls = ["1", "2", "3"];
     await Promise.all(calls.map((call) => writeFile(files, writing({ value: call, call }))));

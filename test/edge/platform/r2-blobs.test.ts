@@ -41,7 +41,7 @@ describe("R2Blobs", () => {
     { size: PART + 1, parts: [PART, 1] },
     { size: 2 * PART, parts: [PART, PART] },
     { size: 2 * PART + 5, parts: [PART, PART, 5] },
-  ])("uploads $size bytes in parts of one size but the last", async ({ size, parts }) => {
+  ])("uploads $size bytes in equal parts, except for the last", async ({ size, parts }) => {
     await upload(size);
     const sent = parts.map((part, index) => `part ${index + 1} ${part}`);
     expect(bucket.calls).toEqual(["create", ...sent, `complete ${parts.length}`]);
@@ -56,14 +56,14 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["create", ...sent, "complete 3"]);
   });
 
-  it("asks for the range alone, and for no bytes not at all", async () => {
+  it("requests only the range, and nothing if it is empty", async () => {
     await blobs.put(key, new Uint8Array(100));
     await blobs.read(key, 10, 30);
     await blobs.read(key, 30, 30);
     expect(bucket.calls).toEqual(["put 100", "get 10 20"]);
   });
 
-  it("deletes a thousand keys a request, and nothing without one", async () => {
+  it("deletes a thousand keys per request, and sends no request without keys", async () => {
     const keys = Array.from({ length: 2_001 }, (_, index) => `${key}/${index}`);
     await blobs.delete(keys);
     await blobs.delete([]);
@@ -78,7 +78,7 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["list", "list", "list"]);
   });
 
-  it("leaves no parts of an upload that is given up", async () => {
+  it("leaves no parts of an aborted upload", async () => {
     const upload = await blobs.upload(key);
     await upload.write(new Uint8Array(PART + 1));
     await upload.abort();
@@ -87,14 +87,14 @@ describe("R2Blobs", () => {
     await expectNoParts();
   });
 
-  it("asks nobody to give up what was not begun", async () => {
+  it("sends no abort for an upload that has not started", async () => {
     const upload = await blobs.upload(key);
     await upload.write(new Uint8Array(PART));
     await upload.abort();
     expect(bucket.calls).toEqual([]);
   });
 
-  it.each(["part 2", "create"])("throws what %s threw in write, and gives up", async (failing) => {
+  it.each(["part 2", "create"])("rethrows an error of %s in write, and aborts", async (failing) => {
     bucket.failing = failing;
     const upload = await blobs.upload(key);
     await expect(upload.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
@@ -103,7 +103,7 @@ describe("R2Blobs", () => {
   });
 
   it.each(["part 2", "complete"])(
-    "throws what %s threw at the end, and gives up",
+    "rethrows an error of %s at the end, and aborts",
     async (failing) => {
       bucket.failing = failing;
       const upload = await blobs.upload(key);
@@ -114,14 +114,14 @@ describe("R2Blobs", () => {
     },
   );
 
-  it("throws what put threw, in an upload too", async () => {
+  it("rethrows the error of put, also in an upload", async () => {
     bucket.failing = "put";
     await expect(blobs.put(key, new Uint8Array(1))).rejects.toBe(bucket.failure);
     await expect(upload(1)).rejects.toBe(bucket.failure);
     expect(await blobs.list(key)).toEqual([]);
   });
 
-  it("throws the first failure when the abort fails too, and nothing from abort", async () => {
+  it("rethrows the first error if the abort fails, too, and abort never throws", async () => {
     bucket.failing = "part 2|abort";
     const first = await blobs.upload(key);
     await expect(first.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
@@ -131,7 +131,7 @@ describe("R2Blobs", () => {
     expect(bucket.calls.filter((call) => call === "abort")).toHaveLength(2);
   });
 
-  it("says that it could not read when the bucket fails", async () => {
+  it("reports a failed read of the bucket", async () => {
     bucket.failing = "get";
     await expect(blobs.read(key, 0, 1)).rejects.toMatchObject({
       code: "internal",

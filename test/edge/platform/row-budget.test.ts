@@ -41,7 +41,7 @@ const chained: Step = [
 ];
 
 describe("a new conversation", () => {
-  it("looks for nothing in the tables that it has just made", async () => {
+  it("reads nothing from the tables that it has just created", async () => {
     const model = scriptedModel([[text("Hello"), finish()].flat()]);
     await withRuntime({ agents: [agent], model }, async (own) => {
       const { sql } = own.state.storage;

@@ -78,7 +78,7 @@ describe("code made at run time", () => {
   });
 });
 
-describe("what is around the code", () => {
+describe("the environment of the code", () => {
   it.each([
     ["bindings", "const { env } = await import('cloudflare:workers'); return Object.keys(env)", []],
     ["settings", "return { ...(await import('node:process')).env }", {}],
@@ -90,13 +90,13 @@ describe("what is around the code", () => {
       "return [typeof store, typeof state, typeof ctx, typeof env, typeof host]",
       Array(5).fill("undefined"),
     ],
-    ["tools that nobody gave", "return Object.keys(tools)", []],
-  ])("holds no %s", async (_, code, expected) => {
+    ["tools that were not given", "return Object.keys(tools)", []],
+  ])("does not expose %s", async (_, code, expected) => {
     expect(returnedBy(await run(code))).toEqual(expected);
     figure("S14", { "snippets held": 1 });
   });
 
-  it("is no way out for code that leaves its function", async () => {
+  it("reveals nothing to code that leaves its function", async () => {
     const code =
       "}} export const own = (await import('./main.js')).default.name; export const more = async () => {{";
     const outcome = await run(code);
@@ -126,7 +126,7 @@ describe("another run", () => {
     expect(Reflect.get(globalThis, "left")).toBeUndefined();
   });
 
-  it("is not reached by the same code: the isolate is a new one", async () => {
+  it("has a new isolate, even for the same code", async () => {
     const code = "globalThis.count = (globalThis.count ?? 0) + 1; return count";
     await inObject(async (sandbox) => {
       await runCode(sandbox, code);
@@ -134,7 +134,7 @@ describe("another run", () => {
     });
   });
 
-  it("runs after one that put an end to its isolate", async () => {
+  it("runs after a run that aborted its isolate", async () => {
     await inObject(async (sandbox) => {
       const code =
         "const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('mine'); return 1";
@@ -144,7 +144,7 @@ describe("another run", () => {
   });
 });
 
-describe("prototypes in what comes back", () => {
+describe("prototypes in results", () => {
   it("stay data", async () => {
     const store = new MemoryStore();
     const code = `vars.a = JSON.parse('{"__proto__": {"admin": true}, "constructor": {"prototype": {"x": 1}}}');
@@ -157,7 +157,7 @@ describe("prototypes in what comes back", () => {
     expect(Reflect.get({}, "x")).toBeUndefined();
   });
 
-  it("of an answer that the code forges are not believed", async () => {
+  it("do not forge an answer", async () => {
     const code = `const { WorkerEntrypoint } = await import('cloudflare:workers');
       Object.prototype.error = { message: 'forged', line: 1e9 }; Object.prototype.returned = { x: 1 };
       Object.prototype.toJSON = () => 'forged'; return { real: 1 }`;
@@ -183,8 +183,8 @@ describe("time and memory", () => {
   });
 
   it.each([
-    ["a promise that nobody settles", "await new Promise(() => {})"],
-    ["something to await that is no promise", "return { then() {} }"],
+    ["a promise that is never settled", "await new Promise(() => {})"],
+    ["an awaited object that is not a promise", "return { then() {} }"],
     ["a module that waits for ever", "}} await new Promise(() => {}); {{"],
   ])("end %s", async (_, code) => {
     expect(failureOf(await run(code, { timeMs: 3_000 })).message).toMatch(/./);
@@ -202,13 +202,13 @@ describe("time and memory", () => {
   it.each([
     ["a text longer than the engine's", "return 'x'.repeat(2 ** 30).length"],
     ["a terabyte", "return new ArrayBuffer(2 ** 40).byteLength"],
-    ["an array without end", "return new Array(2 ** 32).length"],
+    ["an enormous array", "return new Array(2 ** 32).length"],
     ["recursion", "const f = () => f() + 1; return f()"],
-  ])("have a bound for %s", async (_, code) => {
+  ])("have a limit for %s", async (_, code) => {
     expect(failureOf(await run(code)).message).toMatch(/RangeError/);
   });
 
-  it("are over for callbacks too: nothing is called after the end", async () => {
+  it("end for callbacks, too: nothing is called after the end", async () => {
     const store = new MemoryStore();
     const ping = fakeTool(store, { name: "ping" }, () => 1);
     const loop = `const loop = async () => { for (;;) { try { await tools.ping({}); } catch {} await scheduler.wait(5); } };`;

@@ -12,7 +12,7 @@ async function storeOf(values: Readonly<Record<string, unknown>>): Promise<Varia
   return store;
 }
 
-describe("what code is given", () => {
+describe("code that runs on variables", () => {
   it("has the variables that it names, as plain values", async () => {
     const store = await storeOf({ orders: [{ total: 3 }, { total: 4 }], rate: 2, other: 1 });
     const code = "return [orders.reduce((sum, { total }) => sum + total * rate, 0), typeof other]";
@@ -20,13 +20,13 @@ describe("what code is given", () => {
     expect(returnedBy(outcome)).toEqual([14, "undefined"]);
   });
 
-  it("has copies: what it does to them stays with it", async () => {
+  it("has copies, so that its changes stay local", async () => {
     const store = await storeOf({ orders: [{ total: 3 }] });
     await run("orders[0].total = 9; orders.length = 0", { store, variables: ["orders"] });
     expect(await store.read("orders")).toEqual([{ total: 3 }]);
   });
 
-  it("has parts of what is too large to be handed over", async () => {
+  it("reads parts of values that are too large to pass", async () => {
     const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(100) }));
     const store = await storeOf({ rows });
     const code = `
@@ -40,13 +40,13 @@ describe("what code is given", () => {
     expect(failureOf(other).message).toContain("bad_path");
   });
 
-  it("may declare a name that it is given", async () => {
+  it("may declare the name of one of its variables", async () => {
     const store = await storeOf({ rate: 2 });
     const outcome = await run("const rate = 5; return rate;", { store, variables: ["rate"] });
     expect(returnedBy(outcome)).toBe(5);
   });
 
-  it.each(["class", "vars", "await"])("is not given a variable called %s", async (name) => {
+  it.each(["class", "vars", "await"])("cannot have a variable named %s", async (name) => {
     const store = await storeOf({ [name]: 2 });
     const outcome = await run("return 1", { store, variables: [name] });
     expect(failureOf(outcome).code).toBe("bad_name");
@@ -62,8 +62,8 @@ describe("what code is given", () => {
   });
 });
 
-describe("what code gives", () => {
-  it("keeps what it returns and what it assigns, in one go", async () => {
+describe("the results of code", () => {
+  it("are what it returns and assigns, saved together", async () => {
     const store = new MemoryStore();
     const code = "vars.totals = [1, 2]; vars.note = 'ok'; return { sum: 3 };";
     const outcome = await run(code, { store });
@@ -81,7 +81,7 @@ describe("what code gives", () => {
     expect(await store.read("note")).toBe("ok");
   });
 
-  it("shows a large result as a handle", async () => {
+  it("are shown as a handle if they are large", async () => {
     const outcome = await run("return Array.from({ length: 5000 }, (_, id) => ({ id }))");
     expect(outcome).toMatchObject({
       output: { returned: { $var: "run_code_1", type: "array", count: 5_000 } },
@@ -89,7 +89,7 @@ describe("what code gives", () => {
     expect(JSON.stringify(outcome).length).toBeLessThan(1_000);
   });
 
-  it("keeps nothing of what it did before it failed, or where one name is wrong", async () => {
+  it("are not saved if it fails, or if one name is invalid", async () => {
     const store = new MemoryStore();
     await run("vars.a = 1; throw new Error('no')", { store });
     const outcome = await run("vars.a = 1; vars['not a name'] = 2; return 3", { store });
@@ -97,7 +97,7 @@ describe("what code gives", () => {
     expect(store.list()).toEqual([]);
   });
 
-  it("says what it wrote to the console, 2,000 characters of it", async () => {
+  it("include up to 2,000 characters of its console output", async () => {
     const outcome = await run(
       "console.log('a', { b: [1] }, null); console.error(2n); globalThis.console.log('c')",
     );
@@ -115,11 +115,11 @@ describe("what code gives", () => {
     ["'\\u0000\\ud83d \\u{1F600}'", "\u0000\ud83d \u{1F600}"],
     ["new Error('no')", { name: "Error", message: "no" }],
     ["null", null],
-  ])("keeps %s as JSON", async (expression, expected) => {
+  ])("contain %s as JSON", async (expression, expected) => {
     expect(returnedBy(await run(`return (${expression})`))).toEqual(expected);
   });
 
-  it("keeps nothing if there is nothing", async () => {
+  it("come with a note if there are none", async () => {
     const outcome = await run("vars.x = undefined; return undefined");
     expect(outcome).toMatchObject({ output: { note: expect.stringContaining("nothing") } });
   });
@@ -130,13 +130,13 @@ describe("what code gives", () => {
     ["bytes", "return new Uint8Array(3)", /Bytes/],
     ["a promise inside", "return [Promise.resolve(1)]", /await/],
     ["a huge text", "return 'x'.repeat(17 * 1024 * 1024)", /maxJsonBytes/],
-    ["a text beyond what can be sent", "return 'x'.repeat(40 * 1024 * 1024)", /32MiB/],
-    ["several that are too large together", "vars.a = vars.b = 'x'.repeat(9e6)", /maxJsonBytes/],
+    ["a text that is too large to send", "return 'x'.repeat(40 * 1024 * 1024)", /32MiB/],
+    ["several values too large together", "vars.a = vars.b = 'x'.repeat(9e6)", /maxJsonBytes/],
     ["too many arrays", "return Array.from({ length: 1_000_001 }, () => [])", /maxContainers/],
     ["too deep", "let a = 1; for (let i = 0; i < 250; i++) a = [a]; return a", /maxDepth/],
     ["deeper than a stack", "let a = 1; for (let i = 0; i < 1e5; i++) a = [a]; return a", /stack/],
     ["a getter that throws", "return { get a() { throw new Error('mine') } }", /mine/],
-  ])("refuses %s", async (_, code, message) => {
+  ])("are refused: %s", async (_, code, message) => {
     const store = new MemoryStore();
     expect(failureOf(await run(code, { store })).message).toMatch(message);
     expect(store.list()).toEqual([]);
@@ -167,7 +167,7 @@ describe("errors", () => {
     expect(failure).toMatchObject({ code: "tool_failed", message });
   });
 
-  it("come with what was written to the console before", async () => {
+  it("include the console output before them", async () => {
     const failure = failureOf(await run("console.log('so far');\nthrow new Error('no')"));
     expect(failure.message).toBe("Line 2: Error: no\nconsole:\nso far");
   });
@@ -193,7 +193,7 @@ describe("tools", () => {
     expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
   });
 
-  it("hand their labels on", async () => {
+  it("pass their labels on", async () => {
     const store = new MemoryStore();
     const mail = fakeTool(store, { name: "mail", trusted: false }, () => "do this");
     const outcome = await run("return await tools.mail({})", { store, tools: [mail] });
@@ -201,7 +201,7 @@ describe("tools", () => {
     expect(store.info("run_code_1")?.trusted).toBe(false);
   });
 
-  it("fail into the code, which may catch it", async () => {
+  it("throw errors that the code can catch", async () => {
     const store = new MemoryStore();
     const broken = fakeTool(store, { name: "broken" }, () => Promise.reject(new Error("down")));
     const asks = fakeTool(
@@ -225,7 +225,7 @@ describe("tools", () => {
     expect(asks.inputs).toEqual([]);
   });
 
-  it("cannot be called without end", async () => {
+  it("cannot be called endlessly", async () => {
     const store = new MemoryStore();
     const one = fakeTool(store, { name: "one" }, () => 1);
     const outcome = await run("for (;;) await tools.one({})", { store, tools: [one] });

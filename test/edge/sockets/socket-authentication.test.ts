@@ -19,7 +19,7 @@ async function expectSocket(response: Response): Promise<void> {
 }
 
 describe("the authentication of a socket", () => {
-  it("lets a program in that has a key and no Origin", async () => {
+  it("lets in a program with a key and no Origin", async () => {
     await expectSocket(await upgrade(withKeys, newId(), { authorization }));
     await expectSocket(await upgrade(local, newId()));
   });
@@ -67,12 +67,12 @@ describe("the authentication of a socket", () => {
     await problemIn(response, "foreign_origin");
   });
 
-  it("keeps a page out that has got through by another name for this machine", async () => {
+  it("keeps out a page that uses another name for this machine", async () => {
     const headers = { host: "evil.example", origin: "http://evil.example" };
     await problemIn(await upgrade(local, newId(), headers), "foreign_host");
   });
 
-  it("refuses what is no WebSocket, and what has no id", async () => {
+  it("refuses requests without a WebSocket upgrade or a valid id", async () => {
     await problemIn(await local("GET", `/conversations/${newId()}/socket`), "bad_request");
     await problemIn(await upgrade(local, newId(), { upgrade: "h2c" }), "bad_request");
     await problemIn(await upgrade(local, "a%20b"), "bad_id");

@@ -16,8 +16,8 @@ import {
 
 const evict = (id: string) => evictDurableObject(objectOf(id));
 
-describe("a socket that nothing is said on", () => {
-  it("makes no conversation, and writes nothing", async () => {
+describe("a silent socket", () => {
+  it("creates no conversation, and writes nothing", async () => {
     const id = newId();
     const socket = await connect(call, id);
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
@@ -31,7 +31,7 @@ describe("a socket that nothing is said on", () => {
     socket.close();
   });
 
-  it("lets its object be evicted, and survives that, any number of times", async () => {
+  it("survives any number of evictions of its object", async () => {
     const id = newId();
     const socket = await connect(call, id);
     await evict(id);
@@ -65,7 +65,7 @@ describe("a socket that nothing is said on", () => {
     webSocket?.close(1000, "done");
   });
 
-  it("leaves no more than a small note", async () => {
+  it("stores only a small attachment", async () => {
     const id = "i".repeat(128);
     const socket = await connect(call, id);
     socket.send(sendFrame("r".repeat(128), id, "What is the weather in NYC?"));
@@ -86,8 +86,8 @@ describe("a socket that nothing is said on", () => {
   });
 });
 
-describe("a socket whose object goes in mid-turn", () => {
-  it("is closed, so that its client does not wait for ever, and resumes over another", async () => {
+describe("a socket whose object is evicted in mid-turn", () => {
+  it("is closed, so that its client does not wait forever, but resumes over another one", async () => {
     const again = Promise.withResolvers<void>();
     const second: Step = async function* () {
       await again.promise;
@@ -125,7 +125,7 @@ describe("a socket of a conversation that is deleted", () => {
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   });
 
-  it("is closed in mid-turn too, and the turn is gone", async () => {
+  it("is closed in mid-turn, too, and its turn is deleted", async () => {
     const { reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -141,7 +141,7 @@ describe("a socket of a conversation that is deleted", () => {
 const id = "x";
 const BAD = [
   ["nothing", "", "bad_json"],
-  ["no JSON", "x", "bad_json"],
+  ["invalid JSON", "x", "bad_json"],
   ["null", null, "bad_request"],
   ["a list", [], "bad_request"],
   ["no type", {}, "bad_request"],
@@ -160,8 +160,8 @@ const BAD = [
   ["JSON too deep", "[".repeat(1_000) + "]".repeat(1_000), "limit_exceeded"],
 ] as const;
 
-describe("what is no frame", () => {
-  it.each(BAD)("is answered with an error, and the socket goes on: %s", async (_, text, code) => {
+describe("an invalid frame", () => {
+  it.each(BAD)("gets an error, and the socket stays open: %s", async (_, text, code) => {
     const id = newId();
     const socket = await connect(call, id);
     socket.send(text);
@@ -176,7 +176,7 @@ describe("what is no frame", () => {
     socket.close();
   });
 
-  it("closes the socket when there is too much of it, an eviction between or not", async () => {
+  it("closes the socket if there are too many, even across an eviction", async () => {
     const id = newId();
     const socket = await connect(call, id);
     for (let count = 0; count < 5; count++) socket.send("x");
@@ -193,7 +193,7 @@ describe("what is no frame", () => {
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
   });
 
-  it("is bytes, too", async () => {
+  it("is also a binary one", async () => {
     const id = newId();
     const { webSocket } = await upgrade(call, id);
     webSocket?.accept();
@@ -206,7 +206,7 @@ describe("what is no frame", () => {
   });
 });
 
-describe("what is asked wrongly", () => {
+describe("an invalid request", () => {
   it.each([
     ["another conversation", sendFrame("a", "other", "Hi."), "bad_request"],
     ["another conversation's turn", resumeFrame("a", "other"), "bad_request"],
@@ -229,7 +229,7 @@ describe("what is asked wrongly", () => {
       }),
       "unsupported_part",
     ],
-  ])("is refused, and the socket goes on: %s", async (_, frame, code) => {
+  ])("is refused, and the socket stays open: %s", async (_, frame, code) => {
     const id = newId();
     const socket = await connect(call, id);
     for (let count = 0; count < 10; count++) {
@@ -245,7 +245,7 @@ describe("what is asked wrongly", () => {
     socket.close();
   });
 
-  it("is a message that is too long to be kept", async () => {
+  it("is a message that is too long", async () => {
     const id = newId();
     const socket = await connect(call, id);
     socket.send(sendFrame("a", id, "x".repeat(limits.maxMessageBytes)));
@@ -259,7 +259,7 @@ describe("what is asked wrongly", () => {
     socket.close();
   });
 
-  it("is a name that is in use, and more requests than a socket may have open", async () => {
+  it("is one with an id in use, or one that exceeds the open requests of a socket", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -298,7 +298,7 @@ function silentSocket() {
 describe("a socket that is never read", () => {
   const chunk = "x".repeat(9_000_000);
 
-  it("is closed when it has been sent much: at a turn's end at first, at last at once", () => {
+  it("is closed after several turns have sent too much", () => {
     const { closed, socket } = silentSocket();
     for (let turn = 0; turn < 2; turn++) {
       const line = new SocketConnection(socket);
@@ -309,7 +309,7 @@ describe("a socket that is never read", () => {
     expect(closed).toEqual([1013]);
   });
 
-  it("is closed at once when one turn has too much for it", () => {
+  it("is closed at once if one turn sends too much", () => {
     const { closed, socket } = silentSocket();
     const line = new SocketConnection(socket);
     const watch = line.begin("a", { isResumed: false });
@@ -322,8 +322,8 @@ describe("a socket that is never read", () => {
   });
 });
 
-describe("a socket on which a turn says nothing for long", () => {
-  it("is told again that it has started, so that nothing between takes it for dead", async () => {
+describe("a socket with a turn that is silent for long", () => {
+  it("receives its start again, so that nothing in between takes it for dead", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");

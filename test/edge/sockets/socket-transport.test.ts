@@ -70,7 +70,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it("stops nothing by resuming anew what it has resumed", async () => {
+  it("does not stop the turn by resuming it again", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const { transport, send, resume } = transportTo(own, "c");
@@ -89,7 +89,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it("stops the turn with the signal that its chat aborts, and goes on with the next", async () => {
+  it("stops the turn with its chat's abort signal, and continues with the next", async () => {
     const { reached, options } = haltedTurn([[text("Next."), finish()]]);
     await withSockets(options, async (own) => {
       const { transport, send } = transportTo(own, "c");
@@ -106,7 +106,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it("sends a person's decision, and gets what follows in the same message", async () => {
+  it("sends a person's decision, and receives the rest in the same message", async () => {
     const paid: number[] = [];
     const pay = tool({
       inputSchema: z.object({ amount: z.number() }),
@@ -144,7 +144,7 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it("is told in words why something is refused", async () => {
+  it("receives the reason of a refusal", async () => {
     const { transport, send } = transportTo({ call }, newId());
     const stream = await send("");
     await expect(stream.pipeTo(new WritableStream())).rejects.toThrow(/^bad_request: /);

@@ -27,7 +27,7 @@ function chunksOf(frames: readonly ServerFrame[], first = 0): readonly UIMessage
 }
 
 describe("a message over a socket", () => {
-  it("gets what the stream over HTTP has: start, the chunks numbered from 0, end", async () => {
+  it("receives the same as over HTTP: start, the chunks numbered from 0, end", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -43,7 +43,7 @@ describe("a message over a socket", () => {
     });
   });
 
-  it("comes as it is said", async () => {
+  it("is answered while the model still writes", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -55,7 +55,7 @@ describe("a message over a socket", () => {
     });
   });
 
-  it("brings an agent and an input along in its body; of the messages the last one counts", async () => {
+  it("may have an agent and an input in its body, and only its last message counts", async () => {
     const { open, options, model } = haltedTurn();
     await withSockets(options, async (own) => {
       open();
@@ -115,7 +115,7 @@ describe("a message over a socket", () => {
     });
   });
 
-  it("takes an Idempotency-Key among its headers", async () => {
+  it("accepts an Idempotency-Key in its headers", async () => {
     const { open, options, model } = haltedTurn();
     await withSockets(options, async (own) => {
       open();
@@ -137,7 +137,7 @@ describe("a message over a socket", () => {
 });
 
 describe("resume", () => {
-  it("replays the running turn to any number of sockets, then goes on live", async () => {
+  it("replays the running turn to any number of sockets, then continues live", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const asking = await connect(own.call, "c");
@@ -171,7 +171,7 @@ describe("resume", () => {
     });
   });
 
-  it("goes on behind the chunk that a client says it has had, if there is such a chunk", async () => {
+  it("continues after the chunk that a client names, if it exists", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -203,7 +203,7 @@ describe("resume", () => {
 });
 
 describe("abort", () => {
-  it("stops the turn: what was said is kept and marked, and nothing more comes", async () => {
+  it("stops the turn: its text is kept and marked, and nothing more arrives", async () => {
     const { reached, options } = haltedTurn([says("Next.")]);
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -226,7 +226,7 @@ describe("abort", () => {
     });
   });
 
-  it("of who has resumed stops it too", async () => {
+  it("by a socket that has resumed stops the turn, too", async () => {
     const { reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const [asking, watching] = [await connect(own.call, "c"), await connect(own.call, "c")];
@@ -239,7 +239,7 @@ describe("abort", () => {
     });
   });
 
-  it("of a message that waits lets the one that runs go on", async () => {
+  it("of a waiting message does not stop the running one", async () => {
     const { open, reached, options, model } = haltedTurn([says("Third.")]);
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -262,7 +262,7 @@ describe("abort", () => {
     });
   });
 
-  it("may follow its message at once", async () => {
+  it("may immediately follow its message", async () => {
     const { options, model } = haltedTurn();
     await withSockets(options, async (own) => {
       const socket = await connect(own.call, "c");
@@ -275,7 +275,7 @@ describe("abort", () => {
     });
   });
 
-  it("of what was never asked, or is over, does nothing", async () => {
+  it("of an unknown or finished request does nothing", async () => {
     const { open, options } = haltedTurn([says("Next.")]);
     await withSockets(options, async (own) => {
       open();
@@ -292,7 +292,7 @@ describe("abort", () => {
 });
 
 describe("a socket that closes", () => {
-  it("stops no turn: another one resumes it", async () => {
+  it("does not stop its turn, which another socket resumes", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
       const gone = await connect(own.call, "c");

@@ -49,7 +49,7 @@ function loaded(id: string): Promise<readonly string[]> {
 }
 
 describe("a query over HTTP", () => {
-  it("answers records, from variables by their names", async () => {
+  it("returns records from variables by their names", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     const sql = "SELECT customer, sum(total) AS sum, count(*) AS n FROM orders GROUP BY customer";
@@ -59,7 +59,7 @@ describe("a query over HTTP", () => {
     ]);
   });
 
-  it("takes parts of variables as tables, and references as values", async () => {
+  it("accepts parts of variables as tables, and references as values", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     await put(id, "wish", { skus: ["a", "c"], least: 2 });
@@ -71,7 +71,7 @@ describe("a query over HTTP", () => {
     ]);
   });
 
-  it("answers lines, CSV or Markdown if they are asked for", async () => {
+  it("returns lines, CSV or Markdown on request", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     const sql = "SELECT id, customer FROM orders WHERE id < 3";
@@ -85,7 +85,7 @@ describe("a query over HTTP", () => {
     );
   });
 
-  it("writes CSV, lines and numbers as a saved variable does, and the columns of no records", async () => {
+  it("writes CSV, lines and numbers like a saved variable, and columns even without records", async () => {
     const id = newId();
     const cells = ["=1+2", 'a "b", c', "x\r\ny", "", null, 1e21, -0.5, true, " é|😀 ", "@SUM(A1)"];
     await put(
@@ -107,7 +107,7 @@ describe("a query over HTTP", () => {
     expect(await none.text()).toBe('n,"a,b"\r\n');
   });
 
-  it("says what is wrong, where, and what there is", async () => {
+  it("explains an error with its position and the available names", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     const sql = "SELECT customer,\n  totl FROM orders";
@@ -125,7 +125,7 @@ describe("a query over HTTP", () => {
     expect(broken).toMatchObject({ position: 14, message: 'near "FORM": syntax error.' });
   });
 
-  it("keeps the version before when records are saved over a variable", async () => {
+  it("keeps the previous version when records are saved over a variable", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     const sql = "SELECT id FROM orders WHERE id = 2";
@@ -158,7 +158,7 @@ describe("a query over HTTP", () => {
       await problemIn(await query(id, sql), "variable_evicted");
   });
 
-  it("saves the records, as guarded as what they were made of", async () => {
+  it("saves records with the guards of their sources", async () => {
     const id = newId();
     await put(id, "orders?visibility=sealed", ORDERS);
     const sql = "SELECT customer FROM orders WHERE total > 6";
@@ -192,7 +192,7 @@ describe("a query over HTTP", () => {
     });
   });
 
-  it("waits for no write of the log, which is written seconds later, or when it is read", async () => {
+  it("does not wait for the log, which is written seconds later, or when it is read", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);
     const written = () =>

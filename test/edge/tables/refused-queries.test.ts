@@ -19,13 +19,13 @@ beforeAll(async () => {
   }
 }, 60_000);
 
-describe("in an object, 40 statements that do more than read a little", () => {
+describe("40 forbidden or expensive statements in an object", () => {
   it.each(refusedStatements)("%j is refused", async (sql) => {
     const { code } = await (await query(sql)).json<{ code: string }>();
     expect(["bad_query", "query_not_allowed", "query_too_expensive"]).toContain(code);
   });
 
-  it("leave everything as it was, and the conversation answers", async () => {
+  it("change nothing, and the conversation still answers", async () => {
     const [response] = await Promise.all([
       query("SELECT count(*) AS n FROM big"),
       query("SELECT count(*) FROM big, other"),

@@ -91,7 +91,7 @@ describe("a runtime that a test starts", () => {
     await second?.close();
   });
 
-  it("is deployed anew by a restart with other options", async () => {
+  it("is redeployed by a restart with other options", async () => {
     const model = scriptedModel(["Old."]);
     await using runtime = await startRuntime({ agents: [till], model });
     const conversation = runtime.client.conversation("c");
@@ -120,7 +120,7 @@ describe("a runtime that a test starts", () => {
     await expect(closed.client.agents()).rejects.toMatchObject({ code: "unauthorized" });
   });
 
-  it("leaves the deployed application as it is", async () => {
+  it("does not affect the deployed application", async () => {
     await using runtime = await startRuntime({ agents: [till], model: scriptedModel(["Mine."]) });
     const id = newId();
     expect(await runtime.client.conversation(id).send("?").text()).toBe("Mine.");

@@ -53,8 +53,8 @@ async function expectRefused(
   await expectNothing(id, before);
 }
 
-describe("a file that is not whole", { timeout: 120_000 }, () => {
-  it("is refused when it ends behind any of its lines, and inside of any", async () => {
+describe("a damaged file", { timeout: 120_000 }, () => {
+  it("is refused if it ends after or inside any line", async () => {
     const { id, file } = await someFile();
     const lines = file.trimEnd().split("\n");
     for (let count = 0; count < lines.length; count++) {
@@ -85,7 +85,7 @@ describe("a file that is not whole", { timeout: 120_000 }, () => {
     }
   });
 
-  it("is refused with a line too much, too few, or in another place", async () => {
+  it("is refused with an extra, missing or moved line", async () => {
     const { id, file } = await someFile();
     const lines = file.trimEnd().split("\n");
     const [header = "", first = ""] = lines;
@@ -125,13 +125,13 @@ const part = (fields: object) => said({ parts: [fields] });
 const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
   "an unknown type": [[{ type: "other" }], "bad_import"],
   "an error": [[{ type: "error", code: "storage_full", message: "m" }], "bad_import"],
-  "data of nothing": [[data], "bad_import"],
+  "data without a variable": [[data], "bad_import"],
   "a system message": [[said({ role: "system" })], "bad_import"],
-  "a part of no type": [[part({ text: "t" })], "bad_import"],
+  "a part without a type": [[part({ text: "t" })], "bad_import"],
   "an unknown part": [[part({ type: "constructor" })], "bad_import"],
   "a text without text": [[part({ type: "text" })], "bad_import"],
   "a file elsewhere": [[part({ type: "file", mediaType: "a/b", url: "https://a" })], "bad_import"],
-  "a tool's part in no state": [[part({ type: "tool-x", toolCallId: "c" })], "bad_import"],
+  "a tool's part without a state": [[part({ type: "tool-x", toolCallId: "c" })], "bad_import"],
   "an approval without id": [
     [part({ type: "tool-x", toolCallId: "c", state: "approval-requested" })],
     "bad_import",
@@ -140,14 +140,14 @@ const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
   "a variable with more bytes": [[variable({ bytes: 0, mediaType: "a/b" }), data], "bad_import"],
   "a variable with fewer": [[variable({ bytes: 2 }), data], "bad_import"],
   "a value that is not JSON": [[variable({}), { type: "data", base64: btoa("x") }], "bad_json"],
-  "no base64": [[variable({}), { type: "data", base64: "*" }], "bad_import"],
+  "invalid base64": [[variable({}), { type: "data", base64: "*" }], "bad_import"],
   "an empty piece": [[variable({}), { type: "data", base64: "" }], "bad_import"],
   "a bad name": [[variable({ name: "a b" }), data], "bad_name"],
   "an unknown guard": [[variable({ visibility: "public" }), data], "bad_import"],
   "a version below 1": [[variable({ version: 0 }), data], "bad_import"],
   "a bad time": [[variable({ createdAt: "yesterday" }), data], "bad_import"],
   "a variable twice": [[variable({}), data, variable({}), data], "conflict"],
-  "a value of other length": [
+  "a value of another length": [
     [variable({ bytes: 99_614_721, mediaType: "a/b" }), data],
     "bad_import",
   ],
@@ -191,7 +191,7 @@ const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
   ],
 };
 
-describe("a file whose digest fits", () => {
+describe("a file with a valid digest", () => {
   const header = (id: string, more: object = {}) => ({
     type: "byref",
     version: 1,
@@ -222,14 +222,14 @@ describe("a file whose digest fits", () => {
     },
   );
 
-  it("is taken in, empty as it is", async () => {
+  it("is imported, even if it is empty", async () => {
     const id = newId();
     const response = await importFile(await fileOf([header(id, { title: "T" })]));
     expect([response.status, await response.json()]).toEqual([201, { id }]);
     expect(await (await call("GET", `/conversations/${id}`)).json()).toMatchObject({ title: "T" });
   });
 
-  it("is no way to make a variable look other than it is", async () => {
+  it("cannot misrepresent a variable", async () => {
     const { id, file } = await someFile();
     const lying = await changed(file, "variable", ({ info, ...line }) => ({
       ...line,

@@ -18,7 +18,7 @@ import { allOf, exportOf, fork, imported, remove } from "../../support/transfer.
 import { anyBytes, putAs } from "../../support/values.ts";
 
 describe("a fork", { timeout: 60_000 }, () => {
-  it("is all that there was, under another id", async () => {
+  it("has the same contents under another id", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     await put(id, "big", ["x".repeat(9_000_000)]);
@@ -34,7 +34,7 @@ describe("a fork", { timeout: 60_000 }, () => {
     expect(await fork(copy, { id: named })).toBe(named);
   });
 
-  it("goes on apart from what it was made of, with bodies of its own", async () => {
+  it("is independent of its original, and has its own stored values", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     const body = anyBytes(300_000);
@@ -52,7 +52,7 @@ describe("a fork", { timeout: 60_000 }, () => {
     expect(new Uint8Array(kept)).toEqual(body);
   });
 
-  it("has no secret, and nothing of a conversation that is not there", async () => {
+  it("has no secrets, and is not created from a missing conversation", async () => {
     const id = newId();
     await put(id, "key?visibility=secret", "canary");
     const copy = await fork(id);
@@ -64,7 +64,7 @@ describe("a fork", { timeout: 60_000 }, () => {
     expect(await tablesOf(target)).toEqual([]);
   });
 
-  it("takes no id that is taken, or none", async () => {
+  it("refuses an id that is taken or invalid", async () => {
     const id = newId();
     const other = newId();
     await put(id, "a", 1);
@@ -85,8 +85,8 @@ function transfer(conversation: ConversationObject, what: string, init?: Request
   return conversation.fetch(new Request(`http://conversation/transfer/${what}`, init));
 }
 
-describe("what happens meanwhile", { timeout: 60_000 }, () => {
-  it("ends an export without its end when the conversation changes", async () => {
+describe("a transfer", { timeout: 60_000 }, () => {
+  it("ends with an error if the conversation changes during its export", async () => {
     const id = newId();
     await put(id, "big", ["x".repeat(3_000_000)]);
     const response = await call("GET", `/conversations/${id}/export`);
@@ -102,7 +102,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
     expect(await blobsOf(id)).toEqual([]);
   });
 
-  it("lets others wait who want to write, and see nothing who read", async () => {
+  it("completes an import beside a concurrent write", async () => {
     const id = newId();
     await put(id, "a", 1);
     const file = await exportOf(id);
@@ -115,7 +115,7 @@ describe("what happens meanwhile", { timeout: 60_000 }, () => {
     expect(await (await get(id, "b")).json()).toBe(2);
   });
 
-  it("leaves nothing of an import that the end of a process cuts off", async () => {
+  it("leaves nothing of an import that the end of the process interrupts", async () => {
     const id = newId();
     await put(id, "a", 1);
     const file = await exportOf(id);

@@ -70,8 +70,8 @@ async function fill(id: string): Promise<void> {
   await titled.json();
 }
 
-describe("a conversation that goes out, is deleted, and comes in", { timeout: 60_000 }, () => {
-  it("is what it was, all of it", async () => {
+describe("a conversation that is exported, deleted and imported", { timeout: 60_000 }, () => {
+  it("is the same as before", async () => {
     const id = newId();
     await fill(id);
     const before = await allOf(id);
@@ -96,7 +96,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(await statusOf(get(id, "get_weather_nyc/info"))).toBe(200);
   });
 
-  it("gives the same file again", async () => {
+  it("exports the same file again", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     const file = await exportOf(id);
@@ -109,7 +109,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(withoutAccess(await exportOf(id))).toEqual(withoutAccess(file));
   });
 
-  it("has its files, with their guards, and no secret one", async () => {
+  it("has its files and their guards, but no secret file", async () => {
     const id = newId();
     await put(id, "a", 1);
     const { BLOBS } = env;
@@ -132,7 +132,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(new Uint8Array((await object?.arrayBuffer()) ?? [])).toEqual(body);
   });
 
-  it("leaves secrets behind, and says that they were there", async () => {
+  it("has no secrets, but tombstones of them", async () => {
     const id = newId();
     await put(id, "key?visibility=secret&description=A key", "canary-value");
     const file = await exportOf(id);
@@ -145,7 +145,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect((await put(copy, "key?visibility=secret", "again")).version).toBe(2);
   });
 
-  it("keeps what is sealed sealed, and what is not trusted so", async () => {
+  it("keeps the guards of sealed and untrusted values", async () => {
     const id = newId();
     await put(id, "a?visibility=sealed", 1);
     const untrusted = await changed(await exportOf(id), "variable", ({ info, ...line }) => ({
@@ -165,7 +165,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(again?.info).toMatchObject(guards);
   });
 
-  it("has files of messages where it is now", async () => {
+  it("has the files of its messages under its new id", async () => {
     const id = newId();
     const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
     await ask(id, { role: "user", parts: [{ type: "text", text: "See" }, file] });
@@ -177,7 +177,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(await (await call("GET", url)).text()).toBe("hello");
   });
 
-  it("is used from the day on which it came, and was made when it was made", async () => {
+  it("counts as used since its import, and keeps its creation time", async () => {
     const id = newId();
     await put(id, "a", 1);
     const old = "2020-01-01T00:00:00.000Z";
@@ -192,7 +192,7 @@ describe("a conversation that goes out, is deleted, and comes in", { timeout: 60
     expect(about).toMatchObject({ createdAt: old });
   });
 
-  it("is not there to be exported if it never was", async () => {
+  it("cannot be exported if it never existed", async () => {
     expect(await statusOf(call("GET", `/conversations/${newId()}/export`))).toBe(404);
     expect(await statusOf(importFile(""))).toBe(422);
   });

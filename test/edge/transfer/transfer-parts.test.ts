@@ -52,7 +52,7 @@ async function expectSwept(upload: string): Promise<void> {
 }
 
 describe("a file in parts", () => {
-  it("is there with the last of them, and not before", async () => {
+  it("is imported with its last part, and not before", async () => {
     const { id, parts } = await fileInParts();
     let upload = "";
     for (const part of [1, 2, 3, 4]) {
@@ -67,7 +67,7 @@ describe("a file in parts", () => {
     await expectSwept(upload);
   });
 
-  it("takes a part that is sent twice once, the last time it was sent", async () => {
+  it("uses the last version of a part that is sent twice", async () => {
     const { id, parts } = await fileInParts();
     const upload = await send(1, "not this");
     await send(1, parts[0], upload);
@@ -78,7 +78,7 @@ describe("a file in parts", () => {
     expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
   });
 
-  it("takes parts in order, of one file, and none that nobody began", async () => {
+  it("needs parts in order, of one file, and of a known import", async () => {
     const { id, parts } = await fileInParts();
     const [first, , third = ""] = parts;
     await problemIn(await importFile(third, "?part=3&of=5"), "bad_request");
@@ -107,7 +107,7 @@ describe("a file in parts", () => {
     expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
   });
 
-  it("changes nothing in another order, and is gone then", async () => {
+  it("changes nothing if its parts are swapped, and is deleted", async () => {
     const { id, parts } = await fileInParts();
     const upload = await send(1, parts[1]);
     await send(2, parts[0], upload);
@@ -152,7 +152,7 @@ describe("a file in parts", () => {
     await problemIn(foreign, "conversation_not_found");
   });
 
-  it("is swept when no more of it comes", async () => {
+  it("is deleted when no more parts arrive", async () => {
     const { parts } = await fileInParts();
     const upload = await send(1, parts[0]);
     const object = partsOf(upload);
@@ -172,7 +172,7 @@ describe("a file in parts", () => {
     await problemIn(await importFile(parts[1] ?? "", query), "import_not_found");
   });
 
-  it("is refused with a part of more than 95 MiB, before it comes", async () => {
+  it("is refused with a part of more than 95 MiB, before it is read", async () => {
     const headers = { "content-length": "99614721" };
     const response = await call("POST", "/conversations/import", { body: "x", headers });
     await problemIn(response, "body_too_large");
@@ -180,7 +180,7 @@ describe("a file in parts", () => {
 });
 
 describe("an import under an id that is taken", () => {
-  it("gets a new one, and leaves what is there alone", async () => {
+  it("gets a new id, and does not change the existing conversation", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     const file = await exportOf(id);
@@ -193,7 +193,7 @@ describe("an import under an id that is taken", () => {
     expect(await alarmOf(copy)).not.toBeNull();
   });
 
-  it("gets one each when it comes several times at once", async () => {
+  it("gets a separate id for each of several concurrent imports", async () => {
     const id = newId();
     await put(id, "a", 1);
     const file = await exportOf(id);

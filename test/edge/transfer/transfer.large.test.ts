@@ -53,7 +53,7 @@ async function* bodiesOf(stream: ReadableStream<Uint8Array>, size: number) {
 }
 
 describe("a conversation of 200 MB", () => {
-  it("goes out in one stream, comes in in parts, and is forked", async () => {
+  it("is exported in one stream, imported in parts, and forked", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     for (const [seed, name] of NAMES.entries()) {

@@ -80,7 +80,7 @@ describe("a call that waits with an edited variable", () => {
     },
   );
 
-  it("shows none for what no one has edited", async () => {
+  it("shows no diff of an unedited variable", async () => {
     const { agent } = publishing();
     const model = scriptedModel([fetched, put("$get_page_1"), done]);
     await withRuntime({ agents: [agent], model }, async (own) => {

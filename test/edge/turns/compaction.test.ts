@@ -46,7 +46,7 @@ describe("the history of a conversation whose old turns are compacted", () => {
     expect((await get(id, "history")).status).toBe(200);
   });
 
-  it("is in no export, and is made anew in a fork", async () => {
+  it("is not exported, and is created again in a fork", async () => {
     const id = newId();
     await longTalk(id);
     const lines = await exportOf(id);
@@ -99,7 +99,7 @@ function talk(more: Partial<Agent>, work: (talk: Talk) => Promise<void>): Promis
 }
 
 describe("an agent that summarizes", () => {
-  it("has its text in place of the lines, after the turn, and once for each compaction", async () => {
+  it("replaces the lines with its summary, after the turn, once for each compaction", async () => {
     const asked: string[][] = [];
     const summarize: Agent["summarize"] = async (turns) => {
       asked.push(turns.map(([question]) => `${question?.turn}: ${question?.text}`));
@@ -162,7 +162,7 @@ describe("an agent that summarizes", () => {
     errors.mockRestore();
   });
 
-  it("does not write into what came after a deletion", async () => {
+  it("does not write into a conversation that was created after a deletion", async () => {
     let finishSummary: (text: string) => void = () => undefined;
     const summarize = () => new Promise<string>((resolve) => (finishSummary = resolve));
     await talk({ summarize }, async ({ say, own, outline }) => {
@@ -178,7 +178,7 @@ describe("an agent that summarizes", () => {
   });
 });
 
-it("keeps what is compacted when the object wakes again, without reading the messages of it", async () => {
+it("keeps the outline when the object wakes again, without reading the compacted messages", async () => {
   await talk({}, async ({ say, own, outline }) => {
     await say(60);
     const before = outline();

@@ -111,7 +111,7 @@ describe("a client", () => {
     });
   });
 
-  it("of each kind, all at once, and ten who read: all of them have the same", async () => {
+  it("of each kind at once, and ten readers: all receive the same", async () => {
     await halfway(before, async (own, asked, open) => {
       const over = Promise.withResolvers<void>();
       const kinds = Object.values(clients);
@@ -129,7 +129,7 @@ describe("a client", () => {
 });
 
 describe("a client that stops reading, in an answer of megabytes", () => {
-  it("holds up neither the turn, nor others, nor a stop", async () => {
+  it("delays neither the turn, nor other clients, nor a stop", async () => {
     await halfway(long, async (own, asked) => {
       // This client has read nothing yet; another one has read everything.
       const reader = readerOf(await watch(own));
@@ -143,7 +143,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
     });
   });
 
-  it("is kept at most a megabyte beside the log", async () => {
+  it("uses at most a megabyte besides the log", async () => {
     await halfway(long, async (own, asked, open) => {
       open();
       const all = await asked.text();
@@ -161,7 +161,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
   });
 
   it.each([messageStream, textStream])(
-    "is let go when it leaves a turn that is silent",
+    "is released when it leaves a turn that is silent",
     async (of) => {
       vi.useFakeTimers({
         toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"],
@@ -191,7 +191,7 @@ describe("posts", () => {
   };
 
   it.each(["text/event-stream", "text/plain", "application/json"])(
-    "of one message, two at once, are one turn (%s)",
+    "of one message at the same time are one turn (%s)",
     async (accept) => {
       const model = scriptedModel([echo, echo]);
       await withRuntime({ agents: [agent], model }, async (own) => {
@@ -216,7 +216,7 @@ describe("posts", () => {
     });
   });
 
-  it("of fifty messages at once: nine are taken, the others may come again, and none is lost", async () => {
+  it("of fifty messages at once: nine are accepted, the others can be sent again, and none is lost", async () => {
     const words = Array.from({ length: 50 }, (_, index) => `message ${index}`);
     let round = gate();
     const inRound: Step = async (options) => {

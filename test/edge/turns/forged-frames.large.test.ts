@@ -66,7 +66,7 @@ async function said({ call }: OwnRuntime, value: string) {
   return { types: types.join(), isWhole };
 }
 
-it("no value forges a frame, and each comes through", async () => {
+it("no value forges a frame, and each arrives whole", async () => {
   const steps = ["plain", ...naughty].map(() => [text("A $v.v Z", { chunks: 3 }), finish()]);
   const agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
   const forged: string[] = [];

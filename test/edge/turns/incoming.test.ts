@@ -20,10 +20,10 @@ async function messagesOf(
   return (await response.json<{ messages: UIMessage[] }>()).messages;
 }
 
-describe("a long text of a person", () => {
+describe("a person's long text", () => {
   const long = "Zoë said: ".repeat(2_001);
 
-  it("is a variable, of which the model reads the handle and the person the text", async () => {
+  it("is a variable: the model reads its handle, and the person its text", async () => {
     const id = newId();
     const { savings } = await ask(id, long);
     expect(await (await get(id, "message_1")).text()).toBe(long);
@@ -41,7 +41,7 @@ describe("a long text of a person", () => {
     expect(savings.promptChars).toBeLessThan(long.length / 2);
   });
 
-  it("is itself up to the bound", async () => {
+  it("stays a text up to the limit", async () => {
     const id = newId();
     const text = "x".repeat(limits.maxMessageTextChars);
     await ask(id, text);
@@ -51,8 +51,8 @@ describe("a long text of a person", () => {
   });
 });
 
-describe("a file of a person", () => {
-  it("is a byte variable, which the message points to", async () => {
+describe("a person's file", () => {
+  it("is a byte variable that the message links to", async () => {
     const id = newId();
     const url = dataUrl(PNG, "image/png");
     const file = { type: "file", mediaType: "image/png", filename: "My photo.png", url };
@@ -75,7 +75,7 @@ describe("a file of a person", () => {
     ["application/json", '{"a":[1]}', { a: [1] }],
     ["text/plain; charset=utf-8", "Hällo", "Hällo"],
     ["application/x-ndjson", '{"a":1}\n\n{"a":2}\n', [{ a: 1 }, { a: 2 }]],
-  ])("is a value where it is one: %s", async (mediaType, text, value) => {
+  ])("is a parsed value: %s", async (mediaType, text, value) => {
     const id = newId();
     const url = dataUrl(new TextEncoder().encode(text), "text/plain");
     expect((await say(id, [{ type: "file", mediaType, url }])).status).toBe(200);
@@ -83,14 +83,14 @@ describe("a file of a person", () => {
     expect(typeof value === "string" ? await stored.text() : await stored.json()).toEqual(value);
   });
 
-  it("that is not what it says it is is bytes", async () => {
+  it("is bytes if it does not match its type", async () => {
     const id = newId();
     const url = `data:,${encodeURIComponent('{"a":')}`;
     await say(id, [{ type: "file", mediaType: "application/json", url }]);
     expect(await (await get(id, "file/info")).json()).toMatchObject({ type: "bytes", count: 5 });
   });
 
-  it("of a name that is there already gets the next", async () => {
+  it("gets the next name if its own is taken", async () => {
     const id = newId();
     const file = { type: "file", mediaType: "image/png", filename: "a.png", url: dataUrl(PNG, "") };
     await say(id, [file, file]);
@@ -111,7 +111,7 @@ describe("a file of a person", () => {
     expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
   });
 
-  it("whose data cannot be read is refused", async () => {
+  it("is refused if its data cannot be read", async () => {
     const file = { type: "file", mediaType: "image/png", url: "data:image/png;base64,###" };
     const turn = await (await say(newId(), [file])).text();
     expect(turn).toContain("unsupported_part");

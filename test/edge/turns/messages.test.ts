@@ -97,7 +97,7 @@ describe("a turn as a UI message stream", () => {
     });
   });
 
-  it("tells of each variable, in a part that no client stores", async () => {
+  it("reports each variable in a part that no client stores", async () => {
     const id = newId();
     const chunks = chunksIn(await framesIn(await short(id, { message: NYC })));
     const told = chunks.filter(({ type }) => type === "data-variable");
@@ -118,12 +118,12 @@ async function untilArmed(id: string): Promise<void> {
   await vi.waitUntil(async () => ((await alarmOf(id)) ?? 0) > Date.now());
 }
 
-describe("what a turn costs", () => {
+describe("the cost of a turn", () => {
   it.each([
     { question: "Who are you?", rowsWritten: 5 },
     { question: "Weather in NYC?", rowsWritten: 8 },
     { question: "Compare NYC and London", rowsWritten: 12 },
-  ])("is what it says: $question", async ({ question, rowsWritten }) => {
+  ])("is reported exactly: $question", async ({ question, rowsWritten }) => {
     const id = newId();
     const written = await watchRows(id);
     const { cost } = await ask(id, question);
@@ -141,7 +141,7 @@ describe("what a turn costs", () => {
     }
   });
 
-  it("counts the input", async () => {
+  it("includes the input", async () => {
     const id = newId();
     await ask(id, "Who are you?");
     await untilArmed(id);
@@ -190,8 +190,8 @@ describe("a turn in another form", () => {
   });
 });
 
-describe("what a turn takes from its request", () => {
-  it("answers with the agent that is named, by both routes", async () => {
+describe("a turn", () => {
+  it("is answered by the named agent, by both routes", async () => {
     const id = newId();
     const question = "Show my orders";
     expect(textOf((await ask(id, question)).message)).toContain("list_orders is not offered");
@@ -224,7 +224,7 @@ describe("what a turn takes from its request", () => {
     expect(await (await get(id, "input")).json()).toEqual({});
   });
 
-  it("keeps the id that the client gave the message, and makes one where it gave none", async () => {
+  it("keeps the client's id of the message, or creates one", async () => {
     const id = newId();
     await ask(id, userMessage(NYC, "mine"));
     await ask(id, { parts: [{ type: "text", text: NYC }] });
@@ -235,7 +235,7 @@ describe("what a turn takes from its request", () => {
     for (const messageId of ids) expect(messageId).toMatch(/\S/);
   });
 
-  it("takes the last message only: what is in front of it is neither kept nor shown", async () => {
+  it("uses the last message only: earlier ones are neither stored nor shown", async () => {
     const id = newId();
     const reading = (city: string, call: string) => ({
       type: "tool-get_weather",
@@ -260,7 +260,7 @@ describe("what a turn takes from its request", () => {
     expect(JSON.stringify([messages, chunks])).not.toMatch(/forged/i);
   });
 
-  it("takes the server's history for the truth", async () => {
+  it("uses the server's history", async () => {
     const id = newId();
     await ask(id, "Weather in NYC and London?");
     await framesIn(await chat(id, [userMessage("Compare them")]));
@@ -269,7 +269,7 @@ describe("what a turn takes from its request", () => {
     expect(textOf(messages[3])).toContain("warmer than");
   });
 
-  it("does not resolve references in what a person wrote", async () => {
+  it("does not resolve references in a person's text", async () => {
     const id = newId();
     await ask(id, NYC);
     await ask(id, "What is $get_weather_nyc.city?");
@@ -301,7 +301,7 @@ describe("regenerate-message", () => {
 });
 
 describe("GET /conversations/:id/messages", () => {
-  it("has an empty list for a conversation that is not known", async () => {
+  it("returns an empty list for an unknown conversation", async () => {
     const none = { messages: [] };
     expect(await messagesOf(newId())).toEqual(none);
     expect(await messagesOf(newId(), "?before=nothing&limit=1&form=reference")).toEqual(none);

@@ -87,7 +87,7 @@ describe("the prompt of an agent, over HTTP", () => {
     ["full instructions", { agents: [{ ...shop, instructionStyle: "full" }] }],
     ["minimal instructions", { agents: [{ ...shop, instructionStyle: "minimal" }] }],
     ["no instructions", { agents: [{ ...shop, instructions: "", instructionStyle: "none" }] }],
-    ["places of results", { agents: [{ ...shop, outputPath: true, variableTools: false }] }],
+    ["output paths", { agents: [{ ...shop, outputPath: true, variableTools: false }] }],
     ["strict references", { agents: [{ ...shop, references: "strict" as const }] }],
     ["tools as tags", { agents: [{ ...shop, toolCalls: capabilityTags }], ...ALL }],
   ])("is what the model receives in the first call: %s", async (_, options) => {
@@ -111,7 +111,7 @@ describe("the prompt of an agent, over HTTP", () => {
     });
   });
 
-  it("names what comes later, from when on, and its size", async () => {
+  it("lists what is sent later, from when on, and its size", async () => {
     const steps: readonly Step[] = [[toolCall("read_text", {}), finish("tool-calls")], ANSWER];
     await talk(ALL, steps, async ({ own, calls, say }) => {
       const prompt = await promptOf(own);
@@ -141,7 +141,7 @@ describe("the prompt of an agent, over HTTP", () => {
     });
   });
 
-  it("is written nowhere, calls no model, and makes no conversation", async () => {
+  it("is stored nowhere, calls no model, and creates no conversation", async () => {
     await talk(ALL, [], async ({ own, calls }) => {
       await promptOf(own);
       expect(calls).toEqual([]);
@@ -165,7 +165,7 @@ describe("the prompt of a conversation", () => {
     ["any references", ALL],
     ["strict references", { ...ALL, agents: [{ ...shop, references: { strict: true } }] }],
   ])(
-    "has its messages, the guide and the variables, as the next call will: %s",
+    "has its messages, the guide and the variables, as in the next call: %s",
     async (_, options) => {
       await talk(options, steps, async ({ own, calls, say }) => {
         const before = await promptOf(own);
@@ -195,7 +195,7 @@ describe("the prompt of a conversation", () => {
   it.each<readonly [string, Partial<Agent>]>([
     ["any references", {}],
     ["strict references", { references: { strict: true } }],
-  ])("has in outline what the next turn compacts: %s", async (_, more) => {
+  ])("outlines what the next turn compacts: %s", async (_, more) => {
     const agents = [{ ...shop, ...more, historyChars: 4_000 }] as const;
     const turns = 14;
     const answers = Array.from({ length: turns }, (_, at): Step => [
@@ -229,7 +229,7 @@ describe("the prompt of a conversation", () => {
     });
   });
 
-  it("does not change when it is looked at", async () => {
+  it("is not changed by reading it", async () => {
     await talk(ALL, steps, async ({ own, say }) => {
       await say("Which rows?");
       const rows = () =>
@@ -256,7 +256,7 @@ describe("the prompt of a conversation", () => {
 });
 
 describe("the route", () => {
-  it("is closed without a key, and knows no agent and no conversation that is not there", async () => {
+  it("needs a key, a known agent and an existing conversation", async () => {
     const closed = callWith({});
     const { name } = await anAgent();
     await problemIn(await closed("GET", `/agents/${name}/prompt`), "unauthorized");
@@ -268,7 +268,7 @@ describe("the route", () => {
     await problemIn(await call("GET", path), "bad_id");
   });
 
-  it("shows another tenant nothing of a conversation", async () => {
+  it("shows nothing of another tenant's conversation", async () => {
     const keys = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEYS[0]]: "a", [KEYS[1]]: "b" }) };
     const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
     const tenants = callWith(keys);
@@ -281,7 +281,7 @@ describe("the route", () => {
     await problemIn(await tenants("GET", path, as(KEYS[1])), "conversation_not_found");
   });
 
-  it("says of the deployed Worker's agents what they are sent", async () => {
+  it("shows what is sent to the deployed Worker's agents", async () => {
     const { name } = await anAgent();
     const response = await call("GET", `/agents/${name}/prompt`);
     const prompt = schemas.prompt.parse(await response.json());

@@ -10,10 +10,10 @@ const MODEL_CALLS = 31;
 const TOOL_CALLS = 17;
 
 it.each([
-  ["calls of the model", { modelCalls: MODEL_CALLS }],
-  ["calls of tools", { toolCalls: TOOL_CALLS }],
+  ["model calls", { modelCalls: MODEL_CALLS }],
+  ["tool calls", { toolCalls: TOOL_CALLS }],
 ])(
-  "a conversation spends all of its %s and not one more, whoever asks at once",
+  "a conversation makes exactly as many %s as its limit, under concurrent requests",
   async (_, most) => {
     let toolCalls = 0;
     let modelCalls = 0;

@@ -103,7 +103,7 @@ function framesIn(body: string): readonly Frame[] {
 }
 
 describe("a stream that is watched again", () => {
-  it("is the same, byte for byte, for whoever comes while the turn runs", async () => {
+  it("is byte for byte the same for everybody who joins while the turn runs", async () => {
     const { open, reached, options } = halted();
     await withRuntime(options, async (own) => {
       const asked = await ask(own);
@@ -120,7 +120,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("goes on for a client that has gone: it does not stop the turn", async () => {
+  it("continues when its client has gone, which does not stop the turn", async () => {
     const { open, reached, options } = halted();
     await withRuntime(options, async (own) => {
       const asked = await ask(own);
@@ -132,7 +132,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("goes on behind the frame that a client has had, also when the turn is over", async () => {
+  it("continues after the last frame that a client has received, even when the turn is over", async () => {
     const { open, reached, options } = halted();
     await withRuntime(options, async (own) => {
       const asked = await ask(own);
@@ -154,7 +154,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("goes on when the object begins anew in the middle of it, with nobody asking", async () => {
+  it("continues by itself when the object restarts in the middle of it", async () => {
     const again = gate();
     const anew: Step = async function* () {
       await again.wait();
@@ -190,7 +190,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("ends with what is wrong where a deployment has taken the agent away", async () => {
+  it("ends with an error if a deployment has removed the agent", async () => {
     const { reached, options } = halted();
     const agents = [{ ...options.agents[0], name: "another" }] as const;
     await withRuntime(options, async (own) => {
@@ -210,7 +210,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("has not ended where there was no room for the end: it is 204 until the turn goes on", async () => {
+  it("is not over if its end could not be stored: it is 204 until the turn continues", async () => {
     const { open, options } = halted([[text("Anew."), finish()]]);
     await withRuntime(options, async (own) => {
       const makeRoom = refuseRows(own.state.storage, '"isOpen":false');
@@ -250,7 +250,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("has no id twice in a conversation, and an old id gets all of a new turn", async () => {
+  it("has unique ids in a conversation, and an old id gets all of a new turn", async () => {
     const { open, options } = halted([[text("Again."), finish()]]);
     await withRuntime(options, async (own) => {
       open();
@@ -265,7 +265,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it("is 204 where there is nothing: no turn, none any more, no conversation", async () => {
+  it("is 204 without a turn, after its end, and without a conversation", async () => {
     const { open, options } = halted();
     await withRuntime(options, async (own) => {
       expect((await watch(own)).status).toBe(204);
@@ -278,7 +278,7 @@ describe("a stream that is watched again", () => {
     });
   });
 
-  it.each(["x", "-1", "1.5"])("is refused behind what is no id: %s", async (after) => {
+  it.each(["x", "-1", "1.5"])("is refused with an invalid id: %s", async (after) => {
     await withRuntime(halted().options, async (own) => {
       expect((await watch(own, `?after=${after}`)).status).toBe(400);
     });
@@ -286,7 +286,7 @@ describe("a stream that is watched again", () => {
 });
 
 describe("stop", () => {
-  it("ends the turn that runs: what was said is kept and marked, nothing more is asked", async () => {
+  it("ends the running turn: its text is kept and marked, and the model is not called again", async () => {
     const { reached, options, model } = halted();
     await withRuntime(options, async (own) => {
       const asked = await ask(own);
@@ -334,7 +334,7 @@ describe("stop", () => {
     });
   });
 
-  it("of a conversation that never was is 404", async () => {
+  it("of an unknown conversation is 404", async () => {
     await withRuntime(halted().options, async (own) => {
       const response = await own.call("POST", `/conversations/${newId()}/stop`);
       expect(response.status).toBe(404);

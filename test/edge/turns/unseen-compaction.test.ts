@@ -82,7 +82,7 @@ it("sends the calls of a running turn whole, however long, and compacts them in 
   });
 });
 
-it("keeps what prompts have reached in a fork and an import, also when its variables are gone", async () => {
+it("keeps the guide and tools of prompts in a fork and an import, even without variables", async () => {
   const id = newId();
   // No message contains the long text: only data that is stored with the answer shows that there was one.
   await put(id, "notes", "x".repeat(5_000));

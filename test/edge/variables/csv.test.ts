@@ -86,7 +86,7 @@ it("a long CSV whose last row changes a type leaves nothing behind", async () =>
   });
 }, 30_000);
 
-it("is refused for records whose keys would make too many cells", async () => {
+it("CSV is refused for records whose keys would make too many cells", async () => {
   const id = newId();
   const records = Array.from({ length: 5_000 }, (_, n) => ({ [`k${n}`]: n }));
   for (const type of ["application/json", "application/x-ndjson"]) {

@@ -71,13 +71,13 @@ describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) =>
     return { id, etags };
   }
 
-  it("has a strong ETag for each representation, and no two share one", async () => {
+  it("has a different strong ETag for each representation", async () => {
     const { etags } = await saved();
     for (const etag of etags.values()) expect(etag).toMatch(/^"[^"]+"$/);
     expect(new Set(etags.values()).size).toBe(names.length);
   });
 
-  it("is not modified, or as expected, only for the ETag of the same representation", async () => {
+  it("matches If-None-Match and If-Match only by the ETag of the same representation", async () => {
     const { id, etags } = await saved();
     for (const accept of names) {
       for (const [known, etag] of etags) {
@@ -98,7 +98,7 @@ describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) =>
     }
   });
 
-  it("is cut by Range only in its stored form, and If-Range mixes no two", async () => {
+  it("supports Range only in its stored form, and If-Range only with its ETag", async () => {
     const { id, etags } = await saved();
     for (const accept of names) {
       const whole = utf8(forms[accept] ?? "");
@@ -117,7 +117,7 @@ describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) =>
     }
   });
 
-  it("is overwritten on the word of any representation of its state, and of no older one", async () => {
+  it("accepts a write with the ETag of any current representation, and of no older one", async () => {
     const { id, etags } = await saved();
     for (const etag of etags.values()) {
       const rivals = { "if-match": "*", "if-none-match": etag };
@@ -147,7 +147,7 @@ describe("a text as JSON", () => {
   it.each([
     ["empty", ""],
     ["cut anywhere into parts", `a${'\u0001"\\é€😀\n'.repeat(160_000)}`],
-  ])("is what JSON.stringify makes of it: %s", async (_, text) => {
+  ])("is a JSON string of it: %s", async (_, text) => {
     const id = newId();
     await putAs(id, "a", { body: text, type: TEXT });
     const response = await getWith(id, "a", { accept: JSON_TYPE });
@@ -160,7 +160,7 @@ describe("metadata", () => {
     call("PATCH", at(id), json(changes, { "if-match": etag }));
   const etagIn = ({ headers }: Response) => headers.get("etag") ?? "";
 
-  it("have a version of their own: of two changes that name one state, one wins", async () => {
+  it("have their own version: of two changes to one version, one wins", async () => {
     const id = newId();
     const written = etagIn(await call("PUT", at(id), json(1)));
     const read = etagIn(await get(id, "a/info"));
@@ -218,7 +218,7 @@ describe("a content type", () => {
     await problemIn(await putAs(newId(), "a", { body: "1", type }), "unsupported_media_type");
   });
 
-  it("that a message brought is served as bytes unless it is one media type", async () => {
+  it("of a message's file is served as bytes unless it is one media type", async () => {
     const id = newId();
     const mediaType = "image/png; charset=x, text/html";
     const file = { type: "file", mediaType, filename: "a.png", url: "data:,<script>" };
@@ -229,7 +229,7 @@ describe("a content type", () => {
     expect(headers.get("content-disposition")).toBe("attachment");
   });
 
-  it("of a form names the flags of curl that set another", async () => {
+  it("of a form is refused with the curl flags that set another", async () => {
     const type = "application/x-www-form-urlencoded";
     const response = await putAs(newId(), "a", { body: "hello", type });
     const { detail } = await problemIn(response, "unsupported_media_type");

@@ -49,7 +49,7 @@ function interpolate(id: string, text: string, syntax = "mustache"): Promise<Res
 }
 
 describe("a secret over HTTP", () => {
-  it.each(Object.entries(kinds))("of %s can be written, and read in no way", async (_, sent) => {
+  it.each(Object.entries(kinds))("of %s can be written, but never read", async (_, sent) => {
     const id = newId();
     const said = watchConsole();
     const created = await putAs(id, "s?visibility=secret", sent);
@@ -82,7 +82,7 @@ describe("a secret over HTTP", () => {
     expect(leaksIn(heard.join("\n"))).toEqual([]);
   });
 
-  it("is known by what it is, not by what is in it", async () => {
+  it("shows what it is, but not its contents", async () => {
     const id = newId();
     const info = await put(id, "s?visibility=secret&description=A%20key", RECORD);
     const known = { type: "object", shape: "object", preview: "", visibility: "secret" };
@@ -96,7 +96,7 @@ describe("a secret over HTTP", () => {
     ["mustache", "{{s}} {{s.token}} {{s.none}} {{s.list[0]}} {{s[*]}}", 5],
     ["dollar", "$s $s.token $s.none `$s.list[0]` https://a.example/$s.token", 5],
     ["dagger", "†s †s.token", 2],
-  ])("prints as such where it is referred to: %s", async (syntax, text, count) => {
+  ])("prints a placeholder where it is referred to: %s", async (syntax, text, count) => {
     const id = newId();
     await put(id, "s?visibility=secret", RECORD);
     const answer = await (await interpolate(id, text, syntax)).text();
@@ -106,14 +106,14 @@ describe("a secret over HTTP", () => {
   });
 
   it.each<readonly [string, string, unknown]>([
-    ["what is appended to it", "s?mode=append", ["more"]],
-    ["what is appended to it as open", "s?mode=append&visibility=model", ["more"]],
-    ["what is appended to it as sealed", "s?mode=append&visibility=sealed", ["more"]],
-    ["what it is replaced by", "s", ["other", SECRET]],
-    ["what is merged into it", "o?mode=merge", { a: { c: 1 } }],
-    ["what is merged into it as open", "o?mode=merge&visibility=model", { a: { c: 1 } }],
-    ["what it is replaced by, of another type", "s", SECRET],
-  ])("stays one with %s", async (_, at, value) => {
+    ["an append", "s?mode=append", ["more"]],
+    ["an append with visibility model", "s?mode=append&visibility=model", ["more"]],
+    ["an append with visibility sealed", "s?mode=append&visibility=sealed", ["more"]],
+    ["a replacement", "s", ["other", SECRET]],
+    ["a merge", "o?mode=merge", { a: { c: 1 } }],
+    ["a merge with visibility model", "o?mode=merge&visibility=model", { a: { c: 1 } }],
+    ["a replacement of another type", "s", SECRET],
+  ])("stays secret after %s", async (_, at, value) => {
     const id = newId();
     await put(id, "s?visibility=secret", [SECRET]);
     await put(id, "o?visibility=secret", { a: { b: SECRET } });
@@ -128,7 +128,7 @@ describe("a secret over HTTP", () => {
     expect(leaksIn(heard.join("\n"))).toEqual([]);
   });
 
-  it("is not quoted by what refuses a write", async () => {
+  it("is not quoted when a write is refused", async () => {
     const id = newId();
     const said = watchConsole();
     await put(id, "s?visibility=secret", [SECRET]);
@@ -144,7 +144,7 @@ describe("a secret over HTTP", () => {
     expect(leaksIn([...heard, said()].join("\n"))).toEqual([]);
   });
 
-  it("leaves nothing of itself when it goes: evicted, deleted or reset", async () => {
+  it("leaves no trace when it is evicted, deleted or reset", async () => {
     const id = newId();
     const said = watchConsole();
     for (const name of ["a", "b", "c"]) await put(id, `${name}?visibility=secret`, RECORD);
@@ -169,7 +169,7 @@ describe("a secret over HTTP", () => {
 });
 
 describe("a sealed value over HTTP", () => {
-  it("is the caller's to read, and stays sealed whatever is done to it", async () => {
+  it("can be read by the caller, and is never opened by a write", async () => {
     const id = newId();
     const info = await put(id, "s?visibility=sealed", [SECRET]);
     expect(info).toMatchObject({ visibility: "sealed", shape: "string[]" });
@@ -190,7 +190,7 @@ describe("a sealed value over HTTP", () => {
     expect(await (await get(id, "s")).text()).toBe("5");
   });
 
-  it("is listed with the others, and put in where it is referred to", async () => {
+  it("is listed with the others, and resolved by references", async () => {
     const id = newId();
     await put(id, "s?visibility=sealed", RECORD);
     const answer = await (await interpolate(id, "{{s.user}} {{s.none}}")).json();

@@ -17,7 +17,7 @@ describe("Range", () => {
   const bytes = anyBytes(1_000);
 
   // Parsing of the header is tested in test/edge-node/byte-range.test.ts.
-  it("gets a part with its place, all of it if there are several, or the size if it is outside", async () => {
+  it("returns a part with its position, the whole for several ranges, or the size if out of range", async () => {
     const id = newId();
     await putAs(id, "a", { body: bytes, type: "image/png" });
     const part = await getWith(id, "a", { range: "bytes=990-5000" });
@@ -64,7 +64,7 @@ describe("Range", () => {
     }
   });
 
-  it("counts only if If-Range names the etag that is there", async () => {
+  it("applies only if If-Range names the current etag", async () => {
     const id = newId();
     await putAs(id, "a", { body: bytes, type: "image/png" });
     const etag = await etagOf(id);
@@ -80,7 +80,7 @@ describe("Range", () => {
 });
 
 describe("If-None-Match", () => {
-  it("answers 304 without the value to who has it", async () => {
+  it("answers 304 without the value if it names the current etag", async () => {
     const id = newId();
     await put(id, "a", [1, 2, 3]);
     const etag = await etagOf(id);
@@ -126,7 +126,7 @@ describe("a write with conditions", () => {
     expect(done.status).toBeLessThan(205);
   });
 
-  it("creates only where nothing is, and changes only where something is", async () => {
+  it("creates only what is missing, and changes only what exists", async () => {
     const id = newId();
     const none = await problemIn(await write(id, { "if-match": "*" }), "precondition_failed");
     expect(none).toMatchObject({ etag: null });
@@ -140,7 +140,7 @@ describe("a write with conditions", () => {
     }
   });
 
-  it("answers with the etag that it made, which no PATCH changes", async () => {
+  it("returns its new etag, which no PATCH changes", async () => {
     const id = newId();
     const response = await call("PUT", at(id), json(1));
     const etag = response.headers.get("etag");
@@ -154,7 +154,7 @@ describe("a write with conditions", () => {
   });
 });
 
-describe("twenty at once", () => {
+describe("twenty concurrent writes", () => {
   const twenty = Array.from({ length: 20 }, (_, index) => index);
 
   it.each([

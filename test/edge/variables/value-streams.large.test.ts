@@ -73,7 +73,7 @@ async function expectSwept(id: string, blobs: number): Promise<void> {
 }
 
 describe("90 MB", () => {
-  it("of text go in and out in streams, and are cut anywhere", async () => {
+  it("of text are streamed in and out, and cut anywhere", async () => {
     const id = newId();
     const line = "The quick é€😀 fox.\n";
     const lines = 41_000;
@@ -94,7 +94,7 @@ describe("90 MB", () => {
     expect(problem).toMatchObject({ limit: "maxJsonBytes" });
   });
 
-  it("of records go in as lines, and out as lines or as one array", async () => {
+  it("of records are written as lines, and read as lines or as one array", async () => {
     const id = newId();
     const [times, perPiece] = [90, 1_000];
     function* records(): Generator<Uint8Array> {
@@ -133,7 +133,7 @@ describe("90 MB", () => {
   });
 });
 
-describe("an upload that does not end well", () => {
+describe("a failed upload", () => {
   const failure = new Error("The client is gone.");
 
   it.each([
@@ -166,7 +166,7 @@ describe("more than 95 MiB", () => {
   const over = limits.maxValueBytes + 1;
   const piece = new Uint8Array(1_048_576).fill(0x61);
 
-  it("are refused when they are, where nobody told their length", async () => {
+  it("are refused at the limit if their length is not known", async () => {
     const id = newId();
     await put(id, "a", "before");
     let sent = 0;
@@ -185,7 +185,7 @@ describe("more than 95 MiB", () => {
   });
 
   it.each([TEXT, NDJSON, "application/json", "image/png"])(
-    "of %s are refused before they are sent, if their length is told",
+    "of %s are refused before they are read, if their length is known",
     async (type) => {
       const id = newId();
       const headers = { "content-length": String(over) };
@@ -195,7 +195,7 @@ describe("more than 95 MiB", () => {
   );
 });
 
-describe("a value that is read while", () => {
+describe("a value that is being read", () => {
   const old = anyBytes(6_000_000);
 
   async function begun(id: string, type = "video/mp4") {
@@ -221,7 +221,7 @@ describe("a value that is read while", () => {
     ["it is replaced by a small one", (id) => put(id, "a", 1)],
     ["it is deleted", deleteIt],
     ["all are reset", (id) => call("DELETE", `/conversations/${id}/variables`)],
-  ])("%s comes whole, as it was", async (_, change) => {
+  ])("if %s, arrives whole, as it was", async (_, change) => {
     const id = newId();
     const { rest } = await begun(id);
     await change(id);
@@ -231,7 +231,7 @@ describe("a value that is read while", () => {
     await expectSwept(id, 0);
   });
 
-  it("comes whole out of chunk rows as well", async () => {
+  it("arrives whole from chunk rows, too", async () => {
     const id = newId();
     const text = "é€😀a".repeat(500_000);
     await putAs(id, "a", { body: text, type: TEXT });
@@ -245,7 +245,7 @@ describe("a value that is read while", () => {
     expect(await rowsIn(id, "chunk")).toEqual([]);
   });
 
-  it("nobody waits for it any more is let go", async () => {
+  it("is released when its reader stops", async () => {
     const id = newId();
     const { reader } = await begun(id);
     await call("DELETE", `/conversations/${id}/variables/a`);
@@ -254,7 +254,7 @@ describe("a value that is read while", () => {
     await expectSwept(id, 0);
   });
 
-  it("only its headers are asked for is not held", async () => {
+  it("is not held by HEAD", async () => {
     const id = newId();
     await putAs(id, "a", { body: old, type: "video/mp4" });
     const response = await call("HEAD", `/conversations/${id}/variables/a`);
@@ -264,7 +264,7 @@ describe("a value that is read while", () => {
     await expectSwept(id, 0);
   });
 
-  it("its object is missing in the bucket breaks off, and holds nothing", async () => {
+  it("breaks off if its object is missing in the bucket, and is not held", async () => {
     const id = newId();
     await putAs(id, "a", { body: old, type: "video/mp4" });
     const [key = ""] = await blobsOf(id);
@@ -281,8 +281,8 @@ describe("a value that is read while", () => {
   }
 });
 
-describe("an object that goes while a value is coming in", () => {
-  it("has nothing of it when it is back, and what there was as it was", async () => {
+describe("an object that ends during an upload", () => {
+  it("has nothing of the upload when it is back, and its old value unchanged", async () => {
     const id = newId();
     await putAs(id, "a", { body: anyBytes(100_000), type: "image/png" });
     const stuck = new ReadableStream<Uint8Array>({

@@ -23,7 +23,7 @@ describe("bytes", () => {
     ["application/octet-stream", "attachment"],
     ["application/json-seq", "attachment"],
     ["image/png2", "attachment"],
-  ])("of %s come back as they are, %s", async (type, disposition) => {
+  ])("of %s are returned unchanged, %s", async (type, disposition) => {
     const id = newId();
     const bytes = anyBytes(300);
     const sent = await putAs(id, "a", { body: bytes, type: type });
@@ -48,7 +48,7 @@ describe("bytes", () => {
     [65_537, "r2"],
     [1_048_576, "r2"],
     [2_500_001, "r2"],
-  ])("of %i lie in the %s, and come back whole or in part", async (length, location) => {
+  ])("of %i are stored in the %s, and returned whole or in part", async (length, location) => {
     const id = newId();
     const bytes = anyBytes(length);
     const info = await (await putAs(id, "a", { body: bytes, type: "image/png" })).json();
@@ -59,7 +59,7 @@ describe("bytes", () => {
     expect(await bytesOf(part)).toEqual([...bytes.subarray(from, to)]);
   });
 
-  it("have no path, and no text for a reference", async () => {
+  it("have no path, and cannot be interpolated", async () => {
     const id = newId();
     await putAs(id, "a", { body: anyBytes(10), type: "image/png" });
     await problemIn(await get(id, "a?path=[0]"), "bad_request");
@@ -125,7 +125,7 @@ describe("records", () => {
   const lines = '{"id":1,"name":"é€😀"}\n[2]\nnull\n"four"\n';
   const array = '[{"id":1,"name":"é€😀"},[2],null,"four"]';
 
-  it("are read as a JSON array, or as lines if asked", async () => {
+  it("are read as a JSON array, or as lines on request", async () => {
     const id = newId();
     const untidy = '\uFEFF {"id":1,"name":"é€😀"}\r\n\n[2]  \n\t\n\tnull\n"four"';
     const sent = await putAs(id, "a", { body: untidy, type: `${NDJSON}; charset=utf-8` });
@@ -144,7 +144,7 @@ describe("records", () => {
     expect(await response.text()).toBe(lines);
   });
 
-  it("are what a JSON array is read as, if asked; what is no array stays JSON", async () => {
+  it("are the lines of a JSON array on request; other JSON stays as it is", async () => {
     const id = newId();
     await put(id, "a", JSON.parse(array));
     await put(id, "object", { list: [1, { a: 2 }] });
@@ -160,7 +160,7 @@ describe("records", () => {
 
   it.each([
     ["none", ""],
-    ["none but blank lines", "\n \n\r\n"],
+    ["only blank lines", "\n \n\r\n"],
   ])("may be %s", async (_, body) => {
     const id = newId();
     const info = { type: "array", count: 0, bytes: 0 };
@@ -191,10 +191,10 @@ describe("records", () => {
   });
 
   it.each([
-    ["no JSON", '{"a":1}\n{"b":}\n', { record: 2, line: 2 }],
+    ["invalid JSON", '{"a":1}\n{"b":}\n', { record: 2, line: 2 }],
     ["two values on a line", "1\n2 3\n", { record: 2, line: 2 }],
     ["a value on two lines", '\n\n{"a":\n1}\n', { record: 1, line: 3 }],
-    ["no UTF-8", new Uint8Array([0x31, 0x0a, 0x22, 0xc3, 0x22, 0x0a]), { record: 2, line: 2 }],
+    ["invalid UTF-8", new Uint8Array([0x31, 0x0a, 0x22, 0xc3, 0x22, 0x0a]), { record: 2, line: 2 }],
   ])("that are %s are refused, and the first of them is named", async (_, body, place) => {
     const id = newId();
     await put(id, "a", "before");
@@ -241,7 +241,7 @@ describe("?offset= and ?limit=", () => {
     },
   );
 
-  it.each([10_000, 3_000_000])("find a character of a text of %i of all sizes", async (length) => {
+  it.each([10_000, 3_000_000])("find characters of all sizes in a text of %i", async (length) => {
     const id = newId();
     const all = Array.from({ length }, (_, index) => ["a", "é", "€", "😀"][(index * 3) % 4]);
     await putAs(id, "a", { body: all.join(""), type: TEXT });

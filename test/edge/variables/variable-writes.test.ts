@@ -13,7 +13,7 @@ describe("POST without a name", () => {
   const post = (id: string, init: RequestInit, query = "") =>
     call("POST", `/conversations/${id}/variables${query}`, init);
 
-  it("saves each value under the next automatic name, and says where", async () => {
+  it("saves each value under the next automatic name, and returns its location", async () => {
     const id = newId();
     await put(id, "variable_2", ["taken"]);
     for (const [value, name] of [
@@ -32,7 +32,7 @@ describe("POST without a name", () => {
     expect(await valueOf(id, "variable_2")).toEqual(["taken"]);
   });
 
-  it("takes what PUT takes, as a stream and with its limits", async () => {
+  it("accepts the same as PUT, as a stream and with its limits", async () => {
     const id = newId();
     // More than a message may contain.
     const rows = "{}\n".repeat(3_000_000);
@@ -45,7 +45,7 @@ describe("POST without a name", () => {
     await problemIn(await post(id, json(1), "?visibility=none"), "bad_request");
   });
 
-  it("that is rejected creates no conversation, and one that breaks off no variable", async () => {
+  it("creates no conversation if it is rejected, and no variable if it breaks off", async () => {
     const id = newId();
     await problemIn(await post(id, { body: "{", headers: json(1).headers ?? {} }), "bad_json");
     await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
@@ -74,7 +74,7 @@ describe("PUT with a mode", () => {
     expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
   });
 
-  it("writes under a new name each time, and says where", async () => {
+  it("writes under a new name each time, and returns its location", async () => {
     const id = newId();
     for (const name of ["v_000", "v_001"]) {
       const response = await put(id, "?mode=new", name);
@@ -85,7 +85,7 @@ describe("PUT with a mode", () => {
     expect((await get(id, "v")).status).toBe(404);
   });
 
-  it("uses no name of a new one again, also after a delete", async () => {
+  it("reuses no new name, even after a delete", async () => {
     const id = newId();
     for (const name of ["v_000", "v_001", "v_002"]) {
       expect(await (await put(id, "?mode=new", 1)).json()).toMatchObject({ name, version: 1 });
@@ -114,7 +114,7 @@ describe("PUT with a mode", () => {
     expect(other).not.toHaveProperty("expiresAt");
   });
 
-  it("keeps a pin that was set while a value came in", async () => {
+  it("keeps a pin that was set during an upload", async () => {
     const id = newId();
     await put(id, "", "before");
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
@@ -128,7 +128,7 @@ describe("PUT with a mode", () => {
     expect(await (await putting).json()).toMatchObject({ version: 2, pinned: true });
   });
 
-  it("refuses what does not fit what is there, and leaves it", async () => {
+  it("refuses a value that does not fit the existing one, which stays", async () => {
     const id = newId();
     await put(id, "", { a: 1 });
     await problemIn(await put(id, "?mode=append", "text"), "bad_value");
@@ -171,7 +171,7 @@ describe("PATCH", () => {
     },
   );
 
-  it("says of what is not there that it is not", async () => {
+  it("reports that a missing variable was not found", async () => {
     await problemIn(await patch(newId(), { pinned: true }), "variable_not_found");
   });
 });
@@ -180,7 +180,7 @@ describe("GET variables as Markdown", () => {
   const markdown = (id: string, query = "") =>
     call("GET", `/conversations/${id}/variables${query}`, { headers: { accept: "text/markdown" } });
 
-  it("says type, items, description, time and preview of each", async () => {
+  it("shows type, items, description, time and preview of each", async () => {
     const id = newId();
     await put(id, "data_filtered?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }]);
     await put(id, "statistics", { mean: 156.4 });
@@ -195,7 +195,7 @@ describe("GET variables as Markdown", () => {
     expect(text).toContain("## statistics\n\n- Type: object\n- Items: 1\n");
   });
 
-  it("shows the last so many, or the named", async () => {
+  it("shows the last few, or the named ones", async () => {
     const id = newId();
     for (const name of ["a", "b", "c"]) await put(id, name, 1);
     const last = await (await markdown(id, "?last=2")).text();
@@ -222,7 +222,7 @@ describe("POST interpolate", () => {
   const interpolate = (id: string, body: unknown) =>
     call("POST", `/conversations/${id}/interpolate`, json(body));
 
-  it("fills in mustaches, in code and URLs too, and lists what stayed", async () => {
+  it("resolves mustaches, also in code and URLs, and lists unresolved ones", async () => {
     const id = newId();
     await put(id, "", { user: { name: "Ada" }, list: [1, { a: "b" }] });
     const text =
@@ -237,7 +237,7 @@ describe("POST interpolate", () => {
     });
   });
 
-  it("reads another syntax if asked", async () => {
+  it("supports another syntax on request", async () => {
     const id = newId();
     await put(id, "", 5);
     const body = { text: "$v †v {{v}}", syntax: "dollar" };
@@ -253,7 +253,7 @@ describe("POST interpolate", () => {
 });
 
 describe("the variable named input", () => {
-  it("is what came with a message: nobody changes it afterwards", async () => {
+  it("comes with a message, and cannot be changed afterwards", async () => {
     const id = newId();
     const at = `/conversations/${id}/variables/input`;
     const value = { body: "1", headers: { "content-type": "application/json" } };

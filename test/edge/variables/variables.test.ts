@@ -19,7 +19,7 @@ async function bytesOf(response: Response): Promise<number[]> {
 }
 
 describe("PUT and GET", () => {
-  it("creates with 201, replaces with 200; both answer the info", async () => {
+  it("creates with 201, replaces with 200; both return the info", async () => {
     const id = newId();
     const first = await putText(at(id), "[1, 2]");
     expect(first.status).toBe(201);
@@ -47,7 +47,7 @@ describe("PUT and GET", () => {
   it.each([
     ["an empty one", ""],
     ["of any characters", "é € 😀 漢字 \u0301 \u200b \u2028 \r\n\t\0"],
-    ["what reads as JSON", '{"a": 1}'],
+    ["a text that is valid JSON", '{"a": 1}'],
   ])("keeps a text byte by byte: %s", async (_, text) => {
     const id = newId();
     expect((await putText(at(id), text, "text/plain")).status).toBe(201);
@@ -59,7 +59,7 @@ describe("PUT and GET", () => {
     expect(await (await get(id, "b")).text()).toBe(text);
   });
 
-  it("does not lose what UTF-8 cannot hold", async () => {
+  it("does not lose characters that UTF-8 cannot represent", async () => {
     const id = newId();
     await putText(at(id), '"a\\ud800"');
     const text = await (await get(id, "a")).text();
@@ -67,14 +67,14 @@ describe("PUT and GET", () => {
     expect(text).toContain("\\ud800");
   });
 
-  it.each(["1e400", "[-1e999]"])("does not keep the number %s as null in silence", async (text) => {
+  it.each(["1e400", "[-1e999]"])("does not silently store the number %s as null", async (text) => {
     const id = newId();
     const response = await putText(at(id), text);
     if (response.status < 300) expect(await (await get(id, "a")).text()).toBe(text);
     else expect(response.status).toBeLessThan(500);
   });
 
-  it("takes the content type in any case, with parameters", async () => {
+  it("accepts the content type in any case, with parameters", async () => {
     const id = newId();
     expect((await putText(at(id), "1", "Application/JSON ;charset=UTF-8")).status).toBe(201);
     expect(await (await get(id, "a/info")).json()).toMatchObject({ type: "number" });
@@ -89,7 +89,7 @@ describe("PUT and GET", () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it("saves what the query says: ttl, pin, description", async () => {
+  it("saves ttl, pin and description from the query", async () => {
     const id = newId();
     const info = await put(id, "a?ttl=60&pin=true&description=Of%20today%20%E2%82%AC", 1);
     expect(info).toMatchObject({ pinned: true, description: "Of today €" });
@@ -100,7 +100,7 @@ describe("PUT and GET", () => {
     expect(await put(id, "a", 1)).toMatchObject({ expiresAt });
   });
 
-  it("says of a value when it was last read", async () => {
+  it("shows when a value was last read", async () => {
     const id = newId();
     const { accessedAt, ...info } = await put(id, "a", [1]);
     await vi.waitUntil(() => Date.now() > Date.parse(accessedAt));
@@ -158,7 +158,7 @@ describe("?path=", () => {
     expect(await response.text()).toBe("€😀");
   });
 
-  it("says where it led to, what is there, and what is nearly it", async () => {
+  it("reports the nearest value, its keys and similar keys", async () => {
     const id = newId();
     await put(id, "a", value);
     const problem = await problemIn(await get(id, "a?path=.lst[0]"), "path_not_found");
@@ -171,7 +171,7 @@ describe("?path=", () => {
 });
 
 describe("the list", () => {
-  it("has all, the newest so many, or the named ones; oldest first", async () => {
+  it("has all, the newest few, or the named ones; oldest first", async () => {
     const id = newId();
     expect(await namesIn(id)).toEqual([]);
     for (const name of ["c", "a", "b", "c"]) await put(id, name, name);
@@ -186,7 +186,7 @@ describe("the list", () => {
     expect((await call("GET", `/conversations/${id}/variables?names=${many}`)).status).toBe(422);
   });
 
-  it("says of each what /info says, and never the value", async () => {
+  it("shows the same as /info for each, but never the value", async () => {
     const id = newId();
     await put(id, "a?pin=true", "x".repeat(5_000) + "END");
     const response = await call("GET", `/conversations/${id}/variables`);
@@ -201,7 +201,7 @@ describe("DELETE", () => {
   const remove = (id: string, rest: string) =>
     call("DELETE", `/conversations/${id}/variables${rest}`);
 
-  it("leaves a variable as one that never was", async () => {
+  it("removes a variable as if it had never existed", async () => {
     const [id, other] = [newId(), newId()];
     await put(id, "a", "x".repeat(100_000));
     const response = await remove(id, "/a");
@@ -216,7 +216,7 @@ describe("DELETE", () => {
     expect(await put(id, "a", 1)).toMatchObject({ version: 1 });
   });
 
-  it("resets all, or all but the newest so many; pinned ones stay and do not count", async () => {
+  it("resets all, or all but the newest few; pinned ones stay and do not count", async () => {
     const id = newId();
     for (const at of ["a?pin=true", "b", "c", "d?pin=true", "e"]) await put(id, at, 1);
     const reset = async (query: string) => (await remove(id, query)).json();
@@ -230,7 +230,7 @@ describe("DELETE", () => {
   });
 });
 
-describe("a variable whose time is over", () => {
+describe("an expired variable", () => {
   it("answers 410 with its tombstone until it is saved again", async () => {
     const id = newId();
     await put(id, "a?ttl=3600", [1]);
@@ -251,7 +251,7 @@ describe("a variable whose time is over", () => {
   });
 });
 
-describe("what a stored value may do in a browser", () => {
+describe("a stored value in a browser", () => {
   const script = "<!doctype html><script>alert(1)</script>";
 
   it.each([
@@ -259,7 +259,7 @@ describe("what a stored value may do in a browser", () => {
     { at: "a?path=[0:30]", body: script, type: "text/plain" },
     { at: "a", body: JSON.stringify([script]), type: "application/json" },
     { at: "a?path=.a", body: JSON.stringify({ a: script }), type: "application/json" },
-  ])("nothing: $type at $at", async ({ at: place, body, type }) => {
+  ])("can do nothing: $type at $at", async ({ at: place, body, type }) => {
     const id = newId();
     await putText(at(id), body, type);
     const { headers } = await get(id, place);
@@ -270,7 +270,7 @@ describe("what a stored value may do in a browser", () => {
 });
 
 describe("large values", () => {
-  it("come back as they are: 3 MB of text, and of JSON", async () => {
+  it("are returned unchanged: 3 MB of text, and of JSON", async () => {
     const id = newId();
     // Characters of one, two, three and four bytes, so that chunks end inside some of them.
     const text = "aé€😀".repeat(300_000);
@@ -287,7 +287,7 @@ describe("large values", () => {
     expect(await (await get(id, "a?path=[39999].id")).text()).toBe("39999");
   });
 
-  it("are refused as JSON over 16 MiB, and what was there before stays", async () => {
+  it("are refused as JSON over 16 MiB, and the old value stays", async () => {
     const id = newId();
     await put(id, "a", "before");
     const maximum = limits.maxJsonBytes;
@@ -309,7 +309,7 @@ describe("large values", () => {
     expect((await (await get(id, "a")).text()) === longest).toBe(true);
   });
 
-  it("may be longer as text, of which the bound is 95 MiB", async () => {
+  it("may be longer as text than as JSON", async () => {
     const id = newId();
     for (const text of [
       "x".repeat(limits.maxJsonBytes + 1),

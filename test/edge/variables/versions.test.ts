@@ -26,7 +26,7 @@ it("earlier versions of a secret are not kept, and those of a sealed variable ar
   await problemIn(await get(id, "a?version=2"), "variable_secret");
 });
 
-it("a copy of a conversation has them, and they go with their variable", async () => {
+it("a fork has earlier versions, and they are deleted with their variable", async () => {
   const id = newId();
   const large = "x".repeat(9_000_000);
   for (const body of [large, "two", "three"]) await putAs(id, "a", { body, type: TEXT });
