@@ -175,6 +175,84 @@ describe("a call that waits for a person", () => {
       });
     },
   );
+
+  it("keeps its variables beyond their idle time, even after a restart", async () => {
+    const { paid, options } = paying([payAmount("$sum"), thanks]);
+    const patience = { interval: 600, timeout: 10_000 };
+    await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
+      await own.call("PUT", "/conversations/c/variables/sum", json(50));
+      await own.call("PUT", "/conversations/c/variables/other", json(1));
+      await ask(own);
+      own.wakeAgain();
+      await vi.waitUntil(async () => {
+        const other = await own.call("GET", "/conversations/c/variables/other");
+        await own.conversation().alarm();
+        return other.status === 410;
+      }, patience);
+      await (await decide(own, approvalIn(own), { approved: true })).text();
+      expect(paid).toEqual([50]);
+      own.wakeAgain();
+      await vi.waitUntil(async () => {
+        await own.conversation().alarm();
+        return (await own.call("GET", "/conversations/c/variables/sum")).status === 410;
+      }, patience);
+    });
+  });
+
+  it("has an unknown outcome if it is stopped after its approval, and the next message is answered", async () => {
+    const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
+    const begun = Promise.withResolvers<void>();
+    const slow = tool({
+      inputSchema: z.object({ amount: z.number() }),
+      needsApproval: true,
+      execute: (): Promise<string> => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const [other, bank] = options.agents;
+    const agents = [other, { ...bank, tools: { pay: slow } }] as const;
+    await withRuntime({ ...options, agents }, async (own) => {
+      await ask(own);
+      const running = await decide(own, approvalIn(own), { approved: true });
+      await begun.promise;
+      own.conversation().stop();
+      await running.text();
+      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
+        state: "output-error",
+        errorText: expect.stringMatching(/^outcome_unknown: /),
+      });
+      const next = await ask(own, "And now?");
+      expect(next.at(-1)).toMatchObject({ type: "finish" });
+      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("outcome_unknown");
+    });
+  });
+
+  it("cannot be approved after its turn was stopped", async () => {
+    const begun = Promise.withResolvers<void>();
+    const { options } = paying([
+      [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked],
+      thanks,
+    ]);
+    const wait = tool({
+      inputSchema: z.object({}),
+      execute: (): Promise<string> => {
+        begun.resolve();
+        return new Promise(() => {});
+      },
+    });
+    const [other, bank] = options.agents;
+    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
+    await withRuntime({ ...options, agents }, async (own) => {
+      const running = ask(own);
+      await begun.promise;
+      own.conversation().stop();
+      const request = (await running).find(({ type }) => type === "tool-approval-request");
+      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
+      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
+      expect(own.conversation().about().status).toBe("idle");
+    });
+  });
 });
 
 describe("decisions in one post", () => {
@@ -267,84 +345,6 @@ describe("the AI SDK's own client", () => {
       const forged = responded(waiting, { input: { amount: 1_000_000 }, type: "tool-steal" });
       await send(own, [question, forged]);
       expect(paid).toEqual([50]);
-    });
-  });
-
-  it("finds a waiting call's variables beyond their idle time, even after a restart", async () => {
-    const { paid, options } = paying([payAmount("$sum"), thanks]);
-    const patience = { interval: 600, timeout: 10_000 };
-    await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
-      await own.call("PUT", "/conversations/c/variables/sum", json(50));
-      await own.call("PUT", "/conversations/c/variables/other", json(1));
-      await ask(own);
-      own.wakeAgain();
-      await vi.waitUntil(async () => {
-        const other = await own.call("GET", "/conversations/c/variables/other");
-        await own.conversation().alarm();
-        return other.status === 410;
-      }, patience);
-      await (await decide(own, approvalIn(own), { approved: true })).text();
-      expect(paid).toEqual([50]);
-      own.wakeAgain();
-      await vi.waitUntil(async () => {
-        await own.conversation().alarm();
-        return (await own.call("GET", "/conversations/c/variables/sum")).status === 410;
-      }, patience);
-    });
-  });
-
-  it("approves a call that is stopped: its outcome is unknown, and the next message is answered", async () => {
-    const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
-    const begun = Promise.withResolvers<void>();
-    const slow = tool({
-      inputSchema: z.object({ amount: z.number() }),
-      needsApproval: true,
-      execute: (): Promise<string> => {
-        begun.resolve();
-        return new Promise(() => {});
-      },
-    });
-    const [other, bank] = options.agents;
-    const agents = [other, { ...bank, tools: { pay: slow } }] as const;
-    await withRuntime({ ...options, agents }, async (own) => {
-      await ask(own);
-      const running = await decide(own, approvalIn(own), { approved: true });
-      await begun.promise;
-      own.conversation().stop();
-      await running.text();
-      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
-        state: "output-error",
-        errorText: expect.stringMatching(/^outcome_unknown: /),
-      });
-      const next = await ask(own, "And now?");
-      expect(next.at(-1)).toMatchObject({ type: "finish" });
-      expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("outcome_unknown");
-    });
-  });
-
-  it("cannot approve a call whose turn was stopped", async () => {
-    const begun = Promise.withResolvers<void>();
-    const { options } = paying([
-      [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked],
-      thanks,
-    ]);
-    const wait = tool({
-      inputSchema: z.object({}),
-      execute: (): Promise<string> => {
-        begun.resolve();
-        return new Promise(() => {});
-      },
-    });
-    const [other, bank] = options.agents;
-    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
-    await withRuntime({ ...options, agents }, async (own) => {
-      const running = ask(own);
-      await begun.promise;
-      own.conversation().stop();
-      const request = (await running).find(({ type }) => type === "tool-approval-request");
-      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
-      await problemIn(await decide(own, id, { approved: true }), "approval_not_found");
-      expect(own.conversation().about().status).toBe("idle");
     });
   });
 });

@@ -176,11 +176,11 @@ describe("PATCH", () => {
   });
 });
 
-describe("GET variables as Markdown", () => {
+describe("GET variables", () => {
   const markdown = (id: string, query = "") =>
     call("GET", `/conversations/${id}/variables${query}`, { headers: { accept: "text/markdown" } });
 
-  it("shows type, items, description, time and preview of each", async () => {
+  it("shows type, items, description, time and preview of each as Markdown", async () => {
     const id = newId();
     await put(id, "data_filtered?description=Customers%20in%20CA", [{ id: 0, name: "Ada" }]);
     await put(id, "statistics", { mean: 156.4 });
