@@ -25,9 +25,7 @@ const now = () => START_MS + 3_600_000;
 
 afterEach(closeAll);
 
-/**
- * Characters of four, three, two and one bytes in UTF-8. Cut at 349,525 units, chunks begin at odd places.
- */
+/** Characters of one to four bytes in UTF-8. Cut at 349,525 units, chunks begin at odd places. */
 const mixed = `a${"😀€éb".repeat(300_000)}`;
 const values: Readonly<Record<string, Json>> = {
   number: -1.5e-300,
