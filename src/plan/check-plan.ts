@@ -315,7 +315,7 @@ function faultIn({ places }: SaveTarget): string | undefined {
   const seen = new Set<string>();
   for (const { name, path, source } of places) {
     if (name === GATES)
-      return `${shown(source)} is a gate, which people open: write to another place, such as †state.name.`;
+      return `${shown(source)} is a gate, which people open: write to another place, as †state.name.`;
     const place = name + formatPath(path);
     if (seen.has(place)) return `${shown(source)} is named twice: remove one.`;
     seen.add(place);

@@ -209,7 +209,7 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", "How many countries are in my sales?", "“countries”"],
   ["shop", "Which sale is the most expensive?", "“most”"],
   ["shop", "How many sales per month?", "“month”"],
-  ["shop", "sum of status", "no column of numbers"],
+  ["shop", "sum of status", "not a column of numbers"],
   ["shop", "average number of sales per country", "does not name a column of numbers"],
   ["shop", "Which columns are empty?", "“empty”"],
   ["shop", "What percentage of sales are paid?", "“percentage”"],
@@ -219,7 +219,7 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", "Show sales by country", "does not say which figure"],
   ["shop", "Change the status of all sales to paid", "I do not edit a value"],
   ["shop", "Please set total to 5", "edit_variable, and so does a plan"],
-  ["town", "Update the weather", "no tool and no table"],
+  ["town", "Update the weather", "get_weather needs location"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],
 ];

@@ -123,7 +123,7 @@ it.each([
   ['[{"name": "a", "url": "http://u:secret@a"}]', "MCP_SERVERS.0.url must contain no user"],
   ['[{"name": "a", "url": "http://a", "headers": {"k": 1}}]', "MCP_SERVERS.0.headers must be"],
   ['[{"name": "a", "url": "http://a", "tools": {"*": {"seal": true}}}]', 'key: "seal"'],
-  ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a name of its own"],
+  ['[{"name": "a", "url": "http://a"}, {"name": "a", "url": "http://b"}]', "a different name"],
 ])("MCP_SERVERS=%s is refused with a reason, and without its secrets", (value, why) => {
   const refused = () => readSettings({ MCP_SERVERS: value });
   expect(refused).toThrow(why);

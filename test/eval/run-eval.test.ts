@@ -127,7 +127,7 @@ describe("a run", () => {
     const server = await serve();
     await run(server, "--arms", "value");
     await expect(run(server, "--model", "openai-compatible:other")).rejects.toThrow(
-      "of another run",
+      "belongs to another run",
     );
   });
 });
@@ -238,7 +238,7 @@ describe("a variant", () => {
     expect(sent).toContain("invalid_tool_input: ERROR-TEXT The input does not fit the tool");
     expect(sent).not.toContain("Write results as");
     expect(resultsIn().about.variant).toBe("plain");
-    await expect(run(server, "--arms", "reference")).rejects.toThrow("of another run");
+    await expect(run(server, "--arms", "reference")).rejects.toThrow("belongs to another run");
   });
 
   it("with an unknown field is refused", async () => {

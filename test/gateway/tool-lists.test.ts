@@ -127,7 +127,7 @@ describe("a server that is down", () => {
     const failed = await call("one");
     expect(failed.isError).toBe(true);
     expect(textIn(failed)).toMatch(
-      /^server_unavailable: Server shop is not available; go on without its tools\. .+/u,
+      /^server_unavailable: Server shop is not available; continue without its tools\. .+/u,
     );
     expect(textIn(await call("two"))).toBe("two");
     const { contents } = await client.readResource({ uri: "byref://status" });

@@ -77,7 +77,9 @@ it("the page story matches the actual messages", async () => {
   const changed = page.replace("Prices 2025", "Prices 2026");
   expect(readFileSync(join(data, "prices.html"), "utf8") === changed).toBe(true);
   expect(stories[0]?.lines).toEqual(record.lines);
-  expect(guide).toContain(`${record.chars.toLocaleString("en")} characters pass the client`);
+  expect(guide).toContain(
+    `${record.chars.toLocaleString("en")} characters pass through the client`,
+  );
 });
 
 it("the image story matches the actual messages", async () => {

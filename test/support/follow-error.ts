@@ -267,7 +267,7 @@ const rules: readonly Rule[] = [
     next: (call) => ({ ...call, input: { ...call.input, again: true } }),
   },
   {
-    says: /Do not try again|go on without|is secret and cannot be used here|The address is not allowed|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
+    says: /Do not try again|continue without|is secret and cannot be used here|The address is not allowed|Find out before you repeat it|cannot be deleted|was not allowed|cannot be changed/u,
     next: () => "goes on without it",
   },
 ];

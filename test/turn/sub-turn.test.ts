@@ -165,7 +165,7 @@ describe("the tools of a question", () => {
       expect(taken).toEqual([]);
       const said = textsOf(calls[1]).join("");
       expect(said).toContain("tool_denied: act runs only when a person approves it");
-      expect(said).toContain("cannot ask one");
+      expect(said).toContain("cannot ask a person");
     },
   );
 

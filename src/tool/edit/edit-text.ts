@@ -68,7 +68,7 @@ export class EditedText {
     const near = await nearestLine(this.#searched(index), find);
     const hint =
       near === undefined
-        ? " No line is like it: read the text first."
+        ? " Read it with read_variable."
         : ` The nearest is line ${near.line}: ${near.text}`;
     const message = `Edit ${index + 1} finds no ${quoted(find)}. It must be exactly as in the text.${hint}`;
     return new ByrefError("edit_not_found", message, { edit: index, near });

@@ -36,7 +36,7 @@ export async function changedRecords(
   for (const { where, find, set } of changes) {
     const found = await find(records === before ? undefined : records);
     if (found.length === 0) {
-      const message = `No record of ${referenceTo(target)} has ${clip(where, 200)}. Read its records first.`;
+      const message = `No record of ${referenceTo(target)} has ${clip(where, 200)}. Read it with read_variable.`;
       throw new ByrefError("edit_not_found", message);
     }
     requireSize(records, found.length, set);

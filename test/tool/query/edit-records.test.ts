@@ -168,7 +168,7 @@ describe("an edit of records by a condition", () => {
       { where: "id = 9", set: { total: 0 } },
     ];
     expect(await editor.refusal({ edits })).toBe(
-      "edit_not_found: No record of $orders has id = 9. Read its records first.",
+      "edit_not_found: No record of $orders has id = 9. Read it with read_variable.",
     );
     expect(await editor.store.read("orders")).toEqual(orders);
   });
