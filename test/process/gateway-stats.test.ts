@@ -88,6 +88,6 @@ it("stats starts over from a damaged file, and says so", () => {
     { folder },
   );
   expect(status).toBe(0);
-  expect(stderr).toContain("damaged and begin anew");
+  expect(stderr).toContain("damaged and start again from zero");
   expect(JSON.parse(stdout).calls).toBe(0);
 });
