@@ -33,7 +33,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
   "npm run eval -- --compare eval-results/openai-gpt-5.2 eval-results/terse": {
-    by: "test/eval/run-eval.test.ts",
+    by: "test/eval/run-eval.large.test.ts",
   },
   "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --quick --budget 10":
     { because: "it needs a key" },
