@@ -26,7 +26,7 @@ export default defineConfig({
   test: {
     include: testFiles(),
     runner: "./scripts/mutation/runner.ts",
-    testTimeout: 3_000,
+    testTimeout: 10_000,
     isolate: false,
     maxWorkers: 1,
     dangerouslyIgnoreUnhandledErrors: true,
