@@ -19,6 +19,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     "src/tool/{tool-output,try-paths,unknown-parameters,widen-schema,wrap-tool,wrapped-tool}.ts",
     "test/tool/{composed,outside-runs,policy,result-name,save-target,strict-references}.test.ts",
     "test/tool/{tool-output,tool-result,unknown-parameters,widen-schema,wrap-tool}.test.ts",
+    "test/tool/{code-tool,digest,runtime-tool-in-run,runtime-tool-saved,scoped-store}.test.ts",
+    "test/agent/{with-tool-variables,wrap-tools,wrap-tools-kinds}.test.ts",
+    "test/turn/{dependent-calls,turn-leaks,turn-tools,turn-trust}.test.ts",
   ],
   gateway: [
     "src/gateway/{approvals,call-journal,call-result,call-results,calling-clients}.ts",
