@@ -15,8 +15,8 @@ export interface LoopResult {
 
 /**
  * Lets each conversation ask its next question after each answer. Measures turns that begin after every
- * conversation has had its first answer, for `forMs`: a busy workerd accepts connections so slowly that otherwise
- * some of them would wait for most of that time. A conversation stops at its first error.
+ * conversation has had its first answer, for `forMs`: what a new conversation costs is measured by `many`. A
+ * conversation stops at its first error.
  */
 export async function askInLoop(
   begin: (index: number) => Talk,

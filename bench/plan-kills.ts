@@ -95,10 +95,10 @@ async function killInPlan(name: string): Promise<number> {
 async function requireDone(path: string): Promise<void> {
   for (;;) {
     const { status, calls } = (await ask("GET", path)) as PlanView;
-    const done = calls.filter((call) => call.status === "done").length;
+    const open = calls.filter((call) => call.status !== "done");
     if (status === "running") await sleep(50);
-    else if (done === CALLS) return;
-    else throw new Error(`${path}: ${status}, ${done} of ${CALLS} calls are done.`);
+    else if (open.length === 0 && calls.length === CALLS) return;
+    else throw new Error(`${path}: ${status}; not done: ${JSON.stringify(open)}`);
   }
 }
 
