@@ -16,11 +16,8 @@ const MAX_WORDS = 60;
 const MAX_OUTCOMES = 20;
 const MAX_QUOTED = 5;
 const ASKED = new Set(["how", "many"]);
-const EDITING = new Set(
-  "add change edit fix insert modify overwrite rename replace set update".split(" "),
-);
-const CANNOT_EDIT =
-  "I only call tools and ask tables: I do not edit a value. A language model does, with edit_variable, and so does a plan";
+const EDITING = new Set("add change edit replace set update".split(" "));
+const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
 const GREETING = new Set("help who are you what can your name".split(" "));
 
 /** A step, or the introduction of the model, with what it found no tool for. */

@@ -76,7 +76,7 @@ const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "
 function nothingAt({ req }: Context): Response {
   return problemOf(
     "not_found",
-    `There is nothing at ${req.method} ${req.path}. GET /openapi.json has what this application serves.`,
+    `There is nothing at ${req.method} ${req.path}. See GET /openapi.json.`,
   );
 }
 

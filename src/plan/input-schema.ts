@@ -112,7 +112,7 @@ class Checking {
     this.#shared.work += steps;
     const maximum = limits.maxInputChecks;
     if (this.#shared.work <= maximum) return;
-    const advice = "Give a smaller input, or simplify the plan's input schema.";
+    const advice = "Give a smaller input, or simplify the schema.";
     throw limitExceeded("maxInputChecks", { maximum, actual: this.#shared.work, advice });
   }
 

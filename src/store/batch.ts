@@ -163,7 +163,7 @@ function changedMeanwhile(name: string): ByrefError {
 function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
-  throw new ByrefError("bad_value", "A path needs a name, and cannot be combined with mode=new.");
+  throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
 }
 
 /** Creates the content to store. Throws `bad_value`, `bad_path` or `limit_exceeded`. */

@@ -218,7 +218,7 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", "How many sales are from it?", "“it”"],
   ["shop", "Show sales by country", "does not say which figure"],
   ["shop", "Change the status of all sales to paid", "I do not edit a value"],
-  ["shop", "Please set total to 5", "edit_variable, and so does a plan"],
+  ["shop", "Please set total to 5", "A language model does, with edit_variable"],
   ["town", "Update the weather", "get_weather needs location"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],

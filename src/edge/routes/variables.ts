@@ -209,7 +209,7 @@ const changes: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "PATCH /conversations/:id/variables/:name",
     {
-      summary: "Changes a variable's lifetime, pin or description; PUT replaces its value",
+      summary: "Changes a variable's lifetime, pin or description",
       headers: {
         "If-Match": ifMatch.optional().describe("The ETag of …/info, or *"),
         "If-None-Match": unless,

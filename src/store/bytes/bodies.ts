@@ -109,7 +109,7 @@ export class Bodies {
    */
   claim(body: StoredBody): void {
     if (!this.#rows.garbage.has(body.id)) {
-      const message = "A streamed value can be saved only once, and soon; send it again.";
+      const message = "A streamed value can be saved once, and soon; send it again.";
       throw new ByrefError("bad_value", message);
     }
     this.#rows.garbage.remove(body.id);
