@@ -34,11 +34,12 @@ export async function askInLoop(
     for (let turn = 0; performance.now() < startMs + forMs; turn++) {
       const askedMs = performance.now();
       const answer = await talk.ask(LOAD).catch(() => undefined);
-      if (answer?.isExact === true && askedMs >= startMs) turnMs.push(answer.wholeMs);
       if (turn === 0) countBegun();
-      if (answer?.isExact === true) continue;
-      failed++;
-      break;
+      if (answer?.isExact !== true) {
+        failed++;
+        break;
+      }
+      if (askedMs >= startMs) turnMs.push(answer.wholeMs);
     }
     talk.close();
   };

@@ -2,9 +2,9 @@
  * `npm run bench`: the benches that need no other packages, with few samples, in under three minutes. `npm
  * run bench:peers`: all benches with the peers, which it installs; it takes two hours on an idle machine.
  * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
- * to `bench/results.json`, draws the charts and writes the tables of all documents that publish figures. `npm run bench --
- * loop many` runs the named benches with all of their samples, and only prints. `--quick` takes few samples,
- * and never publishes.
+ * to `bench/results.json`, draws the charts and writes the tables of all documents that publish figures. `npm
+ * run bench -- loop many` runs the named benches with all of their samples, and only prints. `--quick` takes
+ * few samples, and never publishes.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { copyFileSync } from "node:fs";

@@ -34,16 +34,7 @@ const PROMPT_ROWS = [
 const PROMISED_ROWS = [
   "prompt after a large result, messages: against ai-chat",
   "prompt after a large result, messages: against think",
-  "prompt after a large result, messages and tools: against ai-chat",
-  "prompt after a large result, messages and tools: against think",
-  "prompt of a first question, run_code too: against kept",
-  "two short turns with small results, messages: against kept",
-  "two short turns with small results, messages and tools: against kept",
-  "50 turns of mixed work: what the request before does not begin with",
-  "500 turns of mixed work: messages of the last prompt",
-  "500 turns of mixed work: facts of turn 3 that one call does not find",
-  "2000 turns: first part",
-  "2000 turns: wake and first part",
+  ...PROMPT_ROWS,
 ];
 
 /** Documents with published figures, and what each has between its markers. */

@@ -493,7 +493,7 @@ function placesInTag(output: string, start: number): Set<Place> {
   return places;
 }
 
-/** In raw text, a renderer may escape the quotes of what is not certainly a tag. */
+/** In raw text, a renderer may escape the quotes of text that may not be a tag. */
 function isWrittenOtherwise(tag: string, before: string): boolean {
   if (!isRawAfter(before) || !/["'\\`]/.test(tag)) return false;
   return !isPlainTag(tag) || !mayBeTag(before, before.length + 1 - tag.length);
