@@ -67,7 +67,7 @@ describe("byref bundle", () => {
   });
 
   it("replaces only a folder that is a bundle", async () => {
-    await expect(bundleWorker({ project, folder: project })).rejects.toThrow("no bundle");
+    await expect(bundleWorker({ project, folder: project })).rejects.toThrow("not a bundle");
     expect(readFileSync(join(project, "src/main.ts"), "utf8")).toBe(WORKER);
   });
 
