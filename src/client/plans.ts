@@ -13,7 +13,10 @@ export type WrittenPlan =
   | { readonly template: string };
 
 /** The data parts of a run, in addition to those of a turn. */
-export type RunData = TurnData & { call: z.infer<typeof callPart>; run: z.infer<typeof runPart> };
+export type RunData = TurnData & {
+  call: z.infer<ReturnType<typeof callPart>>;
+  run: z.infer<ReturnType<typeof runPart>>;
+};
 
 /** Options of a plan run. */
 export interface RunOptions {

@@ -1,8 +1,7 @@
 import type { Context } from "hono";
-import type * as z from "zod";
 import type { AppEnv } from "./app-env.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
-import type { Endpoint } from "./http/endpoint.ts";
+import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
 import type { ConversationContext } from "./conversation-context.ts";
 import type { Plans } from "./plans/plans.ts";
@@ -38,5 +37,5 @@ export interface Api {
   /** Also handled by a conversation's object. Only the Worker calls them, so they are not documented. */
   readonly internal?: readonly Endpoint<ConversationParts>[];
   /** Schemas with a name in the OpenAPI document. */
-  readonly components: Readonly<Record<string, z.ZodType>>;
+  readonly components: Readonly<Record<string, Description>>;
 }

@@ -1,4 +1,5 @@
-import { asSchema, type JSONSchema7, type ToolSet } from "ai";
+import { asSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
 import type { Finding, PlanCall } from "./plan.ts";
 import { type Need, needsIn } from "../reference/needs-in.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";

@@ -59,7 +59,7 @@ export type Calls = readonly Readonly<Record<string, unknown>>[];
 export async function propose(own: OwnRuntime, calls: Calls, more: object = {}): Promise<PlanView> {
   const response = await own.call("POST", ROOT, json({ calls, ...more }));
   expect(response.status).toBe(201);
-  return planView.parse(await response.json());
+  return planView().parse(await response.json());
 }
 
 /** Proposes and approves a plan. */
@@ -72,7 +72,7 @@ export async function approved(own: OwnRuntime, calls: Calls, more: object = {})
 export async function planOf(own: OwnRuntime, id: string): Promise<PlanView> {
   const response = await own.call("GET", `${ROOT}/${id}`);
   expect(response.status).toBe(200);
-  return planView.parse(await response.json());
+  return planView().parse(await response.json());
 }
 
 /** Runs a plan until it ends or waits. */
@@ -80,7 +80,7 @@ export async function runOf(own: OwnRuntime, id: string, body: object = {}): Pro
   const init = json(body, { accept: "application/json" });
   const response = await own.call("POST", `${ROOT}/${id}/run`, init);
   expect(response.status).toBe(200);
-  return runView.parse(await response.json());
+  return runView().parse(await response.json());
 }
 
 /** Returns the data parts of a run's stream. */
@@ -95,7 +95,7 @@ export async function streamed(response: Response): Promise<readonly RunPart[]> 
 
 /** Returns the data of a chunk. Throws unless it matches its schema. */
 function partOf({ type, data }: { readonly type: string; readonly data: unknown }): object {
-  return type === "data-call" ? callPart.parse(data) : runPart.parse(data);
+  return type === "data-call" ? callPart().parse(data) : runPart().parse(data);
 }
 
 interface RunPart {

@@ -42,7 +42,7 @@ describe("the guide to Mastra agents", () => {
     );
     const changed = wrapped.filter((line) => !plain.includes(line));
     console.log(`lines of an agent that change: ${changed.length}`);
-    expect(guide).toContain(`${changed.length} lines are new or have changed`);
+    expect(guide).toContain(`${changed.length} lines are new or changed`);
     expect(changed.length).toBeLessThanOrEqual(5);
   });
 

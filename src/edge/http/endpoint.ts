@@ -6,8 +6,11 @@ import { clip } from "../../value/characters.ts";
 
 type Schemas = Readonly<Record<string, z.ZodType>>;
 
+/** A schema that only describes, or a function that creates it. */
+export type Description = z.ZodType | (() => z.ZodType);
+
 /** Bodies by media type: the schema of JSON, or a placeholder for text and bytes. */
-export type Content = Schemas;
+export type Content = Readonly<Record<string, Description>>;
 
 /** An endpoint's request and responses. The schemas of a request both parse and document it. */
 export interface Operation {

@@ -3,7 +3,7 @@ import * as limits from "../../limits.ts";
 import { version } from "../../version.ts";
 import type { Api } from "../conversation-parts.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
-import type { Content, Operation } from "../http/endpoint.ts";
+import type { Content, Description, Operation } from "../http/endpoint.ts";
 
 const AT = "#/components/schemas/";
 
@@ -44,7 +44,9 @@ class Describer {
   readonly #names: ReadonlyMap<z.ZodType, string>;
 
   constructor(components: Api["components"]) {
-    this.#names = new Map(Object.entries(components).map(([name, schema]) => [schema, name]));
+    this.#names = new Map(
+      Object.entries(components).map(([name, schema]) => [created(schema), name]),
+    );
   }
 
   /** All schemas, each once, with references between them. */
@@ -110,7 +112,10 @@ class Describer {
 
   #content(content: Content): MediaTypes {
     return Object.fromEntries(
-      Object.entries(content).map(([type, schema]) => [type, { schema: this.#schema(schema) }]),
+      Object.entries(content).map(([type, schema]) => [
+        type,
+        { schema: this.#schema(created(schema)) },
+      ]),
     );
   }
 
@@ -120,6 +125,8 @@ class Describer {
     return plain(z.toJSONSchema(schema, { io: "input" }));
   }
 }
+
+const created = (schema: Description) => (typeof schema === "function" ? schema() : schema);
 
 /** Removes the members that only a standalone schema has. */
 function plain({ $schema: _schema, $id: _id, ...schema }: z.core.JSONSchema.BaseSchema) {

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { later } from "./later.ts";
 import { type ErrorCode, errorCodes } from "../../errors.ts";
 import { promptStages } from "../../tool/runtime-tool.ts";
 import { anyJson } from "../../tool/tool-input.ts";
@@ -17,245 +18,269 @@ const text = z.string();
 /** Any JSON. */
 export const json = anyJson;
 
-export const health = z.strictObject({ ok: z.literal(true), version: text });
+export const health = later(() => z.strictObject({ ok: z.literal(true), version: text }));
 
-const color = z.union([text, z.strictObject({ light: text, dark: text })]).optional();
+const color = later(() => z.union([text, z.strictObject({ light: text, dark: text })]).optional());
 
-const page = z.strictObject({
-  title: text.optional(),
-  lead: text.optional(),
-  colors: z
-    .strictObject({
-      accent: color,
-      accentText: color,
-      background: color,
-      surface: color,
-      text: color,
-    })
-    .optional(),
-  examples: z
-    .array(
-      z.strictObject({
-        question: text,
-        title: text,
-        about: text.optional(),
-        agent: text.optional(),
-        measured: z
-          .strictObject({ sent: count, withoutReferences: count })
-          .optional()
-          .describe("Tokens that its answer took when it was measured"),
-      }),
-    )
-    .optional(),
-  agent: text.optional(),
-});
-
-export const agents = z.strictObject({
-  agents: z.array(z.strictObject({ name: text, description: text })),
-  model: z
-    .strictObject({ provider: text.optional(), id: text })
-    .optional()
-    .describe("Absent where a setting that it needs is missing"),
-  page: page.optional().describe("How the page presents the application"),
-});
-
-const sized = z.strictObject({ text, chars: count });
-
-export const prompt = z.strictObject({
-  agent: text,
-  instructions: sized.describe("With what Byref adds"),
-  tools: z.array(
-    z.strictObject({
-      name: text,
-      description: text.optional(),
-      inputSchema: z.record(z.string(), z.unknown()).optional(),
-      chars: count,
-      offeredFrom: z.enum(promptStages).optional().describe("Absent for the agent's own tools"),
-      sent: z.boolean(),
-    }),
-  ),
-  toolChars: count.describe("Of the tools that are sent, as one JSON array"),
-  messages: z.array(z.strictObject({ role: text, chars: count })),
-  guide: sized
-    .extend({ sent: z.boolean() })
-    .optional()
-    .describe("Sent from the first handle or guarded variable on"),
-  tail: sized.optional().describe("The last message: the guide once sent, and the variables"),
-  sentChars: count.describe("Instructions, tools and messages"),
-  laterChars: count.describe("The tools and the guide that are not sent yet"),
-});
-
-const status = z
-  .enum(["idle", "running", "waiting"])
-  .describe("waiting: needs a person's approval");
-
-const listed = z.strictObject({
-  id: text,
-  title: text.nullable(),
-  status,
-  createdAt: time,
-  updatedAt: time,
-});
-
-export const conversations = z.strictObject({
-  conversations: z.array(listed),
-  next: text.optional().describe("For the next page: before"),
-});
-
-export const conversation = listed.extend({
-  messages: count,
-  variables: count,
-  bytes: count,
-});
-
-export const message = z
-  .object({
-    id: text,
-    role: z.enum(["system", "user", "assistant"]),
-    parts: z.array(z.object({ type: text })),
-    metadata: z.unknown().optional(),
-  })
-  .describe("A UIMessage of the AI SDK");
-
-export const messages = z.strictObject({
-  messages: z.array(message),
-  next: text.optional().describe("For the next page: before"),
-});
-
-const place = { part: count, start: count, end: count };
-
-export const receipt = z.strictObject({
-  message: text,
-  spans: z
-    .array(
-      z.strictObject({
-        ...place,
-        reference: text.describe("As the model wrote it"),
-        variable: text,
-        path: text.describe("Empty for all of the value"),
-        version: z.int().min(1).optional().describe("Absent for a secret"),
-        digest: text
-          .optional()
-          .describe("32 hexadecimal digits of SHA-256 of the value as JSON with sorted keys"),
-        tool: text.optional(),
-        call: text.optional().describe("The id of the tool call that returned the variable"),
-        at: time.optional().describe("When that version was written"),
-      }),
-    )
-    .describe("Places in the parts of the message as displayed, in UTF-16 code units"),
-  typedFigures: z
-    .array(z.strictObject({ ...place, text }))
-    .describe("Numbers of two or more digits that no reference covers"),
-  complete: z.boolean().describe("False if both lists end at the last span"),
-});
-
-const ms = z.number().min(0);
-
-export const timeline = z.strictObject({
-  message: text,
-  attempts: z
-    .array(
-      z.strictObject({
-        startedAt: time,
-        durationMs: ms,
-        agent: text,
-        model: text,
-        provider: text,
-        activities: z.array(
-          z.strictObject({
-            kind: z.enum(["agent", "model", "tool"]),
-            name: text,
-            depth: count,
-            startMs: ms.describe("From the start of the attempt"),
-            durationMs: ms,
-            firstOutputMs: ms.optional(),
-            call: text.optional(),
-            error: text.optional(),
-            inputTokens: count.optional(),
-            outputTokens: count.optional(),
-          }),
-        ),
-        left: count.optional().describe("Further activities"),
-      }),
-    )
-    .describe("More than one if the turn waited for a person"),
-});
-
-export const variable = z.strictObject(
-  variableShape({
-    name: text,
-    text,
-    names,
-    json,
-    count,
-    order: z.int().min(1),
-    boolean: z.boolean(),
-    time,
+const page = later(() =>
+  z.strictObject({
+    title: text.optional(),
+    lead: text.optional(),
+    colors: z
+      .strictObject({
+        accent: color(),
+        accentText: color(),
+        background: color(),
+        surface: color(),
+        text: color(),
+      })
+      .optional(),
+    examples: z
+      .array(
+        z.strictObject({
+          question: text,
+          title: text,
+          about: text.optional(),
+          agent: text.optional(),
+          measured: z
+            .strictObject({ sent: count, withoutReferences: count })
+            .optional()
+            .describe("Tokens that its answer took when it was measured"),
+        }),
+      )
+      .optional(),
+    agent: text.optional(),
   }),
 );
 
-export const variables = z.strictObject({
-  variables: z.array(variable),
-  missing: names.optional().describe("The requested names that no variable has"),
-  next: count.optional().describe("For the next page: after"),
-});
+export const agents = later(() =>
+  z.strictObject({
+    agents: z.array(z.strictObject({ name: text, description: text })),
+    model: z
+      .strictObject({ provider: text.optional(), id: text })
+      .optional()
+      .describe("Absent where a setting that it needs is missing"),
+    page: page().optional().describe("How the page presents the application"),
+  }),
+);
 
-export const deleted = z.strictObject({ deleted: names });
+const sized = later(() => z.strictObject({ text, chars: count }));
 
-export const interpolated = z.strictObject({
-  text,
-  unresolved: z.array(z.looseObject({ code: text, message: text })),
-});
+export const prompt = later(() =>
+  z.strictObject({
+    agent: text,
+    instructions: sized().describe("With what Byref adds"),
+    tools: z.array(
+      z.strictObject({
+        name: text,
+        description: text.optional(),
+        inputSchema: z.record(z.string(), z.unknown()).optional(),
+        chars: count,
+        offeredFrom: z.enum(promptStages).optional().describe("Absent for the agent's own tools"),
+        sent: z.boolean(),
+      }),
+    ),
+    toolChars: count.describe("Of the tools that are sent, as one JSON array"),
+    messages: z.array(z.strictObject({ role: text, chars: count })),
+    guide: sized()
+      .extend({ sent: z.boolean() })
+      .optional()
+      .describe("Sent from the first handle or guarded variable on"),
+    tail: sized().optional().describe("The last message: the guide once sent, and the variables"),
+    sentChars: count.describe("Instructions, tools and messages"),
+    laterChars: count.describe("The tools and the guide that are not sent yet"),
+  }),
+);
 
-const usage = z.strictObject({
-  inputTokens: count.optional(),
-  cachedInputTokens: count.optional().describe("Of these, from the provider's cache"),
-  outputTokens: count.optional(),
-  totalTokens: count.optional(),
-});
+const status = later(() =>
+  z.enum(["idle", "running", "waiting"]).describe("waiting: needs a person's approval"),
+);
 
-const savings = z
-  .strictObject({
-    promptChars: count.describe("Sent to the model, tools included"),
-    inlinePromptChars: count.describe("With values, at most the context window in each call"),
-    wouldNotFit: count.optional().describe("Calls over the context window with values"),
-    authoredChars: count.describe("Written by the model"),
-    resolvedChars: count.describe("After replacement"),
-  })
-  .describe("In characters");
+const listed = later(() =>
+  z.strictObject({
+    id: text,
+    title: text.nullable(),
+    status: status(),
+    createdAt: time,
+    updatedAt: time,
+  }),
+);
 
-const cost = z
-  .strictObject({ rowsRead: count, rowsWritten: count, alarms: count })
-  .describe("rowsWritten includes alarms");
+export const conversations = later(() =>
+  z.strictObject({
+    conversations: z.array(listed()),
+    next: text.optional().describe("For the next page: before"),
+  }),
+);
 
-export const turn = z.strictObject({
-  message,
-  variables: z.array(variable),
-  usage,
-  savings,
-  cost,
-});
+export const conversation = later(() =>
+  listed().extend({
+    messages: count,
+    variables: count,
+    bytes: count,
+  }),
+);
 
-const event = z
-  .looseObject({ id: z.int().min(1), at: time, type: text })
-  .describe("Without values");
+export const message = later(() =>
+  z
+    .object({
+      id: text,
+      role: z.enum(["system", "user", "assistant"]),
+      parts: z.array(z.object({ type: text })),
+      metadata: z.unknown().optional(),
+    })
+    .describe("A UIMessage of the AI SDK"),
+);
 
-export const events = z.strictObject({
-  events: z.array(event),
-  next: count.optional().describe("For the next page: after"),
-});
+export const messages = later(() =>
+  z.strictObject({
+    messages: z.array(message()),
+    next: text.optional().describe("For the next page: before"),
+  }),
+);
 
-export const stopped = z.strictObject({ stopped: z.boolean() });
-export const ticket = z.strictObject({ ticket: text });
+const place = { part: count, start: count, end: count };
+
+export const receipt = later(() =>
+  z.strictObject({
+    message: text,
+    spans: z
+      .array(
+        z.strictObject({
+          ...place,
+          reference: text.describe("As the model wrote it"),
+          variable: text,
+          path: text.describe("Empty for all of the value"),
+          version: z.int().min(1).optional().describe("Absent for a secret"),
+          digest: text
+            .optional()
+            .describe("32 hexadecimal digits of SHA-256 of the value as JSON with sorted keys"),
+          tool: text.optional(),
+          call: text.optional().describe("The id of the tool call that returned the variable"),
+          at: time.optional().describe("When that version was written"),
+        }),
+      )
+      .describe("Places in the parts of the message as displayed, in UTF-16 code units"),
+    typedFigures: z
+      .array(z.strictObject({ ...place, text }))
+      .describe("Numbers of two or more digits that no reference covers"),
+    complete: z.boolean().describe("False if both lists end at the last span"),
+  }),
+);
+
+const ms = z.number().min(0);
+
+export const timeline = later(() =>
+  z.strictObject({
+    message: text,
+    attempts: z
+      .array(
+        z.strictObject({
+          startedAt: time,
+          durationMs: ms,
+          agent: text,
+          model: text,
+          provider: text,
+          activities: z.array(
+            z.strictObject({
+              kind: z.enum(["agent", "model", "tool"]),
+              name: text,
+              depth: count,
+              startMs: ms.describe("From the start of the attempt"),
+              durationMs: ms,
+              firstOutputMs: ms.optional(),
+              call: text.optional(),
+              error: text.optional(),
+              inputTokens: count.optional(),
+              outputTokens: count.optional(),
+            }),
+          ),
+          left: count.optional().describe("Further activities"),
+        }),
+      )
+      .describe("More than one if the turn waited for a person"),
+  }),
+);
+
+export const variable = later(() =>
+  z.strictObject(
+    variableShape({
+      name: text,
+      text,
+      names,
+      json,
+      count,
+      order: z.int().min(1),
+      boolean: z.boolean(),
+      time,
+    }),
+  ),
+);
+
+export const variables = later(() =>
+  z.strictObject({
+    variables: z.array(variable()),
+    missing: names.optional().describe("The requested names that no variable has"),
+    next: count.optional().describe("For the next page: after"),
+  }),
+);
+
+export const deleted = later(() => z.strictObject({ deleted: names }));
+
+export const interpolated = later(() =>
+  z.strictObject({
+    text,
+    unresolved: z.array(z.looseObject({ code: text, message: text })),
+  }),
+);
+
+export const turn = later(() =>
+  z.strictObject({
+    message: message(),
+    variables: z.array(variable()),
+    usage: z.strictObject({
+      inputTokens: count.optional(),
+      cachedInputTokens: count.optional().describe("Of these, from the provider's cache"),
+      outputTokens: count.optional(),
+      totalTokens: count.optional(),
+    }),
+    savings: z
+      .strictObject({
+        promptChars: count.describe("Sent to the model, tools included"),
+        inlinePromptChars: count.describe("With values, at most the context window in each call"),
+        wouldNotFit: count.optional().describe("Calls over the context window with values"),
+        authoredChars: count.describe("Written by the model"),
+        resolvedChars: count.describe("After replacement"),
+      })
+      .describe("In characters"),
+    cost: z
+      .strictObject({ rowsRead: count, rowsWritten: count, alarms: count })
+      .describe("rowsWritten includes alarms"),
+  }),
+);
+
+export const events = later(() =>
+  z.strictObject({
+    events: z.array(
+      z.looseObject({ id: z.int().min(1), at: time, type: text }).describe("Without values"),
+    ),
+    next: count.optional().describe("For the next page: after"),
+  }),
+);
+
+export const stopped = later(() => z.strictObject({ stopped: z.boolean() }));
+export const ticket = later(() => z.strictObject({ ticket: text }));
 
 const codes = Object.keys(errorCodes) as [ErrorCode, ...ErrorCode[]];
 
-export const problem = z
-  .looseObject({
-    type: text,
-    title: text,
-    status: z.int(),
-    detail: text,
-    code: z.enum(codes).describe("Stable"),
-  })
-  .describe("RFC 9457; some codes add members");
+export const problem = later(() =>
+  z
+    .looseObject({
+      type: text,
+      title: text,
+      status: z.int(),
+      detail: text,
+      code: z.enum(codes).describe("Stable"),
+    })
+    .describe("RFC 9457; some codes add members"),
+);

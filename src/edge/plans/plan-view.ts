@@ -22,11 +22,11 @@ import { charsOf } from "../../value/json-text.ts";
 
 import type * as z from "zod";
 
-type CallView = z.infer<typeof callView>;
-export type RunView = z.infer<typeof runView>;
+type CallView = z.infer<ReturnType<typeof callView>>;
+export type RunView = z.infer<ReturnType<typeof runView>>;
 /** A plan in a list. */
-export type ListedPlan = z.infer<typeof planListed>;
-export type PlanView = z.infer<typeof planView>;
+export type ListedPlan = z.infer<ReturnType<typeof planListed>>;
+export type PlanView = z.infer<ReturnType<typeof planView>>;
 
 /** A plan with its runs. A call's `status` is that of the newest run. */
 export async function viewOf(

@@ -6,6 +6,7 @@ import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { text } from "../http/parameters.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
+import { later } from "../openapi/later.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { planList, planView, runView } from "../plans/plan-schemas.ts";
 import { Plans, planTool } from "../plans/plans.ts";
@@ -19,7 +20,7 @@ import { endRuns } from "../plans/plans-of.ts";
 const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
 
 /** The response to a decision: the run for a plan's gate, otherwise the turn. */
-const decided = z.union([schemas.turn, runView]);
+const decided = later(() => z.union([schemas.turn(), runView()]));
 
 const plan = { "application/json": planView };
 

@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import { type ToolSet, wrapLanguageModel } from "ai";
+import type { ToolSet } from "ai";
 import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
@@ -32,25 +32,26 @@ export function capabilityModel(
   model: LanguageModelV4,
   { tools, newId, syntaxes = [] }: CapabilityOptions,
 ): LanguageModelV4 {
-  return wrapLanguageModel({
-    model,
-    middleware: {
-      specificationVersion: "v4",
-      wrapStream: async ({ params, model }) => {
-        const { tools: given = [], toolChoice, prompt, ...rest } = params;
-        const known = await capabilityTools(given, tools);
-        // The provider runs these tools itself.
-        const others = given.filter(({ type }) => type !== "function");
-        const { stream, ...result } = await model.doStream({
-          ...rest,
-          prompt: taggedPrompt(prompt, known, capabilityGuide(known, syntaxes)),
-          ...(others.length === 0 ? {} : { tools: others }),
-          ...(others.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
-        });
-        return { ...result, stream: stream.pipeThrough(tagsAsCalls(known, newId)) };
-      },
+  const { provider, modelId, supportedUrls } = model;
+  return {
+    specificationVersion: "v4",
+    provider,
+    modelId,
+    supportedUrls,
+    doGenerate: (options) => model.doGenerate(options),
+    async doStream({ tools: given = [], toolChoice, prompt, ...rest }) {
+      const known = await capabilityTools(given, tools);
+      // The provider runs these tools itself.
+      const others = given.filter(({ type }) => type !== "function");
+      const { stream, ...result } = await model.doStream({
+        ...rest,
+        prompt: taggedPrompt(prompt, known, capabilityGuide(known, syntaxes)),
+        ...(others.length === 0 ? {} : { tools: others }),
+        ...(others.length === 0 || toolChoice === undefined ? {} : { toolChoice }),
+      });
+      return { ...result, stream: stream.pipeThrough(tagsAsCalls(known, newId)) };
     },
-  });
+  };
 }
 
 function tagsAsCalls(tools: CapabilityTools, newId: () => string): TransformStream<Part, Part> {

@@ -1,7 +1,8 @@
 import { isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
-import { dynamicTool, jsonSchema, type JSONSchema7, type ToolSet } from "ai";
+import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
+import type { JSONSchema7, ToolSet } from "ai";
 import { messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
 import {

@@ -45,7 +45,7 @@ describe("a run", () => {
         await vi.advanceTimersByTimeAsync(stepMs);
         begun[last]?.();
       }
-      const run = runView.parse(await (await running).json());
+      const run = runView().parse(await (await running).json());
       expect(run).toMatchObject({
         status: "failed",
         error: expect.stringMatching(/^run_timeout: /),

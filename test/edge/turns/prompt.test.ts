@@ -62,7 +62,7 @@ function talk(
 async function promptOf(own: OwnRuntime, query = ""): Promise<PromptDescription> {
   const response = await own.call("GET", `/agents/shop/prompt${query}`);
   expect(response.status).toBe(200);
-  return schemas.prompt.parse(await response.json()) as PromptDescription;
+  return schemas.prompt().parse(await response.json()) as PromptDescription;
 }
 
 const ANSWER: Step = [text("Well."), finish("stop")];
@@ -284,7 +284,7 @@ describe("the route", () => {
   it("shows what is sent to the deployed Worker's agents", async () => {
     const { name } = await anAgent();
     const response = await call("GET", `/agents/${name}/prompt`);
-    const prompt = schemas.prompt.parse(await response.json());
+    const prompt = schemas.prompt().parse(await response.json());
     const { savings } = await ask(newId(), "Hello.", { agent: name });
     expect(savings.promptChars).toBe(prompt.sentChars + "Hello.".length);
   });

@@ -4,9 +4,9 @@ import { createRuntime } from "../../src/byref.ts";
 
 declare const model: LanguageModel;
 
-/** The smallest Worker of an application, with its own model and agent. Only its size is measured. */
+/** The smallest Worker of an application, with its own model and agent. It is measured, and asked nothing. */
 const runtime = createRuntime({
-  model,
+  model: () => model,
   agents: [
     {
       name: "clock",
