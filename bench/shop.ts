@@ -5,6 +5,9 @@ import { REPORT_CHARS, reportOf, SMALL } from "./report.ts";
 /** The instructions of every side. */
 export const INSTRUCTIONS = "Say words.";
 
+/** The tool does no work of its own. */
+const REPORT = reportOf(REPORT_CHARS);
+
 const about = z.object({ about: z.string() });
 
 /** Tools with a small and a large result. The peers' bundle has its own, which use its own packages. */
@@ -13,7 +16,7 @@ export const shopTools = {
   fetch_report: tool({
     description: "All orders.",
     inputSchema: about,
-    execute: () => reportOf(REPORT_CHARS),
+    execute: () => REPORT,
   }),
 };
 

@@ -23,12 +23,14 @@ import { scriptedModel } from "../scripted-model.ts";
  */
 
 const about = z.object({ about: z.string() });
+/** The tool does no work of its own. */
+const REPORT = reportOf(REPORT_CHARS);
 const tools: ToolSet = {
   check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
   fetch_report: tool({
     description: "All orders.",
     inputSchema: about,
-    execute: () => reportOf(REPORT_CHARS),
+    execute: () => REPORT,
   }),
 };
 

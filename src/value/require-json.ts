@@ -1,6 +1,6 @@
 import { type Bound, ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { isScalar, type Json } from "./json.ts";
+import { isJsonArray, isScalar, type Json } from "./json.ts";
 
 /**
  * Validates a value. Throws `limit_exceeded` for more than `maxDepth` levels, which would overflow the
@@ -10,23 +10,28 @@ import { isScalar, type Json } from "./json.ts";
  * Not recursive. Cost: linear.
  */
 export function requireJson(value: Json, around = 0, before = 0): number {
-  let level: readonly Json[] = [value];
+  let level = containersIn([value]);
   let containers = before;
-  for (let depth = 0; level.length > 0; depth++) {
-    const next: Json[] = [];
-    for (const inner of level) {
-      if (typeof inner === "number" && !Number.isFinite(inner)) throw notFinite();
-      if (isScalar(inner)) continue;
-      const levels = depth + 1 - around;
-      if (levels > limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], levels);
-      containers++;
-      if (containers > limits.maxContainers)
-        throw tooMuch(["maxContainers", limits.maxContainers], containers);
-      for (const element of Object.values(inner)) next.push(element);
-    }
-    level = next;
+  for (let levels = 1 - around; level.length > 0; levels++) {
+    if (levels > limits.maxDepth) throw tooMuch(["maxDepth", limits.maxDepth], levels);
+    containers += level.length;
+    if (containers > limits.maxContainers)
+      throw tooMuch(["maxContainers", limits.maxContainers], containers);
+    level = level.flatMap(containersIn);
   }
   return containers;
+}
+
+type Container = Exclude<Json, string | number | boolean | null>;
+
+/** The arrays and objects among the elements. */
+function containersIn(container: Container): Container[] {
+  const found: Container[] = [];
+  for (const element of isJsonArray(container) ? container : Object.values(container)) {
+    if (typeof element === "number" && !Number.isFinite(element)) throw notFinite();
+    if (!isScalar(element)) found.push(element);
+  }
+  return found;
 }
 
 function notFinite(): ByrefError {

@@ -80,7 +80,7 @@ function observe(seen: Seen, value: Json, depth: number): void {
 }
 
 function observeKeys(seen: Seen, value: Readonly<Record<string, Json>>, depth: number): void {
-  for (const [key, inner] of Object.entries(value)) {
+  for (const key of Object.keys(value)) {
     let at = seen.keys.get(key);
     if (at === undefined) {
       if (seen.keys.size >= MAX_KEYS) {
@@ -91,7 +91,8 @@ function observeKeys(seen: Seen, value: Readonly<Record<string, Json>>, depth: n
       seen.keys.set(key, at);
     }
     at.times++;
-    observe(at, inner, depth + 1);
+    const inner = value[key];
+    if (inner !== undefined) observe(at, inner, depth + 1);
   }
 }
 

@@ -86,13 +86,14 @@ class Converter {
 
   #copy(value: object, depth: number): Json | undefined {
     if (Array.isArray(value)) return this.#array(value, depth);
-    const special = this.#special(value, depth);
-    if (special !== NOTHING_SPECIAL) return special;
     const prototype: unknown = Object.getPrototypeOf(value);
+    const isPlain = prototype === Object.prototype && !("toJSON" in value);
+    const special = isPlain ? NOTHING_SPECIAL : this.#special(value, depth);
+    if (special !== NOTHING_SPECIAL) return special;
     if (prototype !== Object.prototype && prototype !== null) {
       this.notes.add("Objects of classes became plain objects.");
     }
-    return this.#entries(Object.entries(value), depth);
+    return this.#properties(value, depth);
   }
 
   /** Converts objects whose meaning is not in their properties. */
@@ -106,7 +107,7 @@ class Converter {
     if (value instanceof Error) {
       this.notes.add("Errors became their name and message.");
       const { name, message } = value;
-      return this.#entries(Object.entries({ name: String(name), message: String(message) }), depth);
+      return this.#properties({ name: String(name), message: String(message) }, depth);
     }
     if (value instanceof RegExp)
       return this.#text("Regular expressions became strings.", String(value));
@@ -128,7 +129,7 @@ class Converter {
     if (new Set(entries.map(([key]) => key)).size < entries.length) {
       throw refused("A Map with several keys of the same text");
     }
-    return this.#entries(entries, depth);
+    return this.#properties(Object.fromEntries(entries), depth);
   }
 
   #array(values: readonly unknown[], depth: number): Json {
@@ -141,17 +142,17 @@ class Converter {
     return copy;
   }
 
-  #entries(entries: readonly (readonly [string, unknown])[], depth: number): Json {
+  #properties(value: object, depth: number): Json {
     this.#countContainer();
-    const copy: [string, Json][] = [];
-    for (const [key, inner] of entries) {
-      const converted = this.convert(inner, depth);
+    const copy: Record<string, Json> = {};
+    for (const key of Object.keys(value)) {
+      const converted = this.convert((value as Record<string, unknown>)[key], depth);
       if (converted === undefined) continue;
       this.#count(key, key.length + 3);
-      copy.push([key, converted]);
+      if (key === "__proto__") Object.defineProperty(copy, key, { value: converted, ...OWN });
+      else copy[key] = converted;
     }
-    // Defines own properties, so that a key named __proto__ stays a key.
-    return Object.fromEntries(copy);
+    return copy;
   }
 
   #date(value: Date): Json {
@@ -194,6 +195,9 @@ function isBoxed(value: object): boolean {
   const tag = Object.prototype.toString.call(value);
   return tag === "[object Number]" || tag === "[object String]" || tag === "[object Boolean]";
 }
+
+/** An assignment to `__proto__` would set the prototype. */
+const OWN = { configurable: true, enumerable: true, writable: true };
 
 const NOTHING_SPECIAL = Symbol("nothing special");
 
