@@ -2,10 +2,12 @@
  * Compares the reference engine with the code that it replaces: `npm run bench`. Only ratios within one run
  * are meaningful; the figures and the goals are in `bench/README.md`.
  */
-import { Bench } from "tinybench";
 import { expandText, lookupIn, resolveReferences } from "../src/references.ts";
-import { plainRow, report } from "./results.ts";
+import { ratioRows, report } from "./results.ts";
+import { interleave, median } from "./statistics.ts";
 
+const ROUNDS = 40;
+const WARM_UP = 10;
 const DELTA_CHARS = 4;
 const TEXT_CHARS = 40_000;
 
@@ -33,67 +35,54 @@ console.log(
   `Node ${process.version}; texts of ${TEXT_CHARS} characters in deltas of ${DELTA_CHARS}; large value ${(largeText.length / 1e6).toFixed(1)} MB\n`,
 );
 
-const streams = new Bench({ time: 1_500, warmupTime: 300 });
-streams
-  .add("no references: identity TransformStream", () =>
-    pump(new TransformStream<string, string>(), plain),
-  )
-  .add("no references: expandText", () => pump(expandText(lookup, { couldBegin }), plain))
-  .add("a reference each 200: expandText", () =>
-    pump(expandText(lookup, { couldBegin }), referring),
-  )
-  .add("a reference each 200: held, then regex", () => pump(heldThenReplaced(), referring));
-await streams.run();
-
-const values = new Bench({ time: 500, warmupTime: 100 });
-values
-  .add("10 MB: resolveReferences", () => resolveReferences({ rows: "$large" }, largeLookup))
-  .add("1 KB: resolveReferences", () => resolveReferences({ rows: "$small" }, largeLookup))
-  .add("10 MB: parse and stringify", () => JSON.stringify(JSON.parse(largeText)));
-await values.run();
-
-const rows = [...streams.tasks, ...values.tasks].map((task) => {
-  const { latency } = task.result as { latency: { p50: number; rme: number } };
-  return { name: task.name, ms: latency.p50, spread: latency.rme };
-});
-for (const { name, ms, spread } of rows) {
-  const perSecond = ((TEXT_CHARS / DELTA_CHARS / ms) * 1_000).toExponential(2);
-  const deltas =
-    name.includes("referen") && !name.includes("B:") ? `  ${perSecond} deltas a second` : "";
-  console.log(
-    `${name.padEnd(44)} ${ms.toFixed(4).padStart(10)} ms  ±${spread.toFixed(1)} %${deltas}`,
-  );
+/** What is timed, and how often for one sample. */
+interface Timed {
+  readonly times: number;
+  readonly run: () => unknown;
 }
-const ratios: readonly (readonly [name: string, a: string, b: string, goal: number | null])[] = [
-  [
-    "text without references: against identity",
-    "no references: expandText",
-    "no references: identity TransformStream",
-    1.3,
-  ],
-  [
-    "text with references: against held and regex",
-    "a reference each 200: expandText",
-    "a reference each 200: held, then regex",
-    1,
-  ],
-  // Independent of the size; the rest is noise between measurements.
-  ["resolving 10 MB: against 1 KB", "10 MB: resolveReferences", "1 KB: resolveReferences", 1.3],
-  [
-    "resolving 10 MB: against parse and stringify",
-    "10 MB: resolveReferences",
-    "10 MB: parse and stringify",
-    null,
-  ],
-];
-report({
-  rows: ratios.map(([name, a, b, goal]) =>
-    plainRow({ name, value: msOf(a) / msOf(b), unit: "times", against: b }, goal),
-  ),
-});
 
-function msOf(name: string): number {
-  return rows.find((row) => row.name === name)?.ms ?? Number.NaN;
+const expanded = (text: string): Timed => ({
+  times: 5,
+  run: () => pump(expandText(lookup, { couldBegin }), text),
+});
+const resolved = (rows: string): Timed => ({
+  times: 2_000,
+  run: () => resolveReferences({ rows }, largeLookup),
+});
+const parsed: Timed = { times: 1, run: () => JSON.stringify(JSON.parse(largeText)) };
+
+await compare("text without references", 1.3, {
+  ours: expanded(plain),
+  identity: { times: 5, run: () => pump(new TransformStream<string, string>(), plain) },
+});
+await compare("text with references", 1, {
+  ours: expanded(referring),
+  "held and regex": { times: 5, run: () => pump(heldThenReplaced(), referring) },
+});
+// Independent of the size; the rest is noise between measurements.
+await compare("resolving 10 MB", 1.3, { ours: resolved("$large"), "1 KB": resolved("$small") });
+await compare("resolving 10 MB", null, { ours: resolved("$large"), "parse and stringify": parsed });
+
+/** Reports the ratio of ours to the other side, from samples in turn. */
+async function compare(
+  name: string,
+  goal: number | null,
+  sides: Readonly<Record<string, Timed>>,
+): Promise<void> {
+  const timeOf = async (side: string) => {
+    const { times = 1, run } = sides[side] ?? {};
+    const startMs = performance.now();
+    for (let time = 0; time < times; time++) await run?.();
+    return (performance.now() - startMs) / times;
+  };
+  // The compiler has seen all sides before any is measured.
+  await interleave(Object.keys(sides), WARM_UP, timeOf);
+  const samples = await interleave(Object.keys(sides), ROUNDS, timeOf);
+  for (const [side, values] of Object.entries(samples))
+    console.log(`${name}, ${side}: ${median(values).toPrecision(3)} ms`);
+  const [, other = ""] = Object.keys(sides);
+  const rows = ratioRows({ name, samples, unit: "ms", against: { [other]: goal } });
+  report({ rows: rows.map(({ sides: _sides, sidesUnit: _unit, ...row }) => row) });
 }
 
 async function pump(transform: TransformStream<string, string>, text: string): Promise<number> {
