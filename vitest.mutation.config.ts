@@ -27,6 +27,8 @@ export default defineConfig({
     include: testFiles(),
     runner: "./scripts/mutation/runner.ts",
     testTimeout: 10_000,
+    // Its key knows nothing of mutants, so it would run modules that were cached without them.
+    fsModuleCache: false,
     isolate: false,
     maxWorkers: 1,
     dangerouslyIgnoreUnhandledErrors: true,
