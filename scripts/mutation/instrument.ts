@@ -30,6 +30,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     "test/gateway/{approvals,as-received,call-journal,client-variables,configuration}.test.ts",
     "test/gateway/{described-tools,gateway,guarded-calls,passed-through,questions}.test.ts",
     "test/gateway/{tool-lists,unique-names}.test.ts",
+    "test/gateway/{approval-state,call-result,call-results,calling-clients}.test.ts",
+    "test/gateway/{configuration-problems,json-text,offered-tools,running-call}.test.ts",
+    "test/gateway/{show-variable,taint,tool-list-times}.test.ts",
   ],
 };
 

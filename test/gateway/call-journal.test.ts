@@ -50,4 +50,33 @@ describe("a journal of running calls", () => {
     expect(runsOnce({ annotations: { readOnlyHint: true } })).toBe(false);
     expect(runsOnce({ annotations: { idempotentHint: true } })).toBe(false);
   });
+
+  it("says when the gateway ended, which tool ran and what to do", async () => {
+    const journal = { begin: () => () => undefined, takeCutOff: () => Date.UTC(2026, 0, 2) };
+    const call = journaled(journal, { key: "pay 5", tool: "pay" }, async () => "paid");
+    await expect(call).rejects.toThrow(
+      "The gateway ended at 2026-01-02T00:00:00.000Z, while pay ran with this input: it may have taken effect. Find out first; if it has not, call it again.",
+    );
+  });
+
+  it("records that a call has ended, whether it succeeds or fails", async () => {
+    const seen: string[] = [];
+    const journal = {
+      begin: (key: string) => {
+        seen.push(`began ${key}`);
+        return () => seen.push(`ended ${key}`);
+      },
+      takeCutOff: () => undefined,
+    };
+    await journaled(journal, { key: "1", tool: "pay" }, async () => seen.push("ran"));
+    const failing = journaled(journal, { key: "2", tool: "pay" }, () =>
+      Promise.reject(new Error("It failed.")),
+    );
+    await expect(failing).rejects.toThrow("It failed.");
+    expect(seen).toEqual(["began 1", "ran", "ended 1", "began 2", "ended 2"]);
+  });
+
+  it("may be missing: the call runs", async () => {
+    expect(await journaled(undefined, { key: "1", tool: "pay" }, async () => "paid")).toBe("paid");
+  });
 });

@@ -13,6 +13,7 @@ describe("names of the gateway's tools", () => {
   it("get a number if they are still not unique", () => {
     const all = [of("a", "x"), of("a", "a__x"), of("a", "x")];
     expect(uniqueNames(all)).toEqual(["x", "a__x", "a__x_2"]);
+    expect(uniqueNames([...all, of("a", "x")])).toEqual(["x", "a__x", "a__x_2", "a__x_3"]);
   });
 
   it("are shortened with a digest if they are long, so that two of them differ", () => {
@@ -23,6 +24,14 @@ describe("names of the gateway's tools", () => {
     expect(one).toHaveLength(128);
     expect(two.length).toBeLessThanOrEqual(128);
     expect(one).not.toBe(two);
+  });
+
+  it("are whole up to 128 characters, and end in a digest that stays the same above", () => {
+    const [fits, long] = ["n".repeat(128), "n".repeat(129)];
+    expect(uniqueNames([of("a", fits), of("a", long)])).toEqual([
+      fits,
+      `${"n".repeat(120)}_1g1dx69`,
+    ]);
   });
 
   it("are always unique, and the first of each name keeps its own", () => {
