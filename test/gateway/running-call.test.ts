@@ -46,7 +46,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-describe("a call that outlives a request of its client", { timeout: 2_000 }, () => {
+describe("a call that outlives a request of its client", () => {
   it("passes several questions on one after the other, and each answer to its question", async () => {
     const { call, answers } = asking(PERSON, ROOTS);
     expect(await call.next(round())).toEqual({ kind: "question", request: PERSON });
@@ -94,7 +94,7 @@ describe("a call that outlives a request of its client", { timeout: 2_000 }, () 
   });
 });
 
-describe("signs of progress and log lines of a call", { timeout: 2_000 }, () => {
+describe("signs of progress and log lines of a call", () => {
   it("reach the request that waits, and are dropped between requests", async () => {
     const seen: unknown[] = [];
     const listening = round({
@@ -122,7 +122,7 @@ describe("signs of progress and log lines of a call", { timeout: 2_000 }, () => 
   });
 });
 
-describe("a cancelled request", { timeout: 2_000 }, () => {
+describe("a cancelled request", () => {
   /** Starts a call that runs until it is cancelled, and returns why. */
   const endless = () =>
     started(
@@ -160,7 +160,7 @@ describe("a cancelled request", { timeout: 2_000 }, () => {
   });
 });
 
-describe("calls that wait for an answer", { timeout: 2_000 }, () => {
+describe("calls that wait for an answer", () => {
   it("are taken once", () => {
     const waiting = new WaitingCalls();
     const { call } = asking(PERSON);
