@@ -1,6 +1,7 @@
 /**
  * Runs all tests: `npm test`, and the long ones: `npm run test:large`. Those that start servers and browsers mostly
- * wait, so the others run beside them. Arguments go to Vitest, for instance part of a file's name.
+ * wait, so the others run beside them. Arguments go to Vitest, for instance part of a file's name; then one process
+ * runs all projects, so that a name that no file has is an error.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -16,18 +17,18 @@ const HALVES = {
   ],
 } as const;
 
-const given = process.argv.slice(2);
-const isLarge = given[0] === "--large";
+const isLarge = process.argv[2] === "--large";
+const given = process.argv.slice(isLarge ? 3 : 2);
+const halves = HALVES[isLarge ? "large" : "all"];
+const runs = given.length === 0 ? halves : [[...halves.flat(), ...given]];
 
-async function runVitest(half: readonly string[]): Promise<boolean> {
-  const parameters = ["run", "--passWithNoTests", ...half, ...given.slice(isLarge ? 1 : 0)];
-  const [status] = (await once(spawn("vitest", parameters, { stdio: "inherit" }), "exit")) as [
-    number | null,
-  ];
+async function passes(parameters: readonly string[]): Promise<boolean> {
+  const vitest = spawn("vitest", ["run", ...parameters], { stdio: "inherit" });
+  const [status] = (await once(vitest, "exit")) as [number | null];
   return status === 0;
 }
 
-const passed = await Promise.all(HALVES[isLarge ? "large" : "all"].map(runVitest));
+const passed = await Promise.all(runs.map(passes));
 if (!passed.every(Boolean)) {
   console.error("Tests have failed: see above.");
   process.exitCode = 1;
