@@ -13,7 +13,7 @@ import { wrapRuntimeTool } from "../src/tool/wrap-runtime-tool.ts";
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
 import type { Metered, Prompt } from "./meter.ts";
-import { REPORT_CHARS, reportOf } from "./report.ts";
+import { REPORT } from "./report.ts";
 import { plainRow, report, type Row } from "./results.ts";
 import { type Contest, present, type Side, startContest, urlOf } from "./sides.ts";
 import { spreadOf } from "./statistics.ts";
@@ -26,7 +26,7 @@ const WHOLE_GOALS: Goals = { kept: 0.013, "ai-chat": 0.013, think: 0.015 };
 const STORED_CHARS = 1_000_000;
 /** A question to the agent with the tool that causes no call. */
 const QUESTION: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
-const REPORT_JSON = JSON.stringify(reportOf(REPORT_CHARS));
+const REPORT_JSON = JSON.stringify(REPORT);
 
 type Goals = Partial<Record<Side, number>>;
 

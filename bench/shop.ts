@@ -1,12 +1,9 @@
 import { tool } from "ai";
 import * as z from "zod";
-import { REPORT_CHARS, reportOf, SMALL } from "./report.ts";
+import { REPORT, SMALL } from "./report.ts";
 
 /** The instructions of every side. */
 export const INSTRUCTIONS = "Say words.";
-
-/** The tool does no work of its own. */
-const REPORT = reportOf(REPORT_CHARS);
 
 const about = z.object({ about: z.string() });
 

@@ -13,7 +13,7 @@ import {
 } from "ai";
 import { z } from "zod";
 import { answerMeter, metered, type MeterEnv } from "../meter.ts";
-import { REPORT_CHARS, reportOf, SMALL } from "../report.ts";
+import { REPORT, SMALL } from "../report.ts";
 import { scriptedModel } from "../scripted-model.ts";
 
 /**
@@ -23,8 +23,6 @@ import { scriptedModel } from "../scripted-model.ts";
  */
 
 const about = z.object({ about: z.string() });
-/** The tool does no work of its own. */
-const REPORT = reportOf(REPORT_CHARS);
 const tools: ToolSet = {
   check: tool({ description: "Checks a thing.", inputSchema: about, execute: () => SMALL }),
   fetch_report: tool({

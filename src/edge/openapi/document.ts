@@ -112,14 +112,12 @@ class Describer {
 
   #content(content: Content): MediaTypes {
     return Object.fromEntries(
-      Object.entries(content).map(([type, schema]) => [
-        type,
-        { schema: this.#schema(created(schema)) },
-      ]),
+      Object.entries(content).map(([type, schema]) => [type, { schema: this.#schema(schema) }]),
     );
   }
 
-  #schema(schema: z.ZodType): JsonSchema {
+  #schema(description: Description): JsonSchema {
+    const schema = created(description);
     const name = this.#names.get(schema);
     if (name !== undefined) return { $ref: AT + name };
     return plain(z.toJSONSchema(schema, { io: "input" }));

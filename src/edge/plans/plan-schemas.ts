@@ -15,14 +15,14 @@ export const callView = later(() =>
   }),
 );
 
-const output = later(() =>
-  json
-    .readonly()
-    .optional()
-    .describe("Its result: a value of up to 1,000 characters as JSON, else a handle"),
+export const runCallView = later(() =>
+  callView().extend({
+    output: json
+      .readonly()
+      .optional()
+      .describe("Its result: a value of up to 1,000 characters as JSON, else a handle"),
+  }),
 );
-
-export const runCallView = later(() => callView().extend({ output: output() }));
 
 const plannedCallView = later(() =>
   callView().extend({
