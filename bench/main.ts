@@ -37,8 +37,11 @@ if (isRecorded) {
 
 const broken = benches.filter((name) => {
   console.log(`\n# ${name}`);
+  const startMs = performance.now();
   const parameters = [join(folder, `${name}.ts`), ...options];
-  return spawnSync(process.execPath, parameters, { stdio: "inherit" }).status !== 0;
+  const { status } = spawnSync(process.execPath, parameters, { stdio: "inherit" });
+  console.log(`${name} took ${Math.round((performance.now() - startMs) / 1_000)} s.`);
+  return status !== 0;
 });
 if (isRecorded) finish();
 for (const name of broken) console.error(`${name} failed.`);
