@@ -1,0 +1,292 @@
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import * as limits from "../../src/limits.ts";
+import { Labels, Taint } from "../../src/store/labels.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { runtimeTool } from "../../src/tool/runtime-tool.ts";
+import { saveTargetIn } from "../../src/tool/save-target.ts";
+import { wrapRuntimeTool } from "../../src/tool/wrap-runtime-tool.ts";
+import { wrapTool } from "../../src/tool/wrap-tool.ts";
+import type { CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { call, run } from "../support/wrapped.ts";
+
+const longText = "word ".repeat(limits.maxShownResultChars);
+const keepAs = { base: "kept", numbered: true, inputDigest: "d" };
+const planned: CallOptions = { ...call, keepAs, isPlanned: true };
+
+interface Saving extends Partial<WrapOptions> {
+  readonly input?: Json;
+  readonly calling?: Partial<CallOptions>;
+}
+
+/** Runs a tool named `act` that returns the value, and saves its result. */
+async function save(value: Json, { input = {}, calling, ...options }: Saving = {}) {
+  const store = options.store ?? new MemoryStore();
+  const act = tool({ inputSchema: z.any(), execute: () => value });
+  const wrapped = await wrapTool("act", act, { ...options, store });
+  const ran = await run(wrapped, input, { ...call, ...calling });
+  if (ran.kind === "failed") throw new Error(ran.message);
+  return { saved: await ran.save(), changes: ran.changes, store };
+}
+
+async function saveShown(output: Json, calling: Partial<CallOptions>, more = {}) {
+  const store = new MemoryStore();
+  await store.save({ name: "seal", value: 1, visibility: "sealed" });
+  const give = runtimeTool({
+    name: "give",
+    description: "Gives.",
+    inputSchema: z.object({ value: z.any() }),
+    execute: (_, { labels }) => {
+      if ("reads" in more) labels.add("seal");
+      return { output, ...more };
+    },
+  });
+  const ran = await run(
+    await wrapRuntimeTool(give, { store }),
+    { value: 1 },
+    { ...call, ...calling },
+  );
+  if (ran.kind === "failed") throw new Error(ran.message);
+  return { saved: await ran.save(), store };
+}
+
+const namesIn = (store: Pick<MemoryStore, "list">) => store.list().map(({ name }) => name);
+
+describe("a result of a plan's call", () => {
+  it("is shown if it is short, and kept nowhere else", async () => {
+    const { saved, store } = await save([1, 2], { calling: planned });
+    expect(saved).toMatchObject({ shown: [1, 2], info: { name: "act_1" }, places: [] });
+    expect(saved).not.toHaveProperty("kept");
+    expect(namesIn(store)).toEqual(["act_1"]);
+  });
+
+  it("is kept if it is long, pinned, in place of an automatic variable", async () => {
+    const { saved, store } = await save(longText, { calling: planned });
+    expect(saved.kept).toBe("kept_1");
+    expect(saved.shown).toMatchObject({ $var: "kept_1", type: "string", count: longText.length });
+    expect([namesIn(store), store.info("kept_1")?.pinned]).toEqual([["kept_1"], true]);
+  });
+
+  it("is kept beside its place", async () => {
+    const saveTo = saveTargetIn("$report.text");
+    const { saved, store } = await save(longText, { calling: { ...planned, saveTo } });
+    expect(saved).toMatchObject({
+      kept: "kept_1",
+      places: ["$report.text"],
+      output: { $var: "report" },
+    });
+    expect(await store.read("report")).toEqual({ text: longText });
+    expect(await store.read("kept_1")).toBe(longText);
+  });
+
+  it("is not kept if there is no room for it beside its place", async () => {
+    const store = new MemoryStore({ quotaBytes: longText.length + 1_000 });
+    const saveTo = saveTargetIn("$report");
+    const { saved } = await save(longText, { store, calling: { ...planned, saveTo } });
+    expect(namesIn(store)).toEqual(["report"]);
+    expect(saved).toMatchObject({ info: { name: "report" }, shown: { $var: "report" } });
+    expect(saved).not.toHaveProperty("kept");
+  });
+});
+
+describe("what a built-in tool answers to a plan", () => {
+  it("is shown if it is short, and kept if it is long", async () => {
+    const short = await saveShown({ a: 1 }, planned);
+    expect(short.saved).toEqual({ output: { a: 1 }, shown: { a: 1 } });
+    const long = await saveShown({ text: longText }, planned);
+    expect(long.saved).toMatchObject({
+      output: { text: longText },
+      kept: "kept_1",
+      shown: { $var: "kept_1", type: "object" },
+    });
+    expect(await long.store.read("kept_1")).toEqual({ text: longText });
+  });
+
+  it("is its value, unless that is guarded or a failure", async () => {
+    const value = { whole: longText };
+    const whole = await saveShown("short", planned, { value });
+    expect([whole.saved.output, await whole.store.read("kept_1")]).toEqual(["short", value]);
+    for (const more of [
+      { value, reads: true },
+      { value, isFailure: true },
+    ]) {
+      const { saved, store } = await saveShown("short", planned, more);
+      expect([saved.shown, saved.kept, namesIn(store)]).toEqual(["short", undefined, ["seal"]]);
+    }
+  });
+
+  it("is neither kept nor shown without a plan", async () => {
+    const { saved, store } = await saveShown({ text: longText }, {});
+    expect([saved, namesIn(store)]).toEqual([{ output: { text: longText } }, ["seal"]]);
+  });
+
+  it("is marked if it is untrusted", async () => {
+    expect((await saveShown({ a: 1 }, {}, { untrusted: true })).saved.output).toEqual({
+      a: 1,
+      untrusted: true,
+    });
+    expect((await saveShown("a", {}, { untrusted: true })).saved.output).toEqual({
+      shown: "a",
+      untrusted: true,
+    });
+  });
+});
+
+describe("a result that exceeds the quota", () => {
+  const full = () => new MemoryStore({ quotaBytes: 100 });
+
+  it("is not kept, and its output says so", async () => {
+    const { saved, store } = await save(longText, { store: full() });
+    expect(saved).toEqual({
+      output: {
+        notKept: expect.stringMatching(/not kept as a variable: .*100/u),
+        type: "string",
+        count: longText.length,
+        shape: "string",
+        preview: expect.any(String),
+      },
+    });
+    expect(namesIn(store)).toEqual([]);
+  });
+
+  it("taints the turn only if it is untrusted and shown", async () => {
+    for (const [trusted, untrusted, isTainted] of [
+      [true, "show", false],
+      [false, "show", true],
+      [false, "hide", false],
+    ] as const) {
+      const taint = new Taint();
+      await save(longText, { store: full(), taint, untrusted, policies: { act: { trusted } } });
+      expect([trusted, untrusted, taint.isTainted]).toEqual([trusted, untrusted, isTainted]);
+    }
+  });
+
+  it("is replaced by a report if it is sealed, so that the model cannot tell", async () => {
+    const { saved, store } = await save(longText, {
+      store: new MemoryStore({ quotaBytes: 2_000 }),
+      policies: { act: { sealed: true } },
+    });
+    expect(saved.output).toEqual({ $var: "act_1", visibility: "sealed", type: "object", count: 2 });
+    expect(await store.read("act_1")).toMatchObject({ error: "limit_exceeded" });
+    expect(store.info("act_1")?.flags).toContain("failed");
+  });
+
+  it("is refused openly if even the report does not fit", async () => {
+    const policies = { act: { sealed: true } };
+    const { saved, store } = await save(longText, {
+      store: new MemoryStore({ quotaBytes: 1 }),
+      policies,
+    });
+    expect(saved).toEqual({
+      output: { notKept: "This result was not kept as a variable: it is too large." },
+      shown: { visibility: "sealed" },
+    });
+    expect(namesIn(store)).toEqual([]);
+  });
+
+  it("is refused openly in a plan", async () => {
+    const { saved, store } = await save(longText, {
+      store: new MemoryStore({ quotaBytes: 2_000 }),
+      policies: { act: { sealed: true } },
+      calling: planned,
+    });
+    expect(saved).toMatchObject({
+      output: { notKept: expect.any(String) },
+      shown: { visibility: "sealed" },
+    });
+    expect(namesIn(store)).toEqual([]);
+  });
+});
+
+describe("a result for a place that it does not fit", () => {
+  it("is an error that names what is in the way", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "text", value: "a text" });
+    const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
+    await expect(saving).rejects.toMatchObject({ code: "bad_value", message: expect.stringContaining("in the way") });
+  });
+
+  it("reveals nothing of a variable that has become guarded", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "text", value: "a text" });
+    const saveTo = saveTargetIn("$text.b");
+    const act = tool({ inputSchema: z.any(), execute: () => 1 });
+    const ran = await run(await wrapTool("act", act, { store }), {}, { ...call, saveTo });
+    await store.save({ name: "text", value: "a text", visibility: "sealed" });
+    const saving = async () => ran.kind === "done" && ran.save();
+    await expect(saving()).rejects.toMatchObject({ code: "variable_sealed" });
+  });
+});
+
+describe("the variable of a result", () => {
+  it("is held by the owner of the call", async () => {
+    const { store } = await save(1, { owner: "turn" });
+    expect(store.holds.names("turn")).toEqual(["act_1"]);
+    expect((await save(1)).store.holds.names("turn")).toEqual([]);
+  });
+
+  it("is a handle above the tool's own limit for shown results", async () => {
+    const policies = { act: { inlineChars: 10 } };
+    expect((await save("x".repeat(8), { policies })).saved.output).toHaveProperty("value");
+    expect((await save("x".repeat(9), { policies })).saved.output).toHaveProperty("preview");
+  });
+
+  it("is changed by name only if a place was chosen", async () => {
+    expect((await save(1)).changes).toEqual([]);
+    const saveTo = saveTargetIn("$a && $b.c");
+    expect((await save(1, { calling: { saveTo } })).changes).toEqual(["a", "b"]);
+  });
+
+  it("keeps the input of a call from code only if that is neither guarded nor untrusted", async () => {
+    for (const [guard, isKept] of [
+      [{}, true],
+      [{ visibility: "sealed" }, false],
+      [{ trusted: false }, false],
+    ] as const) {
+      const store = new MemoryStore();
+      await store.save({ name: "source", value: "v", ...guard });
+      const madeOf = new Labels(store);
+      madeOf.add("source");
+      const { saved } = await save(1, { store, input: { city: "Rome" }, calling: { madeOf } });
+      expect(saved.info?.input).toEqual(isKept ? { city: "Rome" } : undefined);
+      expect(saved.info?.name).toBe(isKept ? "act_rome" : "act_1");
+    }
+  });
+});
+
+describe("a name that an application chooses", () => {
+  const asked: Json[] = [];
+  const naming = (_tool: string, _input: unknown, output: Json) => {
+    asked.push(output);
+    return "chosen";
+  };
+  const nameWith = async (options: Saving) =>
+    (await save("v", { naming, ...options })).saved.info?.name;
+
+  it("is asked for with results that the model may see", async () => {
+    expect(await nameWith({})).toBe("chosen");
+    expect(await nameWith({ policies: { act: { trusted: false } } })).toBe("chosen");
+    expect(asked).toEqual(["v", "v"]);
+  });
+
+  it("is not asked for with others", async () => {
+    asked.length = 0;
+    const input = { city: "Rome" };
+    expect(await nameWith({ input, policies: { act: { sealed: true } } })).toBe("act_rome");
+    const policies = { act: { trusted: false } };
+    expect(await nameWith({ input, untrusted: "hide", policies })).toBe("act_rome");
+    expect(asked).toEqual([]);
+  });
+
+  it("is never made from guarded or hidden inputs", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
+    expect(await nameWith({ store, input: { city: "$seal" } })).toBe("act_1");
+    const mails = new MemoryStore();
+    await mails.save({ name: "mail", value: "Rome", trusted: false });
+    const name = await nameWith({ store: mails, input: { city: "$mail" }, untrusted: "hide" });
+    expect(name).toBe("act_mail");
+  });
+});
