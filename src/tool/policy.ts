@@ -200,7 +200,8 @@ export function approvalRequest(
     JSON.stringify(startOf(content, { left: limits.maxApprovalChars })),
     limits.maxApprovalChars,
   );
-  const more = charsOf(content, Infinity) - shown.length;
+  // The characters of a list with the content, without its brackets: `charsOf` counts no quotes of a text.
+  const more = charsOf([content], Infinity) - 2 - shown.length;
   const sizes = sizesOf(content);
   return {
     reason,
@@ -222,7 +223,7 @@ function sizesOf(content: Json): ApprovalRequest["sizes"] {
     }));
 }
 
-/** Returns the start of the value, slightly more than `room.left` characters. */
+/** Returns the start of the value: as JSON, more than `room.left` characters, or all of it. */
 function startOf(value: Json, room: { left: number }): Json {
   if (isScalar(value)) {
     const short = typeof value === "string" ? clip(value, limits.maxApprovalChars) : value;
@@ -231,13 +232,15 @@ function startOf(value: Json, room: { left: number }): Json {
   }
   // The value of a reference to bytes (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return "[bytes]";
+  const isList = isJsonArray(value);
   const entries: [string, Json][] = [];
-  for (const key of isJsonArray(value) ? value.keys() : Object.keys(value)) {
+  for (const key of isList ? value.keys() : Object.keys(value)) {
     if (room.left < 0) break;
-    room.left -= String(key).length;
+    // A comma, which follows each but the last, and the key with quotes and a colon.
+    room.left -= isList ? 1 : String(key).length + 4;
     entries.push([String(key), startOf((value as JsonObject)[key] ?? null, room)]);
   }
-  return isJsonArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
+  return isList ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
 async function decisionBy(policy: Policy, call: PolicyCall): Promise<Decision> {

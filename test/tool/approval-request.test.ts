@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import type { Consumed } from "../../src/store/labels.ts";
+import { approvalRequest } from "../../src/tool/policy.ts";
+import type { Json } from "../../src/value/json.ts";
+
+const using = (visibility: Consumed["visibility"]): Consumed => ({
+  name: "x",
+  visibility,
+  sources: [],
+  trusted: true,
+});
+
+function requestFor(resolved: Json, references: readonly Consumed[] = [], input: Json = "written") {
+  return approvalRequest({ tool: "send", input, resolved, references });
+}
+
+describe("what a person is shown of a call", () => {
+  it("is its resolved input, with the size of each parameter", () => {
+    expect(requestFor({ to: "Ada", list: [1, 22], none: null })).toEqual({
+      reason: "send runs when a person approves it.",
+      input: '{"to":"Ada","list":[1,22],"none":null}',
+      sizes: [
+        { name: "to", chars: 3 },
+        { name: "list", chars: 6 },
+        { name: "none", chars: 4 },
+      ],
+    });
+  });
+
+  it("has no sizes if the input is not an object", () => {
+    for (const input of [5, "text", [1], null])
+      expect(requestFor(input)).toEqual({
+        reason: expect.any(String),
+        input: JSON.stringify(input),
+      });
+  });
+
+  it("contains sealed values, but only the written input if there is a secret", () => {
+    const input = { key: "$x" };
+    expect(requestFor({ key: "value" }, [using("sealed")], input).input).toBe('{"key":"value"}');
+    const references = [using("model"), using("secret")];
+    expect(requestFor({ key: "value" }, references, input)).toMatchObject({
+      input: '{"key":"$x"}',
+      sizes: [{ name: "key", chars: 2 }],
+    });
+  });
+
+  it("is the literal start of a long input, and the number of other characters", () => {
+    const text = "x".repeat(limits.maxApprovalChars);
+    const { input, sizes } = requestFor({ a: 1, text, last: "end" });
+    const whole = JSON.stringify({ a: 1, text, last: "end" });
+    const shown = whole.slice(0, limits.maxApprovalChars);
+    const more = whole.length - limits.maxApprovalChars;
+    expect(input).toBe(`${shown}… (+${more} characters)`);
+    expect(sizes).toContainEqual({ name: "text", chars: text.length });
+  });
+
+  it("is exact up to the limit", () => {
+    const text = "x".repeat(limits.maxApprovalChars - 2);
+    expect(requestFor(text).input).toBe(`"${text}"`);
+    expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
+  });
+
+  it("is the start of long lists and of many keys", () => {
+    const list = Array.from({ length: 100_000 }, (_, index) => index);
+    for (const long of [list, Object.fromEntries(list.map((at) => [`k${at}`, at]))] as Json[]) {
+      const { input } = requestFor(long);
+      const whole = JSON.stringify(long);
+      expect(input.startsWith(whole.slice(0, limits.maxApprovalChars))).toBe(true);
+      expect(input).toContain(`… (+${whole.length - limits.maxApprovalChars} characters)`);
+    }
+  });
+
+  it("lists the sizes of fifty parameters, under short names", () => {
+    const long = "n".repeat(limits.maxShownResultChars + 9);
+    const many = Object.fromEntries([long, ...Array(60).keys()].map((key) => [`p${key}`, 1]));
+    const { sizes = [] } = requestFor(many);
+    expect(sizes).toHaveLength(50);
+    expect(Math.max(...sizes.map(({ name }) => name.length))).toBe(limits.maxShownResultChars);
+  });
+
+  it("names bytes instead of showing them", () => {
+    // The value of a reference to bytes.
+    const photo = new Uint8Array([1, 2]) as unknown as Json;
+    expect(requestFor({ photo }).input).toContain('{"photo":"[bytes]"}');
+  });
+});
