@@ -162,7 +162,7 @@ class Turn {
       outline: compacted,
       toolbox: { ask: askAgentFor(context) },
       // Frame ids differ between attempts, so text ids must differ too.
-      idSuffix: head.sitting === undefined ? "" : `~${head.attempt}`,
+      idSuffix: head.firstAttempt === undefined ? "" : `~${head.attempt}`,
     });
   }
 

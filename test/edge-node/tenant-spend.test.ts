@@ -115,7 +115,7 @@ describe("a lease", () => {
 
 it("no more calls are made than the limit allows, and settling returns the rest", () => {
   const action = fc.record({
-    sitting: fc.nat({ max: 7 }),
+    turn: fc.nat({ max: 7 }),
     count: fc.integer({ min: 1, max: 5 }),
     does: fc.constantFrom("spend", "spend", "spend", "crash", "settle", "repeat"),
   });
@@ -123,32 +123,32 @@ it("no more calls are made than the limit allows, and settling returns the rest"
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 60 }), actions, (maximum, actions) => {
       const { take, settle, left } = tenant(maximum);
-      const sittings = Array.from({ length: 8 }, () => ({ spent: 0, upTo: 0, number: 0 }));
+      const turns = Array.from({ length: 8 }, () => ({ spent: 0, upTo: 0, number: 0 }));
       let made = 0;
-      for (const { sitting: index, count, does } of actions) {
-        const sitting = sittings[index] ?? { spent: 0, upTo: 0, number: 0 };
-        const key = `${index}/${sitting.number}`;
+      for (const { turn: index, count, does } of actions) {
+        const turn = turns[index] ?? { spent: 0, upTo: 0, number: 0 };
+        const key = `${index}/${turn.number}`;
         if (does === "settle") {
-          settle(key, sitting.spent);
-          Object.assign(sitting, { spent: 0, upTo: 0, number: sitting.number + 1 });
+          settle(key, turn.spent);
+          Object.assign(turn, { spent: 0, upTo: 0, number: turn.number + 1 });
         } else if (does === "crash") {
-          sitting.upTo = 0;
+          turn.upTo = 0;
         } else if (does === "repeat") {
           // Repeats a request whose answer was lost.
-          take(key, { count, spent: sitting.spent });
+          take(key, { count, spent: turn.spent });
         } else {
-          if (sitting.spent + count > sitting.upTo) {
-            const grant = take(key, { count, spent: sitting.spent });
+          if (turn.spent + count > turn.upTo) {
+            const grant = take(key, { count, spent: turn.spent });
             if (!("upTo" in grant)) continue;
-            sitting.upTo = grant.upTo.modelCalls ?? 0;
+            turn.upTo = grant.upTo.modelCalls ?? 0;
           }
-          expect(sitting.spent + count).toBeLessThanOrEqual(sitting.upTo);
-          sitting.spent += count;
+          expect(turn.spent + count).toBeLessThanOrEqual(turn.upTo);
+          turn.spent += count;
           made += count;
         }
         expect(made).toBeLessThanOrEqual(maximum);
       }
-      for (const [index, { spent, number }] of sittings.entries()) {
+      for (const [index, { spent, number }] of turns.entries()) {
         settle(`${index}/${number}`, spent);
       }
       expect(left()).toBe(maximum - made);

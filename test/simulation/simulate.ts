@@ -72,7 +72,7 @@ export interface Disturbance {
 export const UNDISTURBED: Disturbance = { crashes: () => false, loses: () => false };
 
 /** More approval requests than any plan has. */
-const MAX_SITTINGS = 30;
+const MAX_WAITS = 30;
 /** Iterations in which nothing is waited for, before the clock skips to the next timer. */
 const PATIENCE = 20;
 
@@ -130,10 +130,10 @@ class Simulation {
     this.#world.database.crash(this.#random, false);
     for (const turn of this.#plan.turns.keys()) {
       await this.#serve({ kind: "ask", turn });
-      for (let sittings = 0; ; sittings++) {
+      for (let waits = 0; ; waits++) {
         const approvals = this.#decisions(turn);
         if (approvals.length === 0) break;
-        must(sittings < MAX_SITTINGS, "R7: the turn waits without end");
+        must(waits < MAX_WAITS, "R7: the turn waits without end");
         await this.#serve({ kind: "decide", turn, approvals });
       }
     }

@@ -122,11 +122,11 @@ it("the type of a chunk is its first field", () => {
   }
 });
 
-it("the next attempt belongs to the sitting that a crash interrupted", () => {
+it("the next attempt records the attempt before the first crash", () => {
   const last = { ...head, attempt: 4 };
   const next = nextAttempt(last);
-  expect(next).toEqual({ ...head, attempt: 5, sitting: 4 });
-  expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, sitting: 4 });
+  expect(next).toEqual({ ...head, attempt: 5, firstAttempt: 4 });
+  expect(nextAttempt(next)).toEqual({ ...head, attempt: 6, firstAttempt: 4 });
 });
 
 const recoveredLogWith = (attempts: number, deaths: number) =>

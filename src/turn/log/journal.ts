@@ -19,7 +19,7 @@ export interface TurnHead {
   /** Counts up from 1 in each conversation, over all of its turns. */
   readonly attempt: number;
   /** The attempt before the first crash, if crashes have cut this turn off. */
-  readonly sitting?: number;
+  readonly firstAttempt?: number;
   /** False if the turn has ended or waits for a person. */
   readonly isOpen: boolean;
   readonly agent: string;

@@ -33,8 +33,8 @@ export function recoveryDelayMs(recoveredLog: RecoveredLog, nowMs: number): numb
   return Math.max(delayMs - passedMs, 0);
 }
 
-/** The head of the next attempt after a crash. `sitting` is the attempt before the first crash. */
+/** The head of the next attempt after a crash. `firstAttempt` is the attempt before the first crash. */
 export function nextAttempt(last: TurnHead): TurnHead {
-  const { attempt, sitting = attempt } = last;
-  return { ...last, attempt: attempt + 1, sitting };
+  const { attempt, firstAttempt = attempt } = last;
+  return { ...last, attempt: attempt + 1, firstAttempt };
 }

@@ -44,8 +44,13 @@ export function leaseOf(
   return leases === undefined ? {} : { lease: { key: leaseKeyOf(head), spent } };
 }
 
-export function leaseKeyOf({ conversation, id, attempt, sitting = attempt }: TurnHead): string {
-  return `${conversation}/${id}/${sitting}`;
+export function leaseKeyOf({
+  conversation,
+  id,
+  attempt,
+  firstAttempt = attempt,
+}: TurnHead): string {
+  return `${conversation}/${id}/${firstAttempt}`;
 }
 
 interface LeaseOptions {
