@@ -6,8 +6,10 @@ import { Instrumenter } from "@stryker-mutator/instrumenter";
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   reference: [
     "src/reference/*.ts",
-    "test/reference/{cases,expand,lookup-in,places,problems,references-in}.test.ts",
-    "test/reference/{resolve,streams,syntaxes,urls}.test.ts",
+    "test/reference/{cases,create-expander,expand,inert-text,lookup-in,needs-in}.test.ts",
+    "test/reference/{places,problems,references-in,resolve,streams,syntaxes,urls}.test.ts",
+    "test/reference/whole-texts.test.ts",
+    "test/agent/expand-stream.test.ts",
   ],
   log: [
     "src/turn/log/{journal,log-lines,recovery,turn-log,turn-state}.ts",
