@@ -20,7 +20,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
     "src/tool/{save-result,save-target,shown-result,strict-slots,tool-call,tool-input}.ts",
     "src/tool/{tool-output,try-paths,unknown-parameters,widen-schema,wrap-tool,wrapped-tool}.ts",
     "test/tool/{approval-request,call-flow,composed,misfit-hint,outside-runs,policy}.test.ts",
-    "test/tool/{result-name,run-tool,save-result,save-target,shown-result}.test.ts",
+    "test/tool/{result-name,run-tool,save-places,save-result,save-target,shown-result}.test.ts",
     "test/tool/{strict-references,widened-schemas}.test.ts",
     "test/tool/{tool-output,tool-result,unknown-parameters,widen-schema,wrap-tool}.test.ts",
     "test/tool/{code-tool,digest,runtime-tool-in-run,runtime-tool-saved,scoped-store}.test.ts",

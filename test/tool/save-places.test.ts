@@ -1,0 +1,228 @@
+import { describe, expect, it } from "vitest";
+import { ByrefError } from "../../src/errors.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import {
+  choiceIn,
+  chosenPlaces,
+  requireOpen,
+  requireOwnPlaces,
+  requireReplaced,
+  saveTargetIn,
+  splitInput,
+  withTarget,
+} from "../../src/tool/save-target.ts";
+
+/** Returns code and message of what is thrown. */
+function refusalOf(run: () => unknown): string {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof ByrefError) return `${error.code}: ${error.message}`;
+    throw error;
+  }
+  return "none";
+}
+
+const placesOf = (text: string) => saveTargetIn(text).places.map(({ name, path }) => [name, path]);
+
+describe("a target", () => {
+  it("has places in any syntax, with keys and indices", () => {
+    expect(placesOf("$a.b[0]['c d'] && †e && variable:f && ${g}")).toEqual([
+      ["a", [{ key: "b" }, { index: 0 }, { key: "c d" }]],
+      ["e", []],
+      ["f", []],
+      ["g", []],
+    ]);
+  });
+
+  it("means all of its places, or the first", () => {
+    const operatorOf = (text: string) => saveTargetIn(text).operator;
+    expect([operatorOf("$a"), operatorOf("$a&&$b"), operatorOf("$a||$b")]).toEqual([
+      "all",
+      "all",
+      "first",
+    ]);
+  });
+
+  it.each([
+    ["a || $b && c", "bad_alternatives: a || $b && c mixes || and &&; use one of them."],
+    ["report", 'bad_path: "report" is not a place to save to. Write $report.'],
+    ["a b", 'bad_path: "a b" is not a place to save to. Write $name or $name.key.'],
+    ["", 'bad_path: "" is not a place to save to. Write $name or $name.key.'],
+    ["$a[*]", 'bad_path: "$a[*]" is not a place to save to. Write $name or $name.key.'],
+    ["†input.x", "bad_name: †input.x is the caller's input; choose another name."],
+    ["$a.b && $a", "bad_path: $a.b is a part of $a: save to one of them."],
+    ["$a && †a[0].c", "bad_path: †a[0].c is a part of $a: save to one of them."],
+    ["$a[-1] && $a[0].c", "bad_path: $a[0].c is a part of $a[-1]: save to one of them."],
+    ["$a && $ab", "none"],
+    ["$a.b && $a.c.d", "none"],
+    ["$a[0] && $a[1].b", "none"],
+    ["$a[-1] && $a[-2].b", "none"],
+    ["$a.b && $a[0].c", "none"],
+    ["$a && $b.c", "none"],
+    ["$a.b || $a", "none"],
+  ])("is refused with the reason: %s", (text, refusal) => {
+    expect(refusalOf(() => saveTargetIn(text))).toBe(refusal);
+  });
+
+  it("is refused with the prefix of its syntax, and shortened", () => {
+    expect(refusalOf(() => saveTargetIn("a", "†"))).toContain("Write †a.");
+    const long = "x".repeat(81);
+    expect(refusalOf(() => saveTargetIn(long))).toBe(
+      `bad_path: "${"x".repeat(80)}" is not a place to save to. Write $name or $name.key.`,
+    );
+    expect(refusalOf(() => saveTargetIn("x".repeat(60)))).toContain(`Write $${"x".repeat(60)}.`);
+  });
+});
+
+describe("a place in the store", () => {
+  const filled = async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "open", value: {} });
+    await store.save({ name: "seal", value: {}, visibility: "sealed" });
+    await store.save({ name: "key", value: {}, visibility: "secret" });
+    await store.save({ name: "own_r1", value: {}, visibility: "secret", run: "r1" });
+    return store;
+  };
+
+  it("is open unless it is secret, or belongs to another run", async () => {
+    const store = await filled();
+    const refusal = (text: string, own?: string) =>
+      refusalOf(() => requireOpen(saveTargetIn(text), store, own));
+    expect(refusal("$open && $new && $seal.x")).toBe("none");
+    expect(refusal("$new && $key")).toBe(
+      "variable_secret: $key is secret and cannot be written here.",
+    );
+    expect(refusal("$own_r1", "r1")).toBe("none");
+    for (const own of [undefined, "r2"])
+      expect(refusal("$own_r1", own)).toBe(
+        "bad_name: $own_r1 cannot be written here; choose another name.",
+      );
+  });
+
+  it("may be a guarded variable as a whole, but not a part of it", async () => {
+    const store = await filled();
+    const refusal = (text: string) =>
+      refusalOf(() => requireReplaced(saveTargetIn(text).places, {}, store));
+    expect(refusal("$open.a && $seal && $new.b")).toBe("none");
+    for (const name of ["seal", "key"])
+      expect(refusal(`$open && $${name}.a`)).toBe(
+        `variable_sealed: $${name} is guarded: it can be replaced as a whole, not added to.`,
+      );
+    expect(refusalOf(() => requireReplaced(undefined, {}, store))).toBe("none");
+  });
+
+  it("may be a part of a guarded variable if a plan has chosen it in its own run", async () => {
+    const store = await filled();
+    const saveTo = saveTargetIn("$own_r1.a");
+    const places = saveTo.places.map((place) => ({ ...place, run: "r1" }));
+    const own = { operator: saveTo.operator, places };
+    const refusal = (call: Parameters<typeof requireReplaced>[1]) =>
+      refusalOf(() => requireReplaced(places, call, store));
+    expect([refusal({ isPlanned: true }), refusal({ saveTo: own })]).toEqual(["none", "none"]);
+    expect([refusal({}), refusal({ saveTo })]).toEqual([
+      expect.stringMatching(/^variable_sealed/u),
+      expect.stringMatching(/^variable_sealed/u),
+    ]);
+    const withoutRun = () => requireReplaced(saveTo.places, { saveTo }, store);
+    expect(refusalOf(withoutRun)).toMatch(/^variable_sealed/u);
+  });
+
+  it("of a secret result is a variable of its own in a run", () => {
+    const refusal = (text: string, run?: string) => {
+      const target = saveTargetIn(text);
+      const places = target.places.map((place) => (run === undefined ? place : { ...place, run }));
+      return refusalOf(() => requireOwnPlaces({ ...target, places }));
+    };
+    expect(refusal("†a", "r1")).toBe("none");
+    expect(refusal("†a.b")).toBe("none");
+    expect(refusal("†c && †a.b", "r1")).toBe(
+      "variable_secret: A secret result is saved as a variable of its own: †name, not †a.b.",
+    );
+    expect(refusalOf(() => requireOwnPlaces(undefined))).toBe("none");
+  });
+});
+
+describe("the chosen places", () => {
+  const named = (text: string, choice?: string) =>
+    chosenPlaces(saveTargetIn(text), choice).map(({ source }) => source);
+
+  it("are all, or the first, or the one that the tool names", () => {
+    expect(named("$a && $b")).toEqual(["$a", "$b"]);
+    expect(named("$a && $b", "$c")).toEqual(["$a", "$b"]);
+    expect(named("$a || $b")).toEqual(["$a"]);
+    expect(named("$a || $b.c", ' †b["c"] ')).toEqual(["$b.c"]);
+  });
+
+  it("do not include another one", () => {
+    expect(refusalOf(() => named("$a || $b", "$c"))).toBe(
+      "bad_path: The tool chose $c, not one of $a, $b.",
+    );
+    expect(refusalOf(() => named("$a || $b", "b"))).toContain("chose b, not");
+  });
+
+  it("are read from a result with two properties only", () => {
+    const choice = { _outputPath: "$a", value: 1 };
+    expect(choiceIn(choice)).toEqual({ named: "$a", value: 1 });
+    for (const result of [
+      1,
+      null,
+      [],
+      { value: 1 },
+      { ...choice, more: 1 },
+      { _outputPath: "$a", x: 1 },
+    ])
+      expect(choiceIn(result)).toEqual({ value: result });
+    expect(choiceIn({ _outputPath: 5, value: 1 })).toEqual({ value: { _outputPath: 5, value: 1 } });
+  });
+});
+
+describe("the parameters about the result", () => {
+  it("are removed from the input", () => {
+    expect(splitInput({ a: 1, _outputPath: "$r", _description: "It." })).toEqual({
+      input: { a: 1 },
+      target: "$r",
+      description: "It.",
+    });
+    for (const none of [null, ""])
+      expect(splitInput({ _outputPath: none, _description: none })).toEqual({ input: {} });
+    for (const other of [5, "text", null]) expect(splitInput(other)).toEqual({ input: other });
+  });
+
+  it("must be texts, and a description is shortened", () => {
+    const refusal = (input: object) => refusalOf(() => splitInput(input as never));
+    expect(refusal({ _outputPath: 5 })).toBe("bad_path: _outputPath must be text.");
+    expect(refusal({ _description: ["a"] })).toBe("bad_path: _description must be text.");
+    const { description } = splitInput({ _description: "x".repeat(501) });
+    expect(description).toBe("x".repeat(500));
+  });
+
+  it("are added to a schema of an object that has neither", () => {
+    const schema = {
+      type: "object",
+      properties: { a: { type: "number" } },
+      required: ["a"],
+    } as const;
+    const given = { ...schema, required: ["a"] };
+    const extended = withTarget(given, false);
+    expect(extended).toEqual({
+      ...given,
+      properties: {
+        a: { type: "number" },
+        _outputPath: {
+          type: "string",
+          description: "save the result as, e.g. $report or $state.user",
+        },
+        _description: { type: "string", description: "what the saved result is" },
+      },
+    });
+    expect(withTarget(given, true)).toMatchObject({
+      required: ["a", "_outputPath", "_description"],
+      properties: { _outputPath: { type: ["string", "null"] } },
+    });
+    expect(withTarget({ type: "object" }, true)?.required).toEqual(["_outputPath", "_description"]);
+    for (const own of ["_outputPath", "_description"])
+      expect(withTarget({ type: "object", properties: { [own]: {} } }, false)).toBeUndefined();
+    expect(withTarget({ type: "array" }, false)).toBeUndefined();
+  });
+});
