@@ -211,8 +211,8 @@ function planOrders({ goal, status }: OrdersIntent, conversation: DemoConversati
 
 function proposal(proposed: Need): Plan {
   const answer = () =>
-    "Here is a plan for the report: nothing of it runs until you approve it. Its calls pass their results on " +
-    "by reference, and those that need nothing of one another run at the same time.";
+    "Here is a plan for the report. Nothing runs until you approve it. Its calls pass their results on by " +
+    "reference, and calls that do not depend on each other run at the same time.";
   return { stages: [[proposed]], answer };
 }
 
