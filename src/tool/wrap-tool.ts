@@ -77,15 +77,41 @@ export async function wrapTool(
   return { name, shown: shownAs(schema), shownWith, flow, prepare: preparing(callable) };
 }
 
-/**
- * Returns the schema that the model is shown. Without room for `_outputPath`, it has no such parameter. `live`:
- * the only references that it accepts.
- */
+/** A schema as the model is shown it. */
+interface ShownSchema {
+  readonly schema: JSONSchema7;
+  /** False without room for `_outputPath`. */
+  readonly hasTarget: boolean;
+}
+
+/** By the tool's own schema and `keyOf`: each turn wraps all tools, and widening is most of the work. */
+const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
+
+/** Returns the schema that the model is shown. `live`: the only references that it accepts. */
 export function shownSchema(
+  named: NamedTool,
+  schema: JSONSchema7,
+  live?: LiveReferences,
+): ShownSchema {
+  if (live !== undefined) return madeSchema(named, schema, live);
+  const known = shownSchemas.get(schema) ?? new Map<string, ShownSchema>();
+  const key = keyOf(named);
+  const shown = known.get(key) ?? madeSchema(named, schema);
+  shownSchemas.set(schema, known.set(key, shown));
+  return shown;
+}
+
+/** Everything but the tool's own schema that the shown one depends on. */
+function keyOf({ name, tool, options }: NamedTool): string {
+  const isDollar = options.syntaxes?.includes("dollar") ?? true;
+  return [isDollar, tool.strict === true, targetOf(name, options.outputPath) === true].join();
+}
+
+function madeSchema(
   { name, tool, options }: NamedTool,
   schema: JSONSchema7,
   live?: LiveReferences,
-) {
+): ShownSchema {
   const { syntaxes, policies } = options;
   const secrets = policies?.[name]?.secrets;
   const isStrict = tool.strict === true;

@@ -205,7 +205,10 @@ describe("a result for a place that it does not fit", () => {
     const store = new MemoryStore();
     await store.save({ name: "text", value: "a text" });
     const saving = save(1, { store, calling: { saveTo: saveTargetIn("$text.b") } });
-    await expect(saving).rejects.toMatchObject({ code: "bad_value", message: expect.stringContaining("in the way") });
+    await expect(saving).rejects.toMatchObject({
+      code: "bad_value",
+      message: expect.stringContaining("in the way"),
+    });
   });
 
   it("reveals nothing of a variable that has become guarded", async () => {

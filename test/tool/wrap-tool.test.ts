@@ -4,7 +4,7 @@ import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
-import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
+import type { AnyTool, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
 
 /** Creates a tool that records its inputs. */
@@ -149,6 +149,33 @@ describe("a tool as the model sees it", () => {
     expect(Object.keys(shown)).not.toContain("toModelOutput");
     expect((shown.inputSchema as { validate?: unknown }).validate).toBeUndefined();
     expect(schema.safeParse({ n: "$x" }).success).toBe(false);
+  });
+
+  it("has a schema that is made once for each way to show it", async () => {
+    const act = tool({ inputSchema: z.object({ n: z.email() }), execute: () => 1 }) as AnyTool;
+    const store = new MemoryStore();
+    const schemaWith = async (options: Partial<WrapOptions>, strict?: true) => {
+      const given = strict === undefined ? act : { ...act, strict };
+      const { shown } = await wrapTool("act", given as AnyTool, { store, ...options });
+      return (shown.inputSchema as { jsonSchema: { properties: object } }).jsonSchema;
+    };
+    const ways = [
+      () => schemaWith({}),
+      () => schemaWith({ outputPath: true }),
+      () => schemaWith({ syntaxes: ["dagger"] }),
+      () => schemaWith({ outputPath: true }, true),
+      () => schemaWith({}, true),
+    ];
+    const made: string[] = [];
+    for (const way of ways) {
+      const schema = await way();
+      expect(await way()).toBe(schema);
+      made.push(JSON.stringify(schema));
+    }
+    expect(new Set(made).size).toBe(ways.length);
+    const other = tool({ inputSchema: z.object({ m: z.number() }), execute: () => 1 });
+    const { shown } = await wrapTool("act", other as AnyTool, { store });
+    expect(shown.inputSchema).toMatchObject({ jsonSchema: { properties: { m: {} } } });
   });
 
   it("is unchanged if the provider runs it, and stays dynamic if it is", async () => {
