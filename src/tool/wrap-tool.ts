@@ -57,7 +57,7 @@ export async function wrapTool(
   const named: NamedTool = { name, tool, options };
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
   const ownSchema = await jsonSchemaOf(tool, name);
-  const { schema, hasTarget } = shownSchema(named, ownSchema);
+  const { schema, hasTarget, parameters } = shownSchema(named, ownSchema);
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
   const shownAs = (shown: JSONSchema7) => ({ ...rest, inputSchema: jsonSchema(shown) }) as AnyTool;
   const wanted = targetOf(name, options.outputPath);
@@ -65,7 +65,7 @@ export async function wrapTool(
     name,
     options,
     target: wanted === true ? hasTarget : wanted,
-    parameters: declaredIn(hasTarget ? schema : ownSchema),
+    parameters,
     names: (input) => namesIn(name, input, options),
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),
@@ -82,6 +82,8 @@ interface ShownSchema {
   readonly schema: JSONSchema7;
   /** False without room for `_outputPath`. */
   readonly hasTarget: boolean;
+  /** The parameters of the tool and of `schema`; undefined if there may be others. */
+  readonly parameters: ReadonlySet<string> | undefined;
 }
 
 /** By the tool's own schema and `keyOf`: each turn wraps all tools, and widening is most of the work. */
@@ -119,7 +121,8 @@ function madeSchema(
   const shown = conciseSchema(widened, isStrict);
   const isChosen = targetOf(name, options.outputPath) === true;
   const extended = isChosen ? withTarget(shown, isStrict) : undefined;
-  return { schema: extended ?? shown, hasTarget: extended !== undefined };
+  const parameters = declaredIn(extended ?? schema);
+  return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
 }
 
 /**
