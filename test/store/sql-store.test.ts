@@ -107,6 +107,24 @@ describe("the cost of a call", () => {
     expect(await woken.read("a")).toBe(await woken.read("a"));
   });
 
+  it("the newest of many variables are found without a statement, and listed with one", async () => {
+    const sql = migratedSql();
+    const store = new SqlStore(sql, { now });
+    for (let index = 0; index < 100; index++) await store.save({ name: `v${index}`, value: index });
+    const names = Array.from({ length: 20 }, (_, index) => `v${80 + index}`);
+    const versions = () => names.map((name) => store.glance(name)?.version);
+    expect(await statementsOf(sql, () => expect(new Set(versions())).toEqual(new Set([1])))).toBe(
+      0,
+    );
+    expect(await statementsOf(sql, () => store.list({ names }))).toBe(1);
+    expect(await statementsOf(sql, () => store.list({ last: 20 }))).toBe(0);
+    expect(await statementsOf(sql, () => expect(store.glance("v0")?.version).toBe(1))).toBe(1);
+    await store.save({ name: "v99", value: "new" });
+    expect(store.glance("v99")).toMatchObject({ version: 2, type: "string" });
+    store.delete("v98");
+    expect(store.glance("v98")).toBeUndefined();
+  });
+
   it("a slice of a large text or array reads only its chunks", async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });

@@ -33,7 +33,7 @@ export class SqlLookups implements Lookups {
   }
 
   entry(name: string): Entry | undefined {
-    return this.#select(`WHERE name = ?`, name)[0];
+    return this.#cached().get(name) ?? this.#select(`WHERE name = ?`, name)[0];
   }
 
   newest(limit: number): readonly Entry[] {

@@ -140,13 +140,15 @@ export class VariableList {
     if (hasText || total - current.size > limits.maxListedVariables) this.#reach("text");
   }
 
-  #addRemoved(shown: Shown, { isGiven }: Found): void {
+  #addRemoved(shown: Shown, { isGiven, known }: Found): void {
     const { store } = this.#options;
     if (isGiven) return;
     const newest = this.#newest;
+    const existing = new Set(known.map(({ name }) => name));
     for (const name of new Set([...shown.keys(), ...newest.keys()])) {
-      const isTold = newest.get(name)?.[1] === REMOVED;
-      if (!isTold && store.info(name) === undefined) this.#lines.push([name, REMOVED, "removed"]);
+      const isKnown = existing.has(name) || newest.get(name)?.[1] === REMOVED;
+      // One that exists may belong to a run.
+      if (!isKnown && store.glance(name) === undefined) this.#lines.push([name, REMOVED, "removed"]);
     }
   }
 
