@@ -12,6 +12,9 @@ import { Undo, UndoableMap } from "./rows/undo.ts";
 import { ValueCache } from "./value-cache.ts";
 import type { OpenValue, Change, EvictionReason, Tombstone, VariableInfo } from "./variable.ts";
 
+/** Variables whose metadata is kept: more than a prompt lists. */
+const MAX_LISTED = 50;
+
 export interface StateOptions {
   readonly rows: Rows;
   readonly bodies: Bodies;
@@ -45,8 +48,8 @@ export class StoreState {
   /** The newest seq of all writes, including rolled back ones. */
   #newestSeq = 0;
   #catalog: Catalog | undefined;
-  /** The metadata listed last, by name. Each model call requests the same list. */
-  #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
+  /** Metadata that was listed lately, by name. Each model call requests the same list. */
+  readonly #listed = new Map<string, { readonly seq: number; readonly info: VariableInfo }>();
   #tombstones: Map<string, Tombstone> | undefined;
   #numbers: UsedNumbers | undefined;
   /** Changes of the current transaction. */
@@ -180,10 +183,19 @@ export class StoreState {
       const info = infos.get(name) ?? this.#listed.get(name)?.info;
       return info === undefined ? [] : { seq, info: { ...info, accessedAt: toIso(accessedAtMs) } };
     });
-    if (entries.length <= limits.maxListedVariables) {
-      this.#listed = new Map(listed.map((one) => [one.info.name, one]));
-    }
+    if (entries.length <= limits.maxListedVariables) this.#keepListed(listed);
     return listed.map(({ info }) => info);
+  }
+
+  #keepListed(listed: readonly { readonly seq: number; readonly info: VariableInfo }[]): void {
+    for (const one of listed) {
+      this.#listed.delete(one.info.name);
+      this.#listed.set(one.info.name, one);
+    }
+    for (const oldest of this.#listed.keys()) {
+      if (this.#listed.size <= MAX_LISTED) break;
+      this.#listed.delete(oldest);
+    }
   }
 
   /** Changes metadata only. Call it in a transaction. */

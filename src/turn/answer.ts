@@ -104,7 +104,8 @@ export class Answer {
     const { name, path } = reference;
     this.held.place(id, text.length);
     const { value, version, name: variable = name }: Partial<Found> = answer.found ? answer : {};
-    const info = this.#store.info(variable);
+    // The listed metadata is in memory for variables that were used lately.
+    const [info] = this.#store.list({ names: [variable] });
     // Another write may have replaced the version that was read.
     const isRead = info !== undefined && info.version === version;
     const { tool, toolCallId: call, updatedAt: at }: Partial<VariableInfo> = isRead ? info : {};

@@ -118,6 +118,8 @@ describe("the cost of a call", () => {
     );
     expect(await statementsOf(sql, () => store.list({ names }))).toBe(1);
     expect(await statementsOf(sql, () => store.list({ last: 20 }))).toBe(0);
+    expect(await statementsOf(sql, () => store.list({ names: ["v90"] }))).toBe(0);
+    expect(await statementsOf(sql, () => store.list({ names }))).toBe(0);
     expect(await statementsOf(sql, () => expect(store.glance("v0")?.version).toBe(1))).toBe(1);
     await store.save({ name: "v99", value: "new" });
     expect(store.glance("v99")).toMatchObject({ version: 2, type: "string" });

@@ -86,7 +86,7 @@ export class SavingsCounter {
     const name = variableIn(output);
     if (name === undefined || hasValue(output) || isOfBytes(output)) return 0;
     // The variable may have another version by now. The handle has the size of the version that was shown.
-    const info = this.#store.info(name);
+    const info = this.#store.glance(name);
     const bytes = bytesIn(output);
     const valueChars = info?.bytes === bytes ? info.chars : bytes;
     return Math.max(valueChars - JSON.stringify(output).length, 0);
