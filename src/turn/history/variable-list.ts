@@ -148,7 +148,8 @@ export class VariableList {
     for (const name of new Set([...shown.keys(), ...newest.keys()])) {
       const isKnown = existing.has(name) || newest.get(name)?.[1] === REMOVED;
       // One that exists may belong to a run.
-      if (!isKnown && store.glance(name) === undefined) this.#lines.push([name, REMOVED, "removed"]);
+      if (!isKnown && store.glance(name) === undefined)
+        this.#lines.push([name, REMOVED, "removed"]);
     }
   }
 
