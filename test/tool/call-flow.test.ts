@@ -3,6 +3,9 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { mayWrite, type Written } from "../../src/tool/call-flow.ts";
+import { textsIn } from "../../src/tool/flow-of-call.ts";
+import { variableTools } from "../../src/tool/variables/variable-tools.ts";
+import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Path } from "../../src/value/path.ts";
@@ -40,6 +43,7 @@ describe("the variables that a call reads", () => {
       ["b", true],
     ]);
     expect(await neededIn("†a")).toEqual([["a", true]]);
+    expect(await neededIn("†a || $b")).toContainEqual(["b", true]);
   });
 
   it("have the names of the run, if there is one", async () => {
@@ -82,11 +86,55 @@ describe("the variables that a call writes", () => {
     ]);
   });
 
+  it("are in the input only where the model may choose them", async () => {
+    const input = { q: "x", _outputPath: "$a" };
+    expect((await flowOf(input)).writes).toEqual([{ base: "find_x" }, { prefix: "find" }]);
+    expect((await flowOf(input, { outputPath: { find: "$kept" } })).writes).toEqual([
+      { name: "kept", path: [] },
+    ]);
+  });
+
   it("are none for a place that cannot be used", async () => {
     expect((await flowOf({ _outputPath: "no place" }, choosing)).writes).toEqual([]);
     const { reads, writes } = await flowOf({ q: "$x", _outputPath: 5 }, choosing);
     expect(reads.map(({ name }) => name)).toEqual(["x"]);
     expect(writes).toContainEqual({ prefix: "find" });
+  });
+});
+
+describe("the variables that a call of a built-in tool names", () => {
+  const flowOfBuiltIn = async (name: string, input: Json) => {
+    const wrapped = await wrapRuntimeTools(variableTools(), { store: new MemoryStore() });
+    return wrapped.get(name)?.flow(input, {});
+  };
+
+  it("are read or written, as places", async () => {
+    expect(await flowOfBuiltIn("read_variable", { name: "†a.b" })).toEqual({
+      reads: [{ name: "a", path: [{ key: "b" }], source: "$a", isNeeded: true }],
+      writes: [],
+    });
+    expect(await flowOfBuiltIn("set_variable", { name: "a.b", value: "$c" })).toEqual({
+      reads: [{ name: "c", path: [], source: "$c", isNeeded: true }],
+      writes: [{ name: "a", path: [{ key: "b" }] }],
+    });
+  });
+
+  it("are none for a text that names nothing", async () => {
+    const none = { reads: [], writes: [] };
+    expect(await flowOfBuiltIn("read_variable", { name: "no name" })).toEqual(none);
+    expect(await flowOfBuiltIn("delete_variable", { name: "no name" })).toEqual(none);
+    expect(await flowOfBuiltIn("read_variable", "text")).toEqual(none);
+  });
+
+  it("are in texts and lists of texts", () => {
+    expect(textsIn({ a: "x", b: ["y", 5, "z"], c: "no" }, ["a", "b", "d"])).toEqual([
+      "x",
+      "y",
+      "z",
+    ]);
+    expect(textsIn({ a: 5 }, ["a"])).toEqual([]);
+    expect(textsIn({}, ["toString"])).toEqual([]);
+    for (const other of ["text", null, ["a"]]) expect(textsIn(other, ["a", "0"])).toEqual([]);
   });
 });
 

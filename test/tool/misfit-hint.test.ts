@@ -51,6 +51,7 @@ describe("references whose values do not fit", () => {
     ["a key that the resolved input lacks", { ids: "$orders" }, {}],
     ["an unknown name", { ids: "$sales" }, { ids: 1 }],
     ["a number", { ids: 5 }, { ids: 6 }],
+    ["a reference that stayed text", { ids: "$orders" }, { ids: "$orders" }],
     ["an input that is not an object", "$orders", orders],
     ["an input that became one", "$orders", { id: 1 }],
   ])("are not described for %s", async (_, written, value) => {

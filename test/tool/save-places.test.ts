@@ -59,6 +59,10 @@ describe("a target", () => {
     ["$a[0] && $a[1].b", "none"],
     ["$a[-1] && $a[-2].b", "none"],
     ["$a.b && $a[0].c", "none"],
+    ["$a[0] && $a.b.c", "none"],
+    ["$a[2] && $a[2].b", "bad_path: $a[2].b is a part of $a[2]: save to one of them."],
+    ["$a.b && $a.b.c", "bad_path: $a.b.c is a part of $a.b: save to one of them."],
+    ["$a.b.c && $a.b", "bad_path: $a.b.c is a part of $a.b: save to one of them."],
     ["$a && $b.c", "none"],
     ["$a.b || $a", "none"],
   ])("is refused with the reason: %s", (text, refusal) => {
@@ -72,6 +76,9 @@ describe("a target", () => {
       `bad_path: "${"x".repeat(80)}" is not a place to save to. Write $name or $name.key.`,
     );
     expect(refusalOf(() => saveTargetIn("x".repeat(60)))).toContain(`Write $${"x".repeat(60)}.`);
+    const path = (chars: number) => `a.${"b".repeat(chars - 2)}`;
+    expect(refusalOf(() => saveTargetIn(path(80)))).toContain(`Write $${path(80)}.`);
+    expect(refusalOf(() => saveTargetIn(path(81)))).toContain("Write $name or $name.key.");
   });
 });
 
@@ -98,6 +105,14 @@ describe("a place in the store", () => {
       expect(refusal("$own_r1", own)).toBe(
         "bad_name: $own_r1 cannot be written here; choose another name.",
       );
+  });
+
+  it("is refused in a computed variable", () => {
+    const info = { name: "history", readOnly: true };
+    const store = { glance: () => info } as unknown as MemoryStore;
+    expect(refusalOf(() => requireOpen(saveTargetIn("$history.x"), store))).toMatch(
+      /^variable_read_only: /u,
+    );
   });
 
   it("may be a guarded variable as a whole, but not a part of it", async () => {

@@ -87,6 +87,10 @@ describe("the write that keeps a plan's result", () => {
     expect(keep(undefined)).toEqual({ value: "", ...kept });
   });
 
+  it("is of the model's visibility if nothing says otherwise", () => {
+    expect(keep(tooLong, {}, ["new"])).toMatchObject({ visibility: "model" });
+  });
+
   it("exists for each guarded value", () => {
     expect(keep("short", { visibility: "sealed" })).toMatchObject({ visibility: "sealed" });
   });
