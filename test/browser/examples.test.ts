@@ -90,7 +90,7 @@ describe("the example", () => {
   }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
-    await page.getByText("nothing of it runs until you approve it").waitFor();
+    await page.getByText("Nothing runs until you approve it").waitFor();
     await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
     const panel = page.getByRole("tabpanel", { name: "Plans" });
     await panel.getByRole("heading", { name: "Report on the orders of 2025" }).waitFor();

@@ -167,7 +167,7 @@ describe("the meter", () => {
   it("says that there was nothing to save in a plan's turn", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
-    await page.getByText("nothing of it runs until you approve it").waitFor();
+    await page.getByText("Nothing runs until you approve it").waitFor();
     const chip = page.getByRole("button", {
       name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
     });
