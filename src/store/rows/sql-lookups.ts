@@ -63,14 +63,18 @@ export class SqlLookups implements Lookups {
   }
 
   nextDueMs(idleMs: number, except: ReadonlySet<string>): number {
+    // Tested for each row.
+    const others = except.size === 0 ? "" : "AND name NOT IN (SELECT value FROM json_each(?))";
     const row = firstRow(
       this.#sql,
-      `SELECT min(min(coalesce(expires_at, 9e15), accessed_at + ?)) AS due FROM variable
-       WHERE NOT pinned AND name NOT IN (SELECT value FROM json_each(?))`,
-      idleMs,
-      JSON.stringify([...except]),
+      `SELECT min(expires_at) AS expires, min(accessed_at) AS accessed FROM variable
+       WHERE NOT pinned ${others}`,
+      ...(except.size === 0 ? [] : [JSON.stringify([...except])]),
     );
-    return optionalNumberIn(row ?? {}, "due") ?? Infinity;
+    const [expiresMs = Infinity, accessedMs = Infinity] = ["expires", "accessed"].map((column) =>
+      optionalNumberIn(row ?? {}, column),
+    );
+    return Math.min(expiresMs, accessedMs + idleMs);
   }
 
   ofRuns(): readonly Entry[] {
