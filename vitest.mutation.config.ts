@@ -6,7 +6,13 @@ const { files } = await instrumented();
 const contents = new Map(files.map(({ name, content }) => [name, content]));
 
 /** They find much and take long: by then most mutants are dead. */
-const LAST = ["reference/expand", "reference/cases", "reference/streams"];
+const LAST = [
+  "reference/expand",
+  "reference/cases",
+  "reference/streams",
+  "tool/composed",
+  "tool/strict-references",
+];
 
 class QuickFirst extends BaseSequencer {
   override async sort(files: Parameters<BaseSequencer["sort"]>[0]) {

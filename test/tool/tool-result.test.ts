@@ -1,7 +1,6 @@
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import * as limits from "../../src/limits.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
@@ -94,32 +93,6 @@ describe("a Response that a tool returns", () => {
     const { run: ran } = await answering("{", "application/json");
     expect(failureOf(ran)).toMatchObject({ code: "bad_json" });
   });
-
-  it("of records is described by shape, count and existing paths", async () => {
-    const lines = Array.from({ length: 20_000 }, (_, id) => `{"id":${id},"name":"row ${id}"}\n`);
-    const { saved, store } = await answering(lines.join(""), "application/x-ndjson");
-    expect(saved?.output).toMatchObject({
-      type: "array",
-      count: 20_000,
-      shape: "{id: number, name: string}[]",
-      try: ["$act_1[*].id: number[]", "$act_1[*].name: string[]", "$act_1[:10]"],
-    });
-    expect(await store.readPath("act_1", [{ index: 19_999 }])).toMatchObject({
-      value: { id: 19_999 },
-    });
-  });
-});
-
-it("saves a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
-  const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
-  const { saved, store } = await runOnce(
-    returning(() => text),
-    {},
-  );
-  expect(saved?.info).toMatchObject({ type: "string", count: text.length });
-  expect(saved?.output).toMatchObject({ try: ["$act_1[:500]"] });
-  const end = await store.readPath("act_1", [{ from: -5 }]);
-  expect(end).toMatchObject({ found: true, value: text.slice(-5) });
 });
 
 describe("bytes that a tool receives", () => {
