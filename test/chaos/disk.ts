@@ -178,12 +178,16 @@ export function databasesIn(folder: string): readonly string[] {
     .map((name) => name.slice(0, -".sqlite".length));
 }
 
+const LOCKED_MS = 10_000;
+
 /**
  * Opens a database without changing it: the write-ahead log stays as it is. If a kill left a rollback journal
  * instead, opening the database rolls it back, as the next server would.
  */
 export function reading<Result>(path: string, work: (database: DatabaseSync) => Result): Result {
-  const database = new DatabaseSync(path, { readOnly: !existsSync(`${path}-journal`) });
+  const readOnly = !existsSync(`${path}-journal`);
+  // On a busy machine a killed process may hold its locks for a moment.
+  const database = new DatabaseSync(path, { readOnly, timeout: LOCKED_MS });
   try {
     return work(database);
   } finally {
