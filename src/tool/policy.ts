@@ -19,7 +19,7 @@ import type { Write } from "../store/variable-store.ts";
 import type { Flag } from "../store/variable.ts";
 import { clip } from "../value/characters.ts";
 import type { Diff } from "../value/line-diff.ts";
-import { charsOf } from "../value/json-text.ts";
+import { charsOf, jsonChars } from "../value/json-text.ts";
 
 /** Rules for which calls may run, and which results the model and people see. */
 export interface TrustOptions {
@@ -200,8 +200,7 @@ export function approvalRequest(
     JSON.stringify(startOf(content, { left: limits.maxApprovalChars })),
     limits.maxApprovalChars,
   );
-  // The characters of a list with the content, without its brackets: `charsOf` counts no quotes of a text.
-  const more = charsOf([content], Infinity) - 2 - shown.length;
+  const more = jsonChars(content, Infinity) - shown.length;
   const sizes = sizesOf(content);
   return {
     reason,
@@ -219,7 +218,7 @@ function sizesOf(content: Json): ApprovalRequest["sizes"] {
     .slice(0, MAX_SIZES)
     .map(([name, value]) => ({
       name: clip(name, limits.maxShownResultChars),
-      chars: typeof value === "string" ? value.length : charsOf(value, Infinity),
+      chars: charsOf(value, Infinity),
     }));
 }
 

@@ -86,43 +86,32 @@ interface ShownSchema {
   readonly parameters: ReadonlySet<string> | undefined;
 }
 
-/** By the tool's own schema and `keyOf`: each turn wraps all tools, and widening is most of the work. */
+/** By the tool's own schema: each turn wraps all tools, and widening is most of the work. */
 const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
 
 /** Returns the schema that the model is shown. `live`: the only references that it accepts. */
 export function shownSchema(
-  named: NamedTool,
+  { name, tool, options: { syntaxes, policies, outputPath } }: NamedTool,
   schema: JSONSchema7,
   live?: LiveReferences,
 ): ShownSchema {
-  if (live !== undefined) return madeSchema(named, schema, live);
+  const isStrict = tool.strict === true;
+  const isChosen = targetOf(name, outputPath) === true;
+  const make = (): ShownSchema => {
+    const secrets = policies?.[name]?.secrets;
+    const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
+    const shown = conciseSchema(widened, isStrict);
+    const extended = isChosen ? withTarget(shown, isStrict) : undefined;
+    const parameters = declaredIn(extended ?? schema);
+    return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
+  };
+  if (live !== undefined) return make();
+  // Everything else that the result depends on. Secrets matter to live references only.
+  const key = [syntaxes?.includes("dollar") ?? true, isStrict, isChosen].join();
   const known = shownSchemas.get(schema) ?? new Map<string, ShownSchema>();
-  const key = keyOf(named);
-  const shown = known.get(key) ?? madeSchema(named, schema);
+  const shown = known.get(key) ?? make();
   shownSchemas.set(schema, known.set(key, shown));
   return shown;
-}
-
-/** Everything but the tool's own schema that the shown one depends on. */
-function keyOf({ name, tool, options }: NamedTool): string {
-  const isDollar = options.syntaxes?.includes("dollar") ?? true;
-  return [isDollar, tool.strict === true, targetOf(name, options.outputPath) === true].join();
-}
-
-function madeSchema(
-  { name, tool, options }: NamedTool,
-  schema: JSONSchema7,
-  live?: LiveReferences,
-): ShownSchema {
-  const { syntaxes, policies } = options;
-  const secrets = policies?.[name]?.secrets;
-  const isStrict = tool.strict === true;
-  const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
-  const shown = conciseSchema(widened, isStrict);
-  const isChosen = targetOf(name, options.outputPath) === true;
-  const extended = isChosen ? withTarget(shown, isStrict) : undefined;
-  const parameters = declaredIn(extended ?? schema);
-  return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
 }
 
 /**

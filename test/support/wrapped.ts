@@ -1,3 +1,4 @@
+import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 import type {
@@ -32,6 +33,11 @@ export async function runOnce(act: AnyTool, input: Json, options: Partial<WrapOp
   const wrapped = await wrapTool("act", act, { ...options, store });
   const ran = await run(wrapped, input);
   return { run: ran, saved: ran.kind === "done" ? await ran.save() : undefined, store };
+}
+
+/** Creates a tool without parameters that returns this. */
+export function returning(result: () => unknown): AnyTool {
+  return { inputSchema: z.object({}), execute: result } as AnyTool;
 }
 
 /** Creates a store with these variables. */

@@ -1,12 +1,6 @@
 import { expect, it } from "vitest";
-import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
-import { runOnce } from "../support/wrapped.ts";
-
-function returning(result: () => unknown): AnyTool {
-  return { inputSchema: z.object({}), execute: result } as AnyTool;
-}
+import { returning, runOnce } from "../support/wrapped.ts";
 
 it("saves a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
   const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);

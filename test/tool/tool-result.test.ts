@@ -3,15 +3,11 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
-import { failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
+import { failureOf, returning, run, runOnce, storeWith } from "../support/wrapped.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 
 const bytes = new Uint8Array([1, 2, 254, 255]);
-
-function returning(result: () => unknown): AnyTool {
-  return { inputSchema: z.object({}), execute: result } as AnyTool;
-}
 
 async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> {
   const open = store.open(name);

@@ -71,10 +71,8 @@ export class SqlLookups implements Lookups {
        WHERE NOT pinned ${others}`,
       ...(except.size === 0 ? [] : [JSON.stringify([...except])]),
     );
-    const [expiresMs = Infinity, accessedMs = Infinity] = ["expires", "accessed"].map((column) =>
-      optionalNumberIn(row ?? {}, column),
-    );
-    return Math.min(expiresMs, accessedMs + idleMs);
+    const earliest = (column: string) => optionalNumberIn(row ?? {}, column) ?? Infinity;
+    return Math.min(earliest("expires"), earliest("accessed") + idleMs);
   }
 
   ofRuns(): readonly Entry[] {
