@@ -25,8 +25,9 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   schemas: [
     "src/tool/{composed,run-tool,strict-slots,tool-output,try-paths,unknown-parameters}.ts",
     "src/tool/{widen-schema,wrap-tool,wrapped-tool}.ts",
-    "test/tool/{composed,digest,outside-runs,run-tool,scoped-store,strict-references}.test.ts",
-    "test/tool/{tool-output,tool-result,unknown-parameters,widen-schema,wrap-tool}.test.ts",
+    "test/tool/{composed,composed-bounds,described-results,policy,run-tool,strict-slots}.test.ts",
+    "test/tool/{tool-result,try-paths,unknown-parameters,widen-schema,wrap-tool}.test.ts",
+    "test/tool/wrapped-calls.test.ts",
     "test/agent/{wrap-tools,wrap-tools-kinds}.test.ts",
   ],
   gateway: [

@@ -12,6 +12,12 @@ interface Switches {
   mutantCoverage?: { static: Hits; perTest: Record<string, Hits> };
 }
 
+/** A test that takes so much longer than without mutants waits for something that never comes. */
+const MAX_WAIT_MS = 2_000;
+const MAX_TIMES = 5;
+/** The real clock: tests replace it. */
+const { setTimeout: wait, clearTimeout: stopWaiting } = globalThis;
+const now = performance.now.bind(performance);
 /** A mutant counts as an endless loop if it is reached this many times as often as the original code. */
 const MAX_HITS = 100;
 const RESULTS = process.env["MUTATION_RESULTS"] ?? "";
@@ -32,12 +38,22 @@ function write(line: object): void {
   appendFileSync(RESULTS, `${JSON.stringify(line)}\n`);
 }
 
+/** A mutant that a test executes. */
+interface Trial {
+  readonly id: string;
+  /** How often the test executes it. */
+  readonly hits: number;
+  readonly limitMs: number;
+}
+
 /** Runs each test once without mutants, and once for each covered mutant that no test has killed. */
 export default class MutantRunner extends TestRunner {
   async runTask(test: RunnerTestCase): Promise<void> {
     const work = TestRunner.getTestFn(test);
     switches.currentTestId = test.id;
+    const startMs = now();
     await work();
+    const limitMs = MAX_WAIT_MS + MAX_TIMES * (now() - startMs);
     delete switches.currentTestId;
     const hits = switches.mutantCoverage?.perTest[test.id] ?? {};
     write({
@@ -45,11 +61,11 @@ export default class MutantRunner extends TestRunner {
       loaded: Object.keys(switches.mutantCoverage?.static ?? {}),
     });
     for (const [id, count] of Object.entries(hits)) {
-      if (!decided.has(id)) await this.#tryMutant(test, id, count);
+      if (!decided.has(id)) await this.#tryMutant(test, { id, hits: count, limitMs });
     }
   }
 
-  async #tryMutant(test: RunnerTestCase, id: string, hits: number): Promise<void> {
+  async #tryMutant(test: RunnerTestCase, { id, hits, limitMs }: Trial): Promise<void> {
     write({ began: id });
     try {
       await callHooks(test, "afterEach");
@@ -57,7 +73,7 @@ export default class MutantRunner extends TestRunner {
       // Coverage of this run must not count as that of the test or of loading.
       switches.currentTestId = "mutant";
       Object.assign(switches, { activeMutant: id, hitCount: 0, hitLimit: hits * MAX_HITS });
-      await TestRunner.getTestFn(test)();
+      await within(limitMs, TestRunner.getTestFn(test)());
     } catch (error) {
       decided.add(id);
       write({ killed: id, isLate: /Hit count limit|timed out/u.test(String(error)) });
@@ -66,6 +82,17 @@ export default class MutantRunner extends TestRunner {
       delete switches.activeMutant;
       delete switches.hitCount;
     }
+  }
+}
+
+/** Rejects if the test does not end. */
+async function within(limitMs: number, work: unknown): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = wait(() => reject(new Error("The test timed out.")), limitMs);
+  try {
+    await Promise.race([work, promise]);
+  } finally {
+    stopWaiting(timer);
   }
 }
 

@@ -3,12 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { resolveReferences } from "../../src/reference/resolve.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
-import {
-  type Handle,
-  type ToolOutput,
-  toolOutput,
-  variableIn,
-} from "../../src/tool/tool-output.ts";
+import { type Handle, type ToolOutput, toolOutput } from "../../src/tool/tool-output.ts";
 import type { Json } from "../../src/value/json.ts";
 
 async function outputOf(
@@ -212,13 +207,5 @@ describe("the handle of a large result", () => {
         expect(text).not.toMatch(/\p{Cc}/u);
       }
     }
-  });
-});
-
-describe("variableIn", () => {
-  it("returns the variable that an output stands for, and undefined for other values", () => {
-    expect(variableIn({ $var: "it", value: 1 })).toBe("it");
-    const others = [null, undefined, "it", 1, [], {}, { $var: 1 }, { var: "it" }];
-    expect(others.map(variableIn)).toEqual(others.map(() => undefined));
   });
 });

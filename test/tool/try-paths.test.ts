@@ -1,0 +1,150 @@
+import { describe, expect, it } from "vitest";
+import type { VariableInfo } from "../../src/store/variable.ts";
+import { tryPaths } from "../../src/tool/try-paths.ts";
+import { countOf, type Json, typeOfJson } from "../../src/value/json.ts";
+import { formatPath } from "../../src/value/path.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+
+type About = Pick<VariableInfo, "type" | "count" | "shape">;
+
+/** Each path as it is written, with its type if it has one. */
+function written(about: About, value: Json | undefined): readonly string[] {
+  return tryPaths(about, value).map(
+    ({ path, type }) => `${formatPath(path)}${type === undefined ? "" : `: ${type}`}`,
+  );
+}
+
+const pathsOf = (value: Json) =>
+  written({ type: typeOfJson(value), count: countOf(value), shape: shapeOf(value) }, value);
+const pathsIn = (shape: string, { type = "array", count = 9 }: Partial<About> = {}) =>
+  written({ type, count, shape }, undefined);
+
+describe("the paths of a value", () => {
+  it.each<[string, Json, readonly string[]]>([
+    ["an empty list", [], ["[:10]"]],
+    ["a list of numbers", [1, 2], ["[0]: number", "[:10]"]],
+    ["a list of nulls", [null], ["[0]: null", "[:10]"]],
+    ["a list of lists", [[1], ["a"]], ["[0]: number[]", "[:10]"]],
+    ["a text", "abc", ["[:500]"]],
+    ["an empty text", "", ["[:500]"]],
+    ["a number", 7, []],
+    ["null", null, []],
+    ["an empty object", {}, []],
+    [
+      "an object of anything",
+      { a: 1, b: "x", c: true },
+      [".a: number", ".b: string", ".c: boolean"],
+    ],
+    ["an object with a list", { a: [7, 8] }, [".a[0]: number"]],
+    ["an object with an empty list", { a: [], b: null }, [".b: null"]],
+    [
+      "an object of many keys",
+      { a: 1, b: 2, c: 3, d: 4, e: 5 },
+      [".a: number", ".b: number", ".c: number", ".d: number"],
+    ],
+    ["an object with objects", { a: { b: 1, c: { d: 1 } } }, [".a: object"]],
+    ["an object with records", { a: [{ b: 1 }] }, [".a[0]: object"]],
+    [
+      "keys that need quotes, last",
+      { "a b": 1, c: 2, "d e": 3 },
+      [".c: number", '["a b"]: number', '["d e"]: number'],
+    ],
+  ])("of %s", (_, value, paths) => {
+    expect(pathsOf(value)).toEqual(paths);
+  });
+
+  it.each<[string, readonly Json[], readonly string[]]>([
+    ["no keys", [{}], ["[:10]"]],
+    ["one key", [{ a: "x" }, { a: "y" }], ["[*].a: string[]", "[:10]"]],
+    [
+      "no numbers, with its last key",
+      [{ a: "x", b: "y", c: "z" }],
+      ["[*].a: string[]", "[*].c: string[]", "[:10]"],
+    ],
+    [
+      "numbers, with the last of them",
+      [{ a: "x", b: 1, c: 2, d: "z" }],
+      ["[*].a: string[]", "[*].c: number[]", "[:10]"],
+    ],
+    [
+      "one number, which comes first",
+      [{ a: 1, b: "x", c: "y" }],
+      ["[*].a: number[]", "[*].c: string[]", "[:10]"],
+    ],
+    ["several types", [{ a: 1 }, { a: "x" }], ["[*].a: (number | string)[]", "[:10]"]],
+    ["objects", [{ a: { b: 1 } }, { a: { c: "x" } }], ["[*].a: object[]", "[:10]"]],
+    ["lists", [{ a: [1] }], ["[*].a: number[][]", "[:10]"]],
+    ["a key that only the first has", [{ a: 1 }, {}], ["[*].a: number[]", "[:10]"]],
+    [
+      "more types than fit",
+      [{ a: 1 }, { a: "x" }, { a: null }, { a: true }, { a: [[1]] }],
+      ["[*].a", "[:10]"],
+    ],
+  ])("of records with %s", (_, value, paths) => {
+    expect(pathsOf(value)).toEqual(paths);
+  });
+
+  it("do not contain keys that no reference can contain", () => {
+    const [long, longer] = ["k".repeat(64), "k".repeat(65)];
+    const value = { [longer]: 1, "a\nb": 2, "a\rb": 3, [long]: 4 };
+    expect(pathsOf(value)).toEqual([`.${long}: number`]);
+    expect(pathsOf([value])).toEqual([`[*].${long}: number[]`, "[:10]"]);
+  });
+});
+
+describe("the column by which a record is found", () => {
+  const first = (key: string) => pathsOf([{ note: "x", [key]: "y", z: "z" }])[0];
+
+  it.each(["id", "_id", "key", "uuid", "slug", "code", "name", "symbol", "order_id", "orderId"])(
+    "is %s",
+    (key) => {
+      expect(first(key)).toBe(`[*].${key}: string[]`);
+      expect(pathsIn(`{note: string, ${key}: string, z: string}[]`)[0]).toBe(
+        `[*].${key}: string[]`,
+      );
+    },
+  );
+
+  it.each(["ids", "idx", "paid", "xId_", "keys", "monkey", "ID", "names", "id_x", "order_ids"])(
+    "is the first, and not %s",
+    (key) => {
+      expect(first(key)).toBe("[*].note: string[]");
+    },
+  );
+});
+
+describe("the paths of a value that was not read", () => {
+  it.each<[string, readonly string[]]>([
+    ["number[]", ["[0]", "[:10]"]],
+    ["?", ["[0]", "[:10]"]],
+    ["{}[]", ["[0]", "[:10]"]],
+    ["{a: number}[] | string", ["[0]", "[:10]"]],
+    ["({a: number} | null)[]", ["[0]", "[:10]"]],
+    ["{a: number}", ["[0]", "[:10]"]],
+    ["{a: number}[]", ["[*].a: number[]", "[:10]"]],
+    ["{a?: number, b: string}[]", ["[*].b: string[]", "[:10]"]],
+    ["{a?: number}[]", ["[0]", "[:10]"]],
+    [
+      "{a: string, b: number, c: number, d: string}[]",
+      ["[*].a: string[]", "[*].c: number[]", "[:10]"],
+    ],
+    ["{a: number | string}[]", ["[*].a: (number | string)[]", "[:10]"]],
+    ["{a: {b: number}}[]", ["[*].a: object[]", "[:10]"]],
+    ["{a: number[]}[]", ["[*].a: number[][]", "[:10]"]],
+    ["{a: (number | string)[]}[]", ["[*].a: (number | string)[][]", "[:10]"]],
+    ["{a: unknown[]}[]", ["[*].a", "[:10]"]],
+    ["{a b: number, c: string}[]", ["[0]", "[:10]"]],
+    ['{"a b": number, c: string}[]', ["[*].c: string[]", '[*]["a b"]: number[]', "[:10]"]],
+  ])("of the shape %s", (shape, paths) => {
+    expect(pathsIn(shape)).toEqual(paths);
+  });
+
+  it("depend on its type, and whether there is anything", () => {
+    const shape = "{a: number}[]";
+    expect(pathsIn(shape, { count: 0 })).toEqual([]);
+    expect(pathsIn("string", { type: "string" })).toEqual(["[:500]"]);
+    expect(pathsIn("string", { type: "string", count: 0 })).toEqual([]);
+    expect(pathsIn("{a: number}", { type: "object" })).toEqual([]);
+    expect(pathsIn("bytes", { type: "bytes" })).toEqual([]);
+  });
+});

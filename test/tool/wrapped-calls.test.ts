@@ -1,0 +1,295 @@
+import { jsonSchema, type JSONSchema7, tool } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { Labels } from "../../src/store/labels.ts";
+import { MemoryStore } from "../../src/store/memory-store.ts";
+import { NO_FLOW } from "../../src/tool/call-flow.ts";
+import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
+import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
+import type { Json } from "../../src/value/json.ts";
+import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
+
+type OutputPath = NonNullable<WrapOptions["outputPath"]>;
+
+/** A tool without rules for its input that records what it receives. */
+function recording(more: object = {}) {
+  const taken: unknown[] = [];
+  const made = {
+    inputSchema: z.any(),
+    execute: (input: unknown) => void taken.push(input),
+    ...more,
+  };
+  return { act: made as unknown as AnyTool, taken };
+}
+
+async function schemaOf(
+  schema: JSONSchema7,
+  { strict, ...options }: Partial<WrapOptions> & { readonly strict?: true } = {},
+) {
+  const made = { inputSchema: jsonSchema(schema), execute: () => 1, strict };
+  const store = new MemoryStore();
+  const { shown } = await wrapTool("act", made as unknown as AnyTool, { ...options, store });
+  return (shown.inputSchema as { readonly jsonSchema: JSONSchema7 }).jsonSchema;
+}
+
+describe("a tool that cannot run here", () => {
+  const message = "act cannot be executed here: it has no execute function.";
+
+  it("is shown as it is if the provider runs it, and its calls fail", async () => {
+    const made = tool({ type: "provider", id: "x.act", args: {}, inputSchema: z.any() } as never);
+    const wrapped = await wrapTool("act", made as AnyTool, { store: new MemoryStore() });
+    expect([wrapped.name, wrapped.shown, wrapped.shownWith]).toEqual(["act", made, undefined]);
+    expect(wrapped.flow({ n: "$rows" }, {})).toBe(NO_FLOW);
+    const failed = { kind: "failed", code: "unknown_tool", message };
+    expect(await wrapped.prepare({}, call)).toEqual(failed);
+  });
+
+  it("fails without execute", async () => {
+    const made = { inputSchema: z.any() } as AnyTool;
+    const wrapped = await wrapTool("act", made, { store: new MemoryStore() });
+    expect(await wrapped.prepare({}, call)).toEqual({
+      kind: "failed",
+      code: "unknown_tool",
+      message,
+    });
+  });
+
+  it("is wrapped under its name, as all others", async () => {
+    const { act } = recording();
+    const wrapped = await wrapTools({ a: act, b: act }, { store: new MemoryStore() });
+    expect([...wrapped].map(([name, { name: own }]) => [name, own])).toEqual([
+      ["a", "a"],
+      ["b", "b"],
+    ]);
+  });
+});
+
+describe("the schema that a model is shown", () => {
+  const closed: JSONSchema7 = {
+    $schema: "http://json-schema.org/draft-07/schema#",
+    type: "object",
+    properties: { a: { type: "object", properties: {}, additionalProperties: false } },
+    additionalProperties: false,
+  };
+
+  it("leaves out what does not inform a model, unless the provider requires it", async () => {
+    expect(await schemaOf(closed)).toEqual({
+      type: "object",
+      properties: { a: { type: ["object", "string"], properties: {} } },
+    });
+    expect(await schemaOf(closed, { strict: true })).toEqual({
+      ...closed,
+      properties: { a: { ...(closed.properties?.["a"] as object), type: ["object", "string"] } },
+    });
+  });
+
+  it("keeps what other properties may be", async () => {
+    for (const additionalProperties of [true, { type: "string" }] as const) {
+      const schema = { type: "object", properties: {}, additionalProperties } as const;
+      expect(await schemaOf(schema)).toEqual(schema);
+    }
+  });
+
+  it("is unchanged if it is not that of an object", async () => {
+    const schema = { $schema: "x", anyOf: [closed] };
+    expect(await schemaOf(schema)).toEqual(schema);
+  });
+
+  it("has a parameter for the place if the model may choose it", async () => {
+    const parameters = async (outputPath: OutputPath) => {
+      const shown = await schemaOf({ type: "object", properties: { n: {} } }, { outputPath });
+      return Object.keys(shown.properties ?? {});
+    };
+    const extended = await parameters(true);
+    expect(extended).toContain("_outputPath");
+    expect(await parameters({ act: true })).toEqual(extended);
+    for (const none of [false, {}, { other: true }, { act: false }, { act: "place" }] as const) {
+      expect(await parameters(none)).toEqual(["n"]);
+    }
+  });
+});
+
+describe("the place of a result", () => {
+  const savedWith = async (outputPath: OutputPath, input: Json) => {
+    const { act } = recording();
+    const { store, run: ran } = await runOnce(act, input, { outputPath });
+    return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
+  };
+
+  it("is the application's", async () => {
+    expect(await savedWith({ act: "$place" }, {})).toEqual(["place"]);
+    expect(await savedWith({ other: "$place" }, {})).toEqual(["act_1"]);
+  });
+
+  it("is the model's only if it may choose", async () => {
+    const { act } = recording({ inputSchema: z.object({}) });
+    const input = { _outputPath: "$mine" };
+    const saved = async (outputPath: OutputPath) => {
+      const { store, run: ran } = await runOnce(act, input, { outputPath });
+      return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
+    };
+    expect(await saved(true)).toEqual(["mine"]);
+    expect(await saved({ act: true })).toEqual(["mine"]);
+    expect(await saved({ act: false })).not.toEqual(["mine"]);
+    expect(await saved(false)).not.toEqual(["mine"]);
+  });
+});
+
+describe("the flow of a call", () => {
+  const writesOf = async (options: Partial<WrapOptions>) => {
+    const { act } = recording();
+    const wrapped = await wrapTool("act", act, { store: new MemoryStore(), ...options });
+    return wrapped.flow({ city: "Oslo" }, {}).writes;
+  };
+
+  it("has the automatic name of its result, unless the application names it", async () => {
+    expect(await writesOf({})).toEqual([{ base: "act_oslo" }]);
+    expect(await writesOf({ naming: () => "mine" })).toEqual([]);
+  });
+});
+
+describe("a tool's own check", () => {
+  const messages = [{ role: "user" as const, content: "Now" }];
+
+  async function askedWith(more: Partial<CallOptions>, needsApproval: unknown) {
+    const { act } = recording({ needsApproval });
+    const wrapped = await wrapTool("act", act, { store: await storeWith({ five: 5 }) });
+    const ready = await wrapped.prepare({ n: "$five" }, { ...call, messages, ...more });
+    return ready.kind === "ready" && ready.approval !== undefined;
+  }
+
+  it("receives what the SDK passes, and copies of the messages", async () => {
+    const seen: { input: unknown; options: { messages: unknown[] } }[] = [];
+    const check = (input: unknown, options: { messages: unknown[] }) => {
+      seen.push({ input, options });
+      options.messages.pop();
+      return true;
+    };
+    expect(await askedWith({ extras: { context: { user: 7 }, more: 1 } }, check)).toBe(true);
+    expect(await askedWith({}, check)).toBe(true);
+    expect(messages).toHaveLength(1);
+    const options = { toolCallId: "call_1", messages: [] };
+    expect(seen).toStrictEqual([
+      { input: { n: 5 }, options: { ...options, context: { user: 7 }, more: 1 } },
+      { input: { n: 5 }, options: { ...options, context: undefined } },
+    ]);
+  });
+
+  it("is replaced by the caller's", async () => {
+    const seen: unknown[] = [];
+    const decides = (answer: boolean) => async (checked: unknown) => {
+      seen.push(checked);
+      return answer;
+    };
+    expect(await askedWith({ needsApproval: decides(false) }, true)).toBe(false);
+    expect(await askedWith({ needsApproval: decides(true) }, false)).toBe(true);
+    expect(seen).toEqual([{ n: 5 }, { n: 5 }]);
+  });
+
+  it("means yes only if it is true", async () => {
+    expect(await askedWith({}, "yes")).toBe(false);
+    expect(await askedWith({}, async () => false)).toBe(false);
+  });
+});
+
+describe("the references of an input", () => {
+  const inputWith = async (
+    options: Partial<WrapOptions>,
+    input: Json,
+    store = new MemoryStore(),
+  ) => {
+    const { act, taken } = recording();
+    const { run: ran } = await runOnce(act, input, { ...options, store });
+    return failureOf(ran) ?? taken[0];
+  };
+
+  it("are those of the agent's syntaxes", async () => {
+    const input = { a: "{{n}}", b: "$n" };
+    const dollar = { a: "{{n}}", b: 7 };
+    expect(await inputWith({}, input, await storeWith({ n: 7 }))).toEqual(dollar);
+    const syntaxes = ["mustache"] as const;
+    expect(await inputWith({ syntaxes }, input, await storeWith({ n: 7 }))).toEqual({
+      a: 7,
+      b: "$n",
+    });
+  });
+
+  it("to unknown names are text, or an error if the agent says so", async () => {
+    const stored = await storeWith({ rows: 1 });
+    expect(await inputWith({}, { n: "$row" }, stored)).toEqual({ n: "$row" });
+    expect(await inputWith({ unknown: "error" }, { n: "$row" }, stored)).toMatchObject({
+      code: "variable_unknown",
+    });
+  });
+
+  it("may be replaced by a text of the application", async () => {
+    const textFor: WrapOptions["textFor"] = async ({ name }) => (name === "n" ? "N!" : undefined);
+    const stored = await storeWith({ n: 7, m: 8 });
+    const found = await inputWith({ textFor }, { a: "$n", b: "$m" }, stored);
+    expect(found).toEqual({ a: "N!", b: 8 });
+  });
+
+  it("to secrets are passed to tools that list them", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "key", value: "s3cret", visibility: "secret" });
+    const listing = (secrets: readonly string[]) => ({ policies: { act: { secrets } } });
+    expect(await inputWith(listing(["key"]), { k: "$key" }, store)).toEqual({ k: "s3cret" });
+    for (const options of [{}, listing([]), listing(["other"]), { policies: { other: {} } }]) {
+      expect(await inputWith(options, { k: "$key" }, store)).toMatchObject({
+        code: "variable_secret",
+      });
+    }
+  });
+
+  it("hold their variables for the owner of the call", async () => {
+    const store = await storeWith({ n: 7, m: 8 });
+    const held: unknown[] = [];
+    store.holds.hold = (...given: unknown[]) => void held.push(given);
+    await inputWith({ owner: "turn" }, { a: "$n", b: "x" }, store);
+    expect(held).toEqual([
+      ["turn", "n"],
+      ["turn", store.list({ last: 1 })[0]?.name],
+    ]);
+    await inputWith({}, { a: "$m" }, store);
+    expect(held).toHaveLength(2);
+  });
+});
+
+describe("an input with guarded values that does not fit", () => {
+  const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
+  const sealed = async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
+    return store;
+  };
+
+  it("fails when it runs, with a message that the model does not see", async () => {
+    const store = await sealed();
+    const wrapped = await wrapTool("act", act, { store });
+    const ready = await wrapped.prepare({ n: "$seal" }, call);
+    expect(ready).toMatchObject({ kind: "ready", input: { n: "$seal" } });
+    const ran = await run(wrapped, { n: "$seal" });
+    const saved = ran.kind === "done" ? await ran.save() : undefined;
+    expect(saved).toMatchObject({ info: { flags: ["derived", "failed"] } });
+    expect(JSON.stringify(saved)).not.toMatch(/Rome|expected number/u);
+  });
+
+  it("fails before it runs if the tool's results are open", async () => {
+    const policies = { act: { declassifies: true } } as const;
+    const wrapped = await wrapTool("act", act, { store: await sealed(), policies });
+    expect(await wrapped.prepare({ n: "$seal" }, call)).toMatchObject({
+      kind: "failed",
+      code: "invalid_tool_input",
+    });
+  });
+});
+
+describe("a call from code", () => {
+  it("has values, in which nothing is a reference", async () => {
+    const { act, taken } = recording();
+    const store = await storeWith({ n: 7 });
+    const wrapped = await wrapTool("act", act, { store });
+    await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
+    expect(taken).toEqual([{ a: "$n" }]);
+  });
+});
