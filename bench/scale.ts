@@ -74,14 +74,14 @@ function reportRatio(
 try {
   await firstPart("empty");
   await fill();
-  reportRatio("first part", await interleave(CONVERSATIONS, FIRST_PARTS, firstPart), 1.2);
+  reportRatio("first part", await interleave(CONVERSATIONS, FIRST_PARTS, firstPart), 1.15);
   const wakes: Record<Conversation, number[]> = { empty: [], large: [] };
   for (let round = 0; round < WAKES; round++) {
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const order = round % 2 === 0 ? CONVERSATIONS : CONVERSATIONS.toReversed();
     for (const conversation of order) wakes[conversation].push(await list(conversation));
   }
-  reportRatio("wake", wakes, 1.5);
+  reportRatio("wake", wakes, 1.3);
 } finally {
   contest.stop();
 }
