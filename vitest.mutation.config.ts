@@ -5,13 +5,15 @@ import { instrumented, testFiles } from "./scripts/mutation/instrument.ts";
 const { files } = await instrumented();
 const contents = new Map(files.map(({ name, content }) => [name, content]));
 
-/** They find much and take long: by then most mutants are dead. */
+/** They take long, or wait: by then most mutants are dead. */
 const LAST = [
   "reference/expand",
   "reference/cases",
   "reference/streams",
-  "tool/composed",
-  "tool/strict-references",
+  "tool/composed-bounds",
+  "tool/run-tool",
+  "agent/wrap-tools-kinds",
+  "tool/wrap-tool",
 ];
 
 class QuickFirst extends BaseSequencer {

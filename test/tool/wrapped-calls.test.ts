@@ -4,6 +4,7 @@ import * as z from "zod";
 import { Labels } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { NO_FLOW } from "../../src/tool/call-flow.ts";
+import { liveReferences } from "../../src/tool/live-references.ts";
 import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool, CallOptions, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -26,7 +27,8 @@ async function schemaOf(
   schema: JSONSchema7,
   { strict, ...options }: Partial<WrapOptions> & { readonly strict?: true } = {},
 ) {
-  const made = { inputSchema: jsonSchema(schema), execute: () => 1, strict };
+  // A copy: shown schemas are kept by the tool's own.
+  const made = { inputSchema: jsonSchema(structuredClone(schema)), execute: () => 1, strict };
   const store = new MemoryStore();
   const { shown } = await wrapTool("act", made as unknown as AnyTool, { ...options, store });
   return (shown.inputSchema as { readonly jsonSchema: JSONSchema7 }).jsonSchema;
@@ -160,8 +162,10 @@ describe("a tool's own check", () => {
 
   it("receives what the SDK passes, and copies of the messages", async () => {
     const seen: { input: unknown; options: { messages: unknown[] } }[] = [];
+    const counts: number[] = [];
     const check = (input: unknown, options: { messages: unknown[] }) => {
       seen.push({ input, options });
+      counts.push(options.messages.length);
       options.messages.pop();
       return true;
     };
@@ -169,6 +173,7 @@ describe("a tool's own check", () => {
     expect(await askedWith({}, check)).toBe(true);
     expect(messages).toHaveLength(1);
     const options = { toolCallId: "call_1", messages: [] };
+    expect(counts).toEqual([1, 1]);
     expect(seen).toStrictEqual([
       { input: { n: 5 }, options: { ...options, context: { user: 7 }, more: 1 } },
       { input: { n: 5 }, options: { ...options, context: undefined } },
@@ -241,6 +246,32 @@ describe("the references of an input", () => {
     }
   });
 
+  it("describe what does not fit", async () => {
+    const { act } = recording({ inputSchema: z.object({ ids: z.array(z.string()) }) });
+    const store = await storeWith({ orders: [{ id: "a", total: 1 }] });
+    const { run: ran } = await runOnce(act, { ids: "$orders" }, { store });
+    expect(failureOf(ran)?.message).toMatch(/ \$orders is \{id: string, total: number\}\[\]\.$/u);
+  });
+
+  it("do not name keys of untrusted values that are hidden", async () => {
+    const messageWith = async (options: Partial<WrapOptions>) => {
+      const store = new MemoryStore();
+      await store.save({ name: "page", value: { obey: 1 }, trusted: false });
+      const found = await inputWith(options, { n: "$page.obeys" }, store);
+      return (found as { readonly message: string }).message;
+    };
+    expect(await messageWith({})).toContain("obey");
+    expect(await messageWith({ untrusted: "hide" })).not.toMatch(/obey(?!s)/u);
+  });
+
+  it("are counted with their values", async () => {
+    const { act } = recording();
+    const store = await storeWith({ n: 7, m: [8] });
+    const wrapped = await wrapTool("act", act, { store });
+    const ready = await wrapped.prepare({ a: "$n", b: "to $m" }, call);
+    expect(ready).toMatchObject({ references: { values: [7, [8]] } });
+  });
+
   it("hold their variables for the owner of the call", async () => {
     const store = await storeWith({ n: 7, m: 8 });
     const held: unknown[] = [];
@@ -291,5 +322,21 @@ describe("a call from code", () => {
     const wrapped = await wrapTool("act", act, { store });
     await run(wrapped, { a: "$n" }, { ...call, madeOf: new Labels(store, undefined) });
     expect(taken).toEqual([{ a: "$n" }]);
+  });
+});
+
+describe("the schema with the references that exist now", () => {
+  it("is made for each", async () => {
+    const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
+    const store = await storeWith({ n: 7, text: "x" });
+    const wrapped = await wrapTool("act", act, { store });
+    const acceptedBy = () => {
+      const live = liveReferences({ store, references: "strict" });
+      const { inputSchema } = (live && wrapped.shownWith?.(live)) ?? {};
+      return JSON.stringify(inputSchema).match(/"enum":\[[^\]]*\]/u)?.[0];
+    };
+    expect(acceptedBy()).toBe('"enum":["$n"]');
+    await store.save({ name: "m", value: 8 });
+    expect(acceptedBy()).toBe('"enum":["$n","$m"]');
   });
 });
