@@ -1,0 +1,216 @@
+import { describe, expect, it } from "vitest";
+import * as limits from "../../src/limits.ts";
+import { TextsExpander } from "../../src/reference/expand-texts.ts";
+import { LookupWork, type Lookup } from "../../src/reference/lookup.ts";
+import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { writerIn } from "../../src/reference/syntaxes.ts";
+import { ByrefError } from "../../src/errors.ts";
+
+type Options = ConstructorParameters<typeof TextsExpander>[1];
+
+function expanding(options: Partial<Options> = {}, lookup = lookupIn({ n: 7, words: "ab" })) {
+  const emitted: string[] = [];
+  const emit = (id: string, text: string) => void emitted.push(`${id}:${text}`);
+  const texts = new TextsExpander(lookup, { emit, ...options });
+  const pass = (type: string, id?: string) =>
+    texts.pass({ type, ...(id === undefined ? {} : { id }) }, () => void emitted.push(type));
+  const merged = () => emitted.reduce<readonly string[]>(withMerged, []);
+  return { texts, pass, emitted, merged };
+}
+
+/** Adds a slice to that before it if both are of one text. */
+function withMerged(all: readonly string[], slice: string): readonly string[] {
+  const last = all.at(-1);
+  const isSame = slice[1] === ":" && last?.startsWith(slice.slice(0, 2)) === true;
+  return isSame ? [...all.slice(0, -1), `${last}${slice.slice(2)}`] : [...all, slice];
+}
+
+describe("the texts of a response", () => {
+  it("are expanded each, in order, with the other parts after the held text", async () => {
+    const { texts, pass, merged } = expanding();
+    await pass("text-start", "a");
+    await pass("text-start", "b");
+    await texts.write("a", "It is $");
+    await texts.write("b", "$wor");
+    await texts.write("a", "n");
+    await pass("tool-call");
+    await pass("text-end", "a");
+    await texts.write("b", "ds");
+    await pass("text-end", "b");
+    expect(merged()).toEqual([
+      "text-start",
+      "text-start",
+      "a:It is 7",
+      "b:$wor",
+      "tool-call",
+      "text-end",
+      "b:ds",
+      "text-end",
+    ]);
+  });
+
+  it("that are not open are dropped, and other parts pass at once", async () => {
+    const { texts, pass, emitted } = expanding();
+    expect(pass("tool-call")).toBeUndefined();
+    await texts.write("a", "lost");
+    await pass("text-start", "a");
+    await texts.write("a", "b");
+    await pass("text-end", "a");
+    await texts.write("a", "lost");
+    expect(pass("finish")).toBeUndefined();
+    expect(emitted).toEqual(["tool-call", "text-start", "a:b", "text-end", "finish"]);
+  });
+
+  it("stay open when another part passes", async () => {
+    const { texts, pass, emitted } = expanding();
+    await pass("text-start", "a");
+    await pass("reasoning-end", "a");
+    await texts.write("a", "b");
+    expect(emitted.at(-1)).toBe("a:b");
+  });
+
+  it("may have no id", async () => {
+    const { texts, pass, emitted } = expanding();
+    await pass("text-start");
+    await texts.write("", "b");
+    expect(emitted).toEqual(["text-start", ":b"]);
+  });
+
+  it("are emitted in slices", async () => {
+    const long = "x".repeat(limits.maxSliceChars);
+    const { texts, pass, emitted } = expanding({}, lookupIn({ long: `${long}y` }));
+    await pass("text-start", "a");
+    await texts.write("a", "$long.");
+    await texts.flush();
+    expect(emitted.slice(1).map((text) => text.length - 2)).toEqual([long.length, 1, 1]);
+  });
+
+  it("share the URL that one of them opens", async () => {
+    const { texts, pass, merged } = expanding();
+    await pass("text-start", "a");
+    await texts.write("a", "https://a.example/");
+    await pass("text-end", "a");
+    await pass("text-start", "b");
+    await texts.write("b", "$n $n ");
+    await pass("text-end", "b");
+    expect(merged()).toContain("b:$n 7 ");
+  });
+
+  it("share a bound", async () => {
+    const half = "x".repeat(limits.maxExpansionChars / 2 + 1);
+    const { texts, pass, emitted } = expanding({}, lookupIn({ half }));
+    for (const id of ["a", "b"]) {
+      await pass("text-start", id);
+      await texts.write(id, "$half ");
+      await pass("text-end", id);
+    }
+    expect(emitted.filter((text) => text.startsWith("b:")).join("")).toContain("$half");
+    expect(emitted.filter((text) => text.startsWith("a:")).join("")).not.toContain("$half");
+  });
+
+  it("report each value, with its text's id", async () => {
+    const resolved: unknown[] = [];
+    const placed: unknown[] = [];
+    const found: Lookup = () => ({ found: true, value: 7, name: "stored", version: 2 });
+    const { texts, pass } = expanding(
+      {
+        onResolved: (...given) => void resolved.push(given),
+        onPlaced: (...given) => void placed.push(given),
+      },
+      found,
+    );
+    await pass("text-start", "a");
+    await texts.write("a", "$n.");
+    await texts.flush();
+    const origin = { answer: { name: "stored", version: 2 } };
+    expect(resolved).toMatchObject([["$n", "7", origin]]);
+    expect(placed).toMatchObject([["a", { source: "$n", text: "7", ...origin }]]);
+  });
+
+  it("drop what is held when they end or restart", async () => {
+    const { texts, pass, merged } = expanding();
+    await pass("text-start", "a");
+    await texts.write("a", "b $");
+    texts.endAll();
+    await texts.flush();
+    await texts.write("a", "n");
+    await pass("text-start", "a");
+    texts.restart(["See ", "https://a.example/"]);
+    await texts.write("a", "lost");
+    await pass("text-start", "b");
+    await texts.write("b", "$n $n ");
+    texts.restart([]);
+    await pass("text-start", "c");
+    await texts.write("c", "$n ");
+    const start = "text-start";
+    expect(merged()).toEqual([start, "a:b ", start, start, "b:$n 7 ", start, "c:7 "]);
+  });
+
+  it("have the options of the response", async () => {
+    const { texts, pass, emitted } = expanding({ syntaxes: [], inCode: true });
+    await pass("text-start", "a");
+    await texts.write("a", "$n ");
+    await texts.flush();
+    expect(emitted.slice(1).join("")).not.toContain("7");
+  });
+});
+
+describe("the work of the references of an input", () => {
+  it("is bounded by the characters that they insert, in its share", () => {
+    const maximum = limits.maxStepInputChars / 4;
+    const work = new LookupWork(4);
+    work.countInserted(maximum - 1);
+    work.countInserted(1);
+    expect(() => work.countInserted(1)).toThrow(
+      expect.objectContaining({
+        code: "limit_exceeded",
+        message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
+      }),
+    );
+  });
+
+  it("explains the first misses", () => {
+    const work = new LookupWork();
+    const explained = Array.from({ length: limits.maxExplainedMisses + 1 }, () => work.explains());
+    expect(explained.indexOf(false)).toBe(limits.maxExplainedMisses);
+  });
+});
+
+describe("a value that cannot be read", () => {
+  const look = (error: Error) => {
+    const work = new LookupWork();
+    work.spend = () => {
+      throw error;
+    };
+    return lookupIn({ n: [{ a: 1 }] })({ name: "n", path: [{ each: true }, { key: "a" }] }, work);
+  };
+
+  it.each(["limit_exceeded", "bad_value"] as const)("is a miss with the code %s", (code) => {
+    const error = new ByrefError(code, "Too much.");
+    expect(look(error)).toEqual({ found: false, reason: "unreadable", code, message: "Too much." });
+  });
+
+  it("fails for other reasons", () => {
+    expect(() => look(new ByrefError("internal", "Broken."))).toThrow("Broken.");
+    expect(() => look(new TypeError("Broken."))).toThrow("Broken.");
+  });
+});
+
+describe("how a model writes a reference", () => {
+  it("is the first syntax for texts that it may use", () => {
+    const own = { name: "own" } as never;
+    const written = [
+      undefined,
+      ["dagger", "dollar"],
+      ["dagger", "mustache"],
+      ["dagger"],
+      [own, "dagger"],
+    ].map((names) => writerIn(names as Parameters<typeof writerIn>[0])?.("a.b"));
+    expect(written).toEqual(["$a.b", "$a.b", "{{a.b}}", "†a.b", "†a.b"]);
+    expect([writerIn([]), writerIn(["target"]), writerIn([own])]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
+  });
+});
