@@ -1,4 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { ByrefError } from "../../src/errors.ts";
+import * as limits from "../../src/limits.ts";
+import { LookupWork } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
 import type { Path } from "../../src/value/path.ts";
 
@@ -45,5 +48,51 @@ describe("a lookup in an object", () => {
     // Not an object, as untyped callers may pass it.
     const lookup = lookupIn("text" as unknown as Record<string, never>);
     expect(lookup({ name: "length", path: [] })).toMatchObject({ reason: "unknown" });
+  });
+});
+
+describe("a value that cannot be read", () => {
+  const lookFailing = (error: Error) => {
+    const work = new LookupWork();
+    work.spend = () => {
+      throw error;
+    };
+    return lookupIn({ n: [{ a: 1 }] })({ name: "n", path: [{ each: true }, { key: "a" }] }, work);
+  };
+
+  it.each(["limit_exceeded", "bad_value"] as const)("is a miss with the code %s", (code) => {
+    const error = new ByrefError(code, "Too much.");
+    expect(lookFailing(error)).toEqual({
+      found: false,
+      reason: "unreadable",
+      code,
+      message: "Too much.",
+    });
+  });
+
+  it("fails for other reasons", () => {
+    expect(() => lookFailing(new ByrefError("internal", "Broken."))).toThrow("Broken.");
+    expect(() => lookFailing(new TypeError("Broken."))).toThrow("Broken.");
+  });
+});
+
+describe("the work of the references of an input", () => {
+  it("is bounded by the characters that they insert, in its share", () => {
+    const maximum = limits.maxStepInputChars / 4;
+    const work = new LookupWork(4);
+    work.countInserted(maximum - 1);
+    work.countInserted(1);
+    expect(() => work.countInserted(1)).toThrow(
+      expect.objectContaining({
+        code: "limit_exceeded",
+        message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
+      }),
+    );
+  });
+
+  it("explains the first misses", () => {
+    const work = new LookupWork();
+    const explained = Array.from({ length: limits.maxExplainedMisses + 1 }, () => work.explains());
+    expect(explained.indexOf(false)).toBe(limits.maxExplainedMisses);
   });
 });

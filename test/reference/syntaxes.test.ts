@@ -4,7 +4,7 @@ import { dagger } from "../../src/reference/dagger.ts";
 import { matchName, matchPath, parsePath } from "../../src/reference/grammar.ts";
 import { nearest } from "../../src/reference/near.ts";
 import { type Match, wholeReference, wholeView } from "../../src/reference/reference.ts";
-import { pickSyntaxes, type SyntaxName } from "../../src/reference/syntaxes.ts";
+import { pickSyntaxes, type SyntaxName, writerIn } from "../../src/reference/syntaxes.ts";
 
 const OPENINGS: readonly [SyntaxName, string][] = [
   ["dollar", "$"],
@@ -269,5 +269,24 @@ describe("a similar word", () => {
     const word = "a".repeat(limits.maxNameChars);
     expect(nearest(word, [word])).toEqual([word]);
     expect(nearest(`${word}a`, [word])).toEqual([]);
+  });
+});
+
+describe("how a model writes a reference", () => {
+  it("is the first syntax for texts that it may use", () => {
+    const own = { name: "own" } as never;
+    const written = [
+      undefined,
+      ["dagger", "dollar"],
+      ["dagger", "mustache"],
+      ["dagger"],
+      [own, "dagger"],
+    ].map((names) => writerIn(names as Parameters<typeof writerIn>[0])?.("a.b"));
+    expect(written).toEqual(["$a.b", "$a.b", "{{a.b}}", "†a.b", "†a.b"]);
+    expect([writerIn([]), writerIn(["target"]), writerIn([own])]).toEqual([
+      undefined,
+      undefined,
+      undefined,
+    ]);
   });
 });

@@ -113,7 +113,7 @@ describe("the schema that a model is shown", () => {
 
 describe("the place of a result", () => {
   const savedWith = async (outputPath: OutputPath, input: Json) => {
-    const { act } = recording();
+    const { act } = recording({ inputSchema: z.object({}) });
     const { store, run: ran } = await runOnce(act, input, { outputPath });
     return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
   };
@@ -124,16 +124,11 @@ describe("the place of a result", () => {
   });
 
   it("is the model's only if it may choose", async () => {
-    const { act } = recording({ inputSchema: z.object({}) });
     const input = { _outputPath: "$mine" };
-    const saved = async (outputPath: OutputPath) => {
-      const { store, run: ran } = await runOnce(act, input, { outputPath });
-      return failureOf(ran)?.code ?? store.list().map(({ name }) => name);
-    };
-    expect(await saved(true)).toEqual(["mine"]);
-    expect(await saved({ act: true })).toEqual(["mine"]);
-    expect(await saved({ act: false })).not.toEqual(["mine"]);
-    expect(await saved(false)).not.toEqual(["mine"]);
+    expect(await savedWith(true, input)).toEqual(["mine"]);
+    expect(await savedWith({ act: true }, input)).toEqual(["mine"]);
+    expect(await savedWith({ act: false }, input)).not.toEqual(["mine"]);
+    expect(await savedWith(false, input)).not.toEqual(["mine"]);
   });
 });
 

@@ -1,10 +1,8 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { TextsExpander } from "../../src/reference/expand-texts.ts";
-import { LookupWork, type Lookup } from "../../src/reference/lookup.ts";
+import type { Lookup } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { writerIn } from "../../src/reference/syntaxes.ts";
-import { ByrefError } from "../../src/errors.ts";
 
 type Options = ConstructorParameters<typeof TextsExpander>[1];
 
@@ -152,65 +150,5 @@ describe("the texts of a response", () => {
     await texts.write("a", "$n ");
     await texts.flush();
     expect(emitted.slice(1).join("")).not.toContain("7");
-  });
-});
-
-describe("the work of the references of an input", () => {
-  it("is bounded by the characters that they insert, in its share", () => {
-    const maximum = limits.maxStepInputChars / 4;
-    const work = new LookupWork(4);
-    work.countInserted(maximum - 1);
-    work.countInserted(1);
-    expect(() => work.countInserted(1)).toThrow(
-      expect.objectContaining({
-        code: "limit_exceeded",
-        message: expect.stringMatching(/maxStepInputChars.*Call fewer tools with large values/u),
-      }),
-    );
-  });
-
-  it("explains the first misses", () => {
-    const work = new LookupWork();
-    const explained = Array.from({ length: limits.maxExplainedMisses + 1 }, () => work.explains());
-    expect(explained.indexOf(false)).toBe(limits.maxExplainedMisses);
-  });
-});
-
-describe("a value that cannot be read", () => {
-  const look = (error: Error) => {
-    const work = new LookupWork();
-    work.spend = () => {
-      throw error;
-    };
-    return lookupIn({ n: [{ a: 1 }] })({ name: "n", path: [{ each: true }, { key: "a" }] }, work);
-  };
-
-  it.each(["limit_exceeded", "bad_value"] as const)("is a miss with the code %s", (code) => {
-    const error = new ByrefError(code, "Too much.");
-    expect(look(error)).toEqual({ found: false, reason: "unreadable", code, message: "Too much." });
-  });
-
-  it("fails for other reasons", () => {
-    expect(() => look(new ByrefError("internal", "Broken."))).toThrow("Broken.");
-    expect(() => look(new TypeError("Broken."))).toThrow("Broken.");
-  });
-});
-
-describe("how a model writes a reference", () => {
-  it("is the first syntax for texts that it may use", () => {
-    const own = { name: "own" } as never;
-    const written = [
-      undefined,
-      ["dagger", "dollar"],
-      ["dagger", "mustache"],
-      ["dagger"],
-      [own, "dagger"],
-    ].map((names) => writerIn(names as Parameters<typeof writerIn>[0])?.("a.b"));
-    expect(written).toEqual(["$a.b", "$a.b", "{{a.b}}", "†a.b", "†a.b"]);
-    expect([writerIn([]), writerIn(["target"]), writerIn([own])]).toEqual([
-      undefined,
-      undefined,
-      undefined,
-    ]);
   });
 });
