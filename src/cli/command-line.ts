@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { parseArgs } from "node:util";
+import { hasNodeSqlite } from "../agent/node-sql.ts";
 import { messageOf } from "../errors.ts";
 import { readConfiguration, type ServerConfiguration } from "../gateway/configuration.ts";
 import { type Counts, withTokens } from "../gateway/statistics.ts";
@@ -87,6 +88,7 @@ async function run(): Promise<void> {
     case "unwrap":
       return console.log(linesOf(unwrapFile(file ?? findConfiguration(), { dryRun }), dryRun));
     case "stats": {
+      requireStatistics();
       const counts = openStatistics(stateFolder({ state, workspace }), console.error).read();
       return console.log(
         values.json === true ? JSON.stringify(withTokens(counts)) : tableOf(counts),
@@ -95,6 +97,14 @@ async function run(): Promise<void> {
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
   }
+}
+
+/** Throws in a Node without `node:sqlite`, whose counts end with the gateway. */
+function requireStatistics(): void {
+  if (hasNodeSqlite()) return;
+  throw new Error(
+    `byref mcp stats needs Node 22.13 or newer; this is ${process.version}. An older Node keeps no counts.`,
+  );
 }
 
 async function bundle(folder: string): Promise<void> {

@@ -2,7 +2,7 @@ import { renameSync, rmSync } from "node:fs";
 import { nodeSqlite } from "../agent/node-sql.ts";
 import { messageOf } from "../errors.ts";
 import * as limits from "../gateway/gateway-limits.ts";
-import { type Counts, NO_COUNTS, Recovery, type Statistics } from "../gateway/statistics.ts";
+import { type Counts, NO_COUNTS, type Statistics } from "../gateway/statistics.ts";
 import { isObject } from "../value/json.ts";
 
 /**
@@ -12,7 +12,6 @@ import { isObject } from "../value/json.ts";
 export class StatisticsFile implements Statistics {
   readonly #database;
   readonly #log: (line: string) => void;
-  readonly #recovery = new Recovery();
 
   /** Throws if the file can be neither read nor made. */
   constructor(file: string, log: (line: string) => void) {
@@ -21,7 +20,7 @@ export class StatisticsFile implements Statistics {
   }
 
   add(counts: Partial<Counts>): void {
-    const all = Object.entries(this.#recovery.completed(counts));
+    const all = Object.entries(counts);
     try {
       this.#write(all);
     } catch (error) {

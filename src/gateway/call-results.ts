@@ -5,7 +5,14 @@ import type { ToolOutput } from "../tool/tool-output.ts";
 import type { Ready, Saved } from "../tool/wrapped-tool.ts";
 import { isObject, type Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
-import { answerOf, clientResult, contentChars, failedResult, ownResult } from "./call-result.ts";
+import {
+  answerOf,
+  clientResult,
+  contentChars,
+  failedResult,
+  ownResult,
+  withoutVariable,
+} from "./call-result.ts";
 import type { OfferedTool } from "./offered-tools.ts";
 import { isWrongReference, type Statistics } from "./statistics.ts";
 
@@ -19,6 +26,8 @@ export interface FinishedCall {
 /** Makes what clients are sent for calls, and counts it. */
 export class CallResults {
   readonly #statistics: Statistics;
+  /** True from a wrong reference to the next call that succeeds. */
+  #hasWrongReference = false;
 
   constructor(statistics: Statistics) {
     this.#statistics = statistics;
@@ -43,15 +52,30 @@ export class CallResults {
       charactersSent: contentChars(result),
       referenceCharacters: authoredChars,
       bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
+      recovered: Number(this.#hasWrongReference),
     });
+    this.#hasWrongReference = false;
     return result;
   }
 
   failed(code: string, message: string): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
-    const wrongReferences = isWrongReference(code) ? 1 : 0;
-    this.#statistics.add({ calls: 1, charactersSent, wrongReferences });
+    const isWrong = isWrongReference(code);
+    this.#hasWrongReference ||= isWrong;
+    this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
+    return result;
+  }
+
+  /** Passes on a failure as the server reported it. */
+  failedAtServer(received: CallToolResult): CallToolResult {
+    const result = withoutVariable(received);
+    const characters = contentChars(result);
+    this.#statistics.add({
+      calls: 1,
+      charactersReceived: characters,
+      charactersSent: characters,
+    });
     return result;
   }
 }

@@ -1,4 +1,5 @@
 import { SdkError, SdkErrorCode, SdkHttpError } from "@modelcontextprotocol/client";
+import { messageOf } from "../errors.ts";
 import { isObject } from "../value/json.ts";
 
 /** True if a server refused a request because it does not know the session any more. It has not run. */
@@ -31,4 +32,15 @@ const NOT_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EA
 /** True for the library's report that it has given up reading from a server. Answers will not arrive. */
 export function isGivenUp({ message }: Error): boolean {
   return message.startsWith("Maximum reconnection attempts");
+}
+
+/** Says as a sentence why a server did not answer. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+    const { timeout } = isObject(error.data) ? error.data : {};
+    const time = typeof timeout === "number" ? ` within ${timeout / 1_000} s` : " in time";
+    return `It gave no answer${time}.`;
+  }
+  const reason = messageOf(error);
+  return /[.!?…)\]}]$/u.test(reason) ? reason : `${reason}.`;
 }

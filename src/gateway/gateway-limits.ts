@@ -1,6 +1,11 @@
 /** Limits of the gateway, in milliseconds, characters and bytes. */
 /** Time to start a server, or to connect to it, and for each request that is not a call. */
 export const gatewayConnectMs = 30_000;
+/**
+ * Time for the greeting of a server that has not answered the request for its version. Both together are less than
+ * the 60 s for which the SDK's clients wait for a call.
+ */
+export const gatewayGreetingMs = 20_000;
 /** Time that a list of tools waits for a server; its tools are added when it answers. */
 export const gatewayListMs = 10_000;
 /** Time that a list of tools waits for a server whose list is known, but out of date. */

@@ -39,7 +39,7 @@ import { failedResult } from "./call-result.ts";
 import { passEvents } from "./client-events.ts";
 import { answers, modesOf, QUESTIONS } from "./client-of-gateway.ts";
 import type { Gateway } from "./gateway.ts";
-import { INSTRUCTIONS } from "./instructions.ts";
+import { instructionsFor } from "./instructions.ts";
 import { type Round, RunningCall, type WaitingCalls } from "./running-call.ts";
 import { readFromServer, servePrompts } from "./passed-through.ts";
 import { isShowing, showsApps } from "./show-variable.ts";
@@ -84,7 +84,7 @@ export function gatewayServer(
         completions: {},
         logging: {},
       },
-      instructions: INSTRUCTIONS,
+      instructions: instructionsFor(gateway),
       requestState: { verify: codec.verify },
     },
   );

@@ -9,7 +9,7 @@ import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
-import { textOfFailure, withoutVariable } from "./call-result.ts";
+import { textOfFailure } from "./call-result.ts";
 import { CallResults } from "./call-results.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
@@ -133,6 +133,11 @@ export class Gateway {
     return this.#upstreams.map(({ status }) => status);
   }
 
+  /** True if `query_variables` is offered. */
+  get canQuery(): boolean {
+    return this.#options.engine !== undefined;
+  }
+
   get app(): VariableApp | undefined {
     return this.#options.app;
   }
@@ -224,7 +229,8 @@ export class Gateway {
     if (run.kind === "failed") {
       // The pipeline replaces a message that could reveal a guarded value; then the server's own must not pass.
       const isServers = received !== undefined && textOfFailure(received) === run.message;
-      return isServers ? withoutVariable(received) : this.#results.failed(run.code, run.message);
+      if (isServers) return this.#results.failedAtServer(received);
+      return this.#results.failed(run.code, run.message);
     }
     return this.#results.saved(tool, { saved: await run.save(), received, ready });
   }
@@ -264,7 +270,7 @@ export class Gateway {
   get #ownTools(): readonly OwnTool[] {
     const { app, engine, files, onQuery } = this.#options;
     return [
-      ...variableTools().filter(({ name }) => OWN_TOOLS.has(name)),
+      ...ownVariableTools(),
       ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap, onQuery })]),
       ...(files === undefined ? [] : [saveVariable(files)]),
       ...(app === undefined ? [] : [showVariable()]),
@@ -304,6 +310,12 @@ interface Running {
   call: ClientOfCall;
   /** The server's response. */
   received?: CallToolResult;
+}
+
+/** Clients' models have no guide to parameters that are not listed. */
+function ownVariableTools(): readonly OwnTool[] {
+  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+  return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
 
 const OWN_TOOLS: ReadonlySet<string> = new Set([

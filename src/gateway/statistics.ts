@@ -12,7 +12,7 @@ export interface Counts {
   readonly bytesByReference: number;
   /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
-  /** Wrong references after which the next call succeeded. */
+  /** Wrong references after which a later call succeeded, each run of them counted once. */
   readonly recovered: number;
 }
 
@@ -40,26 +40,12 @@ export const NO_COUNTS: Counts = {
   recovered: 0,
 };
 
-/** Notices the call after one that failed because of a reference. */
-export class Recovery {
-  #isOpen = false;
-
-  /** Returns the counts of one call with `recovered`. */
-  completed(counts: Partial<Counts>): Partial<Counts> {
-    const isWrong = (counts.wrongReferences ?? 0) > 0;
-    const recovered = this.#isOpen && !isWrong ? 1 : 0;
-    this.#isOpen = isWrong;
-    return { ...counts, recovered };
-  }
-}
-
 /** Counts for the life of the process. */
 export class MemoryStatistics implements Statistics {
   readonly #counts: Record<keyof Counts, number> = { ...NO_COUNTS };
-  readonly #recovery = new Recovery();
 
   add(counts: Partial<Counts>): void {
-    for (const [name, count] of Object.entries(this.#recovery.completed(counts))) {
+    for (const [name, count] of Object.entries(counts)) {
       // Its keys are those of the counts.
       this.#counts[name as keyof Counts] += count;
     }

@@ -27,7 +27,13 @@ import {
   type Waiting,
 } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
-import { isGivenUp, isLostSession, isUnreachable, mayHaveRun } from "./connection-loss.ts";
+import {
+  isGivenUp,
+  isLostSession,
+  isUnreachable,
+  mayHaveRun,
+  reasonOf,
+} from "./connection-loss.ts";
 import { redacted, secretsOf } from "./secrets-of-address.ts";
 import type { Change } from "./change.ts";
 
@@ -199,7 +205,7 @@ export class Upstream {
       return Promise.reject(this.#unavailable(why.trim()));
     }
     const connecting = this.#connect().catch((error: unknown) => {
-      const why = this.#redact(messageOf(error));
+      const why = this.#redact(reasonOf(error));
       this.#failed(why);
       throw this.#unavailable(why);
     });
@@ -216,7 +222,7 @@ export class Upstream {
     const client = new Client(
       { name: "byref", version },
       {
-        versionNegotiation: { mode: "auto" },
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: limits.gatewayConnectMs } },
         capabilities,
         listChanged: {
           tools: onChanged("tools"),
@@ -239,7 +245,7 @@ export class Upstream {
 
   /** An old program may end at the request for its version. It is then started again without that request. */
   async #open(client: Client): Promise<void> {
-    const timing = { timeout: limits.gatewayConnectMs };
+    const timing = { timeout: limits.gatewayGreetingMs };
     try {
       await client.connect(this.#options.open(this.server), timing);
     } catch (error) {
@@ -310,7 +316,7 @@ export class Upstream {
   #failureOf(error: unknown, client: Client): ByrefError {
     // The status shows it, too.
     const isOpen = this.#calling.visibility === "model";
-    const message = isOpen ? this.#redact(messageOf(error)) : "A call with guarded values failed.";
+    const message = isOpen ? this.#redact(reasonOf(error)) : "A call with guarded values failed.";
     const isOver = this.#isClosed || this.#client === undefined;
     if (isOver) return this.#unavailable(this.#why ?? message, SENT);
     const sent = mayHaveRun(error) ? SENT : undefined;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { INSTRUCTIONS } from "../../src/gateway/instructions.ts";
+import { instructionsFor } from "../../src/gateway/instructions.ts";
 import { startGateway } from "../support/gateway.ts";
 import { nameIn } from "../support/gateway-process.ts";
 import { RawServer } from "../support/raw-server.ts";
@@ -109,10 +109,22 @@ describe("inlineChars", () => {
 
 it("the gateway describes itself in at most 1,500 characters, and its own tools in 3,000", async () => {
   const { client } = await behindGateway();
-  expect(client.getInstructions()).toBe(INSTRUCTIONS);
-  expect(INSTRUCTIONS.length).toBeLessThanOrEqual(1_500);
+  const instructions = client.getInstructions() ?? "";
+  expect(instructions).toBe(instructionsFor({ canQuery: true }));
+  expect(instructions.length).toBeLessThanOrEqual(1_500);
   const { tools } = await client.listTools();
   const own = tools.filter(({ name }) => name !== "give");
   expect(own.length).toBeGreaterThanOrEqual(4);
   expect(JSON.stringify(own).length).toBeLessThanOrEqual(3_000);
+});
+
+it("the instructions and schemas name what is offered, and nothing else", async () => {
+  const { client } = await behindGateway();
+  const { tools } = await client.listTools();
+  const namesIn = (text: string) => text.match(/\b[a-z]+_variables?\b/gu) ?? [];
+  const offered = new Set(tools.map(({ name }) => name));
+  expect(namesIn(client.getInstructions() ?? "").filter((name) => !offered.has(name))).toEqual([]);
+  expect(namesIn(instructionsFor({ canQuery: false }))).toEqual(["read_variable", "edit_variable"]);
+  const edit = tools.find(({ name }) => name === "edit_variable");
+  expect(Object.keys(edit?.inputSchema.properties ?? {})).toEqual(["name", "edits", "saveAs"]);
 });

@@ -137,6 +137,20 @@ describe("the recorded calls of the model", () => {
     expect(first?.sentChars).toBe("Be brief.".length + "Look.".length + definitions);
   });
 
+  it("count a result whose part repeats the input, as Mastra's do", async () => {
+    const content = {
+      type: "tool-result",
+      toolCallId: "call",
+      toolName: "look",
+      output: { type: "json", value: { seen: "sea" } },
+      input: { at: "sea" },
+    } as const;
+    const model = scriptedModel(["Hello."]);
+    await model.doGenerate({ prompt: [{ role: "tool", content: [content] }] });
+    const [call] = callsOf(model);
+    expect(call?.sentChars).toBe('{"seen":"sea"}'.length);
+  });
+
   it("do not change when the caller changes its prompt", async () => {
     const prompt = structuredClone(OPTIONS.prompt);
     const model = scriptedModel(["Hello."]);

@@ -295,7 +295,10 @@ describe("edit_variable", () => {
     expect(await store.read("page")).toBe("b");
     await edit(store, undo);
     expect(await store.read("page")).toBe("a");
-    expect(await refused(store, undo)).toMatchObject({ code: "edit_conflict" });
+    expect(await refused(store, undo)).toMatchObject({
+      code: "edit_conflict",
+      message: "No earlier version of $page is kept: edit it as it is now.",
+    });
     await store.save({ name: "page", value: "d", keepsVersion: true, visibility: "sealed" });
     expect(await refused(store, undo)).toMatchObject({ code: "variable_sealed" });
     expect(await refused(store, { ...undo, saveAs: "other" })).toMatchObject({

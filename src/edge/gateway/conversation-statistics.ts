@@ -1,17 +1,16 @@
-import { type Counts, NO_COUNTS, Recovery, type Statistics } from "../../gateway/statistics.ts";
+import { type Counts, NO_COUNTS, type Statistics } from "../../gateway/statistics.ts";
 import { hasTable, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
 
 /** Counts in a table of the conversation's object, for the conversation's life. */
 export class ConversationStatistics implements Statistics {
   readonly #sql: Sql;
-  readonly #recovery = new Recovery();
 
   constructor(sql: Sql) {
     this.#sql = sql;
   }
 
   add(counts: Partial<Counts>): void {
-    const all = Object.entries(this.#recovery.completed(counts));
+    const all = Object.entries(counts);
     this.#sql.transaction(() => {
       this.#sql.run(`CREATE TABLE IF NOT EXISTS gateway_count
         (name TEXT PRIMARY KEY, count INTEGER NOT NULL) WITHOUT ROWID`);

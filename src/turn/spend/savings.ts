@@ -108,7 +108,6 @@ function charsOf(part: unknown): number {
   if (typeof part === "string") return part.length;
   if (typeof part !== "object" || part === null) return 0;
   if ("text" in part && typeof part.text === "string") return part.text.length;
-  if ("input" in part) return JSON.stringify(part.input ?? null).length;
   const output = toolOutputIn(part);
   if (isContent(part) && Array.isArray(output)) {
     // Images count as zero characters.
@@ -116,7 +115,8 @@ function charsOf(part: unknown): number {
   }
   if (output !== undefined)
     return typeof output === "string" ? output.length : JSON.stringify(output).length;
-  return 0;
+  // Mastra's results have the input of their call, too: it is not sent again.
+  return "input" in part ? JSON.stringify(part.input ?? null).length : 0;
 }
 
 function toolOutputIn(part: unknown): unknown {
