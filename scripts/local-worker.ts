@@ -145,10 +145,14 @@ function requireFree(port: number, ip: string): Promise<void> {
   return new Promise((done, fail) => {
     const server = createServer();
     server.once("error", (error) =>
-      fail(new Error(`Port ${port} cannot be used: ${error.message}`)),
+      fail(new Error(`Port ${port} cannot be used: ${reasonOf(error)}. Set PORT to another one.`)),
     );
     server.listen(port, ip, () => server.close(() => done()));
   });
+}
+
+function reasonOf({ code, message }: NodeJS.ErrnoException): string {
+  return code === "EADDRINUSE" ? "it is in use" : message;
 }
 
 /** Finds a free port on the loopback address. */

@@ -115,28 +115,39 @@ function place(
 
 function answer(query: Query, table: Table, { name, value, count }: Variable): string {
   const { operation, column, group, filters } = query;
-  const where = filters.length === 0 ? "" : ` with ${filters.map(said).join(" and ")}`;
+  const properties = filters.map(said).join(" and ");
+  const where = filters.length === 0 ? "" : ` with ${properties}`;
   const all = table.count === undefined ? "" : ` of ${table.count}`;
   const records = `records of ${table.name}${where}`;
   if (operation === "list") {
     if (count === 0) return `There are no ${records}. I compared whole values.`;
-    const size = count === undefined ? "These are the" : `There are ${count}${all}`;
-    return `${size} ${records}, kept as ${name}. The first ten:\n\n$${name}[:10]`;
+    const kept = `kept as ${name}. The first ten:\n\n$${name}[:10]`;
+    if (count === undefined) return `These are the ${records}, ${kept}`;
+    return `${count}${all} records of ${table.name} ${have(count)} ${properties}, ${kept}`;
   }
   const [first] = Array.isArray(value) ? value : [];
   const names = resultNames(query);
-  const figure = FIGURES[operation];
+  const word = FIGURES[operation];
   const of = column === undefined ? "" : ` of ${inert(column.name)}`;
   if (group !== undefined) {
     if (count === 0) return `There are no ${records}. I compared whole values.`;
-    return `The ${figure}${of} by ${inert(group.name)}, of the ${records}:\n\n$${name}`;
+    return `The ${word}${of} by ${inert(group.name)}, of the ${records}:\n\n$${name}`;
   }
   const rows = isObject(first) ? Number(first[names.rows]) : Number.NaN;
   const having = column === undefined ? "" : ` that have ${inert(column.name)}`;
   if (rows === 0)
     return `There are no ${records}${having}: $${name}[0].${names.rows}${all}. I compared whole values.`;
-  if (operation === "count") return `$${name}[0].${names.rows}${all} ${records}.`;
-  return `The ${figure}${of} is $${name}[0].${names.figure}, over $${name}[0].${names.rows} ${records}${having}.`;
+  if (operation === "count") {
+    const figure = `$${name}[0].${names.rows}`;
+    if (filters.length === 0)
+      return `${table.name} has ${figure} ${rows === 1 ? "record" : "records"}.`;
+    return `${figure}${all} records of ${table.name} ${have(rows)} ${properties}.`;
+  }
+  return `The ${word}${of} is $${name}[0].${names.figure}, over $${name}[0].${names.rows} ${records}${having}.`;
+}
+
+function have(count: number): string {
+  return count === 1 ? "has" : "have";
 }
 
 const FIGURES = {

@@ -15,6 +15,7 @@ const MAX_WORDS = 60;
 /** More are a sign that a call is not recognised as made. */
 const MAX_OUTCOMES = 20;
 const MAX_QUOTED = 5;
+const END_OF_SENTENCE = new Set(".?!");
 const ASKED = new Set(["how", "many"]);
 const EDITING = new Set("add change edit replace set update".split(" "));
 const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
@@ -33,6 +34,9 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): Ne
   const tokens = question.length > MAX_CHARS ? [] : tokensOf(question);
   if (question.length > MAX_CHARS || tokens.length > MAX_WORDS) {
     return refuse("That is too long for a demo model. Ask one short question");
+  }
+  if (tokens.some(({ kind, text }) => kind === "sign" && END_OF_SENTENCE.has(text))) {
+    return refuse("I read one sentence only. Ask one question at a time");
   }
   if (tokens.every((token) => isFiller(token) || GREETING.has(token.word))) {
     return { kind: "introduction", why: "" };

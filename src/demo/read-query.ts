@@ -199,11 +199,11 @@ class QueryReader {
   #conditionAt(at: number): { readonly filter: Filter; readonly length: number } | undefined {
     const named = this.#columnAt(at);
     if (named === undefined) return this.#countedAt(at);
-    let to = at + named.length;
+    const end = at + named.length;
+    let to = end;
     while (this.#isEqual(this.#tokens[to]?.word ?? "")) to++;
     const { column } = named;
-    const token = this.#tokens[to];
-    if (token === undefined) return undefined;
+    const token = this.#tokens[to] ?? NOTHING;
     const found = (value: Filter["value"], length: number) => {
       return { filter: { column, value }, length: to + length - at };
     };
@@ -212,7 +212,9 @@ class QueryReader {
     }
     if (column.type === "boolean") {
       const value = BOOLEANS.get(token.word);
-      return value === undefined ? undefined : found(value, 1);
+      if (value !== undefined) return found(value, 1);
+      // "paid sales"
+      return to === end ? found(true, 0) : undefined;
     }
     if (token.kind === "number" || token.kind === "quoted") return found(token.text, 1);
     const length = this.#valueLength(to);

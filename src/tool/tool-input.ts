@@ -51,8 +51,8 @@ export async function checkInput(
  * value, which must not be shown.
  */
 function issuesIn(error: unknown): string {
-  const issues = issuesOf(error).map(
-    ({ path, message }) => `${path.length === 0 ? "it" : path.join(".")}: ${message}`,
+  const issues = issuesOf(error).map(({ path, message }) =>
+    path.length === 0 ? message : `${path.join(".")}: ${message}`,
   );
   return issues.length === 0 ? "its schema refuses it." : `${issues.join("; ")}.`;
 }

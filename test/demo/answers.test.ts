@@ -24,7 +24,7 @@ async function after(question: string, values: readonly (readonly object[])[]): 
 describe("an answer about a table", () => {
   it("has its figures by reference", async () => {
     expect(await after("How many sales have total 5?", [[{ rows: 4 }]])).toBe(
-      "$query_1[0].rows of 300 records of sales with total 5.",
+      "$query_1[0].rows of 300 records of sales have total 5.",
     );
     expect(await after("average total of sales", [[{ average: 2.5, rows: 300 }]])).toBe(
       "The average of total is $query_1[0].average, over $query_1[0].rows records of sales that have total.",
@@ -40,7 +40,7 @@ describe("an answer about a table", () => {
   it("finds the column of a value first, and asks if there are none or several", async () => {
     const counts = (city: number, to_city: number) => [{ city, to_city, from_city: 0 }];
     expect(await after("How many sales in Oslo?", [counts(3, 0), [{ rows: 3 }]])).toContain(
-      "records of sales with city Oslo.",
+      "records of sales have city Oslo.",
     );
     expect(await after("How many sales in Oslo?", [counts(0, 0)])).toContain(
       "I found no record of sales in which “Oslo” is the value",

@@ -35,6 +35,7 @@ const shop = [
 ];
 const sales =
   "$sales_csv: array (300) {city: string, country: string, status: string, total: number, items: number}[]";
+const bills = "$bills: array (40) {customer: string, paid: boolean, total: number}[]";
 const wide = "$plants: array (9) {kind: string, height_cm: number, a_long_name: string, an";
 const asked: Readonly<Record<string, Asked>> = {
   desk: { tools: desk },
@@ -42,6 +43,7 @@ const asked: Readonly<Record<string, Asked>> = {
   bank: { tools: bank },
   shop: { tools: shop, listed: [sales] },
   wide: { tools: shop, listed: [wide] },
+  bills: { tools: shop, listed: [bills] },
   two: { tools: shop, listed: [sales, "$shops: array (3) {city: string, size: number}[]"] },
   mixed: { tools: [...desk, ...shop], listed: [sales] },
   none: {},
@@ -157,6 +159,19 @@ const answered: readonly (readonly [from: string, question: string, step: string
       'SELECT avg("total") AS "average", count("total") AS "rows" FROM "sales_csv" WHERE "items" = 3',
     ),
   ],
+  [
+    "two",
+    "sum of total",
+    sql('SELECT sum("total") AS "sum", count("total") AS "rows" FROM "sales_csv"'),
+  ],
+  ["bills", "Which bills are paid?", sql('SELECT * FROM "bills" WHERE "paid" = 1')],
+  ["bills", "paid bills", sql('SELECT * FROM "bills" WHERE "paid" = 1')],
+  ["bills", "bills with paid false", sql('SELECT * FROM "bills" WHERE "paid" = 0')],
+  [
+    "bills",
+    "How many paid bills have customer Ada?",
+    sql(`SELECT count(*) AS "rows" FROM "bills" WHERE "paid" = 1 AND ${is("customer", "Ada")}`),
+  ],
   ["wide", "How many plants have kind fern?", sql('SELECT * FROM "plants" LIMIT 1')],
 ];
 
@@ -220,6 +235,10 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["shop", "Change the status of all sales to paid", "I do not edit a value"],
   ["shop", "Please set total to 5", "A language model does, with edit_variable"],
   ["town", "Update the weather", "get_weather needs location"],
+  ["bills", "Which bills are not paid?", "“not”"],
+  ["bills", "Which bills have paid null?", "“null”"],
+  ["bills", "Which bills are paid or open?", "“or”"],
+  ["shop", "Show sales. How many are there?", "one question at a time"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],
 ];

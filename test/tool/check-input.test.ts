@@ -38,7 +38,7 @@ describe("an input that does not fit", () => {
     ];
     const issue = { path: [], message: "No" };
     const message = await messageOf(refusing([issue]), { unresolved, hint: () => " Try $z." });
-    expect(message).toBe("The input does not fit the tool: it: No. $x is not a variable.  Try $z.");
+    expect(message).toBe("The input does not fit the tool: No. $x is not a variable.  Try $z.");
     const error: unknown = await check(refusing([issue]), {}, { unresolved }).catch(
       (e: unknown) => e,
     );
