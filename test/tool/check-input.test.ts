@@ -47,8 +47,8 @@ describe("an input that does not fit", () => {
 
   it.each<[string, unknown, string]>([
     ["a list of issues", [{ path: ["a", 0], message: "No" }], "a.0: No."],
-    ["an error with issues", { issues: [{ path: [], message: "No" }] }, "it: No."],
-    ["an error whose cause has issues", { cause: { issues: [{ message: "No" }] } }, "it: No."],
+    ["an error with issues", { issues: [{ path: [], message: "No" }] }, "No."],
+    ["an error whose cause has issues", { cause: { issues: [{ message: "No" }] } }, "No."],
     ["keys of Standard Schema", [{ path: [{ key: "a" }, "b"], message: "No" }], "a.b: No."],
     ["issues without a message", [{ path: ["a"] }, null, { message: 5 }], "its schema refuses it."],
     ["an error without issues", new Error("my value"), "its schema refuses it."],

@@ -20,7 +20,7 @@ const tools = {
   assign_tickets: tool({
     description: "Assigns tickets to a person.",
     inputSchema: z.object({ person: z.string(), ids: z.array(z.string()) }),
-    execute: ({ person, ids }) => ({ person, assigned: ids.length }),
+    execute: ({ person, ids }) => ({ person, assigned: ids }),
   }),
 };
 
