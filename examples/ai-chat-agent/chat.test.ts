@@ -84,7 +84,7 @@ describe("an AIChatAgent with byref/durable", () => {
         `${shownFew} characters instead of ${shownAll} (${percent} %`,
       );
       expect(documents("../../README.md")).toContain(
-        `[\`AIChatAgent\`](examples/ai-chat-agent) (${percent} %)`,
+        `[${percent} % of \`AIChatAgent\`'s](docs/guides/durable-objects.md#aichatagent)`,
       );
     } finally {
       await plain.stop();

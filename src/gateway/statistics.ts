@@ -12,7 +12,7 @@ export interface Counts {
   readonly bytesByReference: number;
   /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
-  /** Wrong references after which a later call succeeded, each run of them counted once. */
+  /** Calls that succeeded after one or more wrong references. */
   readonly recovered: number;
 }
 

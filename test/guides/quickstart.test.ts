@@ -1,21 +1,17 @@
 import { tool } from "ai";
-import { afterEach, expect, it, vi } from "vitest";
+import { expect, it } from "vitest";
 import * as z from "zod";
 import { finish, text, toolCall } from "../../src/testing.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
-afterEach(() => void vi.unstubAllGlobals());
-
 it("the guide's tool returns a list whose ids another tool receives", async () => {
-  const customers = Array.from({ length: 100 }, (_, at) => ({ id: `c_${at}`, name: "Ada" }));
-  vi.stubGlobal("fetch", async () => Response.json(customers));
   let received: readonly string[] = [];
   const tools = {
     // --- a tool
     list_customers: tool({
       description: "Lists all customers.",
       inputSchema: z.object({}),
-      execute: async () => (await fetch("https://crm.example/customers")).json(),
+      execute: () => Array.from({ length: 100 }, (_, n) => ({ id: `C-${n}`, vip: n % 5 === 0 })),
     }),
     // ---
     write_to: tool({
@@ -34,5 +30,5 @@ it("the guide's tool returns a list whose ids another tool receives", async () =
     ],
   });
   expect(shownText(turn.chunks)).toBe("Wrote to 100.");
-  expect(received).toEqual(customers.map(({ id }) => id));
+  expect(received).toEqual(Array.from({ length: 100 }, (_, n) => `C-${n}`));
 });

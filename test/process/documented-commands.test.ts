@@ -27,6 +27,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npm create byref my-agent -- --template chat": {
     by: "test/templates/create-byref.test.ts",
   },
+  "npm ci && npm run package -- ../packed": { by: "test/templates/create-byref.test.ts" },
+  "cd .. && npx -y -p ./packed/create-byref-*.tgz create-byref my-agent --template chat --byref ./packed/byref-*.tgz":
+    { by: "test/templates/create-byref.test.ts" },
   "cd my-agent && npm run dev": { by: "test/templates/create-byref.test.ts" },
   "npm test": { by: "test/templates/create-byref.test.ts" },
   "npm run deploy": { by: "test/templates/create-byref.test.ts" },
@@ -71,7 +74,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
 };
 
 /** Other commands run unchanged if they begin with one of these. */
-const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|seq|split) /;
+const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|printf|seq|split) /;
 
 /** Ubuntu's curl of 2022 lacks `--json`, and some images have no curl or no bash. */
 const hasCurl = spawnSync("bash", ["-c", "curl --json '{}' --version"]).status === 0;

@@ -3,6 +3,7 @@ import type { ToolsInput } from "@mastra/core/agent";
 import type { MastraModelConfig } from "@mastra/core/llm";
 import { createTool } from "@mastra/core/tools";
 import { MemoryStore, variableTools, withToolVariables } from "byref/mastra";
+import { callsOf, scriptedModel } from "byref/testing";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -113,7 +114,7 @@ describe("the guide to Mastra agents", () => {
     expect(guide).toContain(`are ${all} characters with the plain agent and ${few} with`);
     expect(guide).toContain(`\`byref/mastra\`: ${percent} %.`);
     const readme = readFileSync(join(folder, "../../README.md"), "utf8");
-    expect(readme).toContain(`[Mastra](examples/mastra) (${percent} % of its prompt remains)`);
+    expect(readme).toContain(`[${percent} % of Mastra's prompts](docs/guides/mastra.md#what-it-costs)`);
   });
 });
 
@@ -136,18 +137,16 @@ it("a model looks into the variables of a Mastra agent by the tools for it", asy
     },
     { text: "The last total is $list_orders_1[499].total." },
   ]);
-  const store = new MemoryStore();
-  const agent = withToolVariables(
-    new Agent({
-      id: "shop",
-      name: "Shop",
-      instructions: "You look after a shop.",
-      model: model.config,
-      tools: { list_orders: listOrders },
-    }),
-    { store },
-  );
+  const shop = new Agent({
+    id: "shop",
+    name: "Shop",
+    instructions: "You look after a shop.",
+    model: model.config,
+    tools: { list_orders: listOrders },
+  });
   // --- tools for variables
+  const store = new MemoryStore();
+  const agent = withToolVariables(shop, { store });
   const own = variableTools({ store, only: ["read_variable", "query_variables"] });
   const { text } = await agent.generate("Which total is last?", {
     prepareStep: ({ tools }) => ({ tools: { ...tools, ...own } }),
@@ -158,6 +157,36 @@ it("a model looks into the variables of a Mastra agent by the tools for it", asy
   expect(last).toContain('"value":1497');
   expect(last).toContain("374250");
   expect(store.list().map(({ name }) => name)).toEqual(["list_orders_1", "query_1"]);
+});
+
+it("is tested with a scripted model", async () => {
+  // --- a scripted model
+  const model = scriptedModel([
+    { tool: "listOrders", input: {} },
+    "The last total is $listOrders_1[499].total.",
+  ]);
+  const shop = new Agent({
+    id: "shop",
+    name: "Shop",
+    instructions: "You look after a shop.",
+    model: model as unknown as MastraModelConfig,
+    tools: { listOrders },
+  });
+  const { text } = await withToolVariables(shop).generate("Which total is last?");
+  expect(text).toBe("The last total is 1497.");
+  const [, second] = callsOf(model);
+  expect(second?.messages.at(-1)?.text).not.toContain("1497");
+  expect(second?.sentChars).toBeLessThan(2_000);
+  // ---
+  const plain = scriptedModel([{ tool: "listOrders", input: {} }, "Done."]);
+  await new Agent({
+    id: "plain",
+    name: "Plain",
+    instructions: "",
+    model: plain as unknown as MastraModelConfig,
+    tools: { listOrders },
+  }).generate("Which total is last?");
+  expect(callsOf(plain)[1]?.sentChars).toBeGreaterThan(JSON.stringify(orders).length);
 });
 
 /** Reads a script, counts its words, counts its lines, and answers: four calls of the model. */
