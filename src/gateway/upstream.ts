@@ -12,7 +12,7 @@ import type {
   Tool,
   Transport,
 } from "@modelcontextprotocol/client";
-import { ByrefError, messageOf } from "../errors.ts";
+import { ByrefError } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../tool/mcp/secrets.ts";
 import { CallingClients } from "./calling-clients.ts";

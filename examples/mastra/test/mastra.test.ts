@@ -114,7 +114,9 @@ describe("the guide to Mastra agents", () => {
     expect(guide).toContain(`are ${all} characters with the plain agent and ${few} with`);
     expect(guide).toContain(`\`byref/mastra\`: ${percent} %.`);
     const readme = readFileSync(join(folder, "../../README.md"), "utf8");
-    expect(readme).toContain(`[${percent} % of Mastra's prompts](docs/guides/mastra.md#what-it-costs)`);
+    expect(readme).toContain(
+      `[${percent} % of Mastra's prompts](docs/guides/mastra.md#what-it-costs)`,
+    );
   });
 });
 
