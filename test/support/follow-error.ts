@@ -204,10 +204,6 @@ const rules: readonly Rule[] = [
   { says: /replaced as a whole/u, next: oneLevelUp },
   { says: /undo restores a whole variable/u, next: oneLevelUp },
   {
-    says: /Write it with set_variable/u,
-    next: ({ input: { name = "" } }) => ({ tool: "set_variable", input: { name, value: 1 } }),
-  },
-  {
     says: /with edit_variable: \[\{"op": "remove", "path": "\/…"\}\]/u,
     next: (call) =>
       patched(call, { op: "remove", path: `/${String(call.input.name).split(".")[1]}` }),

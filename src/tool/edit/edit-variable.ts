@@ -103,7 +103,7 @@ function undo({ name, path }: Target, { saveAs }: Input, { store }: Context): Pr
       if (info !== undefined) return shown(info, undefined);
       throw new ByrefError(
         "edit_conflict",
-        `No earlier version of $${name} is kept: edit it as it is now.`,
+        `No earlier version of $${name} is kept. Read it with read_variable, then edit it as it is.`,
       );
     });
 }
