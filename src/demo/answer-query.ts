@@ -121,7 +121,8 @@ function answer(query: Query, table: Table, { name, value, count }: Variable): s
   const records = `records of ${table.name}${where}`;
   if (operation === "list") {
     if (count === 0) return `There are no ${records}. I compared whole values.`;
-    const kept = `kept as ${name}. The first ten:\n\n$${name}[:10]`;
+    const few = count !== undefined && count <= 10;
+    const kept = `kept as ${name}${few ? "" : ". The first ten"}:\n\n$${name}[:10]`;
     if (count === undefined) return `These are the ${records}, ${kept}`;
     return `${count}${all} records of ${table.name} ${have(count)} ${properties}, ${kept}`;
   }

@@ -51,7 +51,10 @@ function aboutTables(tables: readonly Table[], { tools, conversation }: DemoProm
   const canQuery = tools.some(({ name }) => name === "query_variables");
   if ((own.length === 0 && unlisted === 0) || !canQuery) return "";
   const lines = own.map((table) => {
-    const size = table.count === undefined ? "" : ` (${table.count} records)`;
+    const size =
+      table.count === undefined
+        ? ""
+        : ` (${table.count} ${table.count === 1 ? "record" : "records"})`;
     return `- ${table.name}${size}: ${sayColumns(table)}`;
   });
   return `\n\nI can count, sum, average and group the records of a table, and filter by equal values:\n\n${lines.join("\n")}${more}`;

@@ -18,6 +18,8 @@ const MAX_QUOTED = 5;
 const END_OF_SENTENCE = new Set(".?!");
 const ASKED = new Set(["how", "many"]);
 const EDITING = new Set("add change edit replace set update".split(" "));
+/** Words of questions that no query expresses, unless a list has such a column. */
+const OFTEN_COLUMNS = new Set("hour day week month quarter year percentage share rate".split(" "));
 const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
 const GREETING = new Set("help who are you what can your name".split(" "));
 
@@ -149,7 +151,8 @@ class Choice {
     if (others.length > 0) return several([list, ...others]);
     // A question that no query can express causes no call.
     const isLost = (token: Token) =>
-      isPreposition(token) || (isTelling(token) && !QUERY_WORDS.has(token.word));
+      isPreposition(token) ||
+      (isTelling(token) && !QUERY_WORDS.has(token.word) && !OFTEN_COLUMNS.has(token.stem));
     if (list.rest.some(isLost)) return undefined;
     const [input = {}] = list.inputs;
     const outcome = this.#outcome(list.tool.name, input);
@@ -225,18 +228,25 @@ function quote(tokens: readonly Token[]): string {
 function sayOutcome(outcome: Outcome | undefined, input: JSONObject, counts: boolean): string {
   if (outcome === undefined) return "";
   const { toolName, result } = outcome;
-  const given = Object.entries(input).map(([name, value]) => `${name} ${inert(String(value))}`);
+  const given = Object.entries(input).map(([name, value]) => `${name} ${inert(nameIn(value))}`);
   const call = given.length === 0 ? toolName : `${toolName} with ${given.join(", ")}`;
   if (result.kind === "failure") return `I could not use ${call}: ${inert(result.message)}`;
   return sayResult(call, result, counts);
 }
 
+/** A reference as the name of its variable. */
+function nameIn(value: unknown): string {
+  return String(value).replace(/^\$/u, "");
+}
+
 function sayResult(call: string, { name, type, count }: Variable, counts: boolean): string {
+  const records = count === 1 ? "record" : "records";
   if (type !== "array" || count === undefined) {
     const unable = counts ? " It is not a list that I could count." : "";
     return `Here is the result of ${call}:${unable}\n\n$${name}`;
   }
   if (count === 0) return `${call} returned no records.`;
+  if (counts) return `${call} returned ${count} ${records}, kept as ${name}.`;
   const part = count > 10 ? `, kept as ${name}. The first ten:\n\n$${name}[:10]` : `:\n\n$${name}`;
-  return `${call} returned ${count} ${count === 1 ? "record" : "records"}${part}`;
+  return `${call} returned ${count} ${records}${part}`;
 }

@@ -102,6 +102,11 @@ class QueryReader {
     return this.#whole();
   }
 
+  /** "Which sale has the highest total?" */
+  get #asksForRecord(): boolean {
+    return ["which", "who", "where", "when"].includes(this.#tokens[0]?.word ?? "");
+  }
+
   get #token(): Token {
     return this.#tokens[this.#at] ?? NOTHING;
   }
@@ -213,8 +218,9 @@ class QueryReader {
     if (column.type === "boolean") {
       const value = BOOLEANS.get(token.word);
       if (value !== undefined) return found(value, 1);
-      // "paid sales"
-      return to === end ? found(true, 0) : undefined;
+      // "paid sales", but not the second column of "by city and paid"
+      const isOwn = to === end && this.#tokens[at - 1]?.word !== "and";
+      return isOwn ? found(true, 0) : undefined;
     }
     if (token.kind === "number" || token.kind === "quoted") return found(token.text, 1);
     const length = this.#valueLength(to);
@@ -318,7 +324,11 @@ class QueryReader {
     const used = this.#filters.map((filter) => filter.column.name);
     if (new Set(used).size < used.length)
       return { problem: "The question has two values for one column" };
-    const isFigure = this.#column !== undefined || this.#group !== undefined;
+    if (this.#asksForRecord && (operation === "max" || operation === "min")) {
+      return { problem: "I find the highest or lowest value, not the record that has it" };
+    }
+    const isFigure =
+      this.#column !== undefined || this.#group !== undefined || this.#filters.length > 0;
     if (!this.#hasSubject && !isFigure) {
       return { problem: "The question does not name a table" };
     }

@@ -127,6 +127,10 @@ const rules: readonly Rule[] = [
     },
   },
   {
+    says: /There is no table (\w+)\. The newest variables are (\w+)/u,
+    next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
+  },
+  {
     says: /no such column: (\w+)[^]*Tables: \w+\((\w+)/u,
     next: (call, [wrong = "", right = ""]) => replaced(call, wrong, right),
   },

@@ -297,7 +297,8 @@ describe("edit_variable", () => {
     expect(await store.read("page")).toBe("a");
     expect(await refused(store, undo)).toMatchObject({
       code: "edit_conflict",
-      message: "No earlier version of $page is kept. Read it with read_variable, then edit it as it is.",
+      message:
+        "No earlier version of $page is kept. Read it with read_variable, then edit it as it is.",
     });
     await store.save({ name: "page", value: "d", keepsVersion: true, visibility: "sealed" });
     expect(await refused(store, undo)).toMatchObject({ code: "variable_sealed" });

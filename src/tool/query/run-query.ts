@@ -220,8 +220,9 @@ class Query {
     const said = `There is no ${kind === "reference" ? "variable" : "table"} ${name}.`;
     const close = nearest(name, names.reverse());
     const similar = close.length > 0 ? close : withWordsOf(name, names);
-    const near = similar.length > 0 ? similar : newestVisible(store).map((info) => info.name);
-    return queryProblem(said, { sql: this.#statement.sql, at: start, near });
+    const newest = similar.length > 0 ? [] : newestVisible(store).map((info) => info.name);
+    const others = newest.length === 0 ? "" : ` The newest variables are ${newest.join(", ")}.`;
+    return queryProblem(`${said}${others}`, { sql: this.#statement.sql, at: start, near: similar });
   }
 
   /** SQL does not distinguish capitals: a name finds a variable if only one fits. Throws if it was evicted. */

@@ -58,6 +58,10 @@ it("a broken CSV is refused with its line, and saves nothing", async () => {
     "Line 2 has a quote that is not closed.",
   );
   await problemIn(await get(id, "a"), "variable_not_found");
+  const semicolons = await putAs(id, "a", { body: "x;y\n1,5;2\n", type: CSV });
+  expect((await problemIn(semicolons, "bad_csv")).detail).toBe(
+    "Line 2 has 2 cells, and the first line has 1. If a comma does not separate them, set ?delimiter=auto.",
+  );
   const latin = await putAs(id, "a", { body: "x", type: "text/csv; charset=latin1" });
   await problemIn(latin, "unsupported_media_type");
 });

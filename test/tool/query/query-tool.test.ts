@@ -166,6 +166,10 @@ Tables: orders(id, customer, total, index)`,
         `There is no table ${name}. Did you mean read_text_file_data_orders_json?`,
       );
     }
+    const { message } = (await conversation.failure("SELECT * FROM bookings")) ?? {};
+    expect(message).toContain(
+      "There is no table bookings. The newest variables are list_customers, write_file_out_page_html",
+    );
   });
 });
 
