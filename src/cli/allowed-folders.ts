@@ -62,10 +62,9 @@ export class AllowedFolders implements FileSaver {
     );
     if (!isNamed) throw this.#outside(place);
     const real = await realpath(folder).catch((error: unknown) => {
-      throw new ByrefError(
-        "bad_path",
-        `The folder of ${place} cannot be used: ${codeOfSystem(error)}.`,
-      );
+      const code = codeOfSystem(error);
+      const why = code === "ENOENT" ? "it does not exist, and is not created" : code;
+      throw new ByrefError("bad_path", `The folder of ${place} cannot be used: ${why}.`);
     });
     if (!this.#folders.some((allowed) => isInside(real, allowed.real))) throw this.#outside(place);
     return real;

@@ -90,14 +90,17 @@ async function run(): Promise<void> {
     case "stats": {
       requireStatistics();
       const counts = openStatistics(stateFolder({ state, workspace }), console.error).read();
-      return console.log(
-        values.json === true ? JSON.stringify(withTokens(counts)) : tableOf(counts),
-      );
+      if (values.json === true) return console.log(JSON.stringify(withTokens(counts)));
+      if (counts.calls === 0) console.error(NOTHING_COUNTED);
+      return console.log(tableOf(counts));
     }
     default:
       throw new Error(`There is no command mcp ${action}.\n\n${HELP}`);
   }
 }
+
+const NOTHING_COUNTED =
+  "Nothing is counted for this workspace. Run byref mcp stats in the folder in which the client starts the gateway, or with its --workspace.";
 
 /** Throws in a Node without `node:sqlite`, whose counts end with the gateway. */
 function requireStatistics(): void {

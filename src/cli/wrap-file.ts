@@ -231,7 +231,8 @@ function earlierCopy(client: ClientFile): string | undefined {
 function notWrapped(client: ClientFile, dryRun: boolean): WrapReport {
   const { file } = client;
   const copy = copyOf(client);
-  const nothing = { file, outcome: "unchanged", servers: [], notes: [], changes: [] } as const;
+  const notes = ["It has no entry that byref mcp wrap wrote."];
+  const nothing = { file, outcome: "unchanged", servers: [], notes, changes: [] } as const;
   if (!existsSync(copy)) return nothing;
   if (!readFileSync(copy).equals(client.bytes)) {
     return { ...nothing, notes: [`It does not start the gateway, but ${copy} is there.`] };

@@ -83,7 +83,7 @@ const mcpServers = z
         })
         .optional(),
       agents: z.array(z.string()).optional(),
-      tools: z.record(z.string(), toolRules.strict()).optional(),
+      tools: z.record(z.string(), toolRules).optional(),
     }),
     { error: 'must be a JSON array: [{"name": "<name>", "url": "<url>"}]' },
   )

@@ -23,17 +23,25 @@ export interface FinishedCall {
   readonly ready: Ready;
 }
 
+interface Failure {
+  readonly code: string;
+  readonly message: string;
+}
+
 /** Makes what clients are sent for calls, and counts it. */
 export class CallResults {
   readonly #statistics: Statistics;
-  /** True from a wrong reference to the next call that succeeds. */
-  #hasWrongReference = false;
+  /** The tools whose last call failed because of a reference. */
+  readonly #toCorrect = new Set<string>();
 
   constructor(statistics: Statistics) {
     this.#statistics = statistics;
   }
 
-  saved({ from, isLocal }: OfferedTool, { saved, received, ready }: FinishedCall): CallToolResult {
+  saved(
+    { definition, from, isLocal }: OfferedTool,
+    { saved, received, ready }: FinishedCall,
+  ): CallToolResult {
     const { info } = saved;
     const { authoredChars, resolvedChars, values } = ready.references;
     // A tool of the pipeline returns one of its outputs.
@@ -52,17 +60,16 @@ export class CallResults {
       charactersSent: contentChars(result),
       referenceCharacters: authoredChars,
       bytesByReference: resolvedChars + values.reduce<number>(addMoreBytes, 0),
-      recovered: Number(this.#hasWrongReference),
+      recovered: Number(this.#toCorrect.delete(definition.name)),
     });
-    this.#hasWrongReference = false;
     return result;
   }
 
-  failed(code: string, message: string): CallToolResult {
+  failed(tool: string, { code, message }: Failure): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
     const isWrong = isWrongReference(code);
-    this.#hasWrongReference ||= isWrong;
+    if (isWrong) this.#toCorrect.add(tool);
     this.#statistics.add({ calls: 1, charactersSent, wrongReferences: Number(isWrong) });
     return result;
   }

@@ -77,7 +77,12 @@ export function readConfiguration(
 export function syntaxMessage(text: string, { offset, error }: ParseError): string {
   const lines = text.slice(0, offset).split("\n");
   const column = (lines.at(-1)?.length ?? 0) + 1;
-  return `Line ${lines.length}, column ${column} is not JSON: ${printParseErrorCode(error)}.`;
+  // "ValueExpected"
+  const words = printParseErrorCode(error).replaceAll(
+    /(?<=[a-z])[A-Z]/gu,
+    (letter) => ` ${letter}`,
+  );
+  return `Line ${lines.length}, column ${column} is not JSON: ${words.toLowerCase()}.`;
 }
 
 /** Without the byte order mark that some editors on Windows write. */

@@ -168,14 +168,17 @@ export class Gateway {
   async call(call: GatewayCall): Promise<CallAnswer | ApprovalNeeded> {
     const tool = (await this.#tools()).get(call.name);
     if (tool === undefined) {
-      throw new ByrefError("unknown_tool", `There is no tool ${call.name}.`);
+      const starting = this.status.filter(({ state }) => state === "starting");
+      const names = starting.map(({ name }) => name).join(", ");
+      const hint = names === "" ? "" : ` These servers are still starting: ${names}.`;
+      throw new ByrefError("unknown_tool", `There is no tool ${call.name}.${hint}`);
     }
     await this.#evict();
     const toolCallId = crypto.randomUUID();
     const { signal } = call;
-    const answered = ({ code, message }: { readonly code: string; readonly message: string }) => ({
+    const answered = (failure: { readonly code: string; readonly message: string }) => ({
       kind: "result" as const,
-      result: this.#results.failed(code, message),
+      result: this.#results.failed(call.name, failure),
     });
     const running: Running = { call };
     this.#running.set(toolCallId, running);
@@ -230,7 +233,7 @@ export class Gateway {
       // The pipeline replaces a message that could reveal a guarded value; then the server's own must not pass.
       const isServers = received !== undefined && textOfFailure(received) === run.message;
       if (isServers) return this.#results.failedAtServer(received);
-      return this.#results.failed(run.code, run.message);
+      return this.#results.failed(tool.definition.name, run);
     }
     return this.#results.saved(tool, { saved: await run.save(), received, ready });
   }

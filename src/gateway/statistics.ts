@@ -12,7 +12,7 @@ export interface Counts {
   readonly bytesByReference: number;
   /** Calls that failed because of a reference. */
   readonly wrongReferences: number;
-  /** Calls that succeeded after one or more wrong references. */
+  /** Calls that succeeded after the same tool was called with a wrong reference. */
   readonly recovered: number;
 }
 

@@ -1,6 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
+import { idlePatterns } from "../tool/mcp/tool-rules.ts";
 import { withTimeLimit } from "../value/deadline.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
@@ -96,6 +97,9 @@ export class ToolLists {
       const { tools, ttlMs } = await upstream.tools();
       this.#known.set(upstream.server.name, { tools, ttlMs, freshUntilMs: Date.now() + ttlMs });
       this.#options.keeper?.write(keyOf(upstream), tools);
+      for (const pattern of idlePatterns(upstream.server, tools)) {
+        this.#options.log(`Server ${upstream.server.name}: no tool fits the rule for ${pattern}.`);
+      }
       return tools;
     } catch (error) {
       if (!upstream.isClosed) this.#options.log(messageOf(error));

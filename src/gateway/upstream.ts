@@ -1,4 +1,4 @@
-import { Client, LOG_LEVEL_META_KEY, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import { Client, LOG_LEVEL_META_KEY } from "@modelcontextprotocol/client";
 import type {
   CallToolResult,
   ClientCapabilities,
@@ -27,6 +27,7 @@ import {
   type Waiting,
 } from "./client-of-gateway.ts";
 import type { ServerConfiguration } from "./configuration.ts";
+import { Connecting } from "./connecting.ts";
 import {
   isGivenUp,
   isLostSession,
@@ -51,7 +52,7 @@ export interface UpstreamOptions {
 /** A server's state, as `byref://status` shows it. */
 export interface UpstreamStatus {
   readonly name: string;
-  readonly state: "connected" | "not connected" | "unavailable";
+  readonly state: "connected" | "starting" | "not connected" | "unavailable";
   readonly why?: string;
 }
 
@@ -82,6 +83,7 @@ export class Upstream {
   readonly #redact: (text: string) => string;
   readonly #calling: CallingClients;
   #client: Promise<Client> | undefined;
+  #connecting: Connecting | undefined;
   #failures = 0;
   #retryAt = 0;
   #why: string | undefined;
@@ -103,6 +105,7 @@ export class Upstream {
   get status(): UpstreamStatus {
     const { name } = this.server;
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
+    if (this.#connecting !== undefined) return { name, state: "starting" };
     return { name, state: this.#client === undefined ? "not connected" : "connected" };
   }
 
@@ -182,6 +185,7 @@ export class Upstream {
   /** Ends the connection for good, and the program if it was started. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
+    await this.#connecting?.giveUp();
     await this.disconnect();
   }
 
@@ -199,21 +203,24 @@ export class Upstream {
       return Promise.reject(this.#unavailable(this.server.problem));
     }
     if (this.#client !== undefined) return this.#client;
-    const pause = this.#retryAt - Date.now();
-    if (pause > 0) {
-      const why = `${this.#why ?? ""} It is tried again in ${Math.ceil(pause / 1_000)} s.`;
-      return Promise.reject(this.#unavailable(why.trim()));
-    }
-    const connecting = this.#connect().catch((error: unknown) => {
-      const why = this.#redact(reasonOf(error));
-      this.#failed(why);
-      throw this.#unavailable(why);
-    });
-    this.#client = connecting;
-    return connecting;
+    if (this.#retryAt > Date.now()) return Promise.reject(this.#unavailable(this.#why ?? ""));
+    const { address } = this.server;
+    const open = () => this.#options.open(this.server);
+    const connecting = new Connecting({ open, isProgram: !("url" in address) });
+    this.#connecting = connecting;
+    this.#client = this.#connect(connecting)
+      .catch((error: unknown) => {
+        const why = this.#redact(connecting.reasonOf(error));
+        this.#failed(why);
+        throw this.#unavailable(why);
+      })
+      .finally(() => {
+        if (this.#connecting === connecting) this.#connecting = undefined;
+      });
+    return this.#client;
   }
 
-  async #connect(): Promise<Client> {
+  async #connect(connecting: Connecting): Promise<Client> {
     const { capabilities } = this.#options.client;
     const onChanged = (kind: "tools" | "prompts" | "resources") => ({
       autoRefresh: false,
@@ -232,7 +239,7 @@ export class Upstream {
       },
     );
     this.#listen(client, capabilities);
-    await this.#open(client);
+    await connecting.connect(client);
     client.onclose = () => this.#closed(client);
     client.onerror = (error) => {
       if (isGivenUp(error)) void end(client);
@@ -241,20 +248,6 @@ export class Upstream {
     this.#why = undefined;
     await this.#setLogLevel(client);
     return client;
-  }
-
-  /** An old program may end at the request for its version. It is then started again without that request. */
-  async #open(client: Client): Promise<void> {
-    const timing = { timeout: limits.gatewayGreetingMs };
-    try {
-      await client.connect(this.#options.open(this.server), timing);
-    } catch (error) {
-      const isUndecided =
-        error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
-      if (!isUndecided || "url" in this.server.address) throw error;
-      const prior = { kind: "legacy" } as const;
-      await client.connect(this.#options.open(this.server), { ...timing, prior });
-    }
   }
 
   #listen(client: Client, { elicitation, sampling, roots }: ClientCapabilities): void {
@@ -338,7 +331,9 @@ export class Upstream {
   }
 
   #unavailable(why: string, sent: typeof SENT | undefined = undefined): ByrefError {
-    const message = `Server ${this.server.name} is not available; continue without its tools. ${why}`;
+    const pauseMs = this.#isClosed ? 0 : this.#retryAt - Date.now();
+    const retry = pauseMs > 0 ? ` It is tried again in ${Math.ceil(pauseMs / 1_000)} s.` : "";
+    const message = `Server ${this.server.name} is not available; continue without its tools. ${why}${retry}`;
     return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
   }
 }

@@ -10,11 +10,13 @@ import { storeWith } from "../support/wrapped.ts";
 
 const block = (text: string) => ({ type: "text" as const, text });
 const NO_REFERENCES = { authoredChars: 0, resolvedChars: 0, values: [] };
+const definition = { name: "take" };
 const SERVERS = {
+  definition,
   from: { upstream: { server: { name: "shop", rules: { inlineChars: 10 } } }, tool: { name: "a" } },
 } as unknown as OfferedTool;
-const LOCAL = { isLocal: true } as OfferedTool;
-const OWN = {} as OfferedTool;
+const LOCAL = { definition, isLocal: true } as OfferedTool;
+const OWN = { definition } as OfferedTool;
 
 interface Call {
   readonly offered?: OfferedTool;
@@ -115,7 +117,7 @@ describe("the counts of a call", () => {
     ["tool_failed", 0],
   ])("of one that failed with %s have %i wrong references", (code, wrongReferences) => {
     const statistics = new MemoryStatistics();
-    expect(new CallResults(statistics).failed(code, "Why.")).toEqual({
+    expect(new CallResults(statistics).failed("take", { code, message: "Why." })).toEqual({
       isError: true,
       content: [block(`${code}: Why.`)],
     });

@@ -7,9 +7,9 @@ const read = (server: object, environment = {}) =>
 
 describe("the message about a text that is no configuration", () => {
   it.each([
-    ["nonsense", "Line 1, column 1 is not JSON: InvalidSymbol."],
-    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: ValueExpected."],
-    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: CommaExpected."],
+    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
+    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
+    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
   ])("names the line and the column where %j is wrong", (text, message) => {
     expect(() => readConfiguration(text)).toThrow(`The configuration cannot be used. ${message}`);
   });
@@ -79,6 +79,15 @@ describe("an entry that cannot be used", () => {
     const why = unusableBecause({ command: "", args: "x" });
     expect(why).toMatch(/^It is not a server: .*command.*args\.$/u);
     expect(why).not.toMatch(/\n|\s{2}/u);
+  });
+
+  it.each([
+    [{ trustd: true }, 'Unrecognized key: "trustd" → at byref'],
+    [{ tool: { "*": { sealed: true } } }, 'Unrecognized key: "tool" → at byref'],
+    [{ tools: { "*": { sealled: true } } }, 'Unrecognized key: "sealled" → at byref.tools["*"]'],
+    [{ approval: "yes" }, 'must be true, false or "untrusted" → at byref.approval'],
+  ])("has a rule that is not one: %j", (byref, why) => {
+    expect(read({ command: "x", byref })?.problem).toBe(`It is not a server: ✖ ${why}.`);
   });
 
   it.each([

@@ -1,12 +1,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { appendFileSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 
 /** A server for an older protocol version that logs its starts. A strict one exits at an unknown request. */
@@ -49,6 +49,25 @@ it.each([
   expect(textIn(await client.callTool({ name: "greet", arguments: {} }))).toBe("Hello");
   await client.close();
   expect(readFileSync(log, "utf8")).toBe("start\n".repeat(starts));
+});
+
+it("ends a program that has not answered yet, and that does not end with its input", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gateway-ends-"));
+  const log = join(folder, "pid");
+  const file = join(folder, "silent.mjs");
+  const silent = `import { writeFileSync } from "node:fs";
+writeFileSync(${JSON.stringify(log)}, String(process.pid));
+setInterval(() => undefined, 1_000);`;
+  writeFileSync(file, silent);
+  const { command, args } = gatewayCommand(folder, { silent: [process.execPath, file] });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+  client.listTools().catch(() => undefined);
+  await vi.waitFor(() => expect(existsSync(log)).toBe(true), 10_000);
+  const pid = Number(readFileSync(log, "utf8"));
+  expect(() => process.kill(pid, 0)).not.toThrow();
+  await client.close();
+  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 10_000);
 });
 
 it("ends once if a client closes its input and then sends signals", async () => {

@@ -21,6 +21,8 @@ it("stats counts the calls of several gateways and the bytes passed by reference
   expect(none.stderr).toBe("");
   expect(Object.values(JSON.parse(none.stdout))).toEqual(Array.from({ length: 9 }, () => 0));
 
+  expect(stats().stderr).toContain("Nothing is counted for this workspace.");
+
   const text = 'ü𝄞 \\ "quoted"\n'.repeat(20_000);
   writeFileSync(join(files, "large.txt"), text);
   const connected = async () => {

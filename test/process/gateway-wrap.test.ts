@@ -50,7 +50,9 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
     expect([read(file), read(`${file}.byref.json`)]).toEqual([wrapped, copy]);
     expect(run("unwrap", file)).toContain(`${file}: unwrapped (`);
     expect(read(file)).toBe(original);
-    expect(run("unwrap", file)).toContain("nothing to do");
+    expect(run("unwrap", file)).toBe(
+      `${file}: nothing to do.\nIt has no entry that byref mcp wrap wrote.\n`,
+    );
     expect(read(file)).toBe(original);
     expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
   });
@@ -111,7 +113,8 @@ describe("wrap", () => {
     expect(failure("--config", ".")).toBe(`--config needs a file: ${folder} is a folder.\n`);
     expect(failure("wrap", ".")).toContain("It is a folder. Name a client's configuration");
     const broken = written("broken.json", '{"mcpServers": {,}}');
-    const fault = "The configuration cannot be used. Line 1, column 17 is not JSON: ValueExpected.";
+    const fault =
+      "The configuration cannot be used. Line 1, column 17 is not JSON: value expected.";
     expect(failure("--config", broken)).toBe(`--config ${broken}: ${fault}\n`);
     const said = "Unknown option '--dryrun'. byref --help lists the options.\n";
     expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);

@@ -3,13 +3,15 @@ import { compact } from "../../value/json.ts";
 import { fitsName, type ToolPolicy } from "../policy.ts";
 
 /** How one server's tools are treated. All are optional. */
-export const toolRules = z.object({
+export const toolRules = z.strictObject({
   /** A result is saved, but a model never sees more of it than type and count. */
   sealed: z.boolean().optional(),
   /** Default: false, because a server may pass on data from anywhere. */
   trusted: z.boolean().optional(),
   /** Calls need a person's approval: all, or those that pass on what is not trusted. */
-  approval: z.union([z.boolean(), z.literal("untrusted")]).optional(),
+  approval: z
+    .union([z.boolean(), z.literal("untrusted")], { error: 'must be true, false or "untrusted"' })
+    .optional(),
   /** Results of more characters are shown as a handle. */
   inlineChars: z.int().min(0).max(1_000).optional(),
 });
@@ -33,6 +35,15 @@ export function joinedRules({ rules }: RuledServer, tool: string): ToolRules {
     fitsName(pattern, tool) ? own : {},
   );
   return Object.assign({}, ofServer, ...fitting);
+}
+
+/** Returns the patterns of rules that fit none of the tools. */
+export function idlePatterns(
+  { rules }: RuledServer,
+  tools: readonly { readonly name: string }[],
+): readonly string[] {
+  const patterns = Object.keys(rules.tools ?? {});
+  return patterns.filter((pattern) => !tools.some(({ name }) => fitsName(pattern, name)));
 }
 
 /** Returns the policy for a server's tool. */

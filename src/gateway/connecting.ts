@@ -1,0 +1,59 @@
+import { type Client, SdkError, SdkErrorCode } from "@modelcontextprotocol/client";
+import type { Transport } from "@modelcontextprotocol/client";
+import { reasonOf } from "./connection-loss.ts";
+import * as limits from "./gateway-limits.ts";
+
+export interface ConnectingOptions {
+  /** Returns a new transport to the server for each attempt. */
+  readonly open: () => Transport;
+  /** True if the transport starts a program. */
+  readonly isProgram: boolean;
+}
+
+/** The attempts to connect to one server, which can be given up. */
+export class Connecting {
+  readonly #options: ConnectingOptions;
+  readonly #startMs = Date.now();
+  #transport: Transport | undefined;
+  #isGivenUp = false;
+
+  constructor(options: ConnectingOptions) {
+    this.#options = options;
+  }
+
+  /** An old program may end at the request for its version. It is then started again without that request. */
+  async connect(client: Client): Promise<void> {
+    const timing = { timeout: limits.gatewayGreetingMs };
+    try {
+      await client.connect(this.#opened(), timing);
+    } catch (error) {
+      const isUndecided =
+        error instanceof SdkError && error.code === SdkErrorCode.EraNegotiationFailed;
+      if (!isUndecided || !this.#options.isProgram || this.#isGivenUp) throw error;
+      const prior = { kind: "legacy" } as const;
+      await client.connect(this.#opened(), { ...timing, prior });
+    }
+  }
+
+  /** Ends the attempt, and the program if it was started: a program need not end with its input. Never rejects. */
+  async giveUp(): Promise<void> {
+    this.#isGivenUp = true;
+    await this.#transport?.close().catch(() => undefined);
+  }
+
+  /** Says as a sentence why the server could not be reached. */
+  reasonOf(error: unknown): string {
+    const code = error instanceof SdkError ? error.code : undefined;
+    if (code === SdkErrorCode.RequestTimeout) {
+      const seconds = Math.round((Date.now() - this.#startMs) / 1_000);
+      return `It gave no answer within ${seconds} s.`;
+    }
+    if (code !== SdkErrorCode.ConnectionClosed || !this.#options.isProgram) return reasonOf(error);
+    return "Its program ended without an answer; what it wrote is in the gateway's log.";
+  }
+
+  #opened(): Transport {
+    this.#transport = this.#options.open();
+    return this.#transport;
+  }
+}

@@ -1,0 +1,42 @@
+import { InMemoryTransport } from "@modelcontextprotocol/client";
+import { afterEach, expect, it, vi } from "vitest";
+import * as limits from "../../src/gateway/gateway-limits.ts";
+import { startGateway } from "../support/gateway.ts";
+import { RawServer } from "../support/raw-server.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+const make = () =>
+  new RawServer({
+    "tools/list": () => ({ tools: [{ name: "list_orders", inputSchema: { type: "object" } }] }),
+  });
+
+it("a server that is starting is named, and ends with the gateway", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const closed = vi.fn();
+  const open = () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    far.onclose = closed;
+    return near;
+  };
+  const slow = { name: "slow", make, open };
+  const { gateway } = await startGateway([slow, { name: "good", make }]);
+  const listing = gateway.tools();
+  await vi.advanceTimersByTimeAsync(limits.gatewayListMs);
+  await listing;
+  expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
+  const { signal } = new AbortController();
+  const call = gateway.call({ name: "ping", input: {}, signal, isApproved: () => false });
+  await expect(call).rejects.toThrow(
+    "There is no tool ping. These servers are still starting: slow.",
+  );
+  await gateway.close();
+  expect(closed).toHaveBeenCalledOnce();
+});
+
+it("a person is told of a rule that fits no tool", async () => {
+  const rules = { tools: { list_ordrs: { sealed: true }, "list_*": { trusted: true } } };
+  const { client, log } = await startGateway([{ name: "shop", make, rules }]);
+  await client.listTools();
+  expect(log).toEqual(["Server shop: no tool fits the rule for list_ordrs."]);
+});
