@@ -140,7 +140,15 @@ async function overHttp(
  * The library starts a program twice, first only to get its version, if the transport has the class of the library.
  * A subclass avoids this.
  */
-class ProgramTransport extends StdioClientTransport {}
+class ProgramTransport extends StdioClientTransport {
+  #closing: Promise<void> | undefined;
+
+  /** Resolves when the program has ended, also if it is called again. */
+  override close(): Promise<void> {
+    this.#closing ??= super.close();
+    return this.#closing;
+  }
+}
 
 function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {

@@ -124,7 +124,7 @@ function answer(query: Query, table: Table, { name, value, count }: Variable): s
     const few = count !== undefined && count <= 10;
     const kept = `kept as ${name}${few ? "" : ". The first ten"}:\n\n$${name}[:10]`;
     if (count === undefined) return `These are the ${records}, ${kept}`;
-    return `${count}${all} records of ${table.name} ${have(count)} ${properties}, ${kept}`;
+    return `${count}${all} ${noun(table.count ?? count)} of ${table.name} ${have(count)} ${properties}, ${kept}`;
   }
   const [first] = Array.isArray(value) ? value : [];
   const names = resultNames(query);
@@ -140,11 +140,14 @@ function answer(query: Query, table: Table, { name, value, count }: Variable): s
     return `There are no ${records}${having}: $${name}[0].${names.rows}${all}. I compared whole values.`;
   if (operation === "count") {
     const figure = `$${name}[0].${names.rows}`;
-    if (filters.length === 0)
-      return `${table.name} has ${figure} ${rows === 1 ? "record" : "records"}.`;
-    return `${figure}${all} records of ${table.name} ${have(rows)} ${properties}.`;
+    if (filters.length === 0) return `${table.name} has ${figure} ${noun(rows)}.`;
+    return `${figure}${all} ${noun(table.count ?? rows)} of ${table.name} ${have(rows)} ${properties}.`;
   }
   return `The ${word}${of} is $${name}[0].${names.figure}, over $${name}[0].${names.rows} ${records}${having}.`;
+}
+
+function noun(count: number): string {
+  return count === 1 ? "record" : "records";
 }
 
 function have(count: number): string {

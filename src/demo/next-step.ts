@@ -5,7 +5,8 @@ import { tablesIn } from "./introduce.ts";
 import type { CallReading } from "./call-reader.ts";
 import { isList, readCall } from "./read-call.ts";
 import { type Outcome, outcomeOfCall, type Variable } from "./read-conversation.ts";
-import { QUERY_WORDS, readQuery } from "./read-query.ts";
+import { QUERY_WORDS } from "./query-words.ts";
+import { readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
 import { type Table, tableOf } from "./tables.ts";
 import { isFiller, isPreposition, isTelling, type Token, tokensOf } from "./words.ts";
@@ -15,10 +16,9 @@ const MAX_WORDS = 60;
 /** More are a sign that a call is not recognised as made. */
 const MAX_OUTCOMES = 20;
 const MAX_QUOTED = 5;
-const END_OF_SENTENCE = new Set(".?!");
 const ASKED = new Set(["how", "many"]);
 const EDITING = new Set("add change edit replace set update".split(" "));
-/** Words of questions that no query expresses, unless a list has such a column. */
+/** Words that a question cannot use, unless a list has such a column. */
 const OFTEN_COLUMNS = new Set("hour day week month quarter year percentage share rate".split(" "));
 const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
 const GREETING = new Set("help who are you what can your name".split(" "));
@@ -33,17 +33,36 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): Ne
   }
   const { question, thisTurn } = prompt.conversation;
   if (thisTurn.length > MAX_OUTCOMES) return refuse("I have called enough tools for one question");
-  const tokens = question.length > MAX_CHARS ? [] : tokensOf(question);
+  const tokens = question.length > MAX_CHARS ? [] : withoutGreeting(tokensOf(question));
   if (question.length > MAX_CHARS || tokens.length > MAX_WORDS) {
     return refuse("That is too long for a demo model. Ask one short question");
   }
-  if (tokens.some(({ kind, text }) => kind === "sign" && END_OF_SENTENCE.has(text))) {
+  if (hasSentences(tokens)) {
     return refuse("I read one sentence only. Ask one question at a time");
   }
   if (tokens.every((token) => isFiller(token) || GREETING.has(token.word))) {
     return { kind: "introduction", why: "" };
   }
   return new Choice(tokens, prompt).step();
+}
+
+/** Returns the tokens after "Hello!". */
+function withoutGreeting(tokens: readonly Token[]): readonly Token[] {
+  const end = tokens.findIndex((token) => isEnd(token));
+  return tokens.slice(0, end).every(isFiller) ? tokens.slice(end + 1) : tokens;
+}
+
+/** True if a capital follows the end of a sentence, and not as in "St. Gallen". */
+function hasSentences(tokens: readonly Token[]): boolean {
+  return tokens.some((token, index) => {
+    const [before, after] = [tokens[index - 1]?.text ?? "", tokens[index + 1]?.text ?? ""];
+    const isAbbreviation = token.text === "." && /^\p{Lu}\p{L}{0,2}$/u.test(before);
+    return isEnd(token) && !isAbbreviation && /^\p{Lu}/u.test(after);
+  });
+}
+
+function isEnd({ kind, text }: Token): boolean {
+  return kind === "sign" && ".?!".includes(text);
 }
 
 /** Chooses between the tools and tables that a question may mean. */
@@ -152,7 +171,7 @@ class Choice {
     // A question that no query can express causes no call.
     const isLost = (token: Token) =>
       isPreposition(token) ||
-      (isTelling(token) && !QUERY_WORDS.has(token.word) && !OFTEN_COLUMNS.has(token.stem));
+      (isTelling(token) && !QUERY_WORDS.has(token.word) && !this.#mayBeColumn(token));
     if (list.rest.some(isLost)) return undefined;
     const [input = {}] = list.inputs;
     const outcome = this.#outcome(list.tool.name, input);
@@ -171,6 +190,14 @@ class Choice {
       return say(`${said}\n\nI could not ask it about ${unknown(list.rest)}.`);
     }
     return answerQuery(list.left, { ...table, words: list.words }, this.#prompt);
+  }
+
+  /** "sum of hours", "by month", "with hours 3" */
+  #mayBeColumn(token: Token): boolean {
+    const passed = (one: Token) => isFiller(one) || isPreposition(one);
+    const before = this.#tokens.slice(0, this.#tokens.indexOf(token));
+    const last = before.findLast((one) => !passed(one));
+    return OFTEN_COLUMNS.has(token.stem) && QUERY_WORDS.has(last?.word ?? "");
   }
 
   #refusal(): NextStep {
@@ -236,7 +263,7 @@ function sayOutcome(outcome: Outcome | undefined, input: JSONObject, counts: boo
 
 /** A reference as the name of its variable. */
 function nameIn(value: unknown): string {
-  return String(value).replace(/^\$/u, "");
+  return String(value).replace(/^\$(?=[A-Za-z_]\w*$)/u, "");
 }
 
 function sayResult(call: string, { name, type, count }: Variable, counts: boolean): string {

@@ -1,7 +1,14 @@
+import {
+  BOOLEANS,
+  CONDITION,
+  EQUALS,
+  GROUPING,
+  HAVING,
+  type Operation,
+  OPERATIONS,
+} from "./query-words.ts";
 import { type Column, PLAIN, type Table } from "./tables.ts";
 import { isFiller, isPreposition, isTelling, numberOf, phraseAt, type Token } from "./words.ts";
-
-type Operation = "list" | "count" | "sum" | "average" | "max" | "min";
 
 export interface Filter {
   readonly column: Column;
@@ -33,39 +40,6 @@ export function readQuery(tokens: readonly Token[], table: Table): QueryReading 
   return new QueryReader(tokens, table).read();
 }
 
-const OPERATIONS: readonly (readonly [Operation, string])[] = [
-  ["count", "how many"],
-  ["count", "total number of"],
-  ["count", "number of"],
-  ["count", "count of"],
-  ["count", "count"],
-  ["sum", "sum of"],
-  ["sum", "sum"],
-  ["sum", "total"],
-  ["average", "average"],
-  ["average", "mean"],
-  ["average", "avg"],
-  ...["highest", "largest", "biggest", "greatest", "maximum", "max"].map(
-    (word) => ["max", word] as const,
-  ),
-  ...["lowest", "smallest", "minimum", "min"].map((word) => ["min", word] as const),
-];
-const GROUPING = ["grouped by", "group by", "by", "per", "for each", "in each", "of each", "each"];
-const CONDITION = ["where", "with", "whose", "having"];
-/** The words of this grammar that are no names or values. */
-export const QUERY_WORDS: ReadonlySet<string> = new Set(
-  [...OPERATIONS.map(([, words]) => words), ...GROUPING, ...CONDITION, "and", "is"].flatMap(
-    (words) => words.split(" "),
-  ),
-);
-const EQUALS: ReadonlySet<string> = new Set(["is", "are", "was", "were", "=", "equals", "of"]);
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ["true", true],
-  ["yes", true],
-  ["false", false],
-  ["no", false],
-]);
-
 class QueryReader {
   readonly #tokens: readonly Token[];
   readonly #table: Table;
@@ -76,6 +50,8 @@ class QueryReader {
   #operation: Operation | undefined;
   #column: Column | undefined;
   #group: Column | undefined;
+  /** The index after the column of the grouping. */
+  #groupEnd = -1;
   #hasSubject = false;
   /** The last piece was "and", "with" or the like: a condition on a column follows. */
   #expects: "condition" | undefined;
@@ -104,7 +80,16 @@ class QueryReader {
 
   /** "Which sale has the highest total?" */
   get #asksForRecord(): boolean {
-    return ["which", "who", "where", "when"].includes(this.#tokens[0]?.word ?? "");
+    return this.#tokens.some(({ word }, index) => {
+      const next = this.#tokens[this.#afterFillers(index + 1)] ?? NOTHING;
+      return ASKING.has(word) && (this.#table.words.includes(next.stem) || PLAIN.has(next.stem));
+    });
+  }
+
+  /** True if the question sums and the like, and the column is not read yet. */
+  get #needsColumn(): boolean {
+    const isFigure = this.#operation !== undefined && this.#operation !== "count";
+    return isFigure && this.#column === undefined;
   }
 
   get #token(): Token {
@@ -132,13 +117,13 @@ class QueryReader {
       return this.#refuse(`I cannot group by “${text}”, which is not a column that I see`);
     }
     this.#group = found.column;
-    return this.#pass(at + found.length - this.#at);
+    this.#groupEnd = at + found.length;
+    return this.#pass(this.#groupEnd - this.#at);
   }
 
   /** The column of a sum and the like. It may be named as the table is. */
   #operand(): boolean {
-    const isWanted = this.#operation !== undefined && this.#operation !== "count";
-    const found = isWanted && this.#column === undefined ? this.#columnAt(this.#at) : undefined;
+    const found = this.#needsColumn ? this.#columnAt(this.#at) : undefined;
     if (found === undefined || this.#conditionAt(this.#at) !== undefined) return false;
     if (found.column.type !== "number") {
       return this.#refuse(`“${found.column.name}” is not a column of numbers`);
@@ -218,19 +203,24 @@ class QueryReader {
     if (column.type === "boolean") {
       const value = BOOLEANS.get(token.word);
       if (value !== undefined) return found(value, 1);
-      // "paid sales", but not the second column of "by city and paid"
-      const isOwn = to === end && this.#tokens[at - 1]?.word !== "and";
-      return isOwn ? found(true, 0) : undefined;
+      return to === end && this.#isAdjective(at) ? found(true, 0) : undefined;
     }
     if (token.kind === "number" || token.kind === "quoted") return found(token.text, 1);
     const length = this.#valueLength(to);
     return length === 0 ? undefined : found(this.#textOf(to, length), length);
   }
 
+  /** "paid sales", but not the second column of "by city and paid", and not what "sum of paid" sums. */
+  #isAdjective(at: number): boolean {
+    let before = at - 1;
+    while (isFiller(this.#tokens[before] ?? NOTHING)) before--;
+    const isSecond = this.#tokens[before]?.word === "and" || before + 1 === this.#groupEnd;
+    return !isSecond && !this.#needsColumn;
+  }
+
   /** In "the sum of a of b" the second "of" names the records. */
   #isEqual(word: string): boolean {
-    const isSum = this.#operation !== undefined && this.#operation !== "count";
-    return EQUALS.has(word) && !(isSum && word === "of" && this.#column === undefined);
+    return EQUALS.has(word) && !(word === "of" && this.#needsColumn);
   }
 
   /** "with 3 items" */
@@ -328,7 +318,9 @@ class QueryReader {
       return { problem: "I find the highest or lowest value, not the record that has it" };
     }
     const isFigure =
-      this.#column !== undefined || this.#group !== undefined || this.#filters.length > 0;
+      this.#column !== undefined ||
+      this.#group !== undefined ||
+      (this.#filters.length > 0 && this.#operation !== undefined);
     if (!this.#hasSubject && !isFigure) {
       return { problem: "The question does not name a table" };
     }
@@ -343,5 +335,5 @@ class QueryReader {
   }
 }
 
-const HAVING: ReadonlySet<string> = new Set(["with", "have", "has", "having", "of"]);
+const ASKING: ReadonlySet<string> = new Set(["which", "what"]);
 const NOTHING: Token = { kind: "sign", text: "", word: "", stem: "" };

@@ -31,7 +31,7 @@ interface Failure {
 /** Makes what clients are sent for calls, and counts it. */
 export class CallResults {
   readonly #statistics: Statistics;
-  /** The tools whose last call failed because of a reference. */
+  /** The tools that were called with a wrong reference, and have not succeeded since. */
   readonly #toCorrect = new Set<string>();
 
   constructor(statistics: Statistics) {

@@ -15,14 +15,53 @@ export class Connecting {
   readonly #options: ConnectingOptions;
   readonly #startMs = Date.now();
   #transport: Transport | undefined;
+  #isTrying = true;
   #isGivenUp = false;
 
   constructor(options: ConnectingOptions) {
     this.#options = options;
   }
 
-  /** An old program may end at the request for its version. It is then started again without that request. */
+  /** False when the server is connected, or will not be. */
+  get isTrying(): boolean {
+    return this.#isTrying;
+  }
+
   async connect(client: Client): Promise<void> {
+    try {
+      await this.#connect(client);
+      this.#transport = undefined;
+    } catch (error) {
+      void this.#end();
+      throw error;
+    } finally {
+      this.#isTrying = false;
+    }
+  }
+
+  /**
+   * Ends the attempt, and the program if it was started: a program need not end with its input. Does nothing to a
+   * server that is connected. Never rejects.
+   */
+  async giveUp(): Promise<void> {
+    this.#isGivenUp ||= this.#isTrying;
+    await this.#end();
+  }
+
+  /** Says as a sentence why the server could not be reached. */
+  reasonOf(error: unknown): string {
+    if (this.#isGivenUp) return "The connection was ended before the server answered.";
+    const code = error instanceof SdkError ? error.code : undefined;
+    if (code === SdkErrorCode.RequestTimeout) {
+      const seconds = Math.round((Date.now() - this.#startMs) / 1_000);
+      return `It gave no answer within ${seconds} s.`;
+    }
+    if (code !== SdkErrorCode.ConnectionClosed || !this.#options.isProgram) return reasonOf(error);
+    return "Its program ended without an answer; what it wrote is in the gateway's log.";
+  }
+
+  /** An old program may end at the request for its version. It is then started again without that request. */
+  async #connect(client: Client): Promise<void> {
     const timing = { timeout: limits.gatewayGreetingMs };
     try {
       await client.connect(this.#opened(), timing);
@@ -35,21 +74,8 @@ export class Connecting {
     }
   }
 
-  /** Ends the attempt, and the program if it was started: a program need not end with its input. Never rejects. */
-  async giveUp(): Promise<void> {
-    this.#isGivenUp = true;
+  async #end(): Promise<void> {
     await this.#transport?.close().catch(() => undefined);
-  }
-
-  /** Says as a sentence why the server could not be reached. */
-  reasonOf(error: unknown): string {
-    const code = error instanceof SdkError ? error.code : undefined;
-    if (code === SdkErrorCode.RequestTimeout) {
-      const seconds = Math.round((Date.now() - this.#startMs) / 1_000);
-      return `It gave no answer within ${seconds} s.`;
-    }
-    if (code !== SdkErrorCode.ConnectionClosed || !this.#options.isProgram) return reasonOf(error);
-    return "Its program ended without an answer; what it wrote is in the gateway's log.";
   }
 
   #opened(): Transport {

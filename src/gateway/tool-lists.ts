@@ -1,7 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { idlePatterns } from "../tool/mcp/tool-rules.ts";
+import { idlePatterns, type RuledServer } from "../tool/mcp/tool-rules.ts";
 import { withTimeLimit } from "../value/deadline.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 
@@ -31,6 +31,7 @@ export class ToolLists {
   readonly #asking = new Map<string, Asking>();
   /** Servers whose list has changed during the request for it. */
   readonly #outdated = new Set<string>();
+  readonly #told = new Set<string>();
 
   constructor(options: ToolListsOptions) {
     this.#options = options;
@@ -97,13 +98,20 @@ export class ToolLists {
       const { tools, ttlMs } = await upstream.tools();
       this.#known.set(upstream.server.name, { tools, ttlMs, freshUntilMs: Date.now() + ttlMs });
       this.#options.keeper?.write(keyOf(upstream), tools);
-      for (const pattern of idlePatterns(upstream.server, tools)) {
-        this.#options.log(`Server ${upstream.server.name}: no tool fits the rule for ${pattern}.`);
-      }
+      this.#tellIdleRules(upstream.server, tools);
       return tools;
     } catch (error) {
       if (!upstream.isClosed) this.#options.log(messageOf(error));
       return undefined;
+    }
+  }
+
+  /** A person is told once of a rule that fits no tool. */
+  #tellIdleRules(server: RuledServer, tools: readonly Tool[]): void {
+    for (const pattern of idlePatterns(server, tools)) {
+      const line = `Server ${server.name}: no tool fits the rule for ${pattern}.`;
+      if (!this.#told.has(line)) this.#options.log(line);
+      this.#told.add(line);
     }
   }
 

@@ -104,8 +104,8 @@ export class Upstream {
 
   get status(): UpstreamStatus {
     const { name } = this.server;
+    if (this.#connecting?.isTrying === true) return { name, state: "starting" };
     if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
-    if (this.#connecting !== undefined) return { name, state: "starting" };
     return { name, state: this.#client === undefined ? "not connected" : "connected" };
   }
 
@@ -185,7 +185,6 @@ export class Upstream {
   /** Ends the connection for good, and the program if it was started. Never rejects. */
   async close(): Promise<void> {
     this.#isClosed = true;
-    await this.#connecting?.giveUp();
     await this.disconnect();
   }
 
@@ -193,6 +192,7 @@ export class Upstream {
   async disconnect(): Promise<void> {
     const connected = this.#client;
     this.#client = undefined;
+    await this.#connecting?.giveUp();
     const client = await connected?.catch(() => undefined);
     await client?.close().catch(() => undefined);
   }
@@ -208,16 +208,14 @@ export class Upstream {
     const open = () => this.#options.open(this.server);
     const connecting = new Connecting({ open, isProgram: !("url" in address) });
     this.#connecting = connecting;
-    this.#client = this.#connect(connecting)
-      .catch((error: unknown) => {
-        const why = this.#redact(connecting.reasonOf(error));
-        this.#failed(why);
-        throw this.#unavailable(why);
-      })
-      .finally(() => {
-        if (this.#connecting === connecting) this.#connecting = undefined;
-      });
-    return this.#client;
+    const connected = this.#connect(connecting).catch((error: unknown) => {
+      const why = this.#redact(connecting.reasonOf(error));
+      // Another attempt may have taken the place of one that was given up.
+      if (this.#client === connected) this.#failed(why);
+      throw this.#unavailable(why);
+    });
+    this.#client = connected;
+    return connected;
   }
 
   async #connect(connecting: Connecting): Promise<Client> {
@@ -246,7 +244,8 @@ export class Upstream {
     };
     this.#failures = 0;
     this.#why = undefined;
-    await this.#setLogLevel(client);
+    // A server that leaves it unanswered is connected all the same.
+    void this.#setLogLevel(client);
     return client;
   }
 

@@ -35,7 +35,8 @@ const shop = [
 ];
 const sales =
   "$sales_csv: array (300) {city: string, country: string, status: string, total: number, items: number}[]";
-const bills = "$bills: array (40) {customer: string, paid: boolean, total: number}[]";
+const bills =
+  "$bills: array (40) {customer: string, paid: boolean, overdue: boolean, total: number}[]";
 const wide = "$plants: array (9) {kind: string, height_cm: number, a_long_name: string, an";
 const asked: Readonly<Record<string, Asked>> = {
   desk: { tools: desk },
@@ -168,6 +169,12 @@ const answered: readonly (readonly [from: string, question: string, step: string
   ],
   ["bills", "Which bills are paid?", sql('SELECT * FROM "bills" WHERE "paid" = 1')],
   ["bills", "paid bills", sql('SELECT * FROM "bills" WHERE "paid" = 1')],
+  [
+    "bills",
+    "Which is the highest total?",
+    sql('SELECT max("total") AS "max", count("total") AS "rows" FROM "bills"'),
+  ],
+  ["shop", "Hello! How many sales are there?", sql('SELECT count(*) AS "rows" FROM "sales_csv"')],
   ["both", "How many are paid?", sql('SELECT count(*) AS "rows" FROM "bills" WHERE "paid" = 1')],
   ["fresh", "Sum of hours of tickets by country", "list_tickets {}"],
   ["bills", "bills with paid false", sql('SELECT * FROM "bills" WHERE "paid" = 0')],
@@ -241,10 +248,18 @@ const refused: readonly (readonly [from: string, question: string, why: string])
   ["town", "Update the weather", "get_weather needs location"],
   ["bills", "Which bills are not paid?", "“not”"],
   ["bills", "sum of total by customer and paid", "“paid”"],
+  ["bills", "sum of total by customer and the paid", "“paid”"],
+  ["bills", "sum of total by paid overdue", "“overdue”"],
+  ["bills", "Which bills are paid and which are overdue?", "“overdue”"],
+  ["bills", "Sum of paid", "“paid” is not a column of numbers"],
+  ["bills", "I am paid", "does not name a table"],
+  ["bills", "Can you tell me which bill has the highest total?", "not the record that has it"],
   ["shop", "Which sale has the highest total?", "not the record that has it"],
   ["bills", "Which bills have paid null?", "“null”"],
   ["bills", "Which bills are paid or open?", "“or”"],
   ["shop", "Show sales. How many are there?", "one question at a time"],
+  ["shop", "sales with city St. Louis", "“.”"],
+  ["fresh", "Rate the tickets", "“Rate”"],
   ["two", "How many rows?", "several tables (sales_csv, shops)"],
   ["shop", `How many sales ${"and ".repeat(80)}`, "too long"],
 ];

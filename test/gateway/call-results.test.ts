@@ -112,6 +112,14 @@ describe("the counts of a call", () => {
     expect(counts).toMatchObject({ referenceCharacters: 7, bytesByReference: 100 + more });
   });
 
+  it("of one that failed at its server have the characters that were passed on", () => {
+    const statistics = new MemoryStatistics();
+    const received = { isError: true, content: [block("No.")] };
+    expect(new CallResults(statistics).failedAtServer(received)).toEqual(received);
+    const counts = { calls: 1, kept: 0, charactersReceived: 3, charactersSent: 3 };
+    expect(statistics.read()).toMatchObject(counts);
+  });
+
   it.each([
     ["path_not_found", 1],
     ["tool_failed", 0],

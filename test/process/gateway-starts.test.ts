@@ -33,6 +33,14 @@ for await (const line of createInterface({ input: process.stdin })) {
   console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
 }`;
 
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 it.each([
   ["is started once", false, 1],
   ["that exits at the version request is started again", true, 2],
@@ -55,8 +63,8 @@ it("ends a program that has not answered yet, and that does not end with its inp
   const folder = mkdtempSync(join(tmpdir(), "gateway-ends-"));
   const log = join(folder, "pid");
   const file = join(folder, "silent.mjs");
-  const silent = `import { writeFileSync } from "node:fs";
-writeFileSync(${JSON.stringify(log)}, String(process.pid));
+  const silent = `import { appendFileSync } from "node:fs";
+appendFileSync(${JSON.stringify(log)}, process.pid + "\\n");
 setInterval(() => undefined, 1_000);`;
   writeFileSync(file, silent);
   const { command, args } = gatewayCommand(folder, { silent: [process.execPath, file] });
@@ -64,10 +72,23 @@ setInterval(() => undefined, 1_000);`;
   await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
   client.listTools().catch(() => undefined);
   await vi.waitFor(() => expect(existsSync(log)).toBe(true), 10_000);
-  const pid = Number(readFileSync(log, "utf8"));
-  expect(() => process.kill(pid, 0)).not.toThrow();
+  const pids = () => readFileSync(log, "utf8").trim().split("\n").map(Number);
+  expect(pids().filter(isRunning)).toHaveLength(1);
   await client.close();
-  await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"), 10_000);
+  await vi.waitFor(() => expect(pids().filter(isRunning)).toEqual([]), 10_000);
+});
+
+it("says that a program has ended, and where its output is", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gateway-ended-"));
+  const { command, args } = gatewayCommand(folder, { gone: [process.execPath, "--version"] });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
+  await client.listTools();
+  const { contents } = await client.readResource({ uri: "byref://status" });
+  await client.close();
+  expect(JSON.stringify(contents)).toContain(
+    "Its program ended without an answer; what it wrote is in the gateway's log.",
+  );
 });
 
 it("ends once if a client closes its input and then sends signals", async () => {

@@ -180,7 +180,8 @@ class CsvConversion implements RecordsConversion {
     const rows = this.#parse(text, { info: true }) as unknown as readonly RowInfo[];
     const { record = [], info } = rows.find((row) => row.record.length > most) ?? {};
     const line = this.#line + (info?.lines ?? 1) - 1;
-    const other = most > 1 ? "" : ". If a comma does not separate them, set ?delimiter=auto";
+    const isOther = most === 1 && this.#options.delimiter === "comma";
+    const other = !isOther ? "" : ". If a comma does not separate them, set ?delimiter=auto";
     return malformed(line, `has ${record.length} cells, and the first line has ${most}${other}`);
   }
 
