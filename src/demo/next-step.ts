@@ -19,7 +19,7 @@ const MAX_QUOTED = 5;
 const ASKED = new Set(["how", "many"]);
 const EDITING = new Set("add change edit replace set update".split(" "));
 /** Words that a question cannot use, unless a list has such a column. */
-const OFTEN_COLUMNS = new Set("hour day week month quarter year percentage share rate".split(" "));
+const OFTEN_COLUMNS = new Set("hour day week month quarter year".split(" "));
 const CANNOT_EDIT = "I do not edit a value. A language model does, with edit_variable";
 const GREETING = new Set("help who are you what can your name".split(" "));
 
@@ -38,7 +38,7 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): Ne
     return refuse("That is too long for a demo model. Ask one short question");
   }
   if (hasSentences(tokens)) {
-    return refuse("I read one sentence only. Ask one question at a time");
+    return refuse("Ask one question at a time");
   }
   if (tokens.every((token) => isFiller(token) || GREETING.has(token.word))) {
     return { kind: "introduction", why: "" };
@@ -55,9 +55,8 @@ function withoutGreeting(tokens: readonly Token[]): readonly Token[] {
 /** True if a capital follows the end of a sentence, and not as in "St. Gallen". */
 function hasSentences(tokens: readonly Token[]): boolean {
   return tokens.some((token, index) => {
-    const [before, after] = [tokens[index - 1]?.text ?? "", tokens[index + 1]?.text ?? ""];
-    const isAbbreviation = token.text === "." && /^\p{Lu}\p{L}{0,2}$/u.test(before);
-    return isEnd(token) && !isAbbreviation && /^\p{Lu}/u.test(after);
+    const around = `${tokens[index - 1]?.text}${token.text}${tokens[index + 1]?.text}`;
+    return isEnd(token) && /.[.?!]\p{Lu}/u.test(around) && !/^\p{Lu}\p{L}{0,2}\./u.test(around);
   });
 }
 

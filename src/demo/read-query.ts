@@ -81,8 +81,8 @@ class QueryReader {
   /** "Which sale has the highest total?" */
   get #asksForRecord(): boolean {
     return this.#tokens.some(({ word }, index) => {
-      const next = this.#tokens[this.#afterFillers(index + 1)] ?? NOTHING;
-      return ASKING.has(word) && (this.#table.words.includes(next.stem) || PLAIN.has(next.stem));
+      const { stem } = this.#tokens[this.#afterFillers(index + 1)] ?? NOTHING;
+      return /^wh(?:ich|at)$/u.test(word) && (this.#table.words.includes(stem) || PLAIN.has(stem));
     });
   }
 
@@ -335,5 +335,4 @@ class QueryReader {
   }
 }
 
-const ASKING: ReadonlySet<string> = new Set(["which", "what"]);
 const NOTHING: Token = { kind: "sign", text: "", word: "", stem: "" };
