@@ -3,7 +3,7 @@ import { sayColumns } from "./introduce.ts";
 import { type Query, readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoStep, inert, refuse, say } from "./step.ts";
 import { PLAIN, type Table, tableOf } from "./tables.ts";
-import { isFiller, isPreposition, type Token } from "./words.ts";
+import { isFiller, isPreposition, recordsFor, type Token } from "./words.ts";
 import { resultNames, sayFilter, sqlOf, sqlToFind, textColumns } from "./write-query.ts";
 
 const QUERY = "query_variables";
@@ -124,7 +124,7 @@ function answer(query: Query, table: Table, { name, value, count }: Variable): s
     const few = count !== undefined && count <= 10;
     const kept = `kept as ${name}${few ? "" : ". The first ten"}:\n\n$${name}[:10]`;
     if (count === undefined) return `These are the ${records}, ${kept}`;
-    return `${count}${all} ${noun(table.count ?? count)} of ${table.name} ${have(count)} ${properties}, ${kept}`;
+    return `${count}${all} ${recordsFor(table.count ?? count)} of ${table.name} ${have(count)} ${properties}, ${kept}`;
   }
   const [first] = Array.isArray(value) ? value : [];
   const names = resultNames(query);
@@ -140,14 +140,10 @@ function answer(query: Query, table: Table, { name, value, count }: Variable): s
     return `There are no ${records}${having}: $${name}[0].${names.rows}${all}. I compared whole values.`;
   if (operation === "count") {
     const figure = `$${name}[0].${names.rows}`;
-    if (filters.length === 0) return `${table.name} has ${figure} ${noun(rows)}.`;
-    return `${figure}${all} ${noun(table.count ?? rows)} of ${table.name} ${have(rows)} ${properties}.`;
+    if (filters.length === 0) return `${table.name} has ${figure} ${recordsFor(rows)}.`;
+    return `${figure}${all} ${recordsFor(table.count ?? rows)} of ${table.name} ${have(rows)} ${properties}.`;
   }
   return `The ${word}${of} is $${name}[0].${names.figure}, over $${name}[0].${names.rows} ${records}${having}.`;
-}
-
-function noun(count: number): string {
-  return count === 1 ? "record" : "records";
 }
 
 function have(count: number): string {

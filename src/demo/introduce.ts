@@ -1,6 +1,7 @@
 import { runtimeToolNames } from "../tool/variables/variable-tools.ts";
 import { type DemoPrompt, type DemoScript, type DemoTools, inert } from "./step.ts";
 import { type Table, tableOf } from "./tables.ts";
+import { recordsFor } from "./words.ts";
 
 const MAX_NAMED = 30;
 const MAX_COLUMNS = 12;
@@ -51,10 +52,7 @@ function aboutTables(tables: readonly Table[], { tools, conversation }: DemoProm
   const canQuery = tools.some(({ name }) => name === "query_variables");
   if ((own.length === 0 && unlisted === 0) || !canQuery) return "";
   const lines = own.map((table) => {
-    const size =
-      table.count === undefined
-        ? ""
-        : ` (${table.count} ${table.count === 1 ? "record" : "records"})`;
+    const size = table.count === undefined ? "" : ` (${table.count} ${recordsFor(table.count)})`;
     return `- ${table.name}${size}: ${sayColumns(table)}`;
   });
   return `\n\nI can count, sum, average and group the records of a table, and filter by equal values:\n\n${lines.join("\n")}${more}`;

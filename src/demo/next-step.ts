@@ -9,7 +9,7 @@ import { QUERY_WORDS } from "./query-words.ts";
 import { readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoScript, type DemoStep, inert, refuse, say } from "./step.ts";
 import { type Table, tableOf } from "./tables.ts";
-import { isFiller, isPreposition, isTelling, type Token, tokensOf } from "./words.ts";
+import { isFiller, isPreposition, isTelling, recordsFor, type Token, tokensOf } from "./words.ts";
 
 const MAX_CHARS = 500;
 const MAX_WORDS = 60;
@@ -48,15 +48,17 @@ export function nextStep(prompt: DemoPrompt, scripts: readonly DemoScript[]): Ne
 
 /** Returns the tokens after "Hello!". */
 function withoutGreeting(tokens: readonly Token[]): readonly Token[] {
-  const end = tokens.findIndex((token) => isEnd(token));
-  return tokens.slice(0, end).every(isFiller) ? tokens.slice(end + 1) : tokens;
+  const end = tokens.findIndex(isEnd);
+  const isGreeting = end >= 0 && tokens.slice(0, end).every(isFiller);
+  return isGreeting ? tokens.slice(end + 1) : tokens;
 }
 
 /** True if a capital follows the end of a sentence, and not as in "St. Gallen". */
 function hasSentences(tokens: readonly Token[]): boolean {
   return tokens.some((token, index) => {
-    const around = `${tokens[index - 1]?.text}${token.text}${tokens[index + 1]?.text}`;
-    return isEnd(token) && /.[.?!]\p{Lu}/u.test(around) && !/^\p{Lu}\p{L}{0,2}\./u.test(around);
+    const [before, after] = [tokens[index - 1]?.text ?? "", tokens[index + 1]?.text ?? ""];
+    const isAbbreviation = token.text === "." && /^\p{Lu}\p{L}{0,2}$/u.test(before);
+    return isEnd(token) && /^\p{Lu}/u.test(after) && !isAbbreviation;
   });
 }
 
@@ -266,13 +268,13 @@ function nameIn(value: unknown): string {
 }
 
 function sayResult(call: string, { name, type, count }: Variable, counts: boolean): string {
-  const records = count === 1 ? "record" : "records";
   if (type !== "array" || count === undefined) {
     const unable = counts ? " It is not a list that I could count." : "";
     return `Here is the result of ${call}:${unable}\n\n$${name}`;
   }
   if (count === 0) return `${call} returned no records.`;
-  if (counts) return `${call} returned ${count} ${records}, kept as ${name}.`;
+  const returned = `${call} returned ${count} ${recordsFor(count)}`;
+  if (counts) return `${returned}, kept as ${name}.`;
   const part = count > 10 ? `, kept as ${name}. The first ten:\n\n$${name}[:10]` : `:\n\n$${name}`;
-  return `${call} returned ${count} ${records}${part}`;
+  return `${returned}${part}`;
 }

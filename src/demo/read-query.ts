@@ -81,15 +81,18 @@ class QueryReader {
   /** "Which sale has the highest total?" */
   get #asksForRecord(): boolean {
     return this.#tokens.some(({ word }, index) => {
-      const { stem } = this.#tokens[this.#afterFillers(index + 1)] ?? NOTHING;
-      return /^wh(?:ich|at)$/u.test(word) && (this.#table.words.includes(stem) || PLAIN.has(stem));
+      const next = this.#tokens[this.#afterFillers(index + 1)] ?? NOTHING;
+      return /^wh(?:ich|at)$/u.test(word) && this.#namesRecords(next);
     });
   }
 
   /** True if the question sums and the like, and the column is not read yet. */
   get #needsColumn(): boolean {
-    const isFigure = this.#operation !== undefined && this.#operation !== "count";
-    return isFigure && this.#column === undefined;
+    return this.#isOfColumn && this.#column === undefined;
+  }
+
+  get #isOfColumn(): boolean {
+    return this.#operation !== undefined && this.#operation !== "count";
   }
 
   get #token(): Token {
@@ -100,8 +103,7 @@ class QueryReader {
     const found = OPERATIONS.find(([, words]) => this.#says(words));
     if (found === undefined) return false;
     // "the average number of hours" is that of the hours.
-    const isOf = this.#operation !== undefined && this.#operation !== "count";
-    if (isOf && found[1] === "number of") return this.#pass(2);
+    if (this.#isOfColumn && found[1] === "number of") return this.#pass(2);
     if (this.#operation !== undefined) return false;
     [this.#operation] = found;
     return this.#pass(found[1].split(" ").length);
@@ -144,6 +146,11 @@ class QueryReader {
     this.#hasSubject ||=
       isName || !isOwn || this.#table.words.every((word) => this.#named.has(word));
     return this.#pass(1);
+  }
+
+  /** True for a word of the table's name, or "rows". */
+  #namesRecords({ stem }: Token): boolean {
+    return this.#table.words.includes(stem) || PLAIN.has(stem);
   }
 
   #condition(): boolean {
@@ -258,8 +265,8 @@ class QueryReader {
     if (token.kind === "quoted") return at === start;
     if (this.#tokens[at - 1]?.kind === "quoted" && at > start) return false;
     if (token.kind === "number") return at > start;
-    const isName = this.#table.words.includes(token.stem) || PLAIN.has(token.stem);
-    const isUsed = isName || isFiller(token) || isPreposition(token) || isTelling(token);
+    const isUsed =
+      this.#namesRecords(token) || isFiller(token) || isPreposition(token) || isTelling(token);
     return !isUsed && this.#columnAt(at) === undefined;
   }
 

@@ -65,6 +65,11 @@ export function phraseAt(tokens: readonly Token[], at: number, words: readonly s
   return isThere ? words.length : joinedAt(tokens[at], words);
 }
 
+/** "record" or "records". */
+export function recordsFor(count: number): string {
+  return count === 1 ? "record" : "records";
+}
+
 /** The number that a token is. */
 export function numberOf({ text }: Token): number {
   return Number(text.replaceAll(",", ""));

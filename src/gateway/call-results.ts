@@ -23,7 +23,8 @@ export interface FinishedCall {
   readonly ready: Ready;
 }
 
-interface Failure {
+/** Why a call did not succeed. */
+export interface CallFailure {
   readonly code: string;
   readonly message: string;
 }
@@ -65,7 +66,7 @@ export class CallResults {
     return result;
   }
 
-  failed(tool: string, { code, message }: Failure): CallToolResult {
+  failed(tool: string, { code, message }: CallFailure): CallToolResult {
     const result = failedResult(code, message);
     const charactersSent = contentChars(result);
     const isWrong = isWrongReference(code);

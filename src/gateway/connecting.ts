@@ -51,13 +51,10 @@ export class Connecting {
   /** Says as a sentence why the server could not be reached. */
   reasonOf(error: unknown): string {
     if (this.#isGivenUp) return "The connection was ended before the server answered.";
-    const code = error instanceof SdkError ? error.code : undefined;
-    if (code === SdkErrorCode.RequestTimeout) {
-      const seconds = Math.round((Date.now() - this.#startMs) / 1_000);
-      return `It gave no answer within ${seconds} s.`;
-    }
-    if (code !== SdkErrorCode.ConnectionClosed || !this.#options.isProgram) return reasonOf(error);
-    return "Its program ended without an answer; what it wrote is in the gateway's log.";
+    const isEnded = error instanceof SdkError && error.code === SdkErrorCode.ConnectionClosed;
+    return isEnded && this.#options.isProgram
+      ? "Its program ended without an answer; what it wrote is in the gateway's log."
+      : reasonOf(error, Date.now() - this.#startMs);
   }
 
   /** An old program may end at the request for its version. It is then started again without that request. */

@@ -34,11 +34,11 @@ export function isGivenUp({ message }: Error): boolean {
   return message.startsWith("Maximum reconnection attempts");
 }
 
-/** Says as a sentence why a server did not answer. */
-export function reasonOf(error: unknown): string {
+/** Says as a sentence why a server did not answer. `waitedMs`: the time in all, if not that of the last request. */
+export function reasonOf(error: unknown, waitedMs?: number): string {
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
-    const { timeout } = isObject(error.data) ? error.data : {};
-    const time = typeof timeout === "number" ? ` within ${timeout / 1_000} s` : " in time";
+    const ms = waitedMs ?? (isObject(error.data) ? error.data.timeout : undefined);
+    const time = typeof ms === "number" ? ` within ${Math.round(ms / 1_000)} s` : " in time";
     return `It gave no answer${time}.`;
   }
   const reason = messageOf(error);

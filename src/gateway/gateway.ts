@@ -10,7 +10,7 @@ import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 import { textOfFailure } from "./call-result.ts";
-import { CallResults } from "./call-results.ts";
+import { type CallFailure, CallResults } from "./call-results.ts";
 import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
 import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
 import type { ServerConfiguration } from "./configuration.ts";
@@ -176,7 +176,7 @@ export class Gateway {
     await this.#evict();
     const toolCallId = crypto.randomUUID();
     const { signal } = call;
-    const answered = (failure: { readonly code: string; readonly message: string }) => ({
+    const answered = (failure: CallFailure) => ({
       kind: "result" as const,
       result: this.#results.failed(call.name, failure),
     });

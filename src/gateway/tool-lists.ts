@@ -31,7 +31,7 @@ export class ToolLists {
   readonly #asking = new Map<string, Asking>();
   /** Servers whose list has changed during the request for it. */
   readonly #outdated = new Set<string>();
-  readonly #told = new Set<string>();
+  readonly #idleRules = new Set<string>();
 
   constructor(options: ToolListsOptions) {
     this.#options = options;
@@ -98,7 +98,7 @@ export class ToolLists {
       const { tools, ttlMs } = await upstream.tools();
       this.#known.set(upstream.server.name, { tools, ttlMs, freshUntilMs: Date.now() + ttlMs });
       this.#options.keeper?.write(keyOf(upstream), tools);
-      this.#tellIdleRules(upstream.server, tools);
+      this.#logIdleRules(upstream.server, tools);
       return tools;
     } catch (error) {
       if (!upstream.isClosed) this.#options.log(messageOf(error));
@@ -106,12 +106,12 @@ export class ToolLists {
     }
   }
 
-  /** A person is told once of a rule that fits no tool. */
-  #tellIdleRules(server: RuledServer, tools: readonly Tool[]): void {
+  /** Logs each rule that fits no tool, once. */
+  #logIdleRules(server: RuledServer, tools: readonly Tool[]): void {
     for (const pattern of idlePatterns(server, tools)) {
       const line = `Server ${server.name}: no tool fits the rule for ${pattern}.`;
-      if (!this.#told.has(line)) this.#options.log(line);
-      this.#told.add(line);
+      if (!this.#idleRules.has(line)) this.#options.log(line);
+      this.#idleRules.add(line);
     }
   }
 

@@ -11,15 +11,19 @@ const make = () =>
     "tools/list": () => ({ tools: [{ name: "list_orders", inputSchema: { type: "object" } }] }),
   });
 
-it("a server that is starting is named, and ends with the gateway", async () => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-  const closed = vi.fn();
-  const open = () => {
+/** Opens a connection whose server never answers. */
+function opensSilent(closed: () => void) {
+  return () => {
     const [near, far] = InMemoryTransport.createLinkedPair();
     far.onclose = closed;
     return near;
   };
-  const slow = { name: "slow", make, open };
+}
+
+it("a server that is starting is named, and ends with the gateway", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const closed = vi.fn();
+  const slow = { name: "slow", make, open: opensSilent(closed) };
   const { gateway } = await startGateway([slow, { name: "good", make }]);
   const listing = gateway.tools();
   await vi.advanceTimersByTimeAsync(limits.gatewayListMs);
@@ -36,17 +40,12 @@ it("a server that is starting is named, and ends with the gateway", async () => 
 
 it("a connection that is ended while it is opened is closed, and the next one stays", async () => {
   const closed = vi.fn();
-  const silent = () => {
-    const [near, far] = InMemoryTransport.createLinkedPair();
-    far.onclose = closed;
-    return near;
-  };
   const answering = () => {
     const [near, far] = InMemoryTransport.createLinkedPair();
     void make().connect(far);
     return near;
   };
-  const opened = [silent, answering];
+  const opened = [opensSilent(closed), answering];
   const open = () => (opened.shift() ?? answering)();
   const { gateway } = await startGateway([{ name: "shop", make, open }]);
   const first = gateway.tools();
@@ -59,7 +58,7 @@ it("a connection that is ended while it is opened is closed, and the next one st
   expect(gateway.status).toMatchObject([{ state: "connected" }]);
 });
 
-it("a person is told once of a rule that fits no tool", async () => {
+it("a rule that fits no tool is logged once", async () => {
   const rules = { tools: { list_ordrs: { sealed: true }, "list_*": { trusted: true } } };
   const { client, gateway, log } = await startGateway([{ name: "shop", make, rules }]);
   await client.listTools();

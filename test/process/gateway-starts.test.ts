@@ -7,6 +7,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { expect, it, vi } from "vitest";
+import { isRunning } from "../../scripts/processes.ts";
 import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 
 /** A server for an older protocol version that logs its starts. A strict one exits at an unknown request. */
@@ -32,14 +33,6 @@ for await (const line of createInterface({ input: process.stdin })) {
   const error = { code: -32601, message: "Method not found" };
   console.log(JSON.stringify({ jsonrpc: "2.0", id, ...(result ? { result } : { error }) }));
 }`;
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
-}
 
 it.each([
   ["is started once", false, 1],

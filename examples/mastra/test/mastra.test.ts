@@ -128,6 +128,11 @@ const listOrders = createTool({
   execute: async () => orders,
 });
 
+function shopOf(model: MastraModelConfig, tools: ToolsInput) {
+  const instructions = "You look after a shop.";
+  return new Agent({ id: "shop", name: "Shop", instructions, model, tools });
+}
+
 it("a model looks into the variables of a Mastra agent by the tools for it", async () => {
   const model = new ScriptedModel([
     { calls: [["list_orders", {}]] },
@@ -139,13 +144,7 @@ it("a model looks into the variables of a Mastra agent by the tools for it", asy
     },
     { text: "The last total is $list_orders_1[499].total." },
   ]);
-  const shop = new Agent({
-    id: "shop",
-    name: "Shop",
-    instructions: "You look after a shop.",
-    model: model.config,
-    tools: { list_orders: listOrders },
-  });
+  const shop = shopOf(model.config, { list_orders: listOrders });
   // --- tools for variables
   const store = new MemoryStore();
   const agent = withToolVariables(shop, { store });
@@ -183,13 +182,9 @@ it("is tested with a scripted model", async () => {
   expect(second?.sentChars).toBeLessThan(2_000);
   // ---
   const plain = scriptedModel([{ tool: "listOrders", input: {} }, "Done."]);
-  await new Agent({
-    id: "plain",
-    name: "Plain",
-    instructions: "",
-    model: plain as unknown as MastraModelConfig,
-    tools: { listOrders },
-  }).generate("Which total is last?");
+  await shopOf(plain as unknown as MastraModelConfig, { listOrders }).generate(
+    "Which total is last?",
+  );
   expect(callsOf(plain)[1]?.sentChars).toBeGreaterThan(JSON.stringify(orders).length);
 });
 

@@ -180,9 +180,9 @@ class CsvConversion implements RecordsConversion {
     const rows = this.#parse(text, { info: true }) as unknown as readonly RowInfo[];
     const { record = [], info } = rows.find((row) => row.record.length > most) ?? {};
     const line = this.#line + (info?.lines ?? 1) - 1;
-    const isOther = most === 1 && this.#options.delimiter === "comma";
-    const other = !isOther ? "" : ". If a comma does not separate them, set ?delimiter=auto";
-    return malformed(line, `has ${record.length} cells, and the first line has ${most}${other}`);
+    const mayHaveOther = most === 1 && this.#options.delimiter === "comma";
+    const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
+    return malformed(line, `has ${record.length} cells, and the first line has ${most}${hint}`);
   }
 
   /** Chooses the character that is most frequent in the first line, outside of quotes. */
