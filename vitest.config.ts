@@ -1,16 +1,11 @@
 import { cloudflareTest } from "@cloudflare/vitest-pool-workers";
 import { defineConfig } from "vitest/config";
-import { ensurePage } from "./scripts/page.ts";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-// wrangler.toml names its folder, and a clean clone has none.
-ensurePage();
-
-/** Megabytes in every size and store: minutes, with a script of their own. */
+/** Whole files that are slow. Single slow tests have the tag. */
 const LARGE = "test/**/*.large.test.ts";
-/** Machines are slow at times; no test depends on how fast it is. */
-const PATIENT_MS = 30_000;
-/** What the files import takes longer than most of them: it is loaded once for all. */
-const SHARED = { isolate: false };
+/** These start servers or browsers. */
+const SERVERS = ["test/smoke/**", "test/process/**", "test/browser/**", "test/templates/**"];
 
 /** The guides import `byref` as users do; `paths` in tsconfig.json lead to the source instead of `dist`. */
 const OWN_NAME = { tsconfigPaths: true };
@@ -24,24 +19,44 @@ const IN_NODE = {
   },
 };
 
+/** A stuck test ends; a slow one does not, because no test depends on the speed of the machine. */
+const STUCK_MS = 15 * 60_000;
+const ALL = {
+  testTimeout: STUCK_MS,
+  hookTimeout: STUCK_MS,
+  expect: { poll: { timeout: STUCK_MS } },
+  setupFiles: ["test/support/patience.ts"],
+  // What the files import takes longer than most of them: it is loaded once for all.
+  isolate: false,
+};
 /** Properties are tried with the same values in every run. */
-const WITH_SEED = { setupFiles: ["test/support/property-seed.ts"] };
+const SEEDED = { ...ALL, setupFiles: [...ALL.setupFiles, "test/support/property-seed.ts"] };
+/** wrangler.toml names the page's folder, and a new clone has none. */
+const WITH_PAGE = { ...ALL, globalSetup: "test/support/build-page.ts" };
 
-/** They start servers. */
-const PROCESS = { testTimeout: 60_000, hookTimeout: 60_000 };
-const ONE_FILE_AT_A_TIME = { fileParallelism: false };
+/** Folder by folder, so that results appear steadily. */
+class ByPath extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    return files.toSorted((a, b) => (a.moduleId < b.moduleId ? -1 : 1));
+  }
+}
 
-/** Turns of tests are no news; those that look at what is told of one set `LOG` for themselves. */
 const worker = () =>
   cloudflareTest({
     wrangler: { configPath: "./wrangler.toml" },
+    // Turns of tests are no news; tests of log lines set `LOG` themselves.
     miniflare: { bindings: { LOG: "off" } },
   });
 
 export default defineConfig({
   test: {
-    // By default one core stays idle; most machines that run these have two.
+    // Each project runs in a group of its own: a worker that another project's file follows is started again.
     maxWorkers: 2,
+    sequence: { sequencer: ByPath },
+    tags: [
+      { name: "slow", description: "Takes more than half a second. `npm test` leaves it out." },
+      { name: "sampled", description: "Takes a tenth of its samples in `npm test`." },
+    ],
     // The object of a test that is over may still watch its turn, and finds itself in the context of another.
     onUnhandledError: ({ message }) => !message.includes("on behalf of a different Durable Object"),
     projects: [
@@ -50,16 +65,8 @@ export default defineConfig({
         test: {
           name: "node",
           include: ["test/**/*.test.ts", "page/test/**/*.test.{ts,tsx}"],
-          exclude: [
-            "test/edge/**",
-            "test/process/**",
-            "test/browser/**",
-            "test/templates/**",
-            LARGE,
-          ],
-          testTimeout: PATIENT_MS,
-          ...SHARED,
-          ...WITH_SEED,
+          exclude: ["test/edge/**", ...SERVERS, LARGE],
+          ...SEEDED,
         },
       },
       {
@@ -69,26 +76,16 @@ export default defineConfig({
           name: "workerd",
           include: ["test/edge/**/*.test.ts"],
           exclude: [LARGE],
-          testTimeout: PATIENT_MS,
-          ...SHARED,
+          ...WITH_PAGE,
+          sequence: { groupOrder: 1 },
         },
       },
       {
-        resolve: IN_NODE,
         test: {
-          name: "large",
-          include: [LARGE],
-          exclude: ["test/edge/**", "test/process/**", "test/browser/**"],
-          testTimeout: 4 * PATIENT_MS,
-          ...WITH_SEED,
-        },
-      },
-      {
-        plugins: [worker()],
-        test: {
-          name: "large-workerd",
-          include: ["test/edge/**/*.large.test.ts"],
-          testTimeout: 4 * PATIENT_MS,
+          name: "smoke",
+          include: ["test/smoke/**/*.test.ts"],
+          ...WITH_PAGE,
+          sequence: { groupOrder: 2 },
         },
       },
       {
@@ -96,9 +93,8 @@ export default defineConfig({
           name: "process",
           include: ["test/process/**/*.test.ts"],
           exclude: [LARGE],
-          ...PROCESS,
-          ...SHARED,
-          sequence: { groupOrder: 1 },
+          ...WITH_PAGE,
+          sequence: { groupOrder: 3 },
         },
       },
       {
@@ -106,24 +102,53 @@ export default defineConfig({
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
           exclude: [LARGE],
-          ...PROCESS,
-          ...SHARED,
-          // All files share one browser, and so one worker, for which Vitest requires a group of its own.
-          ...ONE_FILE_AT_A_TIME,
-          sequence: { groupOrder: 2, concurrent: true },
+          ...WITH_PAGE,
+          // All files share one browser, and so one worker.
+          fileParallelism: false,
+          sequence: { groupOrder: 4, concurrent: true },
           maxConcurrency: 3,
+        },
+      },
+      {
+        resolve: IN_NODE,
+        test: {
+          name: "large",
+          include: [LARGE],
+          exclude: ["test/edge/**", ...SERVERS],
+          ...SEEDED,
+          isolate: true,
+          sequence: { groupOrder: 5 },
+        },
+      },
+      {
+        plugins: [worker()],
+        test: {
+          name: "large-workerd",
+          include: ["test/edge/**/*.large.test.ts"],
+          ...WITH_PAGE,
+          isolate: true,
+          sequence: { groupOrder: 6 },
         },
       },
       {
         test: {
           name: "large-process",
           include: ["test/process/**/*.large.test.ts"],
-          ...PROCESS,
-          ...ONE_FILE_AT_A_TIME,
+          ...WITH_PAGE,
+          isolate: true,
+          fileParallelism: false,
+          sequence: { groupOrder: 7 },
         },
       },
       // Each template of `create-byref` is installed from the registry.
-      { test: { name: "templates", include: ["test/templates/**/*.test.ts"] } },
+      {
+        test: {
+          name: "templates",
+          include: ["test/templates/**/*.test.ts"],
+          ...ALL,
+          sequence: { groupOrder: 8 },
+        },
+      },
     ],
   },
 });

@@ -50,12 +50,16 @@ export function copyApp(folder: string): void {
 
 /** Builds the page if there is none, or if its sources are newer. */
 export function ensurePage(): void {
-  const index = join(built, "index.html");
-  const builtMs = existsSync(index) ? statSync(index).mtimeMs : 0;
-  const isFresh =
-    existsSync(join(builtApp, "variable.html")) &&
-    sources.every((name) => newestMs(join(root, name)) < builtMs);
-  if (!isFresh) buildPage();
+  const isFresh = () => {
+    const builtMs = statSync(join(built, "index.html")).mtimeMs;
+    return sources.every((name) => newestMs(join(root, name)) < builtMs);
+  };
+  if (!hasPage() || !isFresh()) buildPage();
+}
+
+/** True if the page has been built, of these sources or of older ones. */
+export function hasPage(): boolean {
+  return existsSync(join(built, "index.html")) && existsSync(join(builtApp, "variable.html"));
 }
 
 function newestMs(path: string): number {

@@ -1,35 +1,186 @@
 /**
- * Runs all tests: `npm test`, and the long ones: `npm run test:large`. Those that start servers and browsers mostly
- * wait, so the others run beside them. Arguments go to Vitest, for instance part of a file's name; then one process
- * runs all projects, so that a name that no file has is an error.
+ * Runs tests. `npm test` runs the quick ones: Node and workerd, and the smoke test of a server and its page.
+ * `npm run test:all` runs these and all others; with `--rest` only the others. Other arguments go to Vitest, for
+ * instance a part of a file's name; then one process runs all projects, so that a name that no file has is an error.
  */
 import { spawn } from "node:child_process";
+import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
 import { once } from "node:events";
+import { dirname, join, relative } from "node:path";
+import type { TestReport } from "./test-reporter.ts";
 
-const HALVES = {
-  all: [
-    ["--project=process", "--project=browser"],
-    ["--project=node", "--project=workerd"],
-  ],
-  large: [
-    ["--project=large-process"],
-    ["--project=large", "--project=large-workerd", "--maxWorkers=1"],
-  ],
-} as const;
-
-const isLarge = process.argv[2] === "--large";
-const given = process.argv.slice(isLarge ? 3 : 2);
-const halves = HALVES[isLarge ? "large" : "all"];
-const runs = given.length === 0 ? halves : [[...halves.flat(), ...given]];
-
-async function passes(parameters: readonly string[]): Promise<boolean> {
-  const vitest = spawn("vitest", ["run", ...parameters], { stdio: "inherit" });
-  const [status] = (await once(vitest, "exit")) as [number | null];
-  return status === 0;
+interface Job {
+  readonly name: string;
+  readonly command: readonly string[];
 }
 
-const passed = await Promise.all(runs.map(passes));
-if (!passed.every(Boolean)) {
-  console.error("Tests have failed: see above.");
-  process.exitCode = 1;
+/** Jobs one after the other. Two lanes run beside each other: two cores, and servers mostly wait. */
+type Lanes = readonly (readonly Job[])[];
+
+const script = (name: string) => ({ name, command: [process.execPath, `scripts/${name}.ts`] });
+const vitest = (name: string, ...options: readonly string[]) => {
+  const run = [process.execPath, "node_modules/vitest/vitest.mjs", "run", "--maxWorkers=1"];
+  return { name, command: [...run, "--reporter=./scripts/test-reporter.ts", ...options] };
+};
+
+const QUICK: Lanes = [
+  [vitest("node", "--project=node", "--tagsFilter=!slow")],
+  [vitest("workerd", "--project=workerd", "--project=smoke", "--tagsFilter=!slow")],
+];
+
+const REST: Lanes = [
+  [
+    vitest("servers", "--project=process", "--project=browser"),
+    vitest("large-process", "--project=large-process"),
+  ],
+  [
+    vitest("slow", "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
+    vitest("large", "--project=large", "--project=large-workerd"),
+    // These install packages into folders of their own.
+    script("test-examples"),
+    script("peer-ranges"),
+    vitest("templates", "--project=templates"),
+  ],
+];
+
+/** The projects that arguments select from. */
+const SELECTED = ["node", "workerd", "smoke", "process", "browser", "large", "large-workerd"];
+
+const root = join(import.meta.dirname, "..");
+const logs = join(root, "node_modules/.cache/byref-tests");
+
+class Progress {
+  readonly #startMs = Date.now();
+  readonly #folders = new Map<string, { left: number; tests: number; files: number; ms: number }>();
+  #files = 0;
+  #done = 0;
+  passed = 0;
+  skipped = 0;
+  readonly failed: string[] = [];
+
+  take(run: string, report: TestReport): void {
+    if (report.kind === "error") {
+      this.#fail("an error outside of the tests", report.text);
+    } else if (report.kind === "files") {
+      for (const path of report.paths) this.#folderOf(run, path).left++;
+      this.#files += report.paths.length;
+    } else {
+      this.#takeFile(run, report);
+    }
+    this.#status();
+  }
+
+  /** Prints what a job took. Returns false if it ended before all of its files. */
+  end(run: string, ms: number): boolean {
+    this.#print(`       ${run} ended after ${seconds(ms).trim()}`);
+    const folders = [...this.#folders].filter(([key]) => key.startsWith(`${run} `));
+    return folders.every(([, { left }]) => left === 0);
+  }
+
+  /** Prints the numbers, in the form that continuous integration reads. */
+  summarize(): void {
+    this.#print(`\n${this.#done} files in ${seconds(Date.now() - this.#startMs)}`);
+    if (this.failed.length > 0) console.error(`\nFailed:\n  ${this.failed.join("\n  ")}`);
+    const skipped = this.skipped === 0 ? "" : `, ${this.skipped} skipped`;
+    console.log(`${this.passed} passed, ${this.failed.length} failed${skipped}`);
+  }
+
+  #takeFile(run: string, report: TestReport & { readonly kind: "file" }): void {
+    for (const { name, text } of report.failures) this.#fail(name, text);
+    this.passed += report.passed;
+    this.skipped += report.skipped;
+    this.#done++;
+    const folder = this.#folderOf(run, report.path);
+    folder.left--;
+    folder.files += report.passed > 0 ? 1 : 0;
+    folder.tests += report.passed;
+    folder.ms += report.ms;
+    if (folder.left > 0 || folder.files === 0) return;
+    const share = `${Math.floor((100 * this.#done) / this.#files)} %`.padStart(5);
+    const name = `${report.project} ${dirname(report.path)}`.padEnd(34);
+    const files = `${folder.files} file${folder.files === 1 ? "" : "s"}`.padStart(9);
+    this.#print(
+      `${share}  ${name} ${files} ${String(folder.tests).padStart(6)} tests ${seconds(folder.ms)}`,
+    );
+  }
+
+  #folderOf(run: string, path: string) {
+    const key = `${run} ${dirname(path)}`;
+    const folder = this.#folders.get(key) ?? { left: 0, tests: 0, files: 0, ms: 0 };
+    this.#folders.set(key, folder);
+    return folder;
+  }
+
+  #fail(name: string, text: string): void {
+    this.failed.push(name);
+    this.#print(`FAIL  ${name}\n${text}`);
+  }
+
+  #print(line: string): void {
+    console.log(`${process.stdout.isTTY ? "\r\x1b[K" : ""}${line}`);
+  }
+
+  #status(): void {
+    if (!process.stdout.isTTY) return;
+    const failed = this.failed.length === 0 ? "" : `, ${this.failed.length} failed`;
+    process.stdout.write(`\r\x1b[K${this.#done} of ${this.#files} files${failed}`);
+  }
 }
+
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`.padStart(8);
+}
+
+/** Runs a job. What it prints goes to a file, whose end is shown if the job fails and no test says why. */
+async function runJob({ name, command }: Job, progress: Progress): Promise<boolean> {
+  const startMs = Date.now();
+  const path = join(logs, `${name}.log`);
+  const log = openSync(path, "w");
+  const [program = "", ...parameters] = command;
+  const child = spawn(program, parameters, {
+    cwd: root,
+    stdio: ["ignore", log, log, "ipc"],
+    env: { ...process.env, [process.stdout.isTTY ? "FORCE_COLOR" : "NO_COLOR"]: "1" },
+  });
+  closeSync(log);
+  const failed = progress.failed.length;
+  child.on("message", (report: TestReport) => progress.take(name, report));
+  const [status] = (await once(child, "close")) as [number | null];
+  const isComplete = progress.end(name, Date.now() - startMs);
+  if ((status !== 0 || !isComplete) && progress.failed.length === failed) {
+    progress.take(name, { kind: "error", text: readFileSync(path, "utf8").slice(-10_000) });
+  }
+  return status === 0 && isComplete;
+}
+
+/** After a failure, the jobs that run go on to their end, and no others start. */
+async function runAll(lanes: Lanes, progress: Progress): Promise<boolean> {
+  let passes = true;
+  const runLane = async (jobs: readonly Job[]) => {
+    for (const job of jobs) if (passes && !(await runJob(job, progress))) passes = false;
+  };
+  await Promise.all(lanes.map(runLane));
+  return passes;
+}
+
+async function main([first, ...others]: readonly string[]): Promise<boolean> {
+  if (first !== undefined && first !== "--all") {
+    const projects = SELECTED.map((name) => `--project=${name}`);
+    const vitest = spawn("vitest", ["run", ...projects, first, ...others], { stdio: "inherit" });
+    const [status] = (await once(vitest, "exit")) as [number | null];
+    return status === 0;
+  }
+  mkdirSync(logs, { recursive: true });
+  const what = first === "--all" ? "all tests" : "the quick tests";
+  console.log(`Runs ${what}, two at a time. What programs print is in ${relative(root, logs)}.`);
+  const progress = new Progress();
+  let passes = others.includes("--rest") || (await runAll(QUICK, progress));
+  if (first === "--all") {
+    process.env["SAMPLES"] = "all";
+    passes &&= await runAll(REST, progress);
+  }
+  progress.summarize();
+  return passes;
+}
+
+if (!(await main(process.argv.slice(2)))) process.exitCode = 1;

@@ -4,6 +4,7 @@ import { limits, MemoryStore } from "../../src/agent.ts";
 import { Decisions } from "../../src/agent/approvals.ts";
 import { ApprovingAgent, type ApprovingOptions, SEND } from "../support/approving-agent.ts";
 import { figure } from "../support/scorecard.ts";
+import { slow } from "../support/slow.ts";
 
 type Way = Omit<ApprovingOptions, "said">;
 
@@ -211,17 +212,21 @@ describe("a decision without a person", () => {
     }
   });
 
-  it("applies to the value that runs, even if the question was forgotten after many calls", async () => {
-    const send = { tool: "send", input: { text: "$draft" } };
-    const more = { tool: "send", input: { text: "denied" } };
-    const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
-    const flood = Array.from({ length: limits.maxPendingDecisions }, () => more);
-    const agent = new ApprovingAgent({ ...careful, said: [[change, send, ...flood], "Done."] });
-    await agent.store.save({ name: "draft", value: "harmless" });
-    await agent.turn();
-    expect(agent.sent).toEqual([]);
-    expect(JSON.stringify(agent.messages)).toContain("approval_needed");
-  });
+  it(
+    "applies to the value that runs, even if the question was forgotten after many calls",
+    slow,
+    async () => {
+      const send = { tool: "send", input: { text: "$draft" } };
+      const more = { tool: "send", input: { text: "denied" } };
+      const change = { tool: "put", input: { name: "draft", value: "EVIL" } };
+      const flood = Array.from({ length: limits.maxPendingDecisions }, () => more);
+      const agent = new ApprovingAgent({ ...careful, said: [[change, send, ...flood], "Done."] });
+      await agent.store.save({ name: "draft", value: "harmless" });
+      await agent.turn();
+      expect(agent.sent).toEqual([]);
+      expect(JSON.stringify(agent.messages)).toContain("approval_needed");
+    },
+  );
 
   it("replaces the tool's own, as in the SDK", async () => {
     const { agent } = await asking({ ...careful, needsApproval: true });

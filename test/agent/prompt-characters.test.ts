@@ -6,6 +6,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { type InstructionStyle, withToolVariables } from "../../src/agent.ts";
 import { scriptedModel, type Step } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 
 /** Returns what the model writes for a value: a reference, or the value itself. */
 type Write = (name: string) => unknown;
@@ -247,7 +248,7 @@ function partChars(part: unknown): number {
   return JSON.stringify(output ?? input ?? null).length;
 }
 
-it("carries at most a tenth of the characters where the data is large", async () => {
+it("carries at most a tenth of the characters where the data is large", slow, async () => {
   const row = async (name: string, conversation: Conversation) => {
     const byValue = await hold(conversation, "by value");
     const untyped = await hold(withoutRetyping(conversation), "by value");

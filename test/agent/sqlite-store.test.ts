@@ -6,6 +6,7 @@ import { tool } from "ai";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import * as z from "zod";
 import { sqliteStore, wrapTools } from "../../src/agent.ts";
+import { slow } from "../support/slow.ts";
 
 let folder: string;
 let file: string;
@@ -17,7 +18,7 @@ beforeEach(() => {
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-it("keeps variables from one process to the next, large ones too", async () => {
+it("keeps variables from one process to the next, large ones too", slow, async () => {
   const large = "0123456789".repeat(1_200_000);
   const first = sqliteStore(file);
   await first.save({ name: "orders", value: [{ id: "a" }, { id: "b" }] });
@@ -39,23 +40,27 @@ it("keeps variables from one process to the next, large ones too", async () => {
   second.close();
 });
 
-it("has one owner: another process gets an error that the file is in use, and may open it afterwards", async () => {
-  const store = sqliteStore(file);
-  await store.save({ name: "a", value: 1 });
-  const other = () =>
-    execFileSync(
-      process.execPath,
-      [
-        "--input-type=module",
-        "-e",
-        `import { sqliteStore } from ${JSON.stringify(new URL("../../src/agent.ts", import.meta.url).href)};
+it(
+  "has one owner: another process gets an error that the file is in use, and may open it afterwards",
+  slow,
+  async () => {
+    const store = sqliteStore(file);
+    await store.save({ name: "a", value: 1 });
+    const other = () =>
+      execFileSync(
+        process.execPath,
+        [
+          "--input-type=module",
+          "-e",
+          `import { sqliteStore } from ${JSON.stringify(new URL("../../src/agent.ts", import.meta.url).href)};
          try { console.log(sqliteStore(${JSON.stringify(file)}).list().length); }
          catch (error) { console.log(error.code, error.message); }`,
-      ],
-      { encoding: "utf8" },
-    );
-  expect(other()).toContain(`store_in_use ${file} is in use by another process`);
-  await store.save({ name: "b", value: 2 });
-  store.close();
-  expect(other().trim()).toBe("2");
-});
+        ],
+        { encoding: "utf8" },
+      );
+    expect(other()).toContain(`store_in_use ${file} is in use by another process`);
+    await store.save({ name: "b", value: 2 });
+    store.close();
+    expect(other().trim()).toBe("2");
+  },
+);

@@ -8,6 +8,7 @@ import { shop } from "../../bench/shop.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { mixedRequests, newChars } from "../support/mixed-talk.ts";
+import { slow } from "../support/slow.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const { rows } = readResults(join(import.meta.dirname, "../../bench/results.json"));
@@ -78,14 +79,14 @@ describe("a published figure matches the code:", () => {
     expect(against).toBe(published(`${name}, run_code too: against kept`));
   });
 
-  it("what each request of 50 turns adds to the one before", async () => {
+  it("what each request of 50 turns adds to the one before", slow, async () => {
     const requests = await mixedRequests(50);
     const chars = requests.reduce((sum, request) => sum + request.length, 0);
     const name = "50 turns of mixed work: what the request before does not begin with";
     expect(newChars(requests) / chars).toBe(published(name));
   });
 
-  it("what the model writes to answer with a stored report", async () => {
+  it("what the model writes to answer with a stored report", slow, async () => {
     const { conversation, ask } = startTalk();
     const report = "All of it is as it was. ".repeat(40_000);
     await conversation.store.save({ name: "report", value: report });

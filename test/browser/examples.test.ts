@@ -1,10 +1,8 @@
-import type { Locator, Page } from "playwright-core";
+import type { Locator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
 import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
-
-const namesIn = async (page: Page) =>
-  (await page.locator(".variables-open .variables-name").allInnerTexts()).toSorted();
+import { namesIn } from "../support/variables-page.ts";
 
 /** Returns the texts of the cells of each row. */
 async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
@@ -15,41 +13,6 @@ async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
 }
 
 describe("the example", () => {
-  it("with two cities ends in a comparison of two tool results", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    const { variables } = createClient(demo.url).conversation(idIn(page));
-    const { summary } = await variables.get<{ readonly summary: string }>("compare_weather_1");
-    const oslo = await variables.get<Record<string, unknown>>("get_weather_oslo");
-    const answer = page.getByRole("article", { name: "Answer" });
-    const { temperature, humidity, conditions } = oslo;
-    await answer
-      .getByText(`It is ${temperature} °C in Oslo with ${humidity} % humidity: ${conditions}.`)
-      .waitFor();
-    await answer.getByText(summary).waitFor();
-    await page.getByRole("tab", { name: "Variables 3", selected: true }).waitFor();
-    expect(await namesIn(page)).toEqual([
-      "$compare_weather_1",
-      "$get_weather_cairo",
-      "$get_weather_oslo",
-    ]);
-    expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
-  });
-
-  it("with a page shows what has changed before it is published", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /prices on my page/ }).click();
-    const card = page.getByRole("region", { name: "Call of publish_page" });
-    await card.getByText("changes since version 1").click();
-    const changes = card.getByLabel("Changes of get_page_prices");
-    expect((await changes.locator("ins").first().innerText()).trim()).toBe(
-      "+<title>Prices 2026</title>",
-    );
-    await card.getByRole("button", { name: "Approve" }).click();
-    await page.getByText("The page is published, with").waitFor();
-  });
-
   it("with 5,000 orders shows totals as a table in the answer, and as a chart", async ({
     open,
     demo,

@@ -26,34 +26,6 @@ describe("a value", () => {
     await listed(page, "rows").waitFor();
   });
 
-  it("is queried with SQL, and the result is a table, a chart, and a variable by a click", async ({
-    open,
-    demo,
-  }) => {
-    const { page, variables } = await variablesPage({ open, demo, forgives: /status of 400/ });
-    const orders = Array.from({ length: 300 }, (_, id) => ({ id, city: `c${id % 3}`, total: id }));
-    await variables.put("orders", orders);
-    await listed(page, "orders").click();
-    const query = page.getByLabel("SQL query");
-    await query.fill("SELECT cty, sum(total) AS total FROM orders GROUP BY 1");
-    await query.press("Enter");
-    await page.getByText("Did you mean city?").waitFor();
-    await query.fill("SELECT city, sum(total) AS total FROM orders GROUP BY city");
-    await page.getByRole("button", { name: "Run query" }).click();
-    const table = page.getByRole("table", { name: "$result" });
-    await table.getByText("15,050", { exact: true }).waitFor();
-    expect(await table.getAttribute("aria-rowcount")).toBe("4");
-    await page.getByRole("button", { name: "Chart" }).click();
-    await page.getByText(/total: 3 values from 14,?850/).waitFor({ state: "attached" });
-    await page.getByRole("button", { name: "Table" }).click();
-    await page.getByLabel("Name of the new variable").fill("sums");
-    await page.getByRole("button", { name: "Save 3 rows as a variable" }).click();
-    await page.getByText("Saved as $sums").waitFor();
-    expect(await variables.get("sums")).toHaveLength(3);
-    await page.getByRole("button", { name: "Clear" }).click();
-    await page.getByRole("table", { name: "$orders" }).waitFor();
-  });
-
   it("with numbers is drawn as a chart, with a text alternative", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("months", [

@@ -1,31 +1,8 @@
 import { readFileSync } from "node:fs";
-import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../src/client.ts";
-import { ask, eventually, idIn, it } from "../support/page-test.ts";
-import { listed, records, variablesPage } from "../support/variables-page.ts";
-
-interface Dropped {
-  readonly name: string;
-  readonly text: string;
-  readonly type?: string;
-}
-
-/** Simulates dropping the files on the page. */
-async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
-  const dataTransfer = await page.evaluateHandle<unknown>(
-    `(() => {
-      const carried = new DataTransfer();
-      for (const { name, text, type } of ${JSON.stringify(files)})
-        carried.items.add(new File([text], name, { type: type ?? "" }));
-      return carried;
-    })()`,
-  );
-  const panel = page.getByRole("region", { name: "Variables" });
-  await panel.dispatchEvent("dragover", { dataTransfer });
-  await page.getByText("Drop to save as a variable").waitFor();
-  await panel.dispatchEvent("drop", { dataTransfer });
-}
+import { eventually, idIn, it } from "../support/page-test.ts";
+import { drop, listed, records, variablesPage } from "../support/variables-page.ts";
 
 describe("a file of the conversation", () => {
   it("is listed beside the variables, and downloaded under its name", async ({ open, demo }) => {
@@ -51,30 +28,6 @@ describe("a file of the conversation", () => {
 });
 
 describe("a dropped file", () => {
-  it("becomes a variable: records from CSV, values from JSON", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await drop(page, [
-      { name: "sales.csv", text: "city,units\nOslo,3\nRome,4\n", type: "text/csv" },
-      { name: "tree of 2025.json", text: '{"a": {"b": [1, null]}}', type: "application/json" },
-      { name: "lines.ndjson", text: '{"n": 1}\n{"n": 2}\n' },
-      { name: "note.txt", text: "Only words." },
-    ]);
-    for (const name of ["sales", "tree_of_2025", "lines", "note"]) {
-      await listed(page, name).waitFor();
-    }
-    expect(await variables.get("sales")).toEqual([
-      { city: "Oslo", units: 3 },
-      { city: "Rome", units: 4 },
-    ]);
-    expect(await variables.get("tree_of_2025")).toEqual({ a: { b: [1, null] } });
-    expect(await variables.get("lines")).toEqual([{ n: 1 }, { n: 2 }]);
-    await listed(page, "note").click();
-    await page.getByText("Only words.").waitFor();
-    await page.getByRole("button", { name: "All variables" }).click();
-    await listed(page, "sales").click();
-    await page.getByRole("table", { name: "$sales" }).getByText("Oslo").waitFor();
-  });
-
   it("is a table at once: it can be queried with SQL, drawn, and the result saved", async ({
     open,
     demo,
@@ -261,28 +214,6 @@ describe("a variable", () => {
 });
 
 describe("an edited variable", () => {
-  it("is used by the next answer", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather in Oslo and Cairo/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    await listed(page, "get_weather_oslo").click();
-    const oslo = page.getByRole("article", { name: "Variable get_weather_oslo" });
-    await oslo.getByRole("button", { name: "Edit" }).click();
-    const field = page.getByLabel("The value of $get_weather_oslo");
-    const value = JSON.parse(await field.inputValue()) as Record<string, unknown>;
-    await field.fill(JSON.stringify({ ...value, temperature: 71 }));
-    await page.getByRole("button", { name: "Save" }).click();
-    await field.waitFor({ state: "detached" });
-
-    await ask(page, "Which is warmer?");
-    const answer = page.getByRole("article", { name: "Answer" }).nth(1);
-    await answer.getByRole("button", { name: "Answer again" }).waitFor();
-    const { variables } = createClient(demo.url).conversation(idIn(page));
-    const cairo = await variables.get<{ readonly temperature: number }>("get_weather_cairo");
-    const difference = Math.round((71 - cairo.temperature) * 10) / 10;
-    expect(await answer.innerText()).toMatch(new RegExp(`Oslo.*${difference}.*warmer`));
-  });
-
   it("does not overwrite a newer version", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
     await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });

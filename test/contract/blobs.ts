@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Blobs, BlobUpload } from "../../src/store/bytes/blobs.ts";
+import { slow } from "../support/slow.ts";
 
 const PART = limits.uploadPartBytes;
 
@@ -14,7 +15,7 @@ export function blobsContract(make: () => Blobs): void {
     at.key = `${at.prefix}object`;
   });
   describe("objects", () => objects(at));
-  describe("uploads", () => uploads(at));
+  describe("uploads", slow, () => uploads(at));
   describe("uploads that end early", () => endings(at));
   describe("ranges", () => ranges(at));
   describe("listing and deleting", () => listingAndDeleting(at));
@@ -83,7 +84,7 @@ function uploads(at: Fixture): void {
     { piece: PART - 1, size: 2 * PART + 1 },
     { piece: PART, size: 2 * PART },
     { piece: PART + 1, size: 2 * PART + 2 },
-  ])("keep $size bytes that arrive in pieces of $piece", async ({ piece, size }) => {
+  ])("keep $size bytes that arrive in pieces of $piece", slow, async ({ piece, size }) => {
     const bytes = bytesOf(size);
     const upload = await at.blobs.upload(at.key);
     for (let start = 0; start < size; start += piece)

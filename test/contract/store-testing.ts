@@ -1,4 +1,4 @@
-import { afterAll, beforeEach, describe, vi } from "vitest";
+import { afterAll, beforeEach, describe } from "vitest";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { Ground, KIB, MIB, type Options, type StoreKind, storeKinds } from "./store-fixture.ts";
 
@@ -32,7 +32,6 @@ export function onEveryKind(suite: (at: Testing) => void): void {
         return at.store;
       };
       beforeEach(() => at.renew());
-      vi.setConfig({ testTimeout: 60_000 });
       afterAll(() => at.ground.close());
       suite(at);
     });

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { jsonContent } from "../../src/store/bytes/content.ts";
 import type { ExportedVariable, VariableStore } from "../../src/store/variable-store.ts";
+import { slow } from "../support/slow.ts";
 import { expectFailure, Ground, KIB, MIB, seen } from "./store-fixture.ts";
 import { plainTextOfBytes } from "./store-content.ts";
 import { onEveryKind } from "./store-testing.ts";
@@ -25,7 +26,7 @@ async function move(from: VariableStore, to: VariableStore): Promise<void> {
 }
 
 onEveryKind((at) => {
-  it("moves values, metadata, versions, runs, numbers and tombstones", async () => {
+  it("moves values, metadata, versions, runs, numbers and tombstones", slow, async () => {
     const { store } = at;
     const call = {
       tool: "t",

@@ -10,6 +10,7 @@ import {
   observe,
   START_MS,
 } from "./variable-store-fixture.ts";
+import { slow } from "../support/slow.ts";
 
 /** Deletes and resets leave nothing behind except used numbers. */
 export function deleting(at: Fixture): void {
@@ -313,6 +314,7 @@ export function tombstones(at: Fixture): void {
 
   it.each([limits.maxTombstones, 1, 0])(
     "have a maximum number, and the oldest are removed first: %i before",
+    slow,
     async (n) => {
       await evictAll(many.slice(0, n));
       expect(left(ends)).toEqual(ends.filter((name) => many.indexOf(name) < n));

@@ -42,7 +42,7 @@ const subjects: Readonly<Record<string, (options: StoreOptions) => Subject>> = {
   },
 };
 
-describe.each(Object.entries(subjects))("%s", { timeout: 120_000 }, (name, make) => {
+describe.each(Object.entries(subjects))("%s", (name, make) => {
   it.each([limits.maxConversationBytes, 150])(
     "behaves like a naive model, with and without restarts, with a quota of %i bytes",
     (quotaBytes) => {

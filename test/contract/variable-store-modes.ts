@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { WriteMode } from "../../src/store/variable-store.ts";
 import type { Json } from "../../src/value/json.ts";
+import { slow } from "../support/slow.ts";
 import { expectCode, type Fixture, namesOf, observe } from "./variable-store-fixture.ts";
 
 /** What a write does to an existing value. */
@@ -120,7 +121,7 @@ export function writeModes(at: Fixture): void {
     expect(await at.store.read("v")).toEqual([2]);
   });
 
-  it("append over the size limit is refused, and nothing changes", async () => {
+  it("append over the size limit is refused, and nothing changes", slow, async () => {
     const half = ["x".repeat(limits.maxJsonBytes / 2)];
     await at.store.save({ name: "v", value: half });
     const write = { name: "v", value: half, mode: "append" } as const;
@@ -129,12 +130,16 @@ export function writeModes(at: Fixture): void {
     expect(JSON.stringify(await at.store.read("v")) === JSON.stringify(half)).toBe(true);
   });
 
-  it("append to a text that is too large to read is refused, and nothing changes", async () => {
-    await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
-    const write = { name: "v", value: "y", mode: "append" } as const;
-    await expectCode(() => at.store.save(write), "limit_exceeded");
-    expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
-  });
+  it(
+    "append to a text that is too large to read is refused, and nothing changes",
+    slow,
+    async () => {
+      await at.store.save({ name: "v", value: "x".repeat(limits.maxJsonBytes + 1) });
+      const write = { name: "v", value: "y", mode: "append" } as const;
+      await expectCode(() => at.store.save(write), "limit_exceeded");
+      expect(at.store.info("v")).toMatchObject({ version: 1, count: limits.maxJsonBytes + 1 });
+    },
+  );
 
   it("new never touches existing variables or reuses a number", async () => {
     await at.store.save({ name: "v", value: "old" });

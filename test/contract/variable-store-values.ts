@@ -10,6 +10,7 @@ import {
   textOf,
   withCode,
 } from "./variable-store-fixture.ts";
+import { slow } from "../support/slow.ts";
 
 /** Every value that JSON can hold comes back, as a frozen copy. */
 export function values(at: Fixture): void {
@@ -107,7 +108,7 @@ async function keeps(at: Fixture, value: Json) {
 
 /** Values at the limits of a storage location, or of the store: tens of megabytes. */
 export function valueBounds(at: Fixture): void {
-  it("stores values over 8 MiB in the bucket, if there is one", async () => {
+  it("stores values over 8 MiB in the bucket, if there is one", slow, async () => {
     const large = at.hasBucket ? "r2" : "chunks";
     expect(await keeps(at, "x".repeat(limits.maxChunkedBytes))).toBe("chunks");
     for (const value of ["é".repeat(limits.maxChunkedBytes / 2) + "x", ["x".repeat(9_000_000)]])
@@ -118,7 +119,7 @@ export function valueBounds(at: Fixture): void {
     expect(at.store.hasGarbage()).toBe(false);
   });
 
-  it("refuses JSON over maxJsonBytes, and changes nothing", async () => {
+  it("refuses JSON over maxJsonBytes, and changes nothing", slow, async () => {
     await keeps(at, ["x".repeat(limits.maxJsonBytes - 4)]);
     await at.store.save({ name: "b", value: [1], ttlMs: 9 });
     const before = await observe(at.store);
@@ -129,7 +130,7 @@ export function valueBounds(at: Fixture): void {
     expect((await at.store.save({ value: 1 })).name).toBe("variable_1");
   });
 
-  it("refuses a text over maxValueBytes, and changes nothing", async () => {
+  it("refuses a text over maxValueBytes, and changes nothing", slow, async () => {
     await at.store.save({ name: "a", value: [1] });
     const before = await observe(at.store);
     const value = "x".repeat(limits.maxValueBytes + 1);
@@ -137,7 +138,7 @@ export function valueBounds(at: Fixture): void {
     expect(await observe(at.store)).toEqual(before);
   });
 
-  it("reads a text over maxJsonBytes only in parts", async () => {
+  it("reads a text over maxJsonBytes only in parts", slow, async () => {
     const text = `${"x".repeat(limits.maxJsonBytes)}é😀z`;
     const info = await at.store.save({ name: "a", value: text });
     expect(info).toMatchObject({ count: text.length - 1, bytes: limits.maxJsonBytes + 7 });

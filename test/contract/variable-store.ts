@@ -13,6 +13,7 @@ import {
 import { deleting, expiry, idleness, tombstones } from "./variable-store-life.ts";
 import { changes, writeModes } from "./variable-store-modes.ts";
 import { largeValues, valueBounds, values } from "./variable-store-values.ts";
+import { slow } from "../support/slow.ts";
 
 export interface StoreOptions {
   readonly now: () => number;
@@ -38,17 +39,17 @@ export const variableStoreContract: StoreContract = (make, subject = {}) => {
   describe("write modes", () => writeModes(at));
   describe("changes", () => changes(at));
   describe("values", () => values(at));
-  describe("large values", { timeout: 30_000 }, () => largeValues(at));
+  describe("large values", slow, () => largeValues(at));
   describe("deleting", () => deleting(at));
   describe("expiry", () => expiry(at));
   describe("idleness", () => idleness(at));
-  describe("tombstones", { timeout: 30_000 }, () => tombstones(at));
+  describe("tombstones", () => tombstones(at));
 };
 
 /** The slow part. Every test run covers `MemoryStore`, and the large tests cover the other stores. */
 export const valueBoundsContract: StoreContract = (make, subject = {}) => {
   const at = fixtureOf(make, subject);
-  describe("values at their limits", { timeout: 30_000 }, () => valueBounds(at));
+  describe("values at their limits", () => valueBounds(at));
 };
 
 function fixtureOf(

@@ -225,7 +225,7 @@ let runtime: NodeRuntime;
 
 beforeAll(async () => {
   runtime = await fullConversation();
-}, 120_000);
+});
 
 /** Sends a request, and returns the largest count, including the answer's length. */
 async function largestOf({ method, path, body, type = "application/json" }: Sent) {

@@ -87,11 +87,10 @@ describe("byteRangeIn", () => {
   });
 
   it("parses a long header in linear time", () => {
-    const digits = "0".repeat(200_000);
-    const start = performance.now();
+    // Quadratic time would not end.
+    const digits = "0".repeat(1_000_000);
     expect(byteRangeIn(`bytes=${digits}1-${digits}2`, 10)).toEqual({ from: 1, to: 3 });
     expect(byteRangeIn(`bytes=${digits}-${digits}x`, 10)).toBe("whole");
-    expect(performance.now() - start).toBeLessThan(500);
   });
 });
 

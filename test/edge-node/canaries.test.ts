@@ -8,7 +8,6 @@ import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { figure } from "../support/scorecard.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
 afterEach(() => vi.restoreAllMocks());
 
 /** Made-up secrets in well-known formats. */

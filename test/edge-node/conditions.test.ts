@@ -8,6 +8,9 @@ import {
 } from "../../src/edge/http/request-headers.ts";
 import { ByrefError } from "../../src/errors.ts";
 
+/** Quadratic time would not end. */
+const LONG = 1_000_000;
+
 function errorOf(run: () => unknown): ByrefError | undefined {
   try {
     run();
@@ -235,13 +238,11 @@ describe("a list of etags", () => {
   });
 
   it.each([
-    ["quotes that never close", '"'.padEnd(200_000, "a")],
-    ["empty elements", ",".repeat(200_000)],
-    ["openings of weak etags", "W/".repeat(100_000)],
-    ["white space", `${" ".repeat(200_000)}x`],
+    ["quotes that never close", '"'.padEnd(LONG, "a")],
+    ["empty elements", ",".repeat(LONG)],
+    ["openings of weak etags", "W/".repeat(LONG / 2)],
+    ["white space", `${" ".repeat(LONG)}x`],
   ])("is parsed in linear time: %s", (_, ifMatch) => {
-    const start = performance.now();
     expect(failureOf({ ifMatch }, '"1-a"')).toBe("bad_request");
-    expect(performance.now() - start).toBeLessThan(500);
   });
 });

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { compileFunction } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { temporaryFolder } from "../support/server.ts";
+import { slow } from "../support/slow.ts";
 
 const entries = ["byref", "agent", "client", "references", "index"];
 const folder = temporaryFolder();
@@ -46,10 +47,14 @@ const refused = {
   },
 };
 
-it.each(entries)("%s does nothing at module level that workerd allows in handlers only", (name) => {
-  const exports = evaluate(readFileSync(join(folder, `${name}.js`), "utf8"));
-  expect(Object.keys(exports).length).toBeGreaterThan(0);
-});
+it.each(entries)(
+  "%s does nothing at module level that workerd allows in handlers only",
+  slow,
+  (name) => {
+    const exports = evaluate(readFileSync(join(folder, `${name}.js`), "utf8"));
+    expect(Object.keys(exports).length).toBeGreaterThan(0);
+  },
+);
 
 it.each([
   "const NEVER = new AbortController().signal;",

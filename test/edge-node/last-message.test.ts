@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { LastMessage } from "../../src/edge/http/read-body.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 const MAX_BYTES = 10_000;
 
@@ -31,7 +32,7 @@ const value = fc.letrec((tie) => ({
 })).any;
 
 describe("the last message of a body", () => {
-  it("is the only message kept, whatever the body's content and pieces", () => {
+  it("is the only message kept, whatever the body's content and pieces", sampled, () => {
     const bodies = fc.record({
       before: fc.dictionary(key, value, { maxKeys: 3 }),
       messages: fc.array(value, { maxLength: 5 }),
@@ -48,7 +49,7 @@ describe("the last message of a body", () => {
         const left: unknown = JSON.parse(held(text, sizes).text());
         expect(left).toEqual(JSON.parse(JSON.stringify(expected)));
       }),
-      { numRuns: 2_000 },
+      { numRuns: samples(2_000) },
     );
   });
 

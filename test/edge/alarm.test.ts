@@ -3,6 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
+import { slow } from "../support/slow.ts";
 import { age, alarmOf, HOUR_MS, inStorage, withoutTimers } from "../support/storage.ts";
 import {
   ask,
@@ -20,8 +21,6 @@ import {
 } from "../support/edge.ts";
 
 // An object with unwritten access times is not evicted until it has written them.
-vi.setConfig({ testTimeout: 30_000 });
-
 /** Makes these variables expire, and evicts the object from memory. */
 async function expire(id: string, ...names: readonly string[]): Promise<string> {
   const past = Date.now() - 1_000;
@@ -161,7 +160,7 @@ describe("the alarm", () => {
     expect((await call("PATCH", `/conversations/${id}/variables/a`, unpin)).status).toBe(200);
     expect(await alarmOf(id)).toBeLessThanOrEqual(Date.now());
     const gone = async () => expect((await rowsOf(id)).variables).toEqual(["b"]);
-    await vi.waitFor(gone, { timeout: 5_000, interval: 20 });
+    await vi.waitFor(gone, { interval: 20 });
     const { tombstone } = await problemIn(await get(id, "a"), "variable_evicted");
     expect(tombstone).toMatchObject({ reason: "expired" });
   });
@@ -232,19 +231,19 @@ describe("the alarm", () => {
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     // Further alarms evict the rest without a request.
     const left = async () => expect((await rowsOf(id)).variables).toEqual(["z"]);
-    await vi.waitFor(left, { timeout: 5_000, interval: 20 });
+    await vi.waitFor(left, { interval: 20 });
     expect((await rowsOf(id)).tombstones).toHaveLength(1_000);
     expect(await alarmOf(id)).toBeGreaterThan(Date.now());
   });
 
-  it("fires by itself after a ttl of one second", async () => {
+  it("fires by itself after a ttl of one second", slow, async () => {
     const id = newId();
     await put(id, "a?ttl=1", 1);
     expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
     const gone = async () => expect(await rowsOf(id)).toEqual({ variables: [], tombstones: ["a"] });
-    await vi.waitFor(gone, { timeout: 10_000, interval: 50 });
+    await vi.waitFor(gone, { interval: 50 });
     await problemIn(await get(id, "a"), "variable_evicted");
-  }, 15_000);
+  });
 });
 
 describe("an expired variable", () => {

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { tool } from "ai";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
@@ -21,10 +21,9 @@ import {
 } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { alarmOf, blobsOf, inStorage, tablesOf } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
 
 interface Conversation {
   readonly id: string;
@@ -214,7 +213,7 @@ describe("a turn that runs", () => {
 });
 
 describe("ten thousand variables", () => {
-  it("are listed in pages of any size, without their values", async () => {
+  it("are listed in pages of any size, without their values", slow, async () => {
     const id = newId();
     await put(id, "first", 1);
     await inStorage(id, async (storage) => {

@@ -21,10 +21,10 @@ import {
 import { eventPage } from "../support/event-reader.ts";
 import { withRuntime } from "../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { alarmOf, blobsOf, inStorage, rowsIn, runAlarm, tablesOf } from "../support/storage.ts";
 import { anyBytes, bytesOf, putAs } from "../support/values.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
 afterEach(() => vi.restoreAllMocks());
 
 async function remove(id: string): Promise<number> {
@@ -73,7 +73,7 @@ async function expectNothing(id: string): Promise<void> {
 }
 
 describe("DELETE of a conversation", () => {
-  it("leaves nothing behind, whatever there was", async () => {
+  it("leaves nothing behind, whatever there was", slow, async () => {
     const id = newId();
     await fill(id);
     expect(await remove(id)).toBe(204);
@@ -86,7 +86,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("lets its id be used again for a new conversation", async () => {
+  it("lets its id be used again for a new conversation", slow, async () => {
     const id = newId();
     await fill(id);
     const { createdAt } = await about(id);
@@ -107,7 +107,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("can run concurrently with deletions and writes", async () => {
+  it("can run concurrently with deletions and writes", slow, async () => {
     const id = newId();
     await fill(id);
     const statuses = await Promise.all([remove(id), remove(id), remove(id)]);
@@ -136,7 +136,7 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("stops an upload, and leaves nothing of it", async () => {
+  it("stops an upload, and leaves nothing of it", slow, async () => {
     const id = newId();
     await put(id, "there", 1);
     const stuck = new ReadableStream<Uint8Array>({
@@ -269,7 +269,7 @@ describe("an incomplete deletion", () => {
       expect(again).toBeGreaterThan(Date.now());
       expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
     };
-    await vi.waitFor(isRearmed, { timeout: 5_000, interval: 50 });
+    await vi.waitFor(isRearmed, { interval: 50 });
     down.mockRestore();
     expect(await put(id, "a", 3)).toMatchObject({ version: 1 });
     expect(await blobsOf(id)).toEqual([]);

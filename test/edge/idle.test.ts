@@ -14,11 +14,10 @@ import {
   tablesOf,
   withoutTimers,
 } from "../support/storage.ts";
+import { slow } from "../support/slow.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 
 // An object with unwritten access times is not evicted until it has written them.
-vi.setConfig({ testTimeout: 30_000 });
-
 const DAY_MS = 24 * HOUR_MS;
 
 async function stateOf(id: string): Promise<number> {
@@ -82,7 +81,7 @@ describe("a conversation that nobody uses", () => {
     expect(Math.abs(due - used - limits.conversationIdleMs)).toBeLessThan(HOUR_MS / 2);
   });
 
-  it("is not deleted while it answers: its alarm lasts as long", async () => {
+  it("is not deleted while it answers: its alarm lasts as long", slow, async () => {
     const gate = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     const step = async (): Promise<Script> => {

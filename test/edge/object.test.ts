@@ -15,6 +15,7 @@ import {
   objectOf,
   put,
 } from "../support/edge.ts";
+import { slow } from "../support/slow.ts";
 
 describe("an object that was evicted", () => {
   it("has its messages in both forms, and continues with them", async () => {
@@ -192,7 +193,7 @@ describe("what is written", () => {
     expect(await chunks()).toEqual([]);
   });
 
-  it("has no row that is too large for the platform", async () => {
+  it("has no row that is too large for the platform", slow, async () => {
     const id = newId();
     for (const size of [1_900_000, 3_000_000]) {
       const init = json({ message: "x".repeat(size) }, { accept: "text/plain" });

@@ -4,6 +4,7 @@ import { modelNamed, type NamedModel } from "../../src/eval/models/model-named.t
 import { playCell } from "../../src/eval/runner/play-cell.ts";
 import { ownTasks } from "../../src/eval/tasks/own-tasks.ts";
 import type { Task } from "../../src/eval/tasks/task.ts";
+import { slow } from "../support/slow.ts";
 
 const quick = { isQuick: true, count: 1, seed: 7 };
 const tasks = ownTasks(quick);
@@ -15,7 +16,7 @@ describe("the tasks", () => {
     expect(text(ownTasks({ ...quick, seed: 8 }))).not.toBe(text(tasks));
   });
 
-  it("have unique ids, and up to a million characters", () => {
+  it("have unique ids, and up to a million characters", slow, () => {
     const all = ownTasks({ isQuick: false, count: 2, seed: 1 });
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
     const sizes = all.filter(({ family }) => family === "bytes").map(({ size }) => size);
@@ -45,6 +46,7 @@ describe("a model that makes no mistakes", () => {
 
   it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
     "solves every task %s",
+    slow,
     async (_, arm) => {
       const cells = await Promise.all(tasks.map((task) => play(task, arm)));
       expect(cells.filter(({ isRight }) => !isRight)).toEqual([]);

@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { Random } from "../../src/eval/random.ts";
 import { copyErrors } from "../../src/eval/runner/copy-errors.ts";
 import { meanOf, ratioOf, shareOf } from "../../src/eval/statistics/bootstrap.ts";
+import { slow } from "../support/slow.ts";
 
 /** Counts the experiments whose interval contains the true value. */
 function covered(experiments: number, experiment: (random: Random) => boolean): number {
@@ -12,7 +13,7 @@ function covered(experiments: number, experiment: (random: Random) => boolean): 
 }
 
 describe("a confidence interval", () => {
-  it("of a share contains the true share nineteen times in twenty, even a rare one", () => {
+  it("of a share contains the true share nineteen times in twenty, even a rare one", slow, () => {
     for (const share of [0.05, 0.1, 0.5, 0.98]) {
       const hits = covered(100, (random) => {
         const samples = Array.from(
@@ -26,7 +27,7 @@ describe("a confidence interval", () => {
     }
   });
 
-  it("of a ratio contains the true ratio", () => {
+  it("of a ratio contains the true ratio", slow, () => {
     const hits = covered(100, (random) => {
       const samples = Array.from({ length: 60 }, () => {
         const chars = random.between(500, 4_000);
@@ -72,7 +73,7 @@ describe("copy errors", () => {
     );
   });
 
-  it("count a single missing character once in a megabyte of text", () => {
+  it("count a single missing character once in a megabyte of text", slow, () => {
     const text = "The quick brown fox. ".repeat(50_000);
     expect(copyErrors(text, text.slice(0, 300) + text.slice(301))?.errors).toBe(1);
     expect(copyErrors(text, `${text.slice(0, 300)}X${text.slice(301)}`)?.errors).toBe(1);

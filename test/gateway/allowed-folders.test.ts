@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AllowedFolders } from "../../src/cli/allowed-folders.ts";
+import { slow } from "../support/slow.ts";
 
 /** Creates an allowed folder beside a folder that is not allowed. */
 function folders() {
@@ -68,7 +69,7 @@ describe("a file in an allowed folder", () => {
     expect(readdirSync(inside)).toEqual(["a", "b"]);
   });
 
-  it("is unchanged if its new content fails, and no other file is left behind", async () => {
+  it("is unchanged if its new content fails, and no other file is left behind", slow, async () => {
     const { inside, files } = folders();
     await files.save("a", content("before"));
     async function* failing() {

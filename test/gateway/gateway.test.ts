@@ -5,6 +5,7 @@ import * as z from "zod";
 import { gatewayServer } from "../../src/gateway/gateway-server.ts";
 import { startGateway } from "../support/gateway.ts";
 import { nameIn, textIn } from "../support/gateway-process.ts";
+import { slow } from "../support/slow.ts";
 
 const ORDERS = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 
@@ -258,27 +259,31 @@ describe("a gateway", () => {
     expect(asked).toHaveLength(1);
   });
 
-  it("keeps the other servers' tools when one is down, and calls it again when it is back", async () => {
-    let isDown = true;
-    const make = () => {
-      if (isDown) throw new Error("It does not start.");
-      return shop()();
-    };
-    const behind = [
-      { name: "bad", make },
-      { name: "good", make: shop() },
-    ];
-    const { client, call, gateway, log } = await startGateway(behind);
-    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
-    expect(await names()).toContain("list_orders");
-    expect(gateway.status).toMatchObject([{ state: "unavailable" }, { state: "connected" }]);
-    expect(log.join("\n")).toContain("It does not start.");
-    isDown = false;
-    expect((await call("list_orders")).isError).not.toBe(true);
-    await vi.waitFor(async () => expect(await names()).toContain("bad__list_orders"), 5_000);
-    // The name that the client knows still belongs to the same server.
-    expect(await names()).toContain("list_orders");
-  });
+  it(
+    "keeps the other servers' tools when one is down, and calls it again when it is back",
+    slow,
+    async () => {
+      let isDown = true;
+      const make = () => {
+        if (isDown) throw new Error("It does not start.");
+        return shop()();
+      };
+      const behind = [
+        { name: "bad", make },
+        { name: "good", make: shop() },
+      ];
+      const { client, call, gateway, log } = await startGateway(behind);
+      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+      expect(await names()).toContain("list_orders");
+      expect(gateway.status).toMatchObject([{ state: "unavailable" }, { state: "connected" }]);
+      expect(log.join("\n")).toContain("It does not start.");
+      isDown = false;
+      expect((await call("list_orders")).isError).not.toBe(true);
+      await vi.waitFor(async () => expect(await names()).toContain("bad__list_orders"));
+      // The name that the client knows still belongs to the same server.
+      expect(await names()).toContain("list_orders");
+    },
+  );
 
   it("keeps the servers' tool names, and renames its own tools on a clash", async () => {
     const make = () => {

@@ -5,6 +5,7 @@ import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import { joinBytes } from "../../src/value/bytes.ts";
 import { startGateway } from "../support/gateway.ts";
 import { nameIn, textIn } from "../support/gateway-process.ts";
+import { slow } from "../support/slow.ts";
 
 /** Creates a file store in memory. */
 function memoryFiles() {
@@ -59,7 +60,7 @@ describe("save_variable", () => {
     expect(JSON.stringify(shown).length).toBeLessThan(3_000);
   });
 
-  it("writes texts, bytes and JSON as they were received", async () => {
+  it("writes texts, bytes and JSON as they were received", slow, async () => {
     const { call, text, written } = await start();
     const [records, note, image] = [await call("records"), await call("note"), await call("image")];
     const saved = await call("save_variable", { name: nameIn(records), file: "a.json" });
@@ -71,7 +72,7 @@ describe("save_variable", () => {
     expect([...(written.get("a.png") ?? [])]).toEqual([0, 1, 2, 255]);
   });
 
-  it("writes a part, and CSV if the file name says so", async () => {
+  it("writes a part, and CSV if the file name says so", slow, async () => {
     const { call, text } = await start();
     const name = nameIn(await call("records"));
     await call("save_variable", { name, path: "[-1]", file: "part.json" });
@@ -82,7 +83,7 @@ describe("save_variable", () => {
     expect(text("part.csv").split(/\r?\n/u).slice(0, 3)).toEqual(["id,name", "1,a", "2,b"]);
   });
 
-  it("refuses a sealed value, and says what is wrong with a name or a path", async () => {
+  it("refuses a sealed value, and says what is wrong with a name or a path", slow, async () => {
     const { call, written } = await start();
     const token = nameIn(await call("token"));
     const sealed = await call("save_variable", { name: token, file: "token" });

@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type SharedStore, sharedStore } from "../../src/cli/shared-store.ts";
 import type { StoreOptions } from "../../src/store/variables.ts";
+import { slow } from "../support/slow.ts";
 
 const HOUR_MS = 3_600_000;
 const large = (letter: string) => letter.repeat(3_000_000);
@@ -58,7 +59,7 @@ describe("a store of two processes", () => {
     expect(new Set(list).size).toBe(100);
   });
 
-  it("lets one finish reading a value that the other one replaces", async () => {
+  it("lets one finish reading a value that the other one replaces", slow, async () => {
     const [one, other] = two();
     await one.save({ name: "a", value: large("x") });
     const opened = other.open("a");
@@ -70,7 +71,7 @@ describe("a store of two processes", () => {
     expect((await other.read("a")) === large("y")).toBe(true);
   });
 
-  it("removes replaced values after a while", async () => {
+  it("removes replaced values after a while", slow, async () => {
     const file = newFile();
     const store = sharedStore(file);
     for (const letter of "abc") await store.save({ name: "a", value: large(letter) });
@@ -111,26 +112,30 @@ describe("a store of two processes", () => {
     expect(one.count()).toBe(2);
   });
 
-  it("can be created by processes that start at the same time, and has everything they wrote", async () => {
-    const file = newFile();
-    const module = new URL("../../src/cli/shared-store.ts", import.meta.url).href;
-    const run = (letter: string) =>
-      promisify(execFile)(process.execPath, [
-        "--input-type=module",
-        "-e",
-        `import { sharedStore } from ${JSON.stringify(module)};
+  it(
+    "can be created by processes that start at the same time, and has everything they wrote",
+    slow,
+    async () => {
+      const file = newFile();
+      const module = new URL("../../src/cli/shared-store.ts", import.meta.url).href;
+      const run = (letter: string) =>
+        promisify(execFile)(process.execPath, [
+          "--input-type=module",
+          "-e",
+          `import { sharedStore } from ${JSON.stringify(module)};
          const store = sharedStore(${JSON.stringify(file)});
          for (let index = 0; index < 60; index++) {
            await store.save({ name: { base: "call", numbered: true, inputDigest: ${JSON.stringify(letter)} + index }, value: ${JSON.stringify(letter)} + index });
            await store.save({ name: "last", value: "${letter}".repeat(index * 3_000) });
          }
          store.close();`,
-      ]);
-    await Promise.all(["a", "b", "c"].map(run));
-    const store = sharedStore(file);
-    const infos = store.list({ last: 1_000 }).filter(({ name }) => name.startsWith("call"));
-    const values = await Promise.all(infos.map(({ name }) => store.read(name)));
-    expect(new Set(values).size).toBe(180);
-    expect(store.info("last")?.version).toBe(180);
-  });
+        ]);
+      await Promise.all(["a", "b", "c"].map(run));
+      const store = sharedStore(file);
+      const infos = store.list({ last: 1_000 }).filter(({ name }) => name.startsWith("call"));
+      const values = await Promise.all(infos.map(({ name }) => store.read(name)));
+      expect(new Set(values).size).toBe(180);
+      expect(store.info("last")?.version).toBe(180);
+    },
+  );
 });

@@ -8,6 +8,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { StatisticsFile } from "../../src/cli/statistics-file.ts";
 import { openStatistics } from "../../src/cli/state.ts";
 import { NO_COUNTS } from "../../src/gateway/statistics.ts";
+import { slow } from "../support/slow.ts";
 
 let folder = "";
 let file = "";
@@ -35,7 +36,7 @@ async function counting(): Promise<void> {
 }
 
 describe("the statistics file", () => {
-  it("adds up what two processes count at once", async () => {
+  it("adds up what two processes count at once", slow, async () => {
     await Promise.all([counting(), counting()]);
     expect(open().read()).toEqual({ ...NO_COUNTS, calls: 400, charactersSent: 1_200 });
   });
@@ -69,7 +70,7 @@ describe("the statistics file", () => {
     expect(readFileSync(`${file}.damaged`)).toEqual(damaged);
   });
 
-  it("fails no call while another process has locked it, or if it cannot be created", () => {
+  it("fails no call while another process has locked it, or if it cannot be created", slow, () => {
     const statistics = open();
     const other = new DatabaseSync(file);
     other.exec("BEGIN IMMEDIATE");

@@ -3,6 +3,7 @@ import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { startGateway } from "../support/gateway.ts";
 import { textIn } from "../support/gateway-process.ts";
 import { RawServer } from "../support/raw-server.ts";
+import { slow } from "../support/slow.ts";
 
 afterEach(() => {
   vi.useRealTimers();
@@ -81,29 +82,33 @@ describe("the lifetime of a server's list", () => {
     expect(listsAt(server)).toBe(1);
   });
 
-  it("never makes a client or a call wait for a server that has stopped answering", async () => {
-    let isSilent = false;
-    const server = serverOf(["one"]);
-    const silent = new RawServer({
-      "tools/list": () =>
-        isSilent
-          ? new Promise(() => undefined)
-          : { tools: [{ name: "two", inputSchema: { type: "object" } }], ttlMs: 0 },
-    });
-    const { client, call } = await startGateway([
-      { name: "shop", make: () => server },
-      { name: "silent", make: () => silent },
-    ]);
-    await client.listTools();
-    isSilent = true;
-    const listing = client.listTools();
-    await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
-    // The call is answered before the list.
-    const first = await Promise.race([call("one"), listing]);
-    expect(textIn(first as object)).toBe("one");
-    const { tools } = await listing;
-    expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["one", "two"]));
-  });
+  it(
+    "never makes a client or a call wait for a server that has stopped answering",
+    slow,
+    async () => {
+      let isSilent = false;
+      const server = serverOf(["one"]);
+      const silent = new RawServer({
+        "tools/list": () =>
+          isSilent
+            ? new Promise(() => undefined)
+            : { tools: [{ name: "two", inputSchema: { type: "object" } }], ttlMs: 0 },
+      });
+      const { client, call } = await startGateway([
+        { name: "shop", make: () => server },
+        { name: "silent", make: () => silent },
+      ]);
+      await client.listTools();
+      isSilent = true;
+      const listing = client.listTools();
+      await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
+      // The call is answered before the list.
+      const first = await Promise.race([call("one"), listing]);
+      expect(textIn(first as object)).toBe("one");
+      const { tools } = await listing;
+      expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["one", "two"]));
+    },
+  );
 });
 
 describe("a server that is down", () => {

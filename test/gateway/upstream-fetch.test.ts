@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { upstreamFetch } from "../../src/cli/upstream-fetch.ts";
 import { maxMcpAnswerBytes, maxMcpRedirects } from "../../src/limits.ts";
 import { type Loopback, startLoopback } from "../support/loopback.ts";
+import { slow } from "../support/slow.ts";
 
 const MEGABYTE = "x".repeat(1_000_000);
 const COUNT = Math.ceil(maxMcpAnswerBytes / 1_000_000) + 1;
@@ -35,11 +36,15 @@ describe("fetches of servers behind a URL", () => {
     return chars;
   };
 
-  it("let an open stream send more than an answer may have, in several messages", async () => {
-    expect(await get("/events")).toBeGreaterThan(maxMcpAnswerBytes);
-  });
+  it(
+    "let an open stream send more than an answer may have, in several messages",
+    slow,
+    async () => {
+      expect(await get("/events")).toBeGreaterThan(maxMcpAnswerBytes);
+    },
+  );
 
-  it("end such a stream at a single message that is too long", async () => {
+  it("end such a stream at a single message that is too long", slow, async () => {
     await expect(get("/one")).rejects.toThrow(`longer than ${maxMcpAnswerBytes} bytes`);
   });
 

@@ -9,6 +9,7 @@ import { unwrapFile, wrapFile } from "../../src/cli/wrap-file.ts";
 import { readConfiguration } from "../../src/gateway/configuration.ts";
 import { blockOf } from "../support/fences.ts";
 import { EVERYTHING } from "../support/gateway-process.ts";
+import { slow } from "../support/slow.ts";
 
 const home = mkdtempSync(join(tmpdir(), "gateway-clients-"));
 mkdirSync(join(home, ".byref"));
@@ -75,14 +76,14 @@ describe("guides of the gateway's clients", () => {
     },
   );
 
-  it("Cursor's link starts the gateway", async () => {
+  it("Cursor's link starts the gateway", slow, async () => {
     const { searchParams } = linkIn(guideOf("cursor"), "cursor.com");
     expect(searchParams.get("name")).toBe("byref");
     const text = Buffer.from(searchParams.get("config") ?? "", "base64").toString();
     expect(await toolsOf(JSON.parse(text))).toContain("echo");
   });
 
-  it("VS Code's link starts the gateway", async () => {
+  it("VS Code's link starts the gateway", slow, async () => {
     const { searchParams } = linkIn(guideOf("vs-code"), "insiders.vscode.dev");
     const { protocol, pathname, search } = new URL(searchParams.get("url") ?? "");
     expect(protocol + pathname).toBe("vscode:mcp/install");
@@ -91,7 +92,7 @@ describe("guides of the gateway's clients", () => {
     expect(await toolsOf(install)).toContain("echo");
   });
 
-  it("Claude Code's command starts the gateway", async () => {
+  it("Claude Code's command starts the gateway", slow, async () => {
     const line = blockOf(guideOf("claude-code"), "sh").trim();
     const [, command = ""] = line.split("claude mcp add byref -- ");
     const [first, ...args] = command.split(" ");
@@ -126,7 +127,7 @@ describe("server.json", () => {
     expect(npm).toMatchObject({ identifier: name, version });
   });
 
-  it("has arguments that start the gateway", async () => {
+  it("has arguments that start the gateway", slow, async () => {
     const file = join(home, ".byref", "servers.json");
     const args = npm.packageArguments.flatMap(({ name, value = file }) =>
       name === undefined ? [value] : [name, value],

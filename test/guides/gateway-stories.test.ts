@@ -9,6 +9,7 @@ import * as z from "zod";
 import { fencesIn } from "../support/fences.ts";
 import { startGateway } from "../support/gateway.ts";
 import { FILESYSTEM, gatewayCommand } from "../support/gateway-process.ts";
+import { slow } from "../support/slow.ts";
 
 const guide = readFileSync("docs/guides/gateway.md", "utf8");
 const stories = fencesIn(guide).filter(({ lines }) => lines[0]?.startsWith("→ {") === true);
@@ -49,7 +50,7 @@ function recordedOf({ transport }: Client) {
   return recorded(transport);
 }
 
-it("the page story matches the actual messages", async () => {
+it("the page story matches the actual messages", slow, async () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-story-"));
   const data = join(folder, "data");
   mkdirSync(data);

@@ -38,7 +38,7 @@ beforeAll(() => {
     store.addRun(waiting(`r${n}`, `p${n}`), "i".repeat(100_000));
   }
   for (let n = 0; n < limits.maxPlanRuns; n++) store.addRun(waiting(`m${n}`, "many"), "i");
-}, 120_000);
+});
 
 afterAll(closeAll);
 

@@ -9,6 +9,7 @@ import {
 import { readCapabilities } from "../../src/plan/capability/capability-workflows.ts";
 import * as limits from "../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
+import { slow } from "../support/slow.ts";
 
 type Piece = string | WrittenCall;
 
@@ -308,7 +309,7 @@ function readsOf(text: string, chunkChars: number): number {
   return reads;
 }
 
-describe("the work of a scan is linear in the length of the text", () => {
+describe("the work of a scan is linear in the length of the text", slow, () => {
   it.each(
     [
       "<",

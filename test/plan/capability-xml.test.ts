@@ -5,6 +5,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { readCapabilities } from "../../src/plan/capability/capability-workflows.ts";
 import type { Plan } from "../../src/plan/plan.ts";
+import { sampled, samples } from "../support/slow.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
 
 const summary = readFileSync(join(import.meta.dirname, "../cases/workflows/summary.xml"), "utf8");
@@ -252,7 +253,7 @@ describe("the limits of a workflow", () => {
 });
 
 describe("any workflow", () => {
-  it("is read back as the plan that it was written from", () => {
+  it("is read back as the plan that it was written from", sampled, () => {
     const calls = fc.array(fc.tuple(wantedCall, manner), { minLength: 1, maxLength: 6 });
     const layout = fc.constantFrom("", "\n", "\r\n\t", "<!-- <capability name='x'/> -->");
     fc.assert(
@@ -272,7 +273,7 @@ describe("any workflow", () => {
         const outputs = wanted.flatMap(([{ output }]) => output ?? []);
         expect(runNames).toEqual([...new Set(outputs)]);
       }),
-      { numRuns: 500 },
+      { numRuns: samples(500) },
     );
   });
 });

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { coerceParameters } from "../../src/plan/capability/capability-tools.ts";
 import { schemaText } from "../../src/plan/capability/capability-prompt.ts";
 import { type Json, jsonIn } from "../../src/value/json.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 function schemaOf(schema: z.ZodType): JSONSchema7 {
   return z.toJSONSchema(schema, { target: "draft-07" }) as JSONSchema7;
@@ -107,7 +108,7 @@ describe("a parameter that was written as text", () => {
     expect(coerceParameters(given, { $defs, allOf: parts })).toEqual({ n: 5 });
   });
 
-  it("takes a type that fits if the schema accepts no text, according to ajv", () => {
+  it("takes a type that fits if the schema accepts no text, according to ajv", sampled, () => {
     const definition = fc.letrec<{ one: JSONSchema7 }>((tie) => ({
       one: fc.oneof(
         { maxDepth: 3, withCrossShrink: true },
@@ -147,7 +148,7 @@ describe("a parameter that was written as text", () => {
           }
         }
       }),
-      { numRuns: 100 },
+      { numRuns: samples(100) },
     );
   });
 

@@ -5,6 +5,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
+import { slow } from "../support/slow.ts";
 import { step, today } from "./template-asked.ts";
 import { runRecord } from "../support/plan-runs.ts";
 import { planOf, TemplateRuns } from "./template-run.ts";
@@ -268,7 +269,7 @@ describe("limits", () => {
     expect(runs.prompts).toEqual([]);
   });
 
-  it("allow as many steps as a plan may have calls", async () => {
+  it("allow as many steps as a plan may have calls", slow, async () => {
     const runs = new TemplateRuns();
     const text = "## Step\nPrompt.\n".repeat(limits.maxPlanCalls);
     expect(planOf(text).calls).toHaveLength(limits.maxPlanCalls);

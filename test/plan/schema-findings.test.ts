@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { checkPlan } from "../../src/plan/check-plan.ts";
 import type { Json } from "../../src/value/json.ts";
 import { planOf } from "../support/plans.ts";
+import { slow } from "../support/slow.ts";
 
 const text: JSONSchema7 = { type: "string" };
 const schema: JSONSchema7 = {
@@ -61,7 +62,7 @@ describe("parameters of a tool with a JSON Schema but no validator, such as an M
     expect(await placesOf({ city: "Oslo", ...parameters })).toEqual([]);
   });
 
-  it("are checked in bounded time", async () => {
+  it("are checked in bounded time", slow, async () => {
     const node: JSONSchema7 = { properties: { next: { $ref: "#" } } };
     const anyOf: JSONSchema7[] = [node, node, { ...node }];
     const branching: JSONSchema7 = { type: "object", anyOf };

@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { readTemplate } from "../../src/plan/template/template.ts";
+import { slow } from "../support/slow.ts";
 
 /** Returns the findings of a directive in line 3. */
 function wrongWith(directive: string) {
@@ -220,7 +221,7 @@ describe("the limits of a directive", () => {
   });
 });
 
-describe("a megabyte of template", () => {
+describe("a megabyte of template", slow, () => {
   const megabyte = (unit: string) => unit.repeat(Math.ceil(1_048_576 / unit.length));
 
   it.each([

@@ -36,7 +36,7 @@ beforeAll(async () => {
     const response = await sent(name, "PUT", value);
     expect([name, response.status]).toEqual([name, 201]);
   }
-}, 120_000);
+});
 
 afterAll(async () => {
   await server.stop();
@@ -54,4 +54,4 @@ it("no interpolated text makes the server restart", async () => {
   const restarts = server.output().split("it is restarted").length - 1;
   figure("S19", { restarts });
   expect(restarts).toBe(0);
-}, 120_000);
+});

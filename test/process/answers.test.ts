@@ -4,8 +4,6 @@ import type { ChatBody, ChatCompletions, ChatStep } from "../support/chat-comple
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
-const EVENTUALLY = { timeout: 20_000, interval: 50 };
-
 let scripted: ScriptedServer;
 let endpoint: ChatCompletions;
 let conversation: string;
@@ -52,7 +50,7 @@ describe("an answer", () => {
           const chunks = response.body?.pipeThrough(new TextDecoderStream()) ?? [];
           for await (const chunk of chunks) text += chunk;
         })();
-        await vi.waitFor(() => expect(text).toContain("You said"), { timeout: 5_000 });
+        await vi.waitFor(() => expect(text).toContain("You said"));
         expect(text).not.toContain("Hello");
         gate.resolve();
         await reading;
@@ -70,7 +68,7 @@ describe("an answer", () => {
       return echo(isSlow ? gate.promise : undefined)(body);
     });
     const slow = post(conversation, "slow", { accept: "text/plain" });
-    await vi.waitFor(() => expect(endpoint.requests).toHaveLength(1), EVENTUALLY);
+    await vi.waitFor(() => expect(endpoint.requests).toHaveLength(1));
     const quick = await post(`${conversation}-b`, "quick", { accept: "text/plain" });
     expect(await quick.text()).toBe("You said: quick");
     gate.resolve();
@@ -87,7 +85,7 @@ describe("a client that disconnects halfway through an answer", () => {
       const client = new AbortController();
       const { signal } = client;
       const leaving = leave(accept, signal);
-      await vi.waitFor(() => expect(endpoint.requests).toHaveLength(1), EVENTUALLY);
+      await vi.waitFor(() => expect(endpoint.requests).toHaveLength(1));
       client.abort();
       await expect(leaving).rejects.toThrow(/abort/i);
       gate.resolve();
@@ -96,7 +94,7 @@ describe("a client that disconnects halfway through an answer", () => {
           "user: Hello",
           "assistant: You said: Hello",
         ]);
-      }, EVENTUALLY);
+      });
       const [, answer] = await messagesOf(conversation);
       expect(answer?.parts.at(-1)).toMatchObject({ type: "text", state: "done" });
       const next = await post(conversation, "Still there?", { accept: "text/plain" });

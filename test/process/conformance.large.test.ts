@@ -43,7 +43,7 @@ describe("the conformance suite", () => {
     }
     started.stderr.resume();
     results = { alone: await failuresOf(url, "alone"), behind: await failuresOf(front, "behind") };
-  }, 300_000);
+  });
 
   afterAll(async () => {
     gateway?.kill("SIGKILL");

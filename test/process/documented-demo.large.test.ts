@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { commandsIn, documents, isAsShown } from "../support/documented-commands.ts";
 
-it("the demo prints the documented output", { timeout: 120_000 }, () => {
+it("the demo prints the documented output", () => {
   const shown = documents()
     .flatMap(commandsIn)
     .flatMap(({ command, shown = "" }) => (command === "npm run demo" ? [shown] : []));

@@ -64,11 +64,11 @@ setInterval(() => undefined, 1_000);`;
   const client = new Client({ name: "test", version: "1" });
   await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
   client.listTools().catch(() => undefined);
-  await vi.waitFor(() => expect(existsSync(log)).toBe(true), 10_000);
+  await vi.waitFor(() => expect(existsSync(log)).toBe(true));
   const pids = () => readFileSync(log, "utf8").trim().split("\n").map(Number);
   expect(pids().filter(isRunning)).toHaveLength(1);
   await client.close();
-  await vi.waitFor(() => expect(pids().filter(isRunning)).toEqual([]), 10_000);
+  await vi.waitFor(() => expect(pids().filter(isRunning)).toEqual([]));
 });
 
 it("says that a program has ended, and where its output is", async () => {

@@ -62,4 +62,4 @@ it("a kill at any write of wrap or unwrap loses nothing, and the command can be 
   expect(unwraps).toBeGreaterThan(5);
   rmSync(preload);
   expect(readdirSync(folder).filter((name) => !name.endsWith(".tmp"))).toEqual(["mcp.json"]);
-}, 120_000);
+});

@@ -24,7 +24,7 @@ describe("byref mcp with other client packages", () => {
     cpSync(join(import.meta.dirname, "mcp-clients"), clients, { recursive: true });
     // With the environment of this process, which may name a registry.
     execFileSync("npm", ["ci", "--ignore-scripts"], { cwd: clients, stdio: "pipe" });
-  }, 180_000);
+  });
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

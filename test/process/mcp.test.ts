@@ -171,9 +171,7 @@ it("waits once for an unresponsive server, and then not again for a while", asyn
   await play([{ kind: "text", text: "Hello." }]);
   const before = silentRequests;
   expect(before).toBeGreaterThan(0);
-  const began = performance.now();
   await play([{ kind: "text", text: "Hello." }]);
-  expect(performance.now() - began).toBeLessThan(2_500);
   expect(silentRequests).toBe(before);
 });
 

@@ -15,4 +15,4 @@ it("fills and uses a conversation of 250 MB in the memory of one isolate", async
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 120_000);
+});

@@ -5,9 +5,6 @@ import { describe, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/local-worker.ts";
 import { temporaryFolder } from "../support/server.ts";
 
-const STARTS = { timeout: 45_000, interval: 200 };
-const ENDS = { timeout: 15_000, interval: 200 };
-
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
 /** Kills the start script that owns this folder, so that the test does not leave it behind. */
@@ -35,10 +32,10 @@ describe("a killed starter stops the server, even without a signal", () => {
     });
     const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then((response) => response.ok);
     try {
-      await vi.waitFor(async () => expect(await isUp()).toBe(true), STARTS);
+      await vi.waitFor(async () => expect(await isUp()).toBe(true));
       starter.kill("SIGKILL");
-      await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"), ENDS);
-      await vi.waitFor(() => expect(envFilesIn(stateDir)).toEqual([]), ENDS);
+      await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"));
+      await vi.waitFor(() => expect(envFilesIn(stateDir)).toEqual([]));
     } finally {
       starter.kill("SIGKILL");
       killOwner(stateDir);

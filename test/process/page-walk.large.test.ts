@@ -125,7 +125,6 @@ const SIZES = [
 describe("the page", () => {
   it.for(SEEDS)(
     `survives ${STEPS} random clicks in all of its views, seed %i`,
-    { timeout: 600_000 },
     async (seed, { open, scripted }) => {
       const random = new Random(seed);
       const id = crypto.randomUUID();

@@ -83,7 +83,7 @@ describe("requests made from GET /openapi.json", () => {
     );
     // Sockets are not requested, and an approval needs a waiting call; other calls depend on luck.
     expect(unreached.length, unreached.join(", ")).toBeLessThanOrEqual(MAX_UNREACHED);
-  }, 600_000);
+  });
 
   async function send(request: FuzzedRequest): Promise<Answered> {
     const { method, headers, body } = request;

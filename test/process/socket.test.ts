@@ -14,7 +14,6 @@ import {
 import { temporaryFolder } from "../support/server.ts";
 import { messagesOf, textOf } from "../support/turn-client.ts";
 
-const EVENTUALLY = { timeout: 30_000, interval: 50 };
 const HALVES = "The first half and the other half.";
 
 let endpoint: ChatCompletions;
@@ -43,7 +42,7 @@ async function start(): Promise<void> {
   url = `http://localhost:${port}`;
   await vi.waitFor(async () => {
     expect((await fetch(`${url}/health`)).status, worker.lastOutput()).toBe(200);
-  }, EVENTUALLY);
+  });
 }
 
 /** The chat class behind `useChat`, over a real WebSocket. */
@@ -64,7 +63,7 @@ function playHalves(then: readonly ChatStep[] = []) {
 }
 
 const untilSaid = (chat: Chat<UIMessage>, words: string) =>
-  vi.waitFor(() => expect(textOf(chat.messages.at(-1))).toContain(words), EVENTUALLY);
+  vi.waitFor(() => expect(textOf(chat.messages.at(-1))).toContain(words));
 
 /** Converts messages to JSON without the cost, which only the stream contains. */
 function comparable(messages: readonly UIMessage[]): unknown {
@@ -84,7 +83,7 @@ describe("the stock client over a WebSocket", () => {
     await asked;
     expect(chat.status).toBe("error");
     const resumed = chat.resumeStream();
-    await vi.waitFor(() => expect(chat.status).toBe("streaming"), EVENTUALLY);
+    await vi.waitFor(() => expect(chat.status).toBe("streaming"));
     letGo();
     await resumed;
     expect(chat.messages.map(textOf)).toEqual(["Tell me.", HALVES]);
@@ -108,7 +107,7 @@ describe("the stock client over a WebSocket", () => {
     await vi.waitFor(async () => {
       const messages = await messagesOf(again.conversation);
       expect(textOf(messages[1])).toMatch(/All of it, anew\.$/);
-    }, EVENTUALLY);
+    });
     endpoint.play([{ kind: "text", text: "Here again." }]);
     await again.chat.sendMessage({ text: "And now?" });
     expect(textOf(again.chat.messages.at(-1))).toBe("Here again.");

@@ -13,7 +13,6 @@ const KILLS = 20;
 const SEED = 20_261_123;
 const ROUNDS_TAKE_MS = 20 * 60_000;
 /** A Worker that does not answer is noticed after some seconds, and restarted. */
-const EVENTUALLY = { timeout: 60_000, interval: 200 };
 
 const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
 
@@ -108,7 +107,7 @@ describe("npm start", () => {
           .waitFor(async () => {
             expect(await said(), server.output()).toEqual(before);
             expect(counts()).toEqual({ servers: 1, strays: 0, files: 1 });
-          }, EVENTUALLY)
+          })
           .catch(() => undefined);
         const { servers, strays, files } = counts();
         mostServers = Math.max(mostServers, servers);

@@ -238,7 +238,7 @@ describe.concurrent("a stopped server", () => {
   ] as const)("leaves nothing behind: $what", async ({ signal, isReady }) => {
     const stateDir = temporaryFolder();
     const run = await launch({ STATE_DIR: stateDir, MODEL_API_KEY: key });
-    await vi.waitFor(() => expect(envFilesIn(stateDir)).toHaveLength(1), { timeout: 20_000 });
+    await vi.waitFor(() => expect(envFilesIn(stateDir)).toHaveLength(1));
     if (isReady) await run.readyUrl;
     const { survivors } = await run.stop(signal);
     const left = envFilesIn(stateDir);

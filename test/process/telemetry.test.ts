@@ -59,7 +59,7 @@ describe("a server with a collector", () => {
       headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` },
     });
     expect(textIn(chunksIn(await response.text()))).toBe("Fine.");
-    await vi.waitFor(() => expect(collector.exports).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(collector.exports).toHaveLength(1));
     const [sent] = collector.exports;
     expect(sent).toMatchObject({ method: "POST", path: "/v1/traces" });
     expect(sent?.headers).toMatchObject({
@@ -88,7 +88,7 @@ describe("a server with a collector", () => {
       expect(BigInt(start)).toBeGreaterThanOrEqual(BigInt(turn?.startTimeUnixNano ?? 0));
       expect(BigInt(end)).toBeLessThanOrEqual(BigInt(turn?.endTimeUnixNano ?? 0));
     }
-    await vi.waitFor(() => expect(linesAbout("traced")).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(linesAbout("traced")).toHaveLength(1));
     expect(linesAbout("traced")).toMatchObject([
       {
         event: "turn",
@@ -116,12 +116,12 @@ describe("a server with a collector", () => {
     await ask();
     const failures = () =>
       linesIn(server.output()).filter(({ event }) => event === "export_failed");
-    await vi.waitFor(() => expect(failures()).toHaveLength(1), 10_000);
+    await vi.waitFor(() => expect(failures()).toHaveLength(1));
     collector.answer = () => undefined;
     await ask();
     await collector.down();
     await ask();
-    await vi.waitFor(() => expect(linesAbout("away")).toHaveLength(3), 10_000);
+    await vi.waitFor(() => expect(linesAbout("away")).toHaveLength(3));
     expect(linesAbout("away").map(({ status }) => status)).toEqual(["done", "done", "done"]);
     expect(failures()).toEqual([{ event: "export_failed", reason: "status 500" }]);
   });

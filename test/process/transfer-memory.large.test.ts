@@ -24,7 +24,7 @@ it("moves a conversation of 250 MB in the memory of one isolate, with at most ha
   expect(measured.filter(({ peakLiveBytes }) => peakLiveBytes > MAX_LIVE_BYTES)).toEqual([]);
   // Peak between two forced garbage collections.
   expect(measured.filter(({ peakBytes }) => peakBytes > MAX_COUNTED_BYTES)).toEqual([]);
-}, 600_000);
+});
 
 async function moved(): Promise<Moved> {
   const folder = temporaryFolder();

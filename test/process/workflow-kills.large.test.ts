@@ -30,5 +30,5 @@ describe("a workflow in a single model answer", () => {
       const keys = [...kills().work.values()].map((used) => new Set(used).size);
       expect(keys, name).toEqual([1, 1, 1, 1]);
     }
-  }, 600_000);
+  });
 });

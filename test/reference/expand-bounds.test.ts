@@ -2,6 +2,7 @@ import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { Expander, type Unresolved } from "../../src/reference/expand.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
+import { slow } from "../support/slow.ts";
 
 /** Returns the expanded text, and the error codes of the references that stay as written. */
 function expand(text: string, lookup: Lookup) {
@@ -23,6 +24,7 @@ it.each([
   ["above", -1, { second: "$two", expected: ["limit_exceeded"] }],
 ])(
   "values count together: %s the limit of the expansion (%i)",
+  slow,
   (_where, distance, { second, expected }) => {
     const value = "x".repeat(limits.maxExpansionChars + distance);
     const lookup: Lookup = ({ name }) => ({ found: true, value: name === "big" ? value : "yz" });

@@ -3,6 +3,7 @@ import * as limits from "../../src/limits.ts";
 import { TextsExpander } from "../../src/reference/expand-texts.ts";
 import type { Lookup } from "../../src/reference/lookup.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
+import { slow } from "../support/slow.ts";
 
 type Options = ConstructorParameters<typeof TextsExpander>[1];
 
@@ -94,7 +95,7 @@ describe("the texts of a response", () => {
     expect(merged()).toContain("b:$n 7 ");
   });
 
-  it("share a bound", async () => {
+  it("share a bound", slow, async () => {
     const half = "x".repeat(limits.maxExpansionChars / 2 + 1);
     const { texts, pass, emitted } = expanding({}, lookupIn({ half }));
     for (const id of ["a", "b"]) {

@@ -14,6 +14,7 @@ import {
   type Steps,
   stepsOf,
 } from "../support/reading-steps.ts";
+import { slow } from "../support/slow.ts";
 
 /** Returns the kinds of steps that more than doubled with the text, with 1 % tolerance for the text's end. */
 function grownFaster(once: Steps, twice: Steps): readonly string[] {
@@ -22,7 +23,7 @@ function grownFaster(once: Steps, twice: Steps): readonly string[] {
     .map((kind) => `${kind}: ${once[kind]} became ${twice[kind]}`);
 }
 
-describe("the cost of an expansion is linear", () => {
+describe("the cost of an expansion is linear", slow, () => {
   it.each(openings)("all at once: %s", (_name, unit) => {
     const times = Math.ceil(20_000 / unit.length);
     const once = stepsOf(unit.repeat(times), Infinity);
@@ -39,7 +40,7 @@ describe("the cost of an expansion is linear", () => {
     expect(grownFaster(once, twice)).toEqual([]);
   });
 
-  it("in a long run of any mark", () => {
+  it("in a long run of any mark", slow, () => {
     for (const mark of ["`", "~", "[", "]", "(", "<", "/", ":", "h", "\\", " ", "\n", "\r", ">"]) {
       const text = mark.repeat(100_000);
       expect(stepsOf(text, Infinity).read).toBeLessThanOrEqual(text.length * 8);
@@ -80,7 +81,7 @@ describe("the URL tracker", () => {
   });
 });
 
-describe("the number of matches in a tool's input is linear", () => {
+describe("the number of matches in a tool's input is linear", slow, () => {
   async function inputSteps(text: string): Promise<Steps> {
     const steps = noSteps();
     const syntaxes = [dollar, mustache, dagger].map((syntax) => counted(syntax, steps));

@@ -9,6 +9,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import type { Json } from "../../src/value/json.ts";
 import type { Path } from "../../src/value/path.ts";
+import { slow } from "../support/slow.ts";
 
 const wide = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`key_${n}`, n]));
 const times = (count: number, write: (n: number) => string) =>
@@ -54,7 +55,7 @@ describe("misses", () => {
     expect(listed).toBe(2);
   });
 
-  it("are explained with similar names two hundred times, and then only listed", async () => {
+  it("are explained with similar names two hundred times, and then only listed", slow, async () => {
     const lookup = lookupIn({ value: wide });
     const near = (unresolved: readonly Unresolved[]) =>
       unresolved.filter((one) => one.near !== undefined).length;

@@ -13,6 +13,7 @@ import {
   type ResolveOptions,
 } from "../../src/reference/resolve.ts";
 import type { Json } from "../../src/value/json.ts";
+import { slow } from "../support/slow.ts";
 
 const variables = { temp: 72, city: "New York", list: ["a"], empty: {} };
 const missing = (about: Partial<Missing>): Missing => ({ found: false, reason: "path", ...about });
@@ -122,7 +123,7 @@ describe("an error about a reference", () => {
     });
   });
 
-  it("says what to do about an exceeded limit", async () => {
+  it("says what to do about an exceeded limit", slow, async () => {
     const large =
       (chars: number): Lookup =>
       () => ({ found: true, value: "", chars });

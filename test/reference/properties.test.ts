@@ -10,6 +10,7 @@ import { formatPath, type Path } from "../../src/value/path.ts";
 import { toJson } from "../../src/value/to-json.ts";
 import { answerText, fixedVariables, variableSet } from "../support/reference-grammar.ts";
 import { expandOracle, resolveOracle } from "../support/reference-oracle.ts";
+import { slow } from "../support/slow.ts";
 
 type AnswerSyntax = "dollar" | "mustache" | "dagger";
 
@@ -54,7 +55,7 @@ describe("an answer", () => {
   const cuts = fc.array(fc.nat({ max: 2_000 }), { maxLength: 12 });
   const cutText = fc.tuple(answerText, cuts);
 
-  it("expands the same however it is split", () => {
+  it("expands the same however it is split", slow, () => {
     fc.assert(
       fc.property(cutText, variableSet, answerOptions, ([text, where], known, options) => {
         const lookup = lookupIn(known);
@@ -144,7 +145,7 @@ describe("an answer", () => {
     );
   });
 
-  it("matches the oracle", () => {
+  it("matches the oracle", slow, () => {
     fc.assert(
       fc.property(answerText, variableSet, answerOptions, (text, known, options) => {
         expect(expand(text, lookupIn(known), options)).toBe(expandOracle(text, known, options));

@@ -7,6 +7,7 @@ import {
   leakingTexts,
   urlLeaks,
 } from "../support/url-fuzz.ts";
+import { slow } from "../support/slow.ts";
 import { urlVariables } from "../support/url-grammar.ts";
 import { harmlessAnswers, urlShapes } from "../support/url-shapes.ts";
 
@@ -22,13 +23,13 @@ describe("a rendered answer", () => {
     expect(leaks).toEqual([]);
   });
 
-  it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, () => {
+  it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, slow, () => {
     const leaks = [...leakingTexts(1, TEXTS)];
     figure("S17", { texts: TEXTS, "values in URLs": leaks.length });
     expect(leaks).toEqual([]);
   });
 
-  it("has no part of an inert value in a URL, in 300 random places", () => {
+  it("has no part of an inert value in a URL, in 300 random places", slow, () => {
     const tried = Array.from({ length: 300 }, (_, seed) => inertLeak(seed));
     expect(tried.filter((leak) => leak !== undefined)).toEqual([]);
   });

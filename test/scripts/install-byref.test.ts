@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { slow } from "../support/slow.ts";
 
 const script = join(import.meta.dirname, "../../scripts/install-byref.ts");
 
@@ -22,7 +23,7 @@ describe("byref in an example's folder", () => {
 
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-  it("can be imported in Node by its name", () => {
+  it("can be imported in Node by its name", slow, () => {
     run(script);
     const program = `
       import { expandText } from "byref/references";
@@ -32,7 +33,7 @@ describe("byref in an example's folder", () => {
     expect(said).toContain(" function");
   });
 
-  it("replaces an earlier one as a whole", () => {
+  it("replaces an earlier one as a whole", slow, () => {
     installed("byref", "0.0.1");
     writeFileSync(join(folder, "node_modules/byref/old.js"), "");
     run(script);

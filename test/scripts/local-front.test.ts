@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server as HttpServer } from "n
 import { type AddressInfo, connect, createServer as createTcpServer, type Server } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { startFront } from "../../scripts/local-front.ts";
+import { slow } from "../support/slow.ts";
 
 const SECRET = "secret-of-this-run";
 const MIB = 1_048_576;
@@ -196,7 +197,7 @@ describe("a Worker that refuses an upload before reading it", () => {
       }),
     );
 
-  it.each(["content-length", "chunked"])("has its answer forwarded: %s", async (framing) => {
+  it.each(["content-length", "chunked"])("has its answer forwarded: %s", slow, async (framing) => {
     const port = await front(await refuseEarly());
     const body = Buffer.alloc(4 * MIB, "x");
     const length =

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type FailureLimits, type Supervised, Supervisor } from "../../scripts/supervisor.ts";
+import { slow } from "../support/slow.ts";
 
 const MIB = 1_048_576;
 const limits: FailureLimits = { lost: 1, busy: 2, busyCpuMs: 1_000, crowded: 4, unknown: 3 };
@@ -45,7 +46,7 @@ describe.concurrent("an unresponsive process is given up", () => {
     expect(asked).toBe(limits.busy);
   });
 
-  it("late, if it does not and is probably starved", async () => {
+  it("late, if it does not and is probably starved", slow, async () => {
     expect(await questionsUntilGivenUp({})).toBe(limits.crowded);
   });
 
@@ -53,7 +54,7 @@ describe.concurrent("an unresponsive process is given up", () => {
     expect(await questionsUntilGivenUp({ hasAllProcesses: () => false })).toBe(limits.lost);
   });
 
-  it("not during a large upload, however much CPU it takes", async () => {
+  it("not during a large upload, however much CPU it takes", slow, async () => {
     let cpuMs = 0;
     const bytesAt = (question: number) => Math.min(question, 2) * MIB;
     const asked = await questionsUntilGivenUp({ cpuMs: () => (cpuMs += 1_000) }, bytesAt);

@@ -16,6 +16,7 @@ import { promisify } from "node:util";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { copyFolder, ensureWholeFolder } from "../../scripts/whole-folder.ts";
 import { chromiumPath } from "../support/chromium.ts";
+import { slow } from "../support/slow.ts";
 
 const HOUR_SECONDS = 3_600;
 const module = join(import.meta.dirname, "../../scripts/whole-folder.ts");
@@ -57,7 +58,7 @@ describe("a folder that is created once", () => {
     expect(readdirSync(path)).toEqual(["first", "second"]);
   });
 
-  it("is replaced atomically, so that a copy has the files of one version", async () => {
+  it("is replaced atomically, so that a copy has the files of one version", slow, async () => {
     const path = join(parent, "made");
     const writer = `
       import { writeFileSync } from "node:fs";

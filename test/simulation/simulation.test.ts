@@ -1,22 +1,21 @@
 import { expect, test } from "vitest";
+import { sampled, samples, slow } from "../support/slow.ts";
 import { CONVERSATIONS, exhaust, exhaustStops } from "./exhaustive.ts";
 import { simulateSeeds } from "./seeds.ts";
 import { storm } from "./storm.ts";
 
-const SEEDS = 25;
-/** Each plays hundreds of conversations: seconds, or minutes on a busy machine. */
-const PATIENT = { timeout: 120_000 };
+const SEEDS = samples(50);
 
-test(`${SEEDS} conversations come to the same with crashes as without`, async () => {
+test(`${SEEDS} conversations come to the same with crashes as without`, sampled, async () => {
   const { crashes } = await simulateSeeds(1, SEEDS);
   expect(crashes).toBeGreaterThan(SEEDS);
 });
 
-test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", PATIENT, async ([, plan]) => {
+test.for(Object.entries(CONVERSATIONS))("one crash anywhere: %s", slow, async ([, plan]) => {
   expect(await exhaust(plan, false)).toBeGreaterThan(50);
 });
 
-test.for(Object.entries(CONVERSATIONS))("a stop anywhere: %s", async ([, plan]) => {
+test.for(Object.entries(CONVERSATIONS))("a stop anywhere: %s", slow, async ([, plan]) => {
   expect(await exhaustStops(plan, [Infinity])).toBeGreaterThan(25);
 });
 

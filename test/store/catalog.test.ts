@@ -5,6 +5,7 @@ import { migrate } from "../../src/store/rows/migrations.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { sampled, samples } from "../support/slow.ts";
 import { closeAll, migratedSql, type WatchedSql } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -275,7 +276,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
 
 it(
   "a store that loads entries on demand answers like one that has loaded all",
-  { timeout: 120_000 },
+  sampled,
   async () => {
     await fc.assert(
       fc.asyncProperty(
@@ -299,7 +300,7 @@ it(
           }
         },
       ),
-      { numRuns: 15 },
+      { numRuns: samples(15) },
     );
   },
 );

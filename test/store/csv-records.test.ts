@@ -7,6 +7,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import * as limits from "../../src/limits.ts";
 import { cutAt } from "../contract/store-content.ts";
 import { streamed } from "../contract/store-content.ts";
+import { slow } from "../support/slow.ts";
 
 const encode = (text: string) => new TextEncoder().encode(text);
 
@@ -132,7 +133,7 @@ describe("a CSV", () => {
     ]);
   });
 
-  it("gets corrected types in earlier records if a later cell is text", async () => {
+  it("gets corrected types in earlier records if a later cell is text", slow, async () => {
     const count = 20_000;
     const rows = Array.from({ length: count }, (_, row) => `${row},,1.50,é\\"${row}`);
     const csv = `n,empty,price,q\n${rows.join("\n").replaceAll('\\"', "\\")}\nx,y,z,1\n`;
@@ -226,7 +227,7 @@ describe("a CSV", () => {
       }),
     );
 
-  it("reads as Papa Parse reads it, wherever it is cut", async () => {
+  it("reads as Papa Parse reads it, wherever it is cut", slow, async () => {
     await fc.assert(
       fc.asyncProperty(table, async ({ names, rows, cuts, end }) => {
         const csv = Papa.unparse([names, ...rows], { newline: end });

@@ -127,7 +127,7 @@ function migrated() {
   return { sql, store: new SqlStore(sql, { now }) };
 }
 
-describe("a migrated database of version 1", { timeout: 60_000 }, () => {
+describe("a migrated database of version 1", () => {
   it("has every variable in order, with its value and metadata", async () => {
     const { store } = migrated();
     expect(store.list()).toEqual(alive.map(known));
@@ -293,7 +293,7 @@ describe("a migrated database of version 1", { timeout: 60_000 }, () => {
   });
 });
 
-describe("migrations", { timeout: 30_000 }, () => {
+describe("migrations", () => {
   const schemaOf = (sql: Sql) =>
     sql.all(`SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY name`);
 

@@ -104,7 +104,7 @@ const failures: [string, Break][] = [
   ],
 ];
 
-describe("a failure with values in a bucket", { timeout: 30_000 }, () => {
+describe("a failure with values in a bucket", () => {
   const cases = failures.flatMap(([where, fail]) =>
     calls.map(([what, call]) => ({ where, fail, what, call })),
   );

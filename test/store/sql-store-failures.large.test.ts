@@ -27,7 +27,7 @@ async function filled(sql: NodeSql): Promise<SqlStore> {
   return store;
 }
 
-describe("a failed statement", { timeout: 30_000 }, () => {
+describe("a failed statement", () => {
   const calls: [string, (store: VariableStore) => unknown][] = [
     ["a save of a small value", (store) => store.save({ name: "new", value: [1] })],
     ["a save without a name", (store) => store.save({ value: [1] })],

@@ -3,6 +3,7 @@ import * as limits from "../../src/limits.ts";
 import type { Sql } from "../../src/store/rows/sql.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableStore, Write } from "../../src/store/variable-store.ts";
+import { slow } from "../support/slow.ts";
 import { closeAll, fails, migratedSql, one, rowsWritten, statementsOf } from "./watched-sql.ts";
 
 const START_MS = Date.UTC(2026, 0, 1);
@@ -127,7 +128,7 @@ describe("the cost of a call", () => {
     expect(store.glance("v98")).toBeUndefined();
   });
 
-  it("a slice of a large text or array reads only its chunks", async () => {
+  it("a slice of a large text or array reads only its chunks", slow, async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
     await writer.save({ name: "text", value: "x".repeat(5_000_000) });
@@ -181,7 +182,7 @@ describe("the cost of a call", () => {
     expect(woken.nextDueMs()).toBe(START_MS + 25_000);
   });
 
-  it("the least recently read values leave the memory first", async () => {
+  it("the least recently read values leave the memory first", slow, async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     const names = ["a", "b", "c", "d", "e", "f", "g"];
@@ -193,7 +194,7 @@ describe("the cost of a call", () => {
     expect([await isKept("b"), await isKept("c")]).toEqual([true, false]);
   });
 
-  it("a replaced value counts once toward the memory", async () => {
+  it("a replaced value counts once toward the memory", slow, async () => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ name: "small", value: [1] });
@@ -208,7 +209,7 @@ describe("the cost of a call", () => {
     expect(await statementsOf(sql, () => new SqlStore(sql, { now }))).toBe(0);
   });
 
-  it("metadata is read without values", async () => {
+  it("metadata is read without values", slow, async () => {
     const sql = migratedSql();
     const writer = new SqlStore(sql, { now });
     for (const name of ["a", "b", "c"]) await writer.save({ name, value: large(name), ttlMs: 5 });
@@ -228,7 +229,7 @@ describe("the cost of a call", () => {
 });
 
 describe("chunks", () => {
-  it("are at most a mebibyte each, whatever the characters", async () => {
+  it("are at most a mebibyte each, whatever the characters", slow, async () => {
     for (const character of ["x", "é", "€", "😀"]) {
       const sql = migratedSql();
       const value = character.repeat(900_000);
@@ -258,16 +259,20 @@ describe("chunks", () => {
     expect((await new SqlStore(sql, { now }).read("b")) === large("z")).toBe(true);
   });
 
-  it("of a new variable never mix with those of one deleted before the store woke", async () => {
-    const sql = migratedSql();
-    await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
-    await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
-    new SqlStore(sql, { now }).delete("b");
-    await new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
-    const store = new SqlStore(sql, { now });
-    expect([
-      (await store.read("a")) === large("a"),
-      (await store.read("c")) === large("c"),
-    ]).toEqual([true, true]);
-  });
+  it(
+    "of a new variable never mix with those of one deleted before the store woke",
+    slow,
+    async () => {
+      const sql = migratedSql();
+      await new SqlStore(sql, { now }).save({ name: "a", value: large("a") });
+      await new SqlStore(sql, { now }).save({ name: "b", value: large("b") });
+      new SqlStore(sql, { now }).delete("b");
+      await new SqlStore(sql, { now }).save({ name: "c", value: large("c") });
+      const store = new SqlStore(sql, { now });
+      expect([
+        (await store.read("a")) === large("a"),
+        (await store.read("c")) === large("c"),
+      ]).toEqual([true, true]);
+    },
+  );
 });

@@ -6,6 +6,7 @@ import type { Json } from "../../src/value/json.ts";
 import { type Path, readPath } from "../../src/value/path.ts";
 import { streamed } from "../contract/store-content.ts";
 import { bytesOf, expectFailure, MIB } from "../contract/store-fixture.ts";
+import { slow } from "../support/slow.ts";
 import { closeAll, migratedSql } from "./watched-sql.ts";
 
 afterEach(closeAll);
@@ -57,7 +58,7 @@ describe("a part of a stored value", () => {
     },
   );
 
-  it("is read from the bucket span by span", async () => {
+  it("is read from the bucket span by span", slow, async () => {
     const blobs = new MemoryBlobs();
     const store = inBucket(blobs);
     const lines = new TextEncoder().encode(rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
@@ -85,7 +86,7 @@ describe("a part of a stored value", () => {
 });
 
 describe("a value in the bucket", () => {
-  it("is extended again after a concurrent extension", async () => {
+  it("is extended again after a concurrent extension", slow, async () => {
     const store = inBucket(new MemoryBlobs());
     await store.save({ name: "text", value: LONG });
     store.forget();

@@ -64,7 +64,7 @@ export function directoryOf(tenant: string) {
 
 /** Retries a check for up to 10 s, because notifications are not awaited. */
 export function eventually(check: () => Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: 10_000, interval: 20 });
+  return vi.waitFor(check, { interval: 20 });
 }
 
 export const listedIs = (tenant: Tenant, id: string, expected: object) =>

@@ -6,7 +6,7 @@ import { packCreatePackage } from "../../scripts/create-package.ts";
 import { packInto } from "./packed-project.ts";
 
 const root = join(import.meta.dirname, "../..");
-const READY_WITHIN_MS = 120_000;
+const READY_WITHIN_MS = 5 * 60_000;
 
 /** A running `npm run dev`. */
 interface Running {

@@ -79,7 +79,7 @@ export function idIn(page: Page): string {
 
 /** Waits until the check passes, however slow the machine is. */
 export function eventually(check: () => Promise<void>): Promise<void> {
-  return vi.waitFor(check, { timeout: 45_000, interval: 50 });
+  return vi.waitFor(check, { interval: 50 });
 }
 
 const FRAMES = `new Promise((done) => {

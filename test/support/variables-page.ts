@@ -31,3 +31,29 @@ export const records = (
   count: number,
 ): readonly Readonly<{ id: number; name: string; size: number }>[] =>
   Array.from({ length: count }, (_, id) => ({ id, name: `row ${id}`, size: (id * 7) % 1_000 }));
+
+interface Dropped {
+  readonly name: string;
+  readonly text: string;
+  readonly type?: string;
+}
+
+/** Simulates dropping the files on the page. */
+export async function drop(page: Page, files: readonly Dropped[]): Promise<void> {
+  const dataTransfer = await page.evaluateHandle<unknown>(
+    `(() => {
+      const carried = new DataTransfer();
+      for (const { name, text, type } of ${JSON.stringify(files)})
+        carried.items.add(new File([text], name, { type: type ?? "" }));
+      return carried;
+    })()`,
+  );
+  const panel = page.getByRole("region", { name: "Variables" });
+  await panel.dispatchEvent("dragover", { dataTransfer });
+  await page.getByText("Drop to save as a variable").waitFor();
+  await panel.dispatchEvent("drop", { dataTransfer });
+}
+
+/** Returns the names in the list of variables, sorted. */
+export const namesIn = async (page: Page) =>
+  (await page.locator(".variables-open .variables-name").allInnerTexts()).toSorted();

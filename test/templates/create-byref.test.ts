@@ -8,9 +8,6 @@ import { startPlain, stop } from "../support/plain-server.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Other programs may use the machine. */
-const PATIENT_MS = 5 * 60_000;
-
 const projects = [
   { template: "chat", isWorker: true, hasPage: true },
   { template: "worker-only", isWorker: true, hasPage: false },
@@ -20,8 +17,8 @@ const projects = [
 ] as const;
 
 const machine = new NewMachine();
-beforeAll(() => machine.pack(), PATIENT_MS);
-afterAll(() => machine.remove(), PATIENT_MS);
+beforeAll(() => machine.pack());
+afterAll(() => machine.remove());
 
 /** Returns what the program printed. Fails if it fails, or warns. */
 function run(...command: Parameters<NewMachine["run"]>): string {
@@ -33,7 +30,7 @@ function run(...command: Parameters<NewMachine["run"]>): string {
 describe.each(projects)("npm create byref -- --template $template", (project) => {
   const { template, isWorker } = project;
 
-  it("installs, has types, passes its test, and can be deployed", { timeout: PATIENT_MS }, () => {
+  it("installs, has types, passes its test, and can be deployed", () => {
     expect(warningsIn(machine.createProject(template))).toEqual([]);
     const installed = join(machine.folder, template, "node_modules/byref/dist");
     expect(existsSync(installed)).toBe(true);
@@ -44,27 +41,23 @@ describe.each(projects)("npm create byref -- --template $template", (project) =>
     expect(deployed).toMatch(/Total Upload: .* gzip: /);
   });
 
-  it.runIf(isWorker)(
-    "answers a first question by reference, without a warning",
-    { timeout: PATIENT_MS },
-    async () => {
-      const server = await machine.start(template);
-      try {
-        const answer = await askFirst(server.url, "How many tickets are open?");
-        expect(answer.text).toBe("167 of 500 records of list_tickets_1 have status open.");
-        expect(answer.variables).toContain("list_tickets_1");
-        const page = await (await fetch(`${server.url}/`)).text();
-        expect(page.includes('<div id="page">')).toBe(project.hasPage);
-        expect(warningsIn(server.output())).toEqual([]);
-      } finally {
-        server.stop();
-      }
-    },
-  );
+  it.runIf(isWorker)("answers a first question by reference, without a warning", async () => {
+    const server = await machine.start(template);
+    try {
+      const answer = await askFirst(server.url, "How many tickets are open?");
+      expect(answer.text).toBe("167 of 500 records of list_tickets_1 have status open.");
+      expect(answer.variables).toContain("list_tickets_1");
+      const page = await (await fetch(`${server.url}/`)).text();
+      expect(page.includes('<div id="page">')).toBe(project.hasPage);
+      expect(warningsIn(server.output())).toEqual([]);
+    } finally {
+      server.stop();
+    }
+  });
 });
 
 describe("a bundle of chat", () => {
-  it("runs in the image, on plain workerd", { timeout: PATIENT_MS }, async () => {
+  it("runs in the image, on plain workerd", async () => {
     expect(run("chat", "npx", "byref", "bundle")).toContain(
       "Left out, because workerd has none: ai.",
     );
@@ -91,7 +84,7 @@ describe("a bundle of chat", () => {
 });
 
 describe("the templates without an HTTP API", () => {
-  it("ai-chat-agent answers its own client", { timeout: PATIENT_MS }, async () => {
+  it("ai-chat-agent answers its own client", async () => {
     const server = await machine.start("ai-chat-agent");
     try {
       const ask = ["run", "ask", "--", "List the tickets.", server.url];
@@ -102,7 +95,7 @@ describe("the templates without an HTTP API", () => {
     }
   });
 
-  it("node prints an answer", { timeout: PATIENT_MS }, () => {
+  it("node prints an answer", () => {
     expect(run("node", "npm", "start")).toMatch(/list_tickets\(\{\}\)[^]*167/);
   });
 });

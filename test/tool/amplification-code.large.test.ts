@@ -22,7 +22,7 @@ beforeAll(async () => {
   }
   await store.save({ name: "one", value: [{ s: "a".repeat(15_000_000) }] });
   await store.save({ name: "text", value: `${"ab ".repeat(15_000_000)}` });
-}, 120_000);
+});
 
 afterAll(closeAll);
 

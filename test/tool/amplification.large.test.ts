@@ -67,7 +67,7 @@ beforeAll(async () => {
       input,
     });
   }
-}, 120_000);
+});
 
 afterAll(closeAll);
 

@@ -3,6 +3,7 @@ import * as limits from "../../src/limits.ts";
 import type { Consumed } from "../../src/store/labels.ts";
 import { approvalRequest } from "../../src/tool/policy.ts";
 import type { Json } from "../../src/value/json.ts";
+import { slow } from "../support/slow.ts";
 
 const using = (visibility: Consumed["visibility"]): Consumed => ({
   name: "x",
@@ -62,7 +63,7 @@ describe("what a person is shown of a call", () => {
     expect(requestFor(`${text}y`).input).toBe(`"${text}y… (+1 characters)`);
   });
 
-  it("is the start of long lists and of many keys", () => {
+  it("is the start of long lists and of many keys", slow, () => {
     const list = Array.from({ length: 100_000 }, (_, index) => index);
     for (const long of [list, Object.fromEntries(list.map((at) => [`k${at}`, at]))] as Json[]) {
       const { input } = requestFor(long);

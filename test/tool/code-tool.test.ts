@@ -10,6 +10,7 @@ import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
 import { contextOn } from "../support/runtime-tool-context.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
+import { slow } from "../support/slow.ts";
 import { storeWith } from "../support/wrapped.ts";
 
 const echo = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
@@ -37,7 +38,7 @@ describe("the sandbox's input", () => {
     ]);
   });
 
-  it("contains only a description of large variables", async () => {
+  it("contains only a description of large variables", slow, async () => {
     const store = await storeWith({ text: "x".repeat(5_000_000) });
     const sandbox = scriptedSandbox(async ({ read }) => {
       const answer = await read("text", "[3:6]");
@@ -53,7 +54,7 @@ describe("the sandbox's input", () => {
     ]);
   });
 
-  it("is limited in size", async () => {
+  it("is limited in size", slow, async () => {
     const large = "x".repeat(4_000_000);
     const store = await storeWith({ a: large, b: large, c: large, d: large });
     const outcome = await runCode(giving(1), "1", { store, variables: ["a", "b", "c", "d"] });

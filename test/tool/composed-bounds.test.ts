@@ -1,9 +1,10 @@
 import { expect, it } from "vitest";
 import { UrlSources } from "../../src/tool/composed.ts";
+import { slow } from "../support/slow.ts";
 
 const url = (number: number) => `https://a.example/${number}`;
 
-it("checks many URLs against many values in linear time", async () => {
+it("checks many URLs against many values in linear time", slow, async () => {
   const sources = new UrlSources();
   const urls = Array.from({ length: 20_000 }, (_, number) => url(number));
   sources.add(() => urls);
@@ -11,7 +12,7 @@ it("checks many URLs against many values in linear time", async () => {
   expect(await sources.hasUnknownUrl([...urls, url(-1)])).toBe(true);
 });
 
-it("counts later values as unknown when the first were very long", async () => {
+it("counts later values as unknown when the first were very long", slow, async () => {
   const sources = new UrlSources();
   const known = url(1).repeat(100_000);
   sources.add(() => [known, url(1)]);

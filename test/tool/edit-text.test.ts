@@ -4,6 +4,7 @@ import * as limits from "../../src/limits.ts";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
 import { edited, editScripts, naive } from "../support/edit-scripts.ts";
+import { slow } from "../support/slow.ts";
 
 async function* once(text: string) {
   yield text;
@@ -49,7 +50,7 @@ describe("edits of a text", () => {
     expect(diff).toBe("@@ -1 +0,0 @@\n-abb\n");
   });
 
-  it("find a long text in linear time", async () => {
+  it("find a long text in linear time", slow, async () => {
     const text = "a".repeat(1_000_000);
     const find = `b${"a".repeat(60_000)}`;
     expect(await failureOf(text, [{ find, replace: "" }])).toMatchObject({
@@ -61,7 +62,7 @@ describe("edits of a text", () => {
     });
   });
 
-  it("replace at most maxEditOccurrences", async () => {
+  it("replace at most maxEditOccurrences", slow, async () => {
     const text = "a".repeat(limits.maxEditOccurrences);
     const all = [{ find: "a", replace: "b", all: true }];
     expect((await diffOf(text, all)).diff).toContain("bbb");

@@ -3,6 +3,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { diffsOfEdited } from "../../src/tool/edit/edited-diffs.ts";
 import type { Json } from "../../src/value/json.ts";
 import { outputOf } from "../support/runtime-tool-calls.ts";
+import { slow } from "../support/slow.ts";
 
 const edit = (store: MemoryStore, input: object) =>
   outputOf("edit_variable", input as Json, { store, inRun: false });
@@ -100,7 +101,7 @@ describe("the diffs of edited variables", () => {
     expect(diff).not.toHaveProperty("diff");
   });
 
-  it("say if a value is too large or the original is gone", async () => {
+  it("say if a value is too large or the original is gone", slow, async () => {
     const store = await withPage("a".repeat(5_000_000));
     await store.save({ name: "page", value: "c".repeat(5_000_000), keepsVersion: true });
     expect(await diffsOfEdited(["page"], store)).toEqual([

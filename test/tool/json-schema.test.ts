@@ -15,6 +15,7 @@ import { MemoryStore } from "../../src/store/memory-store.ts";
 import { liveReferences } from "../../src/tool/live-references.ts";
 import { widenSchema } from "../../src/tool/widen-schema.ts";
 import { isJsonArray, isJsonObject, type Json, typeOfJson } from "../../src/value/json.ts";
+import { sampled, samples, slow } from "../support/slow.ts";
 
 const NAMES = ["a", "b", "0"];
 const scalar = fc.constantFrom<Json[]>(null, true, 0, 2.5, 7, "", "a", "$x", "long text");
@@ -143,7 +144,7 @@ function entriesOf(inside: Json): readonly (readonly [string | number, Json])[] 
   return isJsonObject(inside) ? Object.entries(inside) : [];
 }
 
-const runs = { numRuns: 200 };
+const runs = { numRuns: samples(200) };
 const someVariables = new MemoryStore();
 await someVariables.save({ name: "rows", value: [{ a: 1, b: null, c: ["x"] }] });
 await someVariables.save({ name: "flag", value: true });
@@ -152,7 +153,7 @@ describe("a widened schema", () => {
   it.each([
     ["any references", undefined],
     ["strict references", liveReferences({ store: someVariables, references: "strict" })],
-  ])("accepts what the original accepts, according to ajv: %s", (_, live) => {
+  ])("accepts what the original accepts, according to ajv: %s", sampled, (_, live) => {
     let accepted = 0;
     fc.assert(
       fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
@@ -168,22 +169,26 @@ describe("a widened schema", () => {
     expect(accepted).toBeGreaterThan(runs.numRuns / 4);
   });
 
-  it("accepts a reference in place of any part, where no keyword compares or counts parts", () => {
-    let accepted = 0;
-    fc.assert(
-      fc.property(plain, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
-        const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widenSchema(schema))];
-        for (const one of values.filter(fits)) {
-          for (const mixed of withOneReference(one)) {
-            accepted++;
-            expect(fitsWidened(mixed)).toBe(true);
+  it(
+    "accepts a reference in place of any part, where no keyword compares or counts parts",
+    sampled,
+    () => {
+      let accepted = 0;
+      fc.assert(
+        fc.property(plain, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
+          const [fits, fitsWidened] = [validatorOf(schema), validatorOf(widenSchema(schema))];
+          for (const one of values.filter(fits)) {
+            for (const mixed of withOneReference(one)) {
+              accepted++;
+              expect(fitsWidened(mixed)).toBe(true);
+            }
           }
-        }
-      }),
-      runs,
-    );
-    expect(accepted).toBeGreaterThan(runs.numRuns / 4);
-  });
+        }),
+        runs,
+      );
+      expect(accepted).toBeGreaterThan(runs.numRuns / 4);
+    },
+  );
 
   it.each([
     ["definitions", { $ref: "#/properties/n/anyOf/1" }],
@@ -204,7 +209,7 @@ describe("a widened schema", () => {
     ["alternatives", (one: object) => ({ anyOf: Array.from({ length: 700 }, () => one) })],
     ["parameters", (one: object) => ({ properties: numbered(700, one) })],
     ["both, deeply", (one: object) => nested(one, 200)],
-  ])("grows by a limited amount for very many %s", (_title, schemaOf) => {
+  ])("grows by a limited amount for very many %s", slow, (_title, schemaOf) => {
     const one = { properties: { kind: { const: "a" }, n: { enum: [1, 2] } } };
     const schema = { type: "object", properties: { it: schemaOf(one), plain: { type: "number" } } };
     const widened = widenSchema(schema as JSONSchema7);
@@ -223,7 +228,7 @@ function nested(one: object, count: number): object {
 }
 
 describe("the types of a schema", () => {
-  it("are those of the values that ajv accepts", () => {
+  it("are those of the values that ajv accepts", sampled, () => {
     fc.assert(
       fc.property(all, fc.array(object, { minLength: 8, maxLength: 8 }), (schema, values) => {
         const fits = validatorOf(schema);

@@ -1,8 +1,9 @@
 import { expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
+import { slow } from "../support/slow.ts";
 import { returning, runOnce } from "../support/wrapped.ts";
 
-it("saves a text that is longer than JSON may be", { timeout: 60_000 }, async () => {
+it("saves a text that is longer than JSON may be", slow, async () => {
   const text = "0123456789".repeat(limits.maxJsonBytes / 10 + 1);
   const { saved, store } = await runOnce(
     returning(() => text),

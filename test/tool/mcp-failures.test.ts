@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from "vitest";
+import * as limits from "../../src/limits.ts";
 import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { failure, type OfferedTool, textResult } from "../support/mcp-server.ts";
@@ -54,17 +55,26 @@ describe("a server that is down", () => {
   });
 
   it("is waited for three seconds, together with all others", async () => {
-    const slow = await Promise.all([start([]), start([])]);
-    for (const server of slow) server.intercept(() => true);
-    const began = performance.now();
-    const { tools } = await open(
-      new McpDirectory(quiet),
-      slow.map(({ url }, index) => ({ name: `slow_${index}`, url })),
+    const servers = await Promise.all([start([]), start([])]);
+    const asked = servers.map(
+      (server) => new Promise((done) => server.intercept(() => (done(true), true))),
     );
-    expect(tools).toEqual({});
-    const took = performance.now() - began;
-    expect(took).toBeGreaterThan(2_900);
-    expect(took).toBeLessThan(5_500);
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const ended = vi.fn<() => void>();
+      const opening = open(
+        new McpDirectory(quiet),
+        servers.map(({ url }, index) => ({ name: `silent_${index}`, url })),
+      );
+      void opening.then(ended);
+      await Promise.all(asked);
+      await vi.advanceTimersByTimeAsync(limits.mcpListMs - 1);
+      expect(ended).not.toHaveBeenCalled();
+      await vi.advanceTimersByTimeAsync(1);
+      expect((await opening).tools).toEqual({});
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it("is not considered down because the turn was stopped", async () => {

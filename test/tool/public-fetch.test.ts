@@ -7,6 +7,7 @@ import { publicFetch, type PublicFetchOptions } from "../../src/tool/public-fetc
 import { startLoopback } from "../support/loopback.ts";
 import { privateUrls } from "../support/private-addresses.ts";
 import { figure } from "../support/scorecard.ts";
+import { slow } from "../support/slow.ts";
 
 afterEach(() => void vi.restoreAllMocks());
 
@@ -269,7 +270,7 @@ describe("an answer", () => {
     await vi.waitFor(() => expect(isClosed).toBe(true));
   });
 
-  it("times out if it does not begin or does not end", async () => {
+  it("times out if it does not begin or does not end", slow, async () => {
     const timeMs = 50;
     await expect(get(() => undefined, { timeMs })).rejects.toMatchObject({ code: "tool_timeout" });
     const slow = get(

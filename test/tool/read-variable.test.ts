@@ -7,6 +7,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+import { sampled, samples, slow } from "../support/slow.ts";
 
 type Fields = Readonly<Record<string, Json>>;
 const MAX = 8_000;
@@ -109,7 +110,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
     }
   });
 
-  it("returns exactly the whole value, call by call", async () => {
+  it("returns exactly the whole value, call by call", slow, async () => {
     const rows = Array.from({ length: 900 }, (_, id) => ({ id, name: `Name ${id} 😀` }));
     const values: Json[] = [
       rows,
@@ -213,7 +214,7 @@ describe.each(stores)("read_variable on $title", ({ open }) => {
 });
 
 describe("read_variable of any value", () => {
-  it("returns pieces that add up to the value", async () => {
+  it("returns pieces that add up to the value", sampled, async () => {
     const key = fc.string({ maxLength: 12, unit: "grapheme" }).filter((key) => !/[\r\n]/.test(key));
     const { value } = fc.letrec<{ value: Json }>((tie) => ({
       value: fc.oneof(
@@ -235,13 +236,13 @@ describe("read_variable of any value", () => {
         const tools = await toolsWith(copy);
         expect(await walked(tools, {})).toEqual(copy);
       }),
-      { numRuns: 150 },
+      { numRuns: samples(150) },
     );
   });
 });
 
 describe("read_variable of a large value", () => {
-  it("loads only the part of a text or of records that it shows", async () => {
+  it("loads only the part of a text or of records that it shows", slow, async () => {
     const sql = new CountedSql();
     migrate(sql);
     const store = new SqlStore(sql, {});

@@ -8,6 +8,7 @@ import { SqlStore } from "../../src/store/sql-store.ts";
 import type { Json } from "../../src/value/json.ts";
 import { CountedSql, MIB } from "../contract/store-fixture.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
+import { slow } from "../support/slow.ts";
 
 interface Found {
   readonly matches: readonly { readonly reference: string; readonly excerpt: string }[];
@@ -190,7 +191,7 @@ describe("the cost of a search", () => {
     expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);
   });
 
-  it("in memory is small: records and text are read slice by slice", async () => {
+  it("in memory is small: records and text are read slice by slice", slow, async () => {
     const sql = new CountedSql();
     migrate(sql);
     const store = new SqlStore(sql, {});

@@ -13,6 +13,7 @@ import { widenSchema } from "../../src/tool/widen-schema.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { validator } from "../support/json-schema.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 const ROWS = [
   { id: 1, name: "a", lines: [{ sku: "x" }] },
@@ -245,7 +246,7 @@ const values: fc.Arbitrary<Json> = fc.letrec((tie) => ({
 })).one as fc.Arbitrary<Json>;
 
 describe("any schema with any variables", () => {
-  it("accepts only values of the type and references to them", async () => {
+  it("accepts only values of the type and references to them", sampled, async () => {
     let accepted = 0;
     let refused = 0;
     await fc.assert(
@@ -279,10 +280,10 @@ describe("any schema with any variables", () => {
           }
         },
       ),
-      { numRuns: 50 },
+      { numRuns: samples(50) },
     );
-    expect(accepted).toBeGreaterThan(25);
-    expect(refused).toBeGreaterThan(100);
+    expect(accepted).toBeGreaterThan(samples(50) / 2);
+    expect(refused).toBeGreaterThan(samples(50) * 2);
   });
 });
 

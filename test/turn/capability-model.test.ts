@@ -25,6 +25,7 @@ import {
   turnWith,
   typesOf,
 } from "../support/turn.ts";
+import { slow } from "../support/slow.ts";
 
 describe("a tag in a model's text", () => {
   it("is a call, which a person sees like any other call", async () => {
@@ -58,7 +59,7 @@ describe("a tag in a model's text", () => {
     expect(turn.result.finishReason).toBe("stop");
   });
 
-  it("is the same wherever the stream splits it", async () => {
+  it("is the same wherever the stream splits it", slow, async () => {
     const answer = `Look: ${NYC} and <capability name="write_note" title="a">\n1 &lt; 2\n</capability>, so.`;
     const partsOf = async (chunks: number | readonly string[]) => {
       const { chunks: shown, result } = await answerWith(answer, chunks);

@@ -8,6 +8,7 @@ import type { Json } from "../../src/value/json.ts";
 import { type Path, readPath } from "../../src/value/path.ts";
 import { afterTurns, BUDGET, dataIn, messagesOf, optionsFor } from "../support/compacted.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { slow } from "../support/slow.ts";
 
 function charsIn(messages: readonly StoredMessage[]): number {
   return messages.reduce((sum, { parts }) => sum + JSON.stringify(parts).length, 0);
@@ -217,7 +218,7 @@ describe("$history", () => {
     });
   });
 
-  it("has the same paths as a stored value, read in parts", async () => {
+  it("has the same paths as a stored value, read in parts", slow, async () => {
     const data = afterTurns(40);
     const records = recordsOf(data);
     const segment = fc.oneof(

@@ -5,6 +5,7 @@ import * as limits from "../../src/limits.ts";
 import { asker, delegating, saying, team, textsOf } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, toolCall } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { chunksOf, resultShown, shownText } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
@@ -19,7 +20,7 @@ afterEach(() => {
 });
 
 describe("an agent that cannot do what it was asked", () => {
-  it("stops at the turn's budget", async () => {
+  it("stops at the turn's budget", slow, async () => {
     const { chat, callsOf } = asker(
       { researcher: { tools: { find }, steps: [finding, saying("Too late.")] } },
       {},

@@ -5,6 +5,7 @@ import type { SqlValue } from "../../src/store/rows/sql.ts";
 import { History } from "../../src/turn/history/history.ts";
 import { type StoredMessage, toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { slow } from "../support/slow.ts";
 import { emptyHistory, START_MS, userMessage } from "../support/turn.ts";
 
 const createdAt = new Date(START_MS).toISOString();
@@ -313,7 +314,7 @@ describe("a page", () => {
     expect(history.page({ limit: 2, before: "nobody" })).toEqual({ messages: [] });
   });
 
-  it("ends before it is too large, but contains at least one message", () => {
+  it("ends before it is too large, but contains at least one message", slow, () => {
     const history = historyOf(
       ...["a", "b", "c"].map((id) => userMessage(id, "x".repeat(5_000_000))),
     );

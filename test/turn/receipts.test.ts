@@ -8,6 +8,7 @@ import { answerReceipt } from "../../src/turn/history/answer-receipt.ts";
 import { toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { canonicalJson, type Json } from "../../src/value/json.ts";
 import { Crashing, hang } from "../support/crashing.ts";
+import { slow } from "../support/slow.ts";
 import { Conversation } from "../support/turn.ts";
 
 const totals = { total: 12.5, rows: [{ b: 2, a: 1 }] };
@@ -113,7 +114,7 @@ describe("the receipt of an answer", () => {
     expect(new Set(receipts).size).toBe(1);
   });
 
-  it("digests a limited number of characters, and each value once", async () => {
+  it("digests a limited number of characters, and each value once", slow, async () => {
     const chat = new Conversation({});
     const big = Array.from({ length: 40 }, () => "x".repeat(limits.maxDigestedChars / 50));
     await chat.store.save({ name: "big", value: big });

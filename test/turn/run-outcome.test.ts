@@ -9,6 +9,7 @@ import { RunOutcome } from "../../src/turn/plans/run-outcome.ts";
 import type { Json } from "../../src/value/json.ts";
 import { runRecord } from "../support/plan-runs.ts";
 import { planWith } from "../support/plans.ts";
+import { slow } from "../support/slow.ts";
 
 const planFor = (outputs: readonly PlanOutput[]): Plan => {
   const runNames = outputs.map(({ name }) => name);
@@ -56,7 +57,7 @@ describe("the outcome of a run", () => {
     expect((await outcomeOf(await written({}))).state).toEqual({});
   });
 
-  it("is shown up to a maximum size, and as handles beyond it", async () => {
+  it("is shown up to a maximum size, and as handles beyond it", slow, async () => {
     const long = "x".repeat(limits.maxPlanBytes - 10);
     const store = await written({ state: { a: "b" }, report: long, notes: "\n".repeat(600_000) });
     const outputs = [report, { name: "notes", mode: "replace" }] as const;
@@ -100,7 +101,7 @@ describe("a run's state that the conversation cannot take", () => {
     expect(await store.read("state")).toBe("a text");
   });
 
-  it("is not merged if both together are too large", async () => {
+  it("is not merged if both together are too large", slow, async () => {
     const half = limits.maxJsonBytes / 2;
     const store = await written({ state: { b: "x".repeat(half) } });
     await store.save({ name: "state", value: { a: "y".repeat(half) } });
@@ -122,7 +123,7 @@ describe("a run's state that the conversation cannot take", () => {
 });
 
 describe("a failing bucket", () => {
-  it("leaves the run unchanged for another try, and nothing of the first one", async () => {
+  it("leaves the run unchanged for another try, and nothing of the first one", slow, async () => {
     const blobs = new MemoryBlobs();
     const store = new MemoryStore({ bucket: { blobs, prefix: "" } });
     await written({ state: { a: 1 }, report: "x".repeat(limits.maxChunkedBytes + 1) }, store);

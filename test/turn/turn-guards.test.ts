@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { finish, text, toolCall } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { Conversation, shownText, turnWith } from "../support/turn.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";
 
@@ -62,7 +63,7 @@ describe("a URL that begins in one text of an answer", () => {
 });
 
 describe("whole references", () => {
-  it("count towards the size limit of one input, above which nothing runs", async () => {
+  it("count towards the size limit of one input, above which nothing runs", slow, async () => {
     const store = await storeWith({ big: "x".repeat(limits.maxResolvedInputChars / 2) });
     let runs = 0;
     const act = tool({ inputSchema: z.array(z.string()), execute: () => ++runs });

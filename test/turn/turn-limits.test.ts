@@ -5,6 +5,7 @@ import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
 import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { Conversation, dataOf, promptOf } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
@@ -150,20 +151,24 @@ describe("a turn that takes too long", () => {
 });
 
 describe("a turn's reports of variable changes", () => {
-  it(`end with change number ${limits.maxTurnChanges}, but the variables are still saved`, async () => {
-    const changes = limits.maxTurnChanges + 1;
-    const store = new MemoryStore();
-    const act = tool({
-      inputSchema,
-      execute: async () => {
-        for (let value = 1; value <= changes; value++) await store.save({ name: "n", value });
-      },
-    });
-    const chat = new Conversation({ tools: { act }, store });
-    const { chunks } = await chat.say({ steps: [calls(1), done] });
-    expect(dataOf(chunks, "data-variable")).toHaveLength(limits.maxTurnChanges);
-    expect(await store.read("n")).toBe(changes);
-  });
+  it(
+    `end with change number ${limits.maxTurnChanges}, but the variables are still saved`,
+    slow,
+    async () => {
+      const changes = limits.maxTurnChanges + 1;
+      const store = new MemoryStore();
+      const act = tool({
+        inputSchema,
+        execute: async () => {
+          for (let value = 1; value <= changes; value++) await store.save({ name: "n", value });
+        },
+      });
+      const chat = new Conversation({ tools: { act }, store });
+      const { chunks } = await chat.say({ steps: [calls(1), done] });
+      expect(dataOf(chunks, "data-variable")).toHaveLength(limits.maxTurnChanges);
+      expect(await store.read("n")).toBe(changes);
+    },
+  );
 });
 
 describe("a prompt", () => {
@@ -215,26 +220,30 @@ describe("the tool calls of one model answer", () => {
     ]);
   });
 
-  it("share a limit on resolved input, without revealing the size of each other's input", async () => {
-    const { maxResolvedInputChars: most, maxStepInputChars } = limits;
-    const errorsOf = async (count: number, first: string) => {
-      const { chat } = counting({});
-      await chat.store.save({ name: "big", value: ["x".repeat(most - 100)] });
-      await chat.store.save({ name: "small", value: [] });
-      const inputs = [first, ...Array.from({ length: count - 1 }, () => "$big")];
-      const made = inputs.flatMap((n, index) => toolCall("act", { n }, { id: `call_${index}` }));
-      const { chunks } = await chat.say({ steps: [[made, asked], done] });
-      return chunks.flatMap((one) =>
-        one.type === "tool-output-error" ? [one.errorText.slice(0, 60)] : [],
-      );
-    };
-    const most4 = maxStepInputChars / most;
-    // A list is not a number. This error occurs after the reference has been resolved.
-    const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
-    expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
-    const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);
-    const others = Array.from({ length: most4 }, () => over);
-    expect(await errorsOf(most4 + 1, "$big")).toEqual([over, ...others]);
-    expect(await errorsOf(most4 + 1, "$small")).toEqual([fits, ...others]);
-  });
+  it(
+    "share a limit on resolved input, without revealing the size of each other's input",
+    slow,
+    async () => {
+      const { maxResolvedInputChars: most, maxStepInputChars } = limits;
+      const errorsOf = async (count: number, first: string) => {
+        const { chat } = counting({});
+        await chat.store.save({ name: "big", value: ["x".repeat(most - 100)] });
+        await chat.store.save({ name: "small", value: [] });
+        const inputs = [first, ...Array.from({ length: count - 1 }, () => "$big")];
+        const made = inputs.flatMap((n, index) => toolCall("act", { n }, { id: `call_${index}` }));
+        const { chunks } = await chat.say({ steps: [[made, asked], done] });
+        return chunks.flatMap((one) =>
+          one.type === "tool-output-error" ? [one.errorText.slice(0, 60)] : [],
+        );
+      };
+      const most4 = maxStepInputChars / most;
+      // A list is not a number. This error occurs after the reference has been resolved.
+      const fits = "invalid_tool_input: The input does not fit the tool: n: Inva";
+      expect(await errorsOf(most4, "$big")).toEqual(Array.from({ length: most4 }, () => fits));
+      const over = expect.stringMatching(/^limit_exceeded: maxStepInputChars/u);
+      const others = Array.from({ length: most4 }, () => over);
+      expect(await errorsOf(most4 + 1, "$big")).toEqual([over, ...others]);
+      expect(await errorsOf(most4 + 1, "$small")).toEqual([fits, ...others]);
+    },
+  );
 });

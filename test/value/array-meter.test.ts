@@ -6,6 +6,7 @@ import { encodeArray } from "../../src/value/encode-json.ts";
 import type { Json } from "../../src/value/json.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { shapeOf } from "../../src/value/shape.ts";
+import { slow } from "../support/slow.ts";
 
 /** Returns what the meter reports about a text that arrives in these pieces. */
 function metered(pieces: readonly string[]) {
@@ -75,7 +76,7 @@ describe("an array received in pieces", () => {
     for (const pieces of cuts(text)) expect(() => metered(pieces)).toThrow(refused);
   });
 
-  it("is parsed like JSON.parse does", () => {
+  it("is parsed like JSON.parse does", slow, () => {
     const tokens = fc.constantFrom(...'[]{},:"\\ 1', '"a"', "null", "\n");
     fc.assert(
       fc.property(fc.array(tokens, { maxLength: 12 }), fc.nat({ max: 12 }), (found, cut) => {
@@ -111,16 +112,20 @@ describe("an array received in pieces", () => {
     }
   });
 
-  it("has the same limits as a whole array, and refuses one level, container or infinite number more", () => {
-    const nested = (levels: number) => ["1,", "[".repeat(levels - 1), "]".repeat(levels)];
-    expect(() => metered(nested(limits.maxDepth))).not.toThrow();
-    const refused = expect.objectContaining({ code: "limit_exceeded" });
-    expect(() => metered(nested(limits.maxDepth + 1))).toThrow(refused);
-    const half = limits.maxContainers / 2;
-    const many = (last: string) => ["[],".repeat(half), "[],".repeat(half - 2), last, "]"];
-    expect(metered(many("[]")).count).toBe(limits.maxContainers - 1);
-    expect(() => metered(many("[],[]"))).toThrow(refused);
-    const infinite = expect.objectContaining({ code: "bad_value" });
-    expect(() => metered(["1,", "1e400,", "2]"])).toThrow(infinite);
-  });
+  it(
+    "has the same limits as a whole array, and refuses one level, container or infinite number more",
+    slow,
+    () => {
+      const nested = (levels: number) => ["1,", "[".repeat(levels - 1), "]".repeat(levels)];
+      expect(() => metered(nested(limits.maxDepth))).not.toThrow();
+      const refused = expect.objectContaining({ code: "limit_exceeded" });
+      expect(() => metered(nested(limits.maxDepth + 1))).toThrow(refused);
+      const half = limits.maxContainers / 2;
+      const many = (last: string) => ["[],".repeat(half), "[],".repeat(half - 2), last, "]"];
+      expect(metered(many("[]")).count).toBe(limits.maxContainers - 1);
+      expect(() => metered(many("[],[]"))).toThrow(refused);
+      const infinite = expect.objectContaining({ code: "bad_value" });
+      expect(() => metered(["1,", "1e400,", "2]"])).toThrow(infinite);
+    },
+  );
 });

@@ -4,6 +4,7 @@ import * as limits from "../../src/limits.ts";
 import { encodeArray, parseElements, parseRecords } from "../../src/value/encode-json.ts";
 import type { Json } from "../../src/value/json.ts";
 import { spanOf } from "../../src/value/marks.ts";
+import { sampled, samples } from "../support/slow.ts";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
@@ -52,14 +53,14 @@ describe("an encoded array", () => {
     },
   );
 
-  it("equals the output of JSON.stringify, for any elements, few or very many", () => {
+  it("equals the output of JSON.stringify, for any elements, few or very many", sampled, () => {
     const property = fc.property(fc.oneof(fc.array(element), large), (values) => {
       const { bytes, chars } = encodeArray(values);
       const text = JSON.stringify(values);
       expect(utf8.decode(bytes) === text).toBe(true);
       expect(chars).toBe(text.length);
     });
-    fc.assert(property, { numRuns: 40 });
+    fc.assert(property, { numRuns: samples(40) });
   });
 
   it("has a mark at its first element, and none if it is empty", () => {
@@ -67,7 +68,7 @@ describe("an encoded array", () => {
     expect(encodeArray([[], []]).marks).toEqual([[1, 0]]);
   });
 
-  it("has a mark every markBytes, but none inside an element", () => {
+  it("has a mark every markBytes, but none inside an element", sampled, () => {
     const property = fc.property(large, (values) => {
       const { bytes, marks } = encodeArray(values);
       const longest = Math.max(...values.map((value) => Buffer.byteLength(JSON.stringify(value))));
@@ -81,7 +82,7 @@ describe("an encoded array", () => {
         expect(nextCount).toBeGreaterThan(count);
       }
     });
-    fc.assert(property, { numRuns: 30 });
+    fc.assert(property, { numRuns: samples(30) });
   });
 
   it("has marks beside long elements that follow many short ones", () => {
@@ -92,7 +93,7 @@ describe("an encoded array", () => {
     );
   });
 
-  it("returns any slice from the span of its bytes", () => {
+  it("returns any slice from the span of its bytes", sampled, () => {
     const property = fc.property(large, fc.nat(), fc.nat(), (values, one, other) => {
       const { bytes: stored, marks } = encodeArray(values);
       const [from = 0, to = 0] = [one, other]
@@ -104,7 +105,7 @@ describe("an encoded array", () => {
       const slice = elements.slice(from - span.firstCount, to - span.firstCount);
       expect(JSON.stringify(slice) === JSON.stringify(values.slice(from, to))).toBe(true);
     });
-    fc.assert(property, { numRuns: 40 });
+    fc.assert(property, { numRuns: samples(40) });
   });
 
   it("can be split at each of its marks", () => {

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { joinBytes } from "../../src/value/bytes.ts";
 import { HeldBytes } from "../../src/value/held-bytes.ts";
+import { slow } from "../support/slow.ts";
 
 const pieces = fc.array(
   fc.oneof(
@@ -14,7 +15,7 @@ const pieces = fc.array(
 );
 
 describe("held bytes", () => {
-  it("equal the appended pieces, and are empty afterwards", () => {
+  it("equal the appended pieces, and are empty afterwards", slow, () => {
     fc.assert(
       fc.property(pieces, pieces, (first, second) => {
         const held = new HeldBytes();

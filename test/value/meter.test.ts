@@ -6,6 +6,7 @@ import { BytesMeter } from "../../src/value/meter.ts";
 import { TextMeter } from "../../src/value/text-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
+import { sampled, samples, slow } from "../support/slow.ts";
 
 const runText = (text: string, lengths?: readonly number[]) =>
   runMeter(new TextMeter(), Buffer.from(text), lengths);
@@ -53,7 +54,7 @@ describe("a text meter", () => {
     }
   });
 
-  it("marks characters so that any slice can be read from its span", () => {
+  it("marks characters so that any slice can be read from its span", sampled, () => {
     const property = fc.property(largeText, longCuts, fc.nat(), fc.nat(), (...given) => {
       const [whole, lengths, one, other] = given;
       const { stored, about, marks } = runText(whole, lengths);
@@ -72,10 +73,10 @@ describe("a text meter", () => {
       const slice = read.slice(from - span.firstCount, to - span.firstCount).join("");
       expect(slice === characters.slice(from, to).join("")).toBe(true);
     });
-    fc.assert(property, { numRuns: 40 });
+    fc.assert(property, { numRuns: samples(40) });
   });
 
-  it("marks the same characters wherever the text is split", () => {
+  it("marks the same characters wherever the text is split", slow, () => {
     const whole = `a${"é語😀".repeat(100_000)}`;
     const { marks } = runText(whole);
     expect(marks.length).toBe(4);

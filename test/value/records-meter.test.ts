@@ -8,6 +8,7 @@ import { RecordsMeter } from "../../src/value/records-meter.ts";
 import { previewOf } from "../../src/value/preview.ts";
 import { shapeOf } from "../../src/value/shape.ts";
 import { cuts, faultsOf, longCuts, runMeter } from "../support/run-meter.ts";
+import { slow } from "../support/slow.ts";
 
 const withCode = (code: string, details: object = {}) =>
   expect.objectContaining({ code, details: expect.objectContaining(details) });
@@ -138,7 +139,7 @@ describe("a records meter", () => {
     fc.assert(property, { numRuns: 8 });
   });
 
-  it("marks the same records wherever the stream is split", () => {
+  it("marks the same records wherever the stream is split", slow, () => {
     const text = Array.from({ length: 30_000 }, (_, id) => `{"id":${id},"name":"語 😀"}\r\n`).join(
       "",
     );
@@ -261,7 +262,7 @@ describe("a records meter", () => {
     });
     const recordOf = (bytes: number) => `"${"x".repeat(bytes - 2)}"`;
 
-    it("accepts one of maxJsonBytes, but no larger one", () => {
+    it("accepts one of maxJsonBytes, but no larger one", slow, () => {
       for (const lengths of [[65_536], [1_000_003], [Infinity]]) {
         const text = `1\n${recordOf(limits.maxJsonBytes)}\r\n2\n`;
         const { about, marks } = runRecords(text, lengths);
@@ -287,13 +288,13 @@ describe("a records meter", () => {
       expect(write).toThrow(tooLong);
     });
 
-    it("drops any number of blanks after a record and in an empty line", () => {
+    it("drops any number of blanks after a record and in an empty line", slow, () => {
       const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
       const { stored, about } = runRecords(`{"a":1}${blanks}\r\n${blanks}\n2\n`, [65_537]);
       expect(stored.toString()).toBe('{"a":1}\n2\n');
       expect(about.count).toBe(2);
       expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
-    }, 20_000);
+    });
 
     it("reads short ones after a long one", () => {
       const long = recordOf(3_000_000);

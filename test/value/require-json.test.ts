@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import type { Json } from "../../src/value/json.ts";
 import { requireJson } from "../../src/value/require-json.ts";
+import { slow } from "../support/slow.ts";
 
 function nested(levels: number): Json {
   let value: Json = 1;
@@ -28,7 +29,7 @@ describe("a value to be saved", () => {
     expect(() => requireJson(nested(100_000))).toThrow(withCode("limit_exceeded"));
   });
 
-  it("can have the maximum number of arrays and objects, but no more", () => {
+  it("can have the maximum number of arrays and objects, but no more", slow, () => {
     const arrays = (count: number): Json => Array.from({ length: count - 1 }, () => []);
     expect(() => requireJson(arrays(limits.maxContainers))).not.toThrow();
     expect(() => requireJson(arrays(limits.maxContainers + 1))).toThrow(

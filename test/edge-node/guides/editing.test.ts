@@ -7,8 +7,9 @@ import { sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 
-it("changes a page of 300 KB and sends it back in 200 tokens", async () => {
+it("changes a page of 300 KB and sends it back in 200 tokens", slow, async () => {
   const row = '<tr><td>A thing</td><td class="price">EUR 19</td></tr>\n';
   const page = `<title>Prices 2025</title>\n${row.repeat(5_600)}`;
   expect(page.length).toBeGreaterThan(300_000);

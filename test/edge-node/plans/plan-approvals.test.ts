@@ -14,6 +14,7 @@ import {
   streamed,
 } from "../../support/planning.ts";
 import { finish, text, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { readUntil } from "../../support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";
@@ -170,13 +171,14 @@ describe("a person's decisions on a run", () => {
         expect([ended.at(-1)?.status, paid]).toEqual(["done", []]);
       }));
 
-    it("an input that is the same again needs no second approval", () =>
+    it("an input that is the same again needs no second approval", slow, () =>
       paying(["†approvals.legal"], async (own, paid) => {
         await put(own, 9_000);
         await put(own, 50);
         const done = await streamed(await decide(own, "legal", { approved: true }));
         expect([done.at(-1)?.status, paid]).toEqual(["done", [50]]);
-      }));
+      }),
+    );
 
     it("of several gates, the first one's input counts", () =>
       paying(["†approvals.legal", "†approvals.money"], async (own, paid) => {

@@ -16,6 +16,7 @@ import {
   variable,
 } from "../../support/planning.ts";
 import { finish, text } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { workflows, workflowTools } from "../../support/workflow-cases.ts";
 
 const ROOT = "/conversations/c/plans";
@@ -119,7 +120,7 @@ describe("a long output", () => {
       }
     }));
 
-  it("is kept as long as its run, and no tool's result deletes another variable", () =>
+  it("is kept as long as its run, and no tool's result deletes another variable", slow, () =>
     withRuntime(planning({ ...tools, lie: give({ $var: "mine" }) }), async (own) => {
       await own.call("PUT", "/conversations/c/variables/mine", json("mine"));
       const id = await approved(own, [
@@ -141,7 +142,8 @@ describe("a long output", () => {
       expect(await keeperOf("plan_list")).toBe(`${last.id}/list`);
       expect(await variable(own, "plan_taken")).toBe("mine");
       expect(await variable(own, "mine")).toBe("mine");
-    }));
+    }),
+  );
 
   it("does not fail its call if there is no room for a second copy", () =>
     withRuntime({ ...planning(tools), retention: { quotaBytes: 300_000 } }, async (own) => {

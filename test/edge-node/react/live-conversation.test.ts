@@ -6,6 +6,7 @@ import { finish, scriptedModel, text } from "../../../src/testing.ts";
 import { type Send, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+import { slow } from "../../support/slow.ts";
 
 const agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
 
@@ -70,7 +71,7 @@ async function withLive(
   });
 }
 
-it("says that the connection is lost, and has each event once when it is back", () =>
+it("says that the connection is lost, and has each event once when it is back", slow, () =>
   withLive(async ({ live, conversation, line, show }) => {
     show();
     await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
@@ -93,9 +94,10 @@ it("says that the connection is lost, and has each event once when it is back", 
         [3, "second", 1],
       ]);
     });
-  }));
+  }),
+);
 
-it("loads after a reconnect what could not be loaded before", () =>
+it("loads after a reconnect what could not be loaded before", slow, () =>
   withLive(async ({ live, line }) => {
     const ends = [live.events.subscribe(() => undefined)];
     await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
@@ -109,9 +111,10 @@ it("loads after a reconnect what could not be loaded before", () =>
     await vi.waitFor(() => expect(live.variables.read().variables).toHaveLength(1));
     expect(live.variables.read().error).toBe(undefined);
     for (const end of ends) end();
-  }));
+  }),
+);
 
-it("lists more variables than the server returns at once", () =>
+it("lists more variables than the server returns at once", slow, () =>
   withLive(async ({ live, conversation, show }) => {
     for (let at = 0; at < 1_000; at++) await conversation.variables.put(`many_${at}`, at);
     show();
@@ -122,9 +125,10 @@ it("lists more variables than the server returns at once", () =>
       const { variables = [], hasMore } = live.variables.read();
       expect([variables.length, variables[0]?.name, hasMore]).toEqual([1_001, "first", false]);
     });
-  }));
+  }),
+);
 
-it("shows the metadata of a secret, and forgets a part that nothing shows", () =>
+it("shows the metadata of a secret, and forgets a part that nothing shows", slow, () =>
   withLive(async ({ live, conversation }) => {
     await conversation.variables.put("token", "abc", { visibility: "secret" });
     const part = live.part("token", undefined);
@@ -133,5 +137,6 @@ it("shows the metadata of a secret, and forgets a part that nothing shows", () =
     expect(part.read()).toMatchObject({ value: undefined, info: { visibility: "secret" } });
     expect(live.part("token", undefined)).toBe(part);
     end();
-    await vi.waitFor(() => expect(live.part("token", undefined)).not.toBe(part), 5_000);
-  }));
+    await vi.waitFor(() => expect(live.part("token", undefined)).not.toBe(part));
+  }),
+);

@@ -136,7 +136,7 @@ describe("the log line of a turn", () => {
         void say(own);
         await reached;
         own.wakeAgain();
-        await vi.waitFor(() => expect(linesOf(log)).toHaveLength(1), 10_000);
+        await vi.waitFor(() => expect(linesOf(log)).toHaveLength(1));
       },
       { bindings: { LOG: "turns" } },
     );

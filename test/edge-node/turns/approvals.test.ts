@@ -14,6 +14,7 @@ import {
   post,
 } from "../../support/paying.ts";
 import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { chunksIn, readUntil } from "../../support/turn-client.ts";
 
 const asked = finish("tool-calls");
@@ -176,9 +177,9 @@ describe("a call that waits for a person", () => {
     },
   );
 
-  it("keeps its variables beyond their idle time, even after a restart", async () => {
+  it("keeps its variables beyond their idle time, even after a restart", slow, async () => {
     const { paid, options } = paying([payAmount("$sum"), thanks]);
-    const patience = { interval: 600, timeout: 10_000 };
+    const patience = { interval: 600 };
     await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
       await own.call("PUT", "/conversations/c/variables/other", json(1));

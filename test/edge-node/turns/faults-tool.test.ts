@@ -8,6 +8,7 @@ import { hostile, isCode } from "../../support/fault-outputs.ts";
 import { keptIn } from "../../support/fault-steps.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { chunksIn } from "../../support/turn-client.ts";
 
 afterEach(() => {
@@ -18,7 +19,7 @@ afterEach(() => {
 it.each<[string, (becomes: string) => boolean]>([
   ["something hostile", (becomes) => becomes !== "tool_timeout"],
   ["something that hangs", (becomes) => becomes === "tool_timeout"],
-])("many tools that return %s at once break nothing", async (_, isMeant) => {
+])("many tools that return %s at once break nothing", slow, async (_, isMeant) => {
   const rows = Object.entries(hostile).filter(([, [, becomes]]) => isMeant(becomes));
   const begun = Promise.withResolvers<void>();
   let runs = 0;

@@ -16,7 +16,6 @@ import {
   toolCall,
 } from "../../../src/testing.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
 afterEach(() => vi.restoreAllMocks());
 
 const asked = finish("tool-calls");

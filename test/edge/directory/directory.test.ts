@@ -19,8 +19,7 @@ import {
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, text, toolCall } from "../../../src/testing.ts";
-
-vi.setConfig({ testTimeout: 60_000 });
+import { slow } from "../../support/slow.ts";
 
 describe("the list of conversations", () => {
   it("is empty without conversations, and reading it creates no tables", async () => {
@@ -84,7 +83,7 @@ describe("the list of conversations", () => {
     }
   });
 
-  it("has pages, with each conversation on one of them", async () => {
+  it("has pages, with each conversation on one of them", slow, async () => {
     const tenant = newTenant();
     const ids = Array.from({ length: 250 }, (_, index) => `c-${index}`);
     for (let from = 0; from < ids.length; from += 25) {

@@ -11,6 +11,7 @@ import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planOf, streamed } from "../../support/planning.ts";
 import { finish, type Step, text } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { refuseRows } from "../../support/storage.ts";
 import {
   endless,
@@ -23,7 +24,6 @@ import {
   spendInOne,
 } from "../../support/tenant.ts";
 
-vi.setConfig({ testTimeout: 60_000 });
 afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
@@ -125,7 +125,7 @@ describe("a turn's settlement", () => {
     expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
   });
 
-  it("is repeated if it did not arrive; until then the lease counts as spent", async () => {
+  it("is repeated if it did not arrive; until then the lease counts as spent", slow, async () => {
     const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);
     let repair = () => {};
     const last: Step = async () => {
@@ -218,7 +218,7 @@ it("a run that a crash interrupts continues with its lease, even if nothing else
 });
 
 describe("a directory", () => {
-  it("that cannot answer is asked again; then the turn is refused", async () => {
+  it("that cannot answer is asked again; then the turn is refused", slow, async () => {
     const tenant = spendingTenant({ tenant: { modelCalls: 5 } });
     const repair = await breakDirectory(tenant.name);
     const refused = vi.spyOn(console, "error").mockImplementation(() => undefined);

@@ -7,9 +7,8 @@ import { call, newId, problemIn, put } from "../../support/edge.ts";
 import { at, body, folderOf, list, save } from "../../support/files.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { scriptedModel } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { anyBytes } from "../../support/values.ts";
-
-vi.setConfig({ testTimeout: 30_000 });
 
 describe("a condition", () => {
   it("guards a file against lost updates", async () => {
@@ -29,7 +28,7 @@ describe("a condition", () => {
     expect((await list(id)).files).toHaveLength(1);
   });
 
-  it("lets one of several concurrent writers through", async () => {
+  it("lets one of several concurrent writers through", slow, async () => {
     const id = newId();
     const { etag } = await save(id, "/a.bin", "old");
     const contents = Array.from({ length: 4 }, (_, index) => anyBytes(8_388_608 + index));

@@ -1,6 +1,6 @@
 import { env } from "cloudflare:workers";
 import { tool } from "ai";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { FilePage, FileSummary } from "../../../src/edge/files/file-page.ts";
 import { fileEndpoints } from "../../../src/edge/routes/files.ts";
@@ -8,10 +8,9 @@ import { call, json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { at, body, list, save } from "../../support/files.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../../support/tickets.ts";
 import { anyBytes } from "../../support/values.ts";
-
-vi.setConfig({ testTimeout: 30_000 });
 
 describe("a conversation's files", () => {
   it("are saved, listed, served and deleted", async () => {
@@ -102,7 +101,7 @@ describe("a conversation's files", () => {
     await problemIn(await callAs("DELETE", `${path}?ticket=${ticket}`), "unauthorized");
   });
 
-  it("are deleted with it, and survive a rejected write", async () => {
+  it("are deleted with it, and survive a rejected write", slow, async () => {
     const id = newId();
     await save(id, "/a.txt", "a");
     await save(id, "/large.bin", anyBytes(9_000_000));
@@ -142,7 +141,7 @@ function rowsTool() {
 }
 
 describe("a file's part", () => {
-  it("is a range, also of a large file", async () => {
+  it("is a range, also of a large file", slow, async () => {
     const id = newId();
     const bytes = anyBytes(9_000_000);
     const { etag } = await save(id, "/large.bin", bytes);

@@ -15,6 +15,7 @@ import {
   text,
   toolCall,
 } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { endless } from "../../support/tenant.ts";
 
 const rows = Array.from({ length: 500 }, (_, id) => ({ id, note: "x".repeat(20) }));
@@ -152,7 +153,7 @@ it("ends a turn at its spending limits", async () => {
   expect(model.calls).toHaveLength(15);
 });
 
-it("counts a retried call, but its prompt only once", async () => {
+it("counts a retried call, but its prompt only once", slow, async () => {
   const fails: Step = () => {
     throw Object.assign(new Error("fetch failed"), { isRetryable: true });
   };

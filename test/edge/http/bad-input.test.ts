@@ -1,11 +1,9 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../../src/errors.ts";
 import * as limits from "../../../src/limits.ts";
 import { call, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
 
 // Megabytes take longer on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 type Row = readonly [what: string, code: ErrorCode, route: string, init?: RequestInit];
 
 const id = newId();

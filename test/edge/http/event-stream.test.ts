@@ -16,8 +16,6 @@ import { haltedTurn } from "../../support/halted-turn.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning, runOf } from "../../support/planning.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
-
 const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);
 

@@ -1,6 +1,6 @@
 import { evictDurableObject } from "cloudflare:test";
 import { jsonSchema, tool } from "ai";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { recordTools } from "../../../src/edge/turns/attempt.ts";
 import { DurableSql } from "../../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../../src/limits.ts";
@@ -11,8 +11,6 @@ import { withRuntime } from "../../support/own-runtime.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 import { inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
 const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);

@@ -5,6 +5,7 @@ import type { AppEnv } from "../../../src/edge/app-env.ts";
 import { limitBody } from "../../../src/edge/app.ts";
 import * as limits from "../../../src/limits.ts";
 import { call, get, json, messagesOf, namesIn, newId, problemIn, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { blobsOf } from "../../support/storage.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] }));
@@ -122,7 +123,7 @@ describe("a body that nobody reads", () => {
 });
 
 describe("a body that trickles", () => {
-  it("times out, however often one of its bytes arrives", async () => {
+  it("times out, however often one of its bytes arrives", slow, async () => {
     const id = newId();
     const { body, push } = slowBody();
     const headers = { "content-type": "text/plain" };
@@ -139,7 +140,7 @@ describe("a body that trickles", () => {
     expect(await namesIn(id)).toEqual([]);
   });
 
-  it("is accepted while it makes progress, however long that takes", async () => {
+  it("is accepted while it makes progress, however long that takes", slow, async () => {
     const id = newId();
     const { body, push, end } = slowBody();
     const headers = { "content-type": "text/plain" };

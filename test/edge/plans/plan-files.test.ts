@@ -5,6 +5,7 @@ import * as z from "zod";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planTools, runOf } from "../../support/planning.ts";
 import { finish, type ScriptedModel, text } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 
 const PLANS = "/conversations/c/plans";
 
@@ -31,7 +32,7 @@ it("a template's steps write, extend and read files of the conversation's folder
   });
 });
 
-it("a bucket that fails at the end does not lose the result", async () => {
+it("a bucket that fails at the end does not lose the result", slow, async () => {
   const big = tool({
     inputSchema: z.object({}),
     execute: () => "y".repeat(9 * 1_048_576),

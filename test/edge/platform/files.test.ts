@@ -4,6 +4,7 @@ import { filesIn, R2Files } from "../../../src/edge/platform/r2-files.ts";
 import * as limits from "../../../src/limits.ts";
 import { writeFile, type Writing } from "../../../src/plan/template/write-file.ts";
 import type { Files } from "../../../src/tool/files.ts";
+import { slow } from "../../support/slow.ts";
 
 /** Creates the folder of a new conversation. */
 function folder(): { readonly prefix: string; readonly files: Files } {
@@ -66,7 +67,7 @@ describe("a conversation's files in R2", () => {
     expect(await files.list("../../")).toEqual([]);
   });
 
-  it("are listed in pages", async () => {
+  it("are listed in pages", slow, async () => {
     const { prefix, files } = folder();
     const put = (from: number, to: number) =>
       Promise.all(
@@ -110,7 +111,7 @@ describe("a listing", () => {
 });
 
 describe("a file that cannot be read", () => {
-  it("is larger than the object may hold", async () => {
+  it("is larger than the object may hold", slow, async () => {
     const { files } = folder();
     const body = (chars: number) => text("x".repeat(chars));
     await files.write("a.txt", body(limits.maxJsonBytes), {});

@@ -1,14 +1,13 @@
 import { env } from "cloudflare:workers";
-import { beforeEach, describe, expect, it, vi } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
 import * as limits from "../../../src/limits.ts";
 import { blobsContract } from "../../contract/blobs.ts";
+import { slow } from "../../support/slow.ts";
 
 const PART = limits.uploadPartBytes;
 
 // Megabytes take longer on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 describe("R2Blobs on a real bucket", () => {
   blobsContract(() => new R2Blobs(env.BLOBS));
 });
@@ -47,7 +46,7 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["create", ...sent, `complete ${parts.length}`]);
   });
 
-  it("sends one large piece in the same parts", async () => {
+  it("sends one large piece in the same parts", slow, async () => {
     const upload = await blobs.upload(key);
     await upload.write(new Uint8Array(10));
     await upload.write(new Uint8Array(2 * PART));

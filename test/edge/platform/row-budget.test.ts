@@ -5,6 +5,7 @@ import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning, runOf } from "../../support/planning.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { watchStorage } from "../../support/written-rows.ts";
 
 const DELTAS = 400;
@@ -78,7 +79,7 @@ describe("rows written by a turn of 400 deltas", () => {
       budget: 21,
       steps: [looks(1), looks(2), looks(3), slowly],
     },
-  ])("$name are at most $budget", async ({ name, budget, steps }) => {
+  ])("$name are at most $budget", slow, async ({ name, budget, steps }) => {
     // Always behind the platform's clock, so that an alarm for the current time fires at once.
     vi.useFakeTimers({ toFake: ["Date"], now: Date.now() - 10 * TURN_MS });
     const model = scriptedModel([...steps, ...steps]);

@@ -9,31 +9,25 @@ function query(sql: string): Promise<Response> {
   return call("POST", `/conversations/${id}/query`, json({ sql }));
 }
 
-it(
-  "200 hostile statements are refused before the object of tables runs them",
-  {
-    timeout: 120_000,
-  },
-  async () => {
-    for (const [name, value] of Object.entries(hostileTables)) {
-      await put(id, name, value);
-      expect((await query(`SELECT count(*) AS n FROM ${name}`)).status).toBe(200);
-    }
-    const others: (readonly [sql: string, code: string])[] = [];
-    let executed = 0;
-    let slowest = 0;
-    for (const sql of hostileStatements) {
-      const startMs = performance.now();
-      const response = await query(sql);
-      const { code } = await response.json<{ code: string }>();
-      slowest = Math.max(slowest, performance.now() - startMs);
-      if (response.ok) executed++;
-      if (!REFUSALS.includes(code)) others.push([sql, code]);
-    }
-    const statements = hostileStatements.length;
-    figure("S21", { statements, executed, "ms for the slowest": slowest });
-    expect(others).toEqual([]);
-    expect(executed).toBe(0);
-    expect((await query("SELECT count(*) AS n FROM big")).status).toBe(200);
-  },
-);
+it("200 hostile statements are refused before the object of tables runs them", async () => {
+  for (const [name, value] of Object.entries(hostileTables)) {
+    await put(id, name, value);
+    expect((await query(`SELECT count(*) AS n FROM ${name}`)).status).toBe(200);
+  }
+  const others: (readonly [sql: string, code: string])[] = [];
+  let executed = 0;
+  let slowest = 0;
+  for (const sql of hostileStatements) {
+    const startMs = performance.now();
+    const response = await query(sql);
+    const { code } = await response.json<{ code: string }>();
+    slowest = Math.max(slowest, performance.now() - startMs);
+    if (response.ok) executed++;
+    if (!REFUSALS.includes(code)) others.push([sql, code]);
+  }
+  const statements = hostileStatements.length;
+  figure("S21", { statements, executed, "ms for the slowest": slowest });
+  expect(others).toEqual([]);
+  expect(executed).toBe(0);
+  expect((await query("SELECT count(*) AS n FROM big")).status).toBe(200);
+});

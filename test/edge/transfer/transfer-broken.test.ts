@@ -2,6 +2,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { ask, call, messagesOf, namesIn, newId, problemIn, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { alarmOf, blobsOf, tablesOf } from "../../support/storage.ts";
 import {
   changed,
@@ -53,8 +54,8 @@ async function expectRefused(
   await expectNothing(id, before);
 }
 
-describe("a damaged file", { timeout: 120_000 }, () => {
-  it("is refused if it ends after or inside any line", async () => {
+describe("a damaged file", () => {
+  it("is refused if it ends after or inside any line", slow, async () => {
     const { id, file } = await someFile();
     const lines = file.trimEnd().split("\n");
     for (let count = 0; count < lines.length; count++) {
@@ -67,7 +68,7 @@ describe("a damaged file", { timeout: 120_000 }, () => {
     expect((await importFile(file.trimEnd())).status).toBe(201);
   });
 
-  it("is refused with a byte flipped in any line", async () => {
+  it("is refused with a byte flipped in any line", slow, async () => {
     const { id, file } = await someFile();
     const bytes = new TextEncoder().encode(file);
     let start = 0;

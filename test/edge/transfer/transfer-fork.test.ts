@@ -13,12 +13,13 @@ import {
   problemIn,
   put,
 } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { blobsOf, inStorage, rowsIn, runAlarm, tablesOf } from "../../support/storage.ts";
 import { allOf, exportOf, fork, imported, remove } from "../../support/transfer.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 
-describe("a fork", { timeout: 60_000 }, () => {
-  it("has the same contents under another id", async () => {
+describe("a fork", () => {
+  it("has the same contents under another id", slow, async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
     await put(id, "big", ["x".repeat(9_000_000)]);
@@ -85,7 +86,7 @@ function transfer(conversation: ConversationObject, what: string, init?: Request
   return conversation.fetch(new Request(`http://conversation/transfer/${what}`, init));
 }
 
-describe("a transfer", { timeout: 60_000 }, () => {
+describe("a transfer", () => {
   it("ends with an error if the conversation changes during its export", async () => {
     const id = newId();
     await put(id, "big", ["x".repeat(3_000_000)]);

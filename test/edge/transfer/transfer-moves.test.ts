@@ -2,6 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
 import { ask, call, get, json, messagesOf, newId, objectOf, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { blobsOf, inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
 import {
   allOf,
@@ -70,8 +71,8 @@ async function fill(id: string): Promise<void> {
   await titled.json();
 }
 
-describe("a conversation that is exported, deleted and imported", { timeout: 60_000 }, () => {
-  it("is the same as before", async () => {
+describe("a conversation that is exported, deleted and imported", () => {
+  it("is the same as before", slow, async () => {
     const id = newId();
     await fill(id);
     const before = await allOf(id);

@@ -1,12 +1,10 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { ask, call, get, messagesOf, newId, objectOf } from "../../support/edge.ts";
 import { fork, importFile, remove } from "../../support/transfer.ts";
 import { putAs } from "../../support/values.ts";
 
 // Hundreds of megabytes take longer on a busy machine.
-vi.setConfig({ testTimeout: 280_000 });
-
 const MIB = 1_048_576;
 const VALUE_BYTES = 64 * MIB;
 const NAMES = ["one", "two", "three"];

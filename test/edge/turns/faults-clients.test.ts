@@ -8,6 +8,7 @@ import { json, problemIn, textOf } from "../../support/edge.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { finish, type Script, scriptedModel, type Step, text } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -143,7 +144,7 @@ describe("a client that stops reading, in an answer of megabytes", () => {
     });
   });
 
-  it("uses at most a megabyte besides the log", async () => {
+  it("uses at most a megabyte besides the log", slow, async () => {
     await halfway(long, async (own, asked, open) => {
       open();
       const all = await asked.text();

@@ -6,7 +6,6 @@ import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
 import { runAlarm } from "../../support/storage.ts";
 import { getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
-vi.setConfig({ testTimeout: 30_000 });
 afterEach(() => vi.restoreAllMocks());
 
 const RECORD = { user: "Ada", token: SECRET, list: [SECRET, { [SECRET]: 1 }] };

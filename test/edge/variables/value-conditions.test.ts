@@ -1,9 +1,8 @@
 import { describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, json, namesIn, newId, problemIn, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
-
-vi.setConfig({ testTimeout: 30_000 });
 
 const at = (id: string, name = "a") => `/conversations/${id}/variables/${name}`;
 
@@ -36,7 +35,7 @@ describe("Range", () => {
     expect(await problemIn(outside, "range_not_satisfiable")).toMatchObject({ size: 1_000 });
   });
 
-  it("cuts text, JSON and lines in bytes too, and large values anywhere", async () => {
+  it("cuts text, JSON and lines in bytes too, and large values anywhere", slow, async () => {
     const id = newId();
     await putAs(id, "text", { body: "é€😀", type: TEXT });
     const text = await getWith(id, "text", { range: "bytes=1-4" });
@@ -193,7 +192,7 @@ describe("twenty concurrent writes", () => {
     ["a text in its row", "", 100],
     ["a text in chunks", "x".repeat(100_000), 100],
     ["a text that grows from chunks into the bucket", "x".repeat(8_380_000), 1_000],
-  ])("that append lose nothing: %s", async (_, start, length) => {
+  ])("that append lose nothing: %s", slow, async (_, start, length) => {
     const id = newId();
     await put(id, "a", start);
     const pieceOf = (index: number) => `<${index}>`.padEnd(length, "y");

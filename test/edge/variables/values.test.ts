@@ -1,11 +1,10 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, newId, problemIn, put } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
+import { slow } from "../../support/slow.ts";
 
 // Megabytes take longer on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 describe("bytes", () => {
   it.each([
     ["image/png", "inline"],
@@ -48,16 +47,20 @@ describe("bytes", () => {
     [65_537, "r2"],
     [1_048_576, "r2"],
     [2_500_001, "r2"],
-  ])("of %i are stored in the %s, and returned whole or in part", async (length, location) => {
-    const id = newId();
-    const bytes = anyBytes(length);
-    const info = await (await putAs(id, "a", { body: bytes, type: "image/png" })).json();
-    expect(info).toMatchObject({ count: length, bytes: length, location });
-    expect(await bytesOf(await get(id, "a"))).toEqual([...bytes]);
-    const [from, to] = [Math.floor(length / 3), Math.floor(length / 2)];
-    const part = await get(id, `a?offset=${from}&limit=${to - from}`);
-    expect(await bytesOf(part)).toEqual([...bytes.subarray(from, to)]);
-  });
+  ])(
+    "of %i are stored in the %s, and returned whole or in part",
+    slow,
+    async (length, location) => {
+      const id = newId();
+      const bytes = anyBytes(length);
+      const info = await (await putAs(id, "a", { body: bytes, type: "image/png" })).json();
+      expect(info).toMatchObject({ count: length, bytes: length, location });
+      expect(await bytesOf(await get(id, "a"))).toEqual([...bytes]);
+      const [from, to] = [Math.floor(length / 3), Math.floor(length / 2)];
+      const part = await get(id, `a?offset=${from}&limit=${to - from}`);
+      expect(await bytesOf(part)).toEqual([...bytes.subarray(from, to)]);
+    },
+  );
 
   it("have no path, and cannot be interpolated", async () => {
     const id = newId();
@@ -173,7 +176,7 @@ describe("records", () => {
     ["row", 100],
     ["chunks", 20_000],
     ["r2", 300_000],
-  ])("in %s are the same whole, in lines and in part", async (location, count) => {
+  ])("in %s are the same whole, in lines and in part", slow, async (location, count) => {
     const id = newId();
     const records = Array.from({ length: count }, (_, id) => ({ id, text: "é€😀 ".repeat(4) }));
     const body = records.map((record) => `${JSON.stringify(record)}\n`).join("");
@@ -241,15 +244,19 @@ describe("?offset= and ?limit=", () => {
     },
   );
 
-  it.each([10_000, 3_000_000])("find characters of all sizes in a text of %i", async (length) => {
-    const id = newId();
-    const all = Array.from({ length }, (_, index) => ["a", "é", "€", "😀"][(index * 3) % 4]);
-    await putAs(id, "a", { body: all.join(""), type: TEXT });
-    for (const from of [0, 7, 2_500, length - 4, Math.floor(length * 0.7)]) {
-      const part = await (await get(id, `a?offset=${from}&limit=3`)).text();
-      expect(part).toBe(all.slice(from, from + 3).join(""));
-    }
-  });
+  it.each([10_000, 3_000_000])(
+    "find characters of all sizes in a text of %i",
+    slow,
+    async (length) => {
+      const id = newId();
+      const all = Array.from({ length }, (_, index) => ["a", "é", "€", "😀"][(index * 3) % 4]);
+      await putAs(id, "a", { body: all.join(""), type: TEXT });
+      for (const from of [0, 7, 2_500, length - 4, Math.floor(length * 0.7)]) {
+        const part = await (await get(id, `a?offset=${from}&limit=3`)).text();
+        expect(part).toBe(all.slice(from, from + 3).join(""));
+      }
+    },
+  );
 
   it("are refused where there is nothing to count", async () => {
     const id = newId();

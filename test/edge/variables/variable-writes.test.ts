@@ -1,6 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
 import { call, get, json, newId, objectOf, problemIn } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 
 /** `place` is a query, optionally with another name than `v` before it. */
 const put = (id: string, place: string, value: unknown) => {
@@ -32,7 +33,7 @@ describe("POST without a name", () => {
     expect(await valueOf(id, "variable_2")).toEqual(["taken"]);
   });
 
-  it("accepts the same as PUT, as a stream and with its limits", async () => {
+  it("accepts the same as PUT, as a stream and with its limits", slow, async () => {
     const id = newId();
     // More than a message may contain.
     const rows = "{}\n".repeat(3_000_000);

@@ -3,10 +3,9 @@ import { describe, expect, it, vi } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 
 // Megabytes take longer on a busy machine.
-vi.setConfig({ testTimeout: 30_000 });
-
 /** Sends a body unchanged, by default as JSON. */
 function putText(at: string, body: BodyInit, type = "application/json"): Promise<Response> {
   return call("PUT", at, { body, headers: { "content-type": type } });
@@ -287,7 +286,7 @@ describe("large values", () => {
     expect(await (await get(id, "a?path=[39999].id")).text()).toBe("39999");
   });
 
-  it("are refused as JSON over 16 MiB, and the old value stays", async () => {
+  it("are refused as JSON over 16 MiB, and the old value stays", slow, async () => {
     const id = newId();
     await put(id, "a", "before");
     const maximum = limits.maxJsonBytes;
@@ -309,7 +308,7 @@ describe("large values", () => {
     expect((await (await get(id, "a")).text()) === longest).toBe(true);
   });
 
-  it("may be longer as text than as JSON", async () => {
+  it("may be longer as text than as JSON", slow, async () => {
     const id = newId();
     for (const text of [
       "x".repeat(limits.maxJsonBytes + 1),

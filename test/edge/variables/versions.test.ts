@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { call, get, json, newId, problemIn, put } from "../../support/edge.ts";
+import { slow } from "../../support/slow.ts";
 import { getWith, putAs, TEXT } from "../../support/values.ts";
 
 it("two earlier versions of a variable are read by their numbers", async () => {
@@ -26,7 +27,7 @@ it("earlier versions of a secret are not kept, and those of a sealed variable ar
   await problemIn(await get(id, "a?version=2"), "variable_secret");
 });
 
-it("a fork has earlier versions, and they are deleted with their variable", async () => {
+it("a fork has earlier versions, and they are deleted with their variable", slow, async () => {
   const id = newId();
   const large = "x".repeat(9_000_000);
   for (const body of [large, "two", "three"]) await putAs(id, "a", { body, type: TEXT });
@@ -38,4 +39,4 @@ it("a fork has earlier versions, and they are deleted with their variable", asyn
   await call("DELETE", `/conversations/${copy}/variables/a`);
   await putAs(copy, "a", { body: "new", type: TEXT });
   await problemIn(await get(copy, "a?version=2"), "variable_not_found");
-}, 30_000);
+});

@@ -9,6 +9,7 @@ import type { WrapOptions } from "../../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { run } from "../../support/wrapped.ts";
 import { Editor, type Where } from "./editor.ts";
+import { slow } from "../../support/slow.ts";
 
 const orders = [
   { id: 1, customer: "ann", total: 10, paid: true },
@@ -237,7 +238,7 @@ describe("an edit of records by a condition", () => {
   });
 });
 
-describe("the conditions of one edit", () => {
+describe("the conditions of one edit", slow, () => {
   const rows = Array.from({ length: 2_000 }, (_, id) => ({ id, group: id % 7 }));
   /** Returns an edit that visits the product of two tables, about four million rows. */
   const product = (index: number): Where => ({

@@ -1,5 +1,9 @@
 import { it } from "vitest";
+import { sampled, samples } from "../../support/slow.ts";
 import { compareJoins } from "./generated-joins.ts";
 
-it("40 generated joins over 10,000 records have the same results as SQLite on plain tables", () =>
-  compareJoins(40));
+it(
+  "40 generated joins over 10,000 records have the same results as SQLite on plain tables",
+  sampled,
+  () => compareJoins(samples(40)),
+);

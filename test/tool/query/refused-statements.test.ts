@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
 import { Queries } from "./queries.ts";
 import { refusedStatements } from "./refused-statements.ts";
+import { slow } from "../../support/slow.ts";
 
 const ROWS = 100_000;
 const CODES = ["bad_query", "query_not_allowed", "query_too_expensive"];
@@ -64,7 +65,7 @@ describe("a cross join", () => {
     "SELECT count(*) AS n FROM big NATURAL JOIN other",
     "SELECT count(*) AS n FROM big JOIN (SELECT id AS other_id FROM other LIMIT 1)",
     "SELECT count(*) AS n FROM $big[*].id AS a JOIN $other[*].id AS b ON a.value = b.value",
-  ])("%s is not one, and runs on tables that have to be loaded", async (sql) => {
+  ])("%s is not one, and runs on tables that have to be loaded", slow, async (sql) => {
     const fresh = new Queries();
     await saveTables(fresh);
     expect(await fresh.records(sql)).toEqual([{ n: ROWS }]);
