@@ -238,8 +238,11 @@ describe("the alarm", () => {
 
   it("fires by itself after a ttl of one second", slow, async () => {
     const id = newId();
+    // The variable is not due while the clock stands still.
+    vi.useFakeTimers({ toFake: ["Date"] });
     await put(id, "a?ttl=1", 1);
     expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
+    vi.useRealTimers();
     const gone = async () => expect(await rowsOf(id)).toEqual({ variables: [], tombstones: ["a"] });
     await vi.waitFor(gone, { interval: 50 });
     await problemIn(await get(id, "a"), "variable_evicted");

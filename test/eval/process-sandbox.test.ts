@@ -11,7 +11,7 @@ function run(code: string, more: Partial<SandboxJob> = {}) {
       tool === "add" ? { text: input } : { error: `unknown_tool: ${tool}` },
     read: async (name, path) => ({ text: JSON.stringify([name, path]) }),
     signal: new AbortController().signal,
-    timeMs: 10_000,
+    timeMs: 600_000,
     ...more,
   });
 }

@@ -48,19 +48,19 @@ export interface Cut {
 }
 
 /** Breaks the first connections as `cuts` describes; later ones work. */
-export function breaking(own: OwnRuntime, cuts: readonly Cut[]) {
+export function breaking(own: OwnRuntime, cuts: readonly Cut[], onSilence = () => {}) {
   const asked: string[] = [];
   const send: Send = async (url, init) => {
     const cut = cuts[asked.length];
     const after = new Headers(init.headers).get("last-event-id");
     asked.push([init.method, new URL(url).pathname, ...(after === null ? [] : ["on"])].join(" "));
     const response = await sendTo(own)(url, init);
-    return cut === undefined ? response : cutOff(await response.text(), cut);
+    return cut === undefined ? response : cutOff(await response.text(), cut, onSilence);
   };
   return { asked, send };
 }
 
-export function cutOff(whole: string, { frames, how }: Cut): Response {
+export function cutOff(whole: string, { frames, how }: Cut, onSilence = () => {}): Response {
   const kept = whole.split("\n\n").slice(0, frames);
   const pieces = [`${[...kept, ": waiting"].join("\n\n")}\n\n`, 'id: 99\ndata: {"type":'];
   const body = new ReadableStream<Uint8Array>({
@@ -69,6 +69,7 @@ export function cutOff(whole: string, { frames, how }: Cut): Response {
       if (piece !== undefined) return controller.enqueue(new TextEncoder().encode(piece));
       if (how === "fails") return controller.error(new TypeError("cut"));
       if (how === "ends") return controller.close();
+      onSilence();
       return new Promise(() => undefined);
     },
   });

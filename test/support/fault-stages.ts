@@ -1,6 +1,8 @@
 import { tool } from "ai";
+import { vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import * as limits from "../../src/limits.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import { never, status } from "./fault-steps.ts";
@@ -71,21 +73,25 @@ function staged(stepsTo: (wait: () => Promise<void>) => readonly Step[]): Stage 
   return { options: { agents: [agent], model }, model, reach, release: open };
 }
 
-/** A turn that waits for a retry after a failed call. */
+/** A turn that waits for a retry after a failed call. The wait ends only when it is released. */
 function inRetry(): Stage {
-  const stage = staged((wait) => [
-    (options) => {
-      void wait();
-      const failing = status(429);
-      return typeof failing === "function" ? failing(options) : failing;
-    },
-  ]);
+  const failing = status(429, { "retry-after": String(limits.maxRetryAfterMs / 1_000) });
+  const stage = staged(() => [failing]);
+  const waiting = Promise.withResolvers<() => void>();
   const reach = async (own: OwnRuntime) => {
-    const response = await stage.reach(own);
-    await scheduler.wait(20);
+    const { setTimeout: real } = globalThis;
+    const timers = vi.spyOn(globalThis, "setTimeout").mockImplementation((done, ms) => {
+      if (ms !== limits.maxRetryAfterMs) return real(done, ms);
+      timers.mockRestore();
+      waiting.resolve(done);
+      return real(() => undefined);
+    });
+    const response = await ask(own, "Go.");
+    await waiting.promise;
     return response;
   };
-  return { ...stage, reach };
+  const release = () => void waiting.promise.then((done) => done());
+  return { ...stage, reach, release };
 }
 
 /** A turn that was interrupted so often that its next attempt waits for a minute. */

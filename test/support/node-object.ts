@@ -75,7 +75,7 @@ export class NodeObject {
   #start(): Life {
     let ready: Promise<unknown> = Promise.resolve();
     const life = { isOver: false };
-    const blockConcurrencyWhile = (work: () => Promise<unknown>) => (ready = work());
+    const blockConcurrencyWhile = (work: () => Promise<unknown>) => (ready = ready.then(work));
     const digest = createHash("sha256").update(this.#name).digest("hex");
     const state = {
       id: { name: this.#name, toString: () => digest },

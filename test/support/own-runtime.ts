@@ -13,6 +13,8 @@ export interface OwnRuntime {
   conversation(): InsideConversation;
   /** Drops what is in memory, as an eviction does, or as a deployment if the application changes. */
   wakeAgain(changed?: Partial<RuntimeOptions>): void;
+  /** Resolves when the constructor's work is done. `call` waits by itself. */
+  awake(): Promise<unknown>;
 }
 
 export interface OwnSettings {
@@ -37,7 +39,7 @@ export function withRuntime<Result>(
 /** Does the same with an existing runtime, as an application exports it. It cannot change. */
 export function withWorker<Result>(
   runtime: Runtime,
-  work: (own: Omit<OwnRuntime, "wakeAgain">) => Promise<Result>,
+  work: (own: Omit<OwnRuntime, "wakeAgain" | "awake">) => Promise<Result>,
   settings?: OwnSettings,
 ): Promise<Result> {
   return run(() => runtime, work, settings);
@@ -80,6 +82,7 @@ function run<Result>(
         conversation = new Deployed(state, ownEnv);
         ready = state.blockConcurrencyWhile(async () => undefined);
       },
+      awake: () => ready,
     });
   });
 }

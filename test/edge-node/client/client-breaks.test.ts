@@ -1,4 +1,4 @@
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ClientOptions, createClient } from "../../../src/client.ts";
 import {
   all,
@@ -26,13 +26,18 @@ describe("a connection that breaks", () => {
     ["fails", 1],
   ])("%s after %i frames: reading resumes where it stopped", async (how, frames) => {
     const { model, options } = speaking([hello]);
+    const silenceMs = 60_000;
+    if (how === "is silent") vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    // By then the client waits for more. The rest of the time is for the pause before it tries again.
+    const onSilence = () => void setImmediate(() => vi.advanceTimersByTimeAsync(1.5 * silenceMs));
     await withRuntime(options, async (own) => {
       const cuts: readonly Cut[] = [
         { how, frames },
         { how, frames: 2 },
       ];
-      const { asked, send } = breaking(own, cuts);
-      const conversation = clientOf(own, { fetch: send, silenceMs: 50 }).conversation("c");
+      const { asked, send } = breaking(own, cuts, onSilence);
+      const conversation = clientOf(own, { fetch: send, silenceMs }).conversation("c");
       const turn = conversation.send("Hi");
       const chunks = await all(turn);
       const again = "GET /conversations/c/stream on";
@@ -129,10 +134,13 @@ describe("a connection that breaks", () => {
     await expect(turn.text()).rejects.toThrow("enough");
     const waiting = new AbortController();
     const down: Send = () => Promise.reject(new TypeError("down"));
-    const other = createClient(ORIGIN, { fetch: down, retryMs: () => 60_000 }).conversation("c");
-    const asked = other.send("Hi", waiting).text();
-    setTimeout(() => waiting.abort(new Error("enough")), 20);
-    await expect(asked).rejects.toThrow("enough");
+    const retryMs = () => {
+      // By then the client waits for its next try.
+      setImmediate(() => waiting.abort(new Error("enough")));
+      return 600_000;
+    };
+    const other = createClient(ORIGIN, { fetch: down, retryMs }).conversation("c");
+    await expect(other.send("Hi", waiting).text()).rejects.toThrow("enough");
   });
 
   it("in a plan run: the run is read to its end, too", async () => {

@@ -134,7 +134,7 @@ describe("a run that waits for a gate", () => {
       });
       expect(own.conversation().about().status).toBe("waiting");
       own.wakeAgain();
-      await scheduler.wait(10);
+      await own.awake();
       expect(own.conversation().about().status).toBe("waiting");
       const before = await planOf(own, id);
       expect([before.status, before.runs[0]?.status]).toEqual(["running", "waiting"]);
@@ -274,7 +274,7 @@ describe("a call of a plan that needs approval by policy", () => {
       ]);
       const { calls } = await runOf(own, id);
       own.wakeAgain();
-      await scheduler.wait(10);
+      await own.awake();
       await streamed(await decide(own, calls[0]?.gate ?? "", { approved: true }));
       expect([paid, (await planOf(own, id)).status]).toEqual([[5], "done"]);
     });
@@ -295,7 +295,7 @@ describe("a call of a turn that waits for a person", () => {
       const id = await approved(own, [{ _tool: "echo", value: 1, _outputPath: "†state.x" }]);
       expect((await runOf(own, id)).status).toBe("done");
       own.wakeAgain();
-      await scheduler.wait(10);
+      await own.awake();
       expect(own.conversation().about().status).toBe("waiting");
       const init = json({ approved: true }, { accept: "application/json" });
       const answer = await own.call("POST", `/conversations/c/approvals/${approval}`, init);

@@ -52,7 +52,7 @@ describe("in a copy of an unfinished conversation,", () => {
       const approval = approvalIn(own);
       await moved(own);
       own.wakeAgain();
-      await scheduler.wait(10);
+      await own.awake();
       expect(own.conversation().about().status).toBe("idle");
       expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({
         state: "output-denied",
@@ -127,7 +127,7 @@ describe("in a copy of an unfinished conversation,", () => {
       await withTransfers({ agents: [agent], model: other }, async (copy) => {
         expect((await transfer(copy.conversation(), "import", file)).status).toBe(201);
         copy.wakeAgain();
-        await scheduler.wait(10);
+        await copy.awake();
         expect(copy.conversation().about().status).toBe("idle");
         expect(messagesOf(copy).map(({ role }) => role)).toEqual(["user"]);
         await ask(copy, "What was taken?");

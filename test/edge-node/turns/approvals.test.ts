@@ -33,8 +33,7 @@ describe("a call that waits for a person", () => {
       expect(own.conversation().about().status).toBe("waiting");
       // The object has nothing in memory.
       own.wakeAgain();
-      // The platform would delay calls until the object is awake.
-      await scheduler.wait(10);
+      await own.awake();
       expect(own.conversation().about().status).toBe("waiting");
       const response = await decide(own, approvalIn(own), { approved: true });
       const after = chunksIn(await response.text());
