@@ -1,5 +1,5 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
@@ -240,6 +240,7 @@ describe("the alarm", () => {
     const id = newId();
     // The variable is not due while the clock stands still.
     vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
     await put(id, "a?ttl=1", 1);
     expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
     vi.useRealTimers();

@@ -9,7 +9,7 @@ import {
   tool,
 } from "ai";
 import type { UIMessage, UIMessageChunk } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import {
   type ConversationVariables,
@@ -38,6 +38,12 @@ async function inObject(
 ): Promise<void> {
   const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
   await runInDurableObject(stub, (_, state) => work(conversationVariables(state, options), state));
+}
+
+/** From then on only the test moves the clock. The platform's alarms keep their own time. */
+function stopTheClock(): void {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
 }
 
 function tablesOf({ storage }: DurableObjectState): string[] {
@@ -174,12 +180,13 @@ describe("conversationVariables", () => {
   it("leave the alarm to the object, and say when and what to sweep", () =>
     inObject(
       async (variables, state) => {
+        stopTheClock();
         await variables.store.save({ name: "a", value: 1 });
         const dueMs = variables.nextAlarm() ?? 0;
         expect(dueMs).toBeGreaterThan(Date.now() - 1_000);
         expect(dueMs).toBeLessThan(Date.now() + 60_000);
         expect(await state.storage.getAlarm()).toBeNull();
-        await new Promise((done) => setTimeout(done, 40));
+        vi.setSystemTime(Date.now() + 40);
         await variables.sweep();
         expect(variables.store.info("a")).toBeUndefined();
         expect(variables.nextAlarm()).toBeUndefined();
@@ -224,14 +231,15 @@ describe("conversationVariables", () => {
 
   it("are evicted by the object's handler if they own the alarm", async () => {
     const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
-    const options = { alarm: "own", idleMs: 20 } as const;
+    const options = { alarm: "own", idleMs: 3_600_000 } as const;
+    stopTheClock();
     await runInDurableObject(stub, async (instance, state) => {
       const variables = conversationVariables(state, options);
       Object.assign(instance, { alarm: () => variables.sweep() });
-      await variables.store.save({ name: "a", value: 1, ttlMs: 30 });
+      await variables.store.save({ name: "a", value: 1, ttlMs: 3_600_000 });
       await expect.poll(() => state.storage.getAlarm()).not.toBeNull();
-      await new Promise((done) => setTimeout(done, 60));
     });
+    vi.setSystemTime(Date.now() + 7_200_000);
     await runDurableObjectAlarm(stub);
     await runInDurableObject(stub, async (_, state) => {
       expect(conversationVariables(state, options).store.list()).toEqual([]);

@@ -213,7 +213,7 @@ describe("time and memory", () => {
     const ping = fakeTool(store, { name: "ping" }, () => 1);
     const loop = `const loop = async () => { for (;;) { try { await tools.ping({}); } catch {} await scheduler.wait(5); } };`;
     const { waited, inputs } = await inObject(async (sandbox) => {
-      await runCode(sandbox, `${loop} loop(); await scheduler.wait(30); return 1`, {
+      await runCode(sandbox, `${loop} await tools.ping({}); loop(); await scheduler.wait(30); return 1`, {
         store,
         tools: [ping],
       });

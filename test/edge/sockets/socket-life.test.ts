@@ -102,7 +102,7 @@ describe("a socket whose object is evicted in mid-turn", () => {
       own.wakeAgain();
       expect(await busy.closed).toMatchObject({ code: 1012 });
       // The platform would delay messages until the object is awake.
-      await scheduler.wait(10);
+      await own.awake();
       idle.send(resumeFrame("w", "c"));
       await idle.until("start", "w");
       again.resolve();
@@ -331,10 +331,9 @@ describe("a socket with a turn that is silent for long", () => {
       try {
         socket.send(sendFrame("a", "c", "Hello."));
         await reached;
-        // Wait until the sent text has arrived.
-        await scheduler.wait(20);
-        await vi.advanceTimersByTimeAsync(2 * limits.keepAliveMs);
-        await scheduler.wait(20);
+        await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
+        const isStartedAgain = () => socket.frames.filter(({ type }) => type === "start").length > 1;
+        while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
         open();
         const frames = await socket.until("end", "a");
         const starts = frames.filter(({ type }) => type === "start");

@@ -5,7 +5,7 @@ import {
   type UIMessageChunk,
   WebSocketChatTransport,
 } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { call, newId, textOf } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
@@ -79,10 +79,13 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       const stopping = new AbortController();
       const about = { chatId: "c", abortSignal: stopping.signal };
       expect(await transport.reconnectToStream(about)).not.toBeNull();
+      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+      onTestFinished(() => void vi.useRealTimers());
       // Like two calls of `resumeStream` of the stock client.
       stopping.abort();
       const resumed = await resume();
-      await scheduler.wait(300);
+      // The server waits for less than that before it stops the turn.
+      await vi.advanceTimersByTimeAsync(10_000);
       open();
       expect(textOf(await messageIn(resumed))).toBe("Before. After.");
       transport.close();

@@ -1,5 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import type { ConversationObject } from "../../../src/edge/conversation.ts";
 import { inside } from "../../support/inside.ts";
 import {
@@ -132,9 +132,9 @@ describe("a transfer", () => {
         body: half.readable,
       });
       await writer.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
-      await scheduler.wait(50);
       // The variable is stored, but not visible yet.
-      expect(storage.sql.exec("SELECT name FROM variable").toArray()).toEqual([{ name: "a" }]);
+      const stored = () => storage.sql.exec("SELECT name FROM variable").toArray();
+      await vi.waitFor(() => expect(stored()).toEqual([{ name: "a" }]));
       expect(conversation.listVariables()).toEqual([]);
       expect(() => conversation.about()).toThrow("There is no such conversation.");
       expect(await storage.getAlarm()).not.toBeNull();

@@ -11,7 +11,7 @@ import type { Agent } from "../../../src/turn/agent.ts";
 import { json, newId, ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { refuseRows } from "../../support/storage.ts";
-import { framesIn as eventsIn } from "../../support/turn-client.ts";
+import { framesIn as eventsIn, readUntil } from "../../support/turn-client.ts";
 import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
 
 const MAX = 1_000_000_000;
@@ -68,18 +68,6 @@ const stop = async (own: OwnRuntime) => {
   const response = await own.call("POST", "/conversations/c/stop");
   return response.json<{ stopped: boolean }>();
 };
-
-/** Reads until nothing has arrived for 50 ms, and returns the text. */
-async function someOf({ body }: Response): Promise<string> {
-  const reader = body?.pipeThrough(new TextDecoderStream()).getReader();
-  let had = "";
-  for (;;) {
-    const silence = new Promise<undefined>((resolve) => setTimeout(resolve, 50));
-    const next = await Promise.race([reader?.read(), silence]);
-    if (next?.value === undefined) return had;
-    had += next.value;
-  }
-}
 
 /** Returns the message that a stock client builds from frames, and from a stream that continues them. */
 async function messageIn(...pieces: readonly (string | readonly Frame[])[]) {
@@ -165,7 +153,7 @@ describe("a stream that is watched again", () => {
     await withRuntime(options, async (own) => {
       const asked = await ask(own);
       await reached;
-      const had = framesIn(await someOf(asked));
+      const had = framesIn(await readUntil(asked, '"text-end"'));
       expect(had).not.toEqual([]);
       // The step that waits in the old object never ends.
       own.wakeAgain();
