@@ -138,7 +138,6 @@ it.each(moments)(
     }
     await remove();
   },
-  60_000,
 );
 
 it("remnants of an abandoned import are deleted after a while", async () => {

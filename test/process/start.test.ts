@@ -42,7 +42,7 @@ function get(port: number, headers: Record<string, string>, path = "/agents") {
 /** Returns the error code, or undefined if the port accepts connections. */
 function errorOfConnecting(host: string, port: number): Promise<string | undefined> {
   return new Promise((done) => {
-    const socket = connect({ host, port, timeout: 5_000 });
+    const socket = connect({ host, port, timeout: 60_000 });
     const end = (code?: string) => {
       socket.destroy();
       done(code);

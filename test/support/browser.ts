@@ -60,9 +60,12 @@ export async function startBrowser(): Promise<TestBrowser> {
   };
 }
 
-function newProfile(browser: Browser, options: PageOptions): Promise<BrowserContext> {
+/** Playwright gives up after half a minute, which is a limit of speed. */
+const STUCK_MS = 5 * 60_000;
+
+async function newProfile(browser: Browser, options: PageOptions): Promise<BrowserContext> {
   const { width = 1_280, height = 800, theme = "light", touch = false, scale = 1 } = options;
-  return browser.newContext({
+  const context = await browser.newContext({
     viewport: { width, height },
     deviceScaleFactor: scale,
     colorScheme: theme,
@@ -72,4 +75,6 @@ function newProfile(browser: Browser, options: PageOptions): Promise<BrowserCont
     acceptDownloads: true,
     permissions: ["clipboard-read", "clipboard-write"],
   });
+  context.setDefaultTimeout(STUCK_MS);
+  return context;
 }

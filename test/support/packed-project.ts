@@ -126,7 +126,7 @@ export const scriptedModels: ModelProvider = { name: "scripted", model: () => mo
 
 export async function ask(url: string, question: string): Promise<string> {
   const conversation = createClient(url, { auth: async () => "key" }).conversation("c");
-  const turn = conversation.send(question, { signal: AbortSignal.timeout(20_000) });
+  const turn = conversation.send(question, { signal: AbortSignal.timeout(600_000) });
   const temperatures: number[] = [];
   for await (const chunk of turn) {
     if (chunk.type === "data-variable") temperatures.push(chunk.data.bytes);
@@ -187,7 +187,7 @@ import { defineConfig } from "vitest/config";
 
 export default defineConfig({
   test: {
-    testTimeout: 60_000,
+    testTimeout: 600_000,
     projects: [
       {
         plugins: [cloudflareTest({ wrangler: { configPath: "./wrangler.toml" } })],

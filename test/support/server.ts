@@ -135,14 +135,14 @@ function descendantsOf(pid: number | undefined): readonly number[] {
   return found.slice(1);
 }
 
-/** Waits up to 30 seconds, and returns the processes that still run. */
+/** Waits for the end of these processes. Returns those that do not end. */
 async function untilGone(pids: readonly number[]): Promise<readonly number[]> {
-  let left = pids;
-  for (let attempt = 0; left.length > 0 && attempt < 300; attempt++) {
-    left = left.filter(isRunning);
-    if (left.length > 0) await new Promise((done) => setTimeout(done, 100));
+  const stuckMs = Date.now() + STUCK_MS;
+  for (;;) {
+    const left = pids.filter(isRunning);
+    if (left.length === 0 || Date.now() > stuckMs) return left;
+    await new Promise((done) => setTimeout(done, 100));
   }
-  return left;
 }
 
 function ps(...options: readonly string[]): string {

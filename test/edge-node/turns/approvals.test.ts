@@ -1,5 +1,5 @@
 import { DefaultChatTransport, readUIMessageStream, tool, type UIMessage } from "ai";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import { json, ORIGIN, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -14,7 +14,6 @@ import {
   post,
 } from "../../support/paying.ts";
 import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
-import { slow } from "../../support/slow.ts";
 import { chunksIn, readUntil } from "../../support/turn-client.ts";
 
 const asked = finish("tool-calls");
@@ -176,26 +175,26 @@ describe("a call that waits for a person", () => {
     },
   );
 
-  it("keeps its variables beyond their idle time, even after a restart", slow, async () => {
+  it("keeps its variables beyond their idle time, even after a restart", async () => {
     const { paid, options } = paying([payAmount("$sum"), thanks]);
-    const patience = { interval: 600 };
-    await withRuntime({ ...options, retention: { variableIdleMs: 500 } }, async (own) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const variableIdleMs = 3_600_000;
+    const statusOf = async (own: OwnRuntime, name: string) => {
+      vi.setSystemTime(Date.now() + 2 * variableIdleMs);
+      await own.conversation().alarm();
+      return (await own.call("GET", `/conversations/c/variables/${name}`)).status;
+    };
+    await withRuntime({ ...options, retention: { variableIdleMs } }, async (own) => {
       await own.call("PUT", "/conversations/c/variables/sum", json(50));
       await own.call("PUT", "/conversations/c/variables/other", json(1));
       await ask(own);
       own.wakeAgain();
-      await vi.waitUntil(async () => {
-        const other = await own.call("GET", "/conversations/c/variables/other");
-        await own.conversation().alarm();
-        return other.status === 410;
-      }, patience);
+      expect(await statusOf(own, "other")).toBe(410);
       await (await decide(own, approvalIn(own), { approved: true })).text();
       expect(paid).toEqual([50]);
       own.wakeAgain();
-      await vi.waitUntil(async () => {
-        await own.conversation().alarm();
-        return (await own.call("GET", "/conversations/c/variables/sum")).status === 410;
-      }, patience);
+      expect(await statusOf(own, "sum")).toBe(410);
     });
   });
 
