@@ -56,7 +56,11 @@ async function conversation() {
   const policy = ({ tool: name }: { readonly tool: string }) =>
     name === "forbidden" ? { deny: "Nobody may." } : ("allow" as const);
   const options = { store, policy, outputPath: true };
-  const wrapped = wrapTools(own, { ...options, toolMs: 50 });
+  const { slow, ...quick } = own;
+  const wrapped = {
+    ...wrapTools(quick, options),
+    ...wrapTools({ slow }, { ...options, toolMs: 50 }),
+  };
   return { store, tools: { ...variableTools(options), ...wrapped } as ToolSet };
 }
 

@@ -10,6 +10,7 @@ import { readConfiguration } from "../../src/gateway/configuration.ts";
 import { blockOf } from "../support/fences.ts";
 import { EVERYTHING } from "../support/gateway-process.ts";
 import { slow } from "../support/slow.ts";
+import { listedTools } from "../support/listed-tools.ts";
 
 const home = mkdtempSync(join(tmpdir(), "gateway-clients-"));
 mkdirSync(join(home, ".byref"));
@@ -27,8 +28,8 @@ function guideOf(client: string): string {
   return readFileSync(`docs/guides/gateway-${client}.md`, "utf8");
 }
 
-/** Starts what a client would start for a user with this home folder, and returns its tools. */
-async function toolsOf(started: unknown): Promise<readonly string[]> {
+/** Starts what a client would start for a user with this home folder, and expects the server's tools. */
+async function expectTools(started: unknown): Promise<void> {
   const { args } = commandSchema.parse(started);
   expect(args.slice(0, 2)).toEqual(["-y", "byref"]);
   const rest = args.slice(2).map((arg) => arg.replace(/^(?:\$\{userHome\}|~)(?=\/)/u, home));
@@ -38,7 +39,7 @@ async function toolsOf(started: unknown): Promise<readonly string[]> {
   const own = [main, ...rest, "--state", join(home, "state")];
   const command = { command: process.execPath, args: own, stderr: "ignore" as const };
   await client.connect(new StdioClientTransport(command));
-  return (await client.listTools()).tools.map(({ name }) => name);
+  await listedTools(client, ["echo"]);
 }
 
 /** Returns the page's link to this site. */
@@ -80,7 +81,7 @@ describe("guides of the gateway's clients", () => {
     const { searchParams } = linkIn(guideOf("cursor"), "cursor.com");
     expect(searchParams.get("name")).toBe("byref");
     const text = Buffer.from(searchParams.get("config") ?? "", "base64").toString();
-    expect(await toolsOf(JSON.parse(text))).toContain("echo");
+    await expectTools(JSON.parse(text));
   });
 
   it("VS Code's link starts the gateway", slow, async () => {
@@ -89,14 +90,14 @@ describe("guides of the gateway's clients", () => {
     expect(protocol + pathname).toBe("vscode:mcp/install");
     const install: unknown = JSON.parse(decodeURIComponent(search.slice(1)));
     expect(install).toMatchObject({ name: "byref" });
-    expect(await toolsOf(install)).toContain("echo");
+    await expectTools(install);
   });
 
   it("Claude Code's command starts the gateway", slow, async () => {
     const line = blockOf(guideOf("claude-code"), "sh").trim();
     const [, command = ""] = line.split("claude mcp add byref -- ");
     const [first, ...args] = command.split(" ");
-    expect(await toolsOf({ command: first, args })).toContain("echo");
+    await expectTools({ command: first, args });
   });
 });
 
@@ -132,8 +133,6 @@ describe("server.json", () => {
     const args = npm.packageArguments.flatMap(({ name, value = file }) =>
       name === undefined ? [value] : [name, value],
     );
-    expect(await toolsOf({ command: "npx", args: ["-y", npm.identifier, ...args] })).toContain(
-      "echo",
-    );
+    await expectTools({ command: "npx", args: ["-y", npm.identifier, ...args] });
   });
 });

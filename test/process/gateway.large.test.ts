@@ -19,6 +19,7 @@ import {
   nameIn,
   textIn,
 } from "../support/gateway-process.ts";
+import { listedTools } from "../support/listed-tools.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "gateway-"));
 const files = join(folder, "files");
@@ -52,7 +53,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
     client.callTool({ name, arguments: args });
 
   it("lists the servers' tools in order, then its own", async () => {
-    const { tools } = await client.listTools();
+    const tools = await listedTools(client, ["write_file", "echo"]);
     const names = tools.map(({ name }) => name);
     expect(names.slice(0, 2)).toEqual(["read_file", "read_text_file"]);
     expect(names.indexOf("echo")).toBeGreaterThan(names.indexOf("write_file"));
@@ -220,8 +221,7 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
       action: "accept",
       content: { name: "Ada" },
     }));
-    const { tools } = await client.listTools();
-    expect(tools.map(({ name }) => name)).toContain("trigger-elicitation-request");
+    await listedTools(client, ["trigger-elicitation-request"]);
     const answer = await call("trigger-elicitation-request");
     expect(textIn(answer)).toContain("Ada");
   });
@@ -252,7 +252,7 @@ describe("two gateways of one workspace", () => {
 describe("other clients of the gateway", () => {
   it("call a tool that its server runs only as a task", async () => {
     const client = await connected("auto");
-    const { tools } = await client.listTools();
+    const tools = await listedTools(client, ["simulate-research-query"]);
     const research = tools.find(({ name }) => name === "simulate-research-query");
     expect(research).not.toHaveProperty("execution");
     const found = await client.callTool({
