@@ -90,7 +90,11 @@ function inRetry(): Stage {
     await waiting.promise;
     return response;
   };
-  const release = () => void waiting.promise.then((done) => done());
+  const retry = async () => {
+    const done = await waiting.promise;
+    done();
+  };
+  const release = () => void retry();
   return { ...stage, reach, release };
 }
 
