@@ -47,20 +47,18 @@ async function conversation() {
         return "ok";
       },
     }),
-    slow: tool({
-      inputSchema: z.object({ amount: z.number() }),
-      execute: ({ amount }) => (amount > 1 ? new Promise(() => undefined) : "ok"),
-    }),
     forbidden: tool({ inputSchema: z.object({}), execute: () => "done" }),
   };
   const policy = ({ tool: name }: { readonly tool: string }) =>
     name === "forbidden" ? { deny: "Nobody may." } : ("allow" as const);
   const options = { store, policy, outputPath: true };
-  const { slow, ...quick } = own;
-  const wrapped = {
-    ...wrapTools(quick, options),
-    ...wrapTools({ slow }, { ...options, toolMs: 50 }),
+  const slow: ToolSet = {
+    slow: tool({
+      inputSchema: z.object({ amount: z.number() }),
+      execute: ({ amount }) => (amount > 1 ? new Promise(() => undefined) : "ok"),
+    }),
   };
+  const wrapped = { ...wrapTools(own, options), ...wrapTools(slow, { ...options, toolMs: 50 }) };
   return { store, tools: { ...variableTools(options), ...wrapped } as ToolSet };
 }
 
