@@ -213,10 +213,14 @@ describe("time and memory", () => {
     const ping = fakeTool(store, { name: "ping" }, () => 1);
     const loop = `const loop = async () => { for (;;) { try { await tools.ping({}); } catch {} await scheduler.wait(5); } };`;
     const { waited, inputs } = await inObject(async (sandbox) => {
-      await runCode(sandbox, `${loop} await tools.ping({}); loop(); await scheduler.wait(30); return 1`, {
-        store,
-        tools: [ping],
-      });
+      await runCode(
+        sandbox,
+        `${loop} await tools.ping({}); loop(); await scheduler.wait(30); return 1`,
+        {
+          store,
+          tools: [ping],
+        },
+      );
       const kept = `const { waitUntil } = await import('cloudflare:workers'); ${loop} waitUntil(loop()); return 2`;
       await runCode(sandbox, kept, { store, tools: [ping] });
       await runCode(sandbox, `${loop} await loop()`, { store, tools: [ping], timeMs: 50 });

@@ -332,7 +332,8 @@ describe("a socket with a turn that is silent for long", () => {
         socket.send(sendFrame("a", "c", "Hello."));
         await reached;
         await vi.waitUntil(() => saidIn(socket.frames) === "Before.");
-        const isStartedAgain = () => socket.frames.filter(({ type }) => type === "start").length > 1;
+        const isStartedAgain = () =>
+          socket.frames.filter(({ type }) => type === "start").length > 1;
         while (!isStartedAgain()) await vi.advanceTimersByTimeAsync(limits.keepAliveMs);
         open();
         const frames = await socket.until("end", "a");
