@@ -90,11 +90,7 @@ function inRetry(): Stage {
     await waiting.promise;
     return response;
   };
-  const retry = async () => {
-    const done = await waiting.promise;
-    done();
-  };
-  const release = () => void retry();
+  const release = () => void waiting.promise.then((endWait) => endWait());
   return { ...stage, reach, release };
 }
 
