@@ -1,5 +1,7 @@
+import { routePath } from "hono/route";
 import { Hono } from "hono/tiny";
 import type { Api, ConversationParts } from "./conversation-parts.ts";
+import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
@@ -76,6 +78,9 @@ export function conversationRoutes({ conversation, internal }: Required<Api>) {
       return endpoint.handle({ request: req.raw, params: req.param(), text }, env);
     });
   }
-  routes.onError((error) => problem(error));
+  routes.onError((error, context) => {
+    const { method } = context.req;
+    return problem(error, placeIn(context.env.context, `${method} ${routePath(context)}`));
+  });
   return routes;
 }

@@ -1,9 +1,11 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
+import { routePath } from "hono/route";
 import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
+import type { FailurePlace } from "./log-failure.ts";
 import { problem, problemOf } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
 import { workerApi, type WorkerApiOptions } from "./routes/worker.ts";
@@ -40,7 +42,7 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
       await next();
     } catch (error) {
       // `onError` receives only instances of Error; this is another thrown value.
-      context.res = problem(error);
+      context.res = problem(error, placeOf(context));
     }
     setSecurityHeaders(context.res);
   });
@@ -61,8 +63,9 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
     app.on(endpoint.method, endpoint.path, (context) => forward(context, endpoint));
   }
   app.notFound(nothingAt);
-  app.onError((error, { req, env }) => {
-    const response = problem(error);
+  app.onError((error, context) => {
+    const { req, env } = context;
+    const response = problem(error, placeOf(context));
     const challenge = response.status === 401 && options.gateway?.challenge(req.raw, env);
     if (challenge) response.headers.set("www-authenticate", challenge);
     return response;
@@ -78,6 +81,14 @@ function nothingAt({ req }: Context): Response {
     "not_found",
     `There is nothing at ${req.method} ${req.path}. See GET /openapi.json.`,
   );
+}
+
+function placeOf(context: Context<AppEnv>): FailurePlace {
+  const { req } = context;
+  const [, conversation] = /^\/conversations\/([\w.-]{1,128})\//u.exec(`${req.path}/`) ?? [];
+  // The tenant is unknown if authentication failed.
+  const tenant: string | undefined = context.get("tenant");
+  return { tenant, conversation, request: `${req.method} ${routePath(context)}` };
 }
 
 /** Headers forwarded to every endpoint. */
@@ -173,7 +184,7 @@ export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   await next();
   body.cancel();
   // The body's error replaces any response that resulted from it.
-  if (body.error !== undefined) context.res = problem(body.error);
+  if (body.error !== undefined) context.res = problem(body.error, placeOf(context));
 };
 
 /**

@@ -24,6 +24,7 @@ import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
 import type { RecordsFormat } from "../store/bytes/receive.ts";
+import { logFailure, placeIn } from "./log-failure.ts";
 import { AlarmClock } from "./platform/alarm-clock.ts";
 import { DurableSql } from "./platform/durable-sql.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
@@ -140,7 +141,7 @@ export class ConversationContext {
   readonly services: PlatformServices;
   #isSettleDue = false;
   readonly #settleLater = throttled(limits.accessFlushMs, () => {
-    this.settle().catch((error: unknown) => console.error(error));
+    this.settle().catch((error: unknown) => logFailure(error, placeIn(this, "settle")));
   });
   #data: ConversationData | undefined;
   /** Access times are written in batches. */
@@ -215,7 +216,8 @@ export class ConversationContext {
     data.events.watch((events) => this.eventStreams.publish(events));
     if (!data.isNew) {
       setup.plans?.endRuns(data);
-      data.tidyUp();
+      data.holdNeeded();
+      this.#collectGarbage(data);
     }
     return data;
   }
@@ -260,18 +262,22 @@ export class ConversationContext {
    * turn in the queue has ended; its response then waits for the alarm, instead of the next turn's response.
    */
   async settle({ endsQueue = false } = {}): Promise<void> {
-    const { alarmClock, index, state } = this;
+    const { alarmClock, index } = this;
     const data = this.#data;
     this.#isSettleDue = false;
     if (data === undefined) return;
     data.events.flush();
     index.update();
-    // No response waits for garbage collection; if it fails, the alarm tries again.
-    if (data.store.hasGarbage()) {
-      state.waitUntil(data.store.sweep().catch((error: unknown) => console.error(error)));
-    }
+    this.#collectGarbage(data);
     const isOver = endsQueue && data.journal.head()?.isOpen !== true;
     await (isOver ? alarmClock.rearm(data.dueMs) : alarmClock.setBy(data.dueMs));
+  }
+
+  /** No response waits for it; if it fails, the alarm tries again. */
+  #collectGarbage({ store }: ConversationData): void {
+    if (!store.hasGarbage()) return;
+    const log = (error: unknown) => void logFailure(error, placeIn(this, "sweep"));
+    this.state.waitUntil(store.sweep().catch(log));
   }
 }
 

@@ -159,12 +159,8 @@ export class ConversationData {
     return this.lastActiveMs + this.#idleMs <= nowMs;
   }
 
-  /** Collects garbage left by a crash, and holds the variables of a call that waits for approval. */
-  tidyUp(): void {
-    if (this.store.hasGarbage()) {
-      // No request waits for it; if it fails, the alarm tries again.
-      void this.store.sweep().catch((error: unknown) => console.error(error));
-    }
+  /** Holds the variables of a call that waits for approval. */
+  holdNeeded(): void {
     const head = this.journal.head();
     const { id = "", needs = [] } = head?.paused ?? head ?? {};
     for (const name of needs) this.store.holds.hold(id, name);

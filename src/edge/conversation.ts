@@ -5,6 +5,7 @@ import type { ConversationStatus } from "./conversation-of.ts";
 import { type ConversationParts, statusOf } from "./conversation-parts.ts";
 import type { conversationRoutes } from "./api.ts";
 import { problem } from "./http/problem.ts";
+import { placeIn } from "./log-failure.ts";
 import { onAlarm } from "./maintenance.ts";
 import type { PlanSupport } from "./routes/plans.ts";
 import { Sockets } from "./sockets/sockets.ts";
@@ -52,7 +53,7 @@ export class ConversationObject extends DurableObject {
       if (isWrite(request)) await this.parts.context.deletion.whenDone();
       return await this.#routes.fetch(request, this.parts);
     } catch (error) {
-      return problem(error);
+      return problem(error, placeIn(this.parts.context, request.method));
     }
   }
 

@@ -1,5 +1,6 @@
 import { pause } from "../turn/model/model-failure.ts";
 import type { ConversationContext } from "./conversation-context.ts";
+import { logFailure, placeIn } from "./log-failure.ts";
 import type { Turns } from "./turns/turns.ts";
 
 /**
@@ -20,8 +21,9 @@ export async function onAlarm(context: ConversationContext, turns: Turns): Promi
     // Work that is due already waits for a running turn.
     await arm(Math.max(context.data?.dueMs ?? Infinity, Date.now() + pauseMs));
   } catch (error) {
-    console.error(error);
-    await arm(Date.now() + ALARM_RETRY_MS).catch(console.error);
+    const log = (failure: unknown) => void logFailure(failure, placeIn(context, "alarm"));
+    log(error);
+    await arm(Date.now() + ALARM_RETRY_MS).catch(log);
   }
 }
 

@@ -1,5 +1,5 @@
 import type { FinishReason, LanguageModel, UIMessageChunk } from "ai";
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode, PublicError } from "../errors.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Observer } from "../tool/observer.ts";
 import type { Agent } from "./agent.ts";
@@ -60,6 +60,8 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly post?: Post | undefined;
   /** Durations within the attempt so far, stored with the answer. Default: not stored. */
   readonly timeline?: () => TimedAttempt;
+  /** Logs what ended a turn early. Returns further details of the turn's public error. */
+  readonly onFailure?: (error: unknown) => PublicError["details"];
   /** The cost of the turn so far. */
   readonly cost: () => Cost;
   readonly spendLimits?: Omit<SpendLimits, "tenant">;

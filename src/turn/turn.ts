@@ -198,10 +198,16 @@ class Turn {
       });
     } catch (thrown) {
       if (this.#options.signal.aborted) finishReason = "other";
-      else error = publicErrorOf(thrown);
+      else error = this.#publicErrorOf(thrown);
     }
     await this.#steps.flush();
     return this.#end(finishReason, error);
+  }
+
+  #publicErrorOf(thrown: unknown): PublicError {
+    const { details, ...known } = publicErrorOf(thrown);
+    const all = { ...details, ...this.#options.onFailure?.(thrown) };
+    return Object.keys(all).length === 0 ? known : { ...known, details: all };
   }
 
   /** Ends the turn with an error after too many attempts without progress. */

@@ -1,6 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import { isTenant, LOCAL_HOSTS, type Settings, settingsOf } from "../settings.ts";
 import type { Context, MiddlewareHandler } from "hono";
+import { logFailure } from "../log-failure.ts";
 import type { AppEnv } from "../app-env.ts";
 import { tenantOfTicket } from "./tickets.ts";
 
@@ -181,7 +182,7 @@ async function isWithin(binding: RateLimit, tenant: string): Promise<boolean> {
     const { success } = await binding.limit({ key: tenant });
     return success;
   } catch (error) {
-    console.error(error);
+    logFailure(error, { tenant, request: "rate limit" });
     return true;
   }
 }

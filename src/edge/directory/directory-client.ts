@@ -1,3 +1,4 @@
+import { logFailure, placeIn } from "../log-failure.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { pause } from "../../turn/model/model-failure.ts";
@@ -76,7 +77,7 @@ export function leasesOf(
   return {
     limits,
     async take(claim) {
-      const grant = await retry(TAKE_DELAYS_MS, () =>
+      const grant = await retry(TAKE_DELAYS_MS, object, () =>
         callDirectory(object, (directory) => directory.take(claim)),
       );
       if (grant !== undefined) return grant;
@@ -85,7 +86,7 @@ export function leasesOf(
     },
     settle(settled) {
       object.state.waitUntil(
-        retry(SETTLE_DELAYS_MS, () =>
+        retry(SETTLE_DELAYS_MS, object, () =>
           callDirectory(object, (directory) => directory.settle(settled)),
         ),
       );
@@ -96,6 +97,7 @@ export function leasesOf(
 /** Returns undefined if each try has failed. Both calls are idempotent. */
 async function retry<Answer>(
   delaysMs: readonly number[],
+  object: ObjectContext,
   call: () => Promise<Answer | undefined>,
 ): Promise<Answer | undefined> {
   for (const delayMs of delaysMs) {
@@ -103,7 +105,7 @@ async function retry<Answer>(
     try {
       return await call();
     } catch (error) {
-      console.error(error);
+      logFailure(error, placeIn(object, "spend"));
     }
   }
   return undefined;
@@ -148,7 +150,7 @@ export class ConversationIndex {
       this.#sent = { ...entry, sentMs: Date.now() };
       this.#call((directory) => directory.put(entry));
     } catch (error) {
-      console.error(error);
+      logFailure(error, placeIn(this.#conversation, "directory"));
     }
   }
 
@@ -176,7 +178,7 @@ export class ConversationIndex {
       .then(() => callDirectory(this.#conversation, call))
       .catch((error: unknown) => {
         this.#sent = undefined;
-        console.error(error);
+        logFailure(error, placeIn(this.#conversation, "directory"));
       });
     this.#conversation.state.waitUntil(this.#calls);
   }

@@ -1,3 +1,4 @@
+import { logFailure, placeIn } from "../log-failure.ts";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { createMcpHandler, type McpHttpHandler } from "@modelcontextprotocol/server";
 import type { ServerConfiguration } from "../../gateway/configuration.ts";
@@ -88,7 +89,7 @@ export class ConversationGateway {
     const serving = { key: signingKey(context), waiting: this.#waiting };
     const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
-      onerror: (error) => console.warn(error.message),
+      onerror: (error) => void logFailure(error, placeIn(context, "POST /conversations/:id/mcp")),
     });
     return new OpenGateway(gateway, handler);
   }

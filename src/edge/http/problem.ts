@@ -1,12 +1,16 @@
 import { codeOf, type ErrorCode, errorCodes, messageOf, publicMessageOf } from "../../errors.ts";
+import { type FailurePlace, instanceOf, isFailure, logFailure } from "../log-failure.ts";
 
-/** Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. */
-export function problem(error: unknown): Response {
+/**
+ * Creates an RFC 9457 problem document. `code` is stable; the error's `details` become members. A failure of
+ * the server is logged, and `instance` has the id of its line.
+ */
+export function problem(error: unknown, place: FailurePlace): Response {
   if (NO_SQL.test(messageOf(error))) return problemOf("not_configured", SQL_CLASSES);
   const code = codeOf(error);
   const detail = publicMessageOf(error);
-  if (code === "internal") console.error(error);
-  return problemOf(code, detail, detailsOf(error));
+  const logged = isFailure(code) && { instance: instanceOf(logFailure(error, place)) };
+  return problemOf(code, detail, { ...detailsOf(error), ...logged });
 }
 
 /** The platform's own message, of an object whose class has no migration, or one for key-value classes. */

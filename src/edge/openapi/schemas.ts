@@ -281,6 +281,9 @@ export const problem = later(() =>
       status: z.int(),
       detail: text,
       code: z.enum(codes).describe("Stable"),
+      instance: text
+        .optional()
+        .describe("Of a failure of the server: the id of its line in the log"),
     })
     .describe("RFC 9457; some codes add members"),
 );

@@ -4,6 +4,7 @@ import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./a
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
 import { plansOf } from "./plans-of.ts";
+import { logFailure, placeIn } from "../log-failure.ts";
 import { chooseAgent, chooseAgentOrFallback } from "../turns/chosen-agent.ts";
 import type { QueuedTurn } from "../turns/turn-queue.ts";
 import type { Json } from "../../value/json.ts";
@@ -217,7 +218,7 @@ export class Plans {
       await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
       return attemptRecovered(this.#context, recoveredLog, start);
     });
-    live.result.catch((error: unknown) => console.error(error));
+    live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
   }
 
   #start({ id, agent }: PlanRecord, work: RunWork): LiveRun {
@@ -248,7 +249,13 @@ export class Plans {
     );
     const toResponse = (view: Awaited<typeof result>) => Response.json(view);
     const from = first === undefined ? {} : { first };
-    return respond(headers.get("accept"), { log: live.log, result, toResponse, ...from });
+    return respond(headers.get("accept"), {
+      log: live.log,
+      result,
+      toResponse,
+      place: placeIn(this.#context, "run"),
+      ...from,
+    });
   }
 
   #required(id: string): PlanRecord {

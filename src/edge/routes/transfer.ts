@@ -12,6 +12,7 @@ import {
 } from "../conversation-of.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
+import { logFailure } from "../log-failure.ts";
 import { text, wholeNumber } from "../http/parameters.ts";
 import { parseJson, requireJsonType } from "../http/read-body.ts";
 import { withEnd } from "../http/client-body.ts";
@@ -206,9 +207,9 @@ async function deleteParts(parts: RemoteConversation, id: string): Promise<void>
   try {
     const init = { method: "DELETE" };
     const deleted = await parts.fetch(`http://conversation/conversations/${id}`, init);
-    if (!deleted.ok && deleted.status !== 404) console.error(await deleted.text());
+    await deleted.body?.cancel();
   } catch (error) {
-    console.error(error);
+    logFailure(error, { conversation: id, request: "POST /conversations/import" });
   }
 }
 

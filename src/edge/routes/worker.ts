@@ -14,6 +14,7 @@ import type { AgentsDescription, ModelDescription, PageOptions } from "../page-o
 import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
 import { directoryOf } from "../directory/directory-client.ts";
+import { logFailure } from "../log-failure.ts";
 import { pageSize, text } from "../http/parameters.ts";
 import { newTicket } from "../auth/tickets.ts";
 import { settingsOf } from "../settings.ts";
@@ -123,7 +124,8 @@ async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
     return { entry, status: await conversationOf(context, entry.id).status() };
   } catch (error) {
     // A conversation that fails does not affect the others.
-    console.error(error);
+    const place = { tenant: context.get("tenant"), conversation: entry.id };
+    logFailure(error, { ...place, request: "GET /conversations" });
     return { entry, status: "idle" as const };
   }
 }

@@ -3,6 +3,7 @@ import { ByrefError, codeOf, publicTextOf } from "../../errors.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { WebSocketChatTransportResponse } from "ai";
 import * as z from "zod";
+import { isFailure, logFailure } from "../log-failure.ts";
 import { isObject } from "../../value/json.ts";
 import { bounded, parseJson } from "../http/read-body.ts";
 import { parse } from "../http/endpoint.ts";
@@ -98,7 +99,8 @@ export class SocketConnection {
   }
 
   fail(request: SocketRequest, error: unknown): void {
-    if (codeOf(error) === "internal") console.error(error);
+    if (isFailure(codeOf(error)))
+      logFailure(error, { conversation: this.conversation, request: "socket" });
     this.send(request, { type: "error", errorText: publicTextOf(error) });
   }
 

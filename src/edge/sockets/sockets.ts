@@ -1,4 +1,5 @@
-import { ByrefError } from "../../errors.ts";
+import { logFailure, isFailure, placeIn } from "../log-failure.ts";
+import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationContext } from "../conversation-context.ts";
@@ -137,7 +138,9 @@ export class Sockets {
   async #beginTurn(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
     const { log, result, first } = await this.#turns.begin(turn);
     // The log contains the error too.
-    result.catch((error: unknown) => console.error(error));
+    result.catch((error: unknown) => {
+      if (isFailure(codeOf(error))) logFailure(error, placeIn(this.#context, "socket"));
+    });
     request.log = log;
     if (request.state === "aborted") this.#context.queue.stopOne(log);
     return { log, first, lastSequence: -1 };

@@ -5,6 +5,7 @@ import type { WrapOptions } from "../../tool/wrapped-tool.ts";
 import type { Bindings } from "../app-env.ts";
 import type { ConversationContext, ConversationQueries } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
+import { logFailure, placeIn } from "../log-failure.ts";
 import { objectIn } from "../placement.ts";
 import { remoteEngine } from "../platform/remote-engine.ts";
 
@@ -76,7 +77,9 @@ export class ConversationTables implements ConversationQueries {
 
   #drop(variable?: string): void {
     const dropped = this.engine?.drop(variable) ?? Promise.resolve();
-    this.#context.state.waitUntil(dropped.catch((error: unknown) => console.error(error)));
+    this.#context.state.waitUntil(
+      dropped.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
+    );
     if (variable === undefined) this.#isUsed = undefined;
   }
 }

@@ -2,6 +2,7 @@ import type { Observer } from "../../tool/observer.ts";
 import { modelNameOf } from "../../turn/model/prepare-model-call.ts";
 import type { Bindings } from "../app-env.ts";
 import { conversationIn, type ObjectContext } from "../conversation-of.ts";
+import { logFailure, placeIn } from "../log-failure.ts";
 import { type Settings, settingsOf } from "../settings.ts";
 import type { ChosenAgent } from "../turns/chosen-agent.ts";
 import { type Collector, sendTraces, tracesRequest } from "./otlp.ts";
@@ -92,7 +93,7 @@ export class Telemetry {
       }
       ANALYTICS?.writeDataPoint(dataPointOf(record));
     } catch (error) {
-      console.error(error);
+      logFailure(error, placeIn(this.#options, "telemetry"));
     }
   }
 

@@ -12,6 +12,7 @@ import type { PlatformServices } from "../../turn/toolbox.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
+import { instanceOf, isFailure, logFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
 import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
@@ -74,6 +75,10 @@ export async function attempt<Result>(
       cost: () => withEventRow(cost()),
       observer: watch.observer,
       timeline: watch.timeline,
+      onFailure: (error) => {
+        if (!isFailure(codeOf(error))) return {};
+        return { instance: instanceOf(logFailure(error, placeIn(context, kind ?? "turn"))) };
+      },
       onEnd: (reached) => {
         end = reached;
       },
@@ -82,7 +87,9 @@ export async function attempt<Result>(
     const isCurrent = () => context.data === data;
     const summary = summarizeOutline(data.history, equipped.agent, { isCurrent });
     // No turn waits for it; if it fails, the outline stays.
-    context.state.waitUntil(summary.catch((error: unknown) => console.error(error)));
+    context.state.waitUntil(
+      summary.catch((error: unknown) => logFailure(error, placeIn(context, "summary"))),
+    );
     return result;
   } catch (error) {
     const code = codeOf(error);

@@ -1,6 +1,8 @@
 import type { UIMessageChunk } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
+import { codeOf } from "../../errors.ts";
+import { type FailurePlace, isFailure, logFailure } from "../log-failure.ts";
 import { problemOf } from "../http/problem.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
@@ -28,6 +30,8 @@ const PLAIN_TEXT_HEADERS = {
 export interface AnsweredTurn<Result> extends QueuedTurn<Result> {
   /** Creates the response when the turn is done. */
   readonly toResponse: (result: Result) => Response;
+  /** For the log, if it fails after the response has begun. */
+  readonly place: FailurePlace;
 }
 
 /** Responds in the form that `Accept` requests. Default: the UI message stream. */
@@ -56,11 +60,13 @@ export function turnResponse(
 
 /** Sends the headers at once; failures are in the log. */
 function stream(
-  { result }: Pick<AnsweredTurn<unknown>, "result">,
+  { result, place }: Pick<AnsweredTurn<unknown>, "result" | "place">,
   body: ReadableStream<Uint8Array>,
   headers: Record<string, string>,
 ): Response {
-  result.catch((error: unknown) => console.error(error));
+  result.catch((error: unknown) => {
+    if (isFailure(codeOf(error))) logFailure(error, place);
+  });
   return new Response(body, { headers: { ...headers, "cache-control": "no-cache" } });
 }
 

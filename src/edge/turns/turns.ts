@@ -23,6 +23,7 @@ import { attempt, recordRemains, recordTools, type TurnStart } from "./attempt.t
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
 import { PostedTurns, postOf, type RequestedTurn } from "./posted-turns.ts";
 import type { TurnRequest, UserMessage } from "./turn-request.ts";
+import { logFailure, placeIn } from "../log-failure.ts";
 import { respond, turnResponse } from "./turn-response.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
@@ -53,7 +54,11 @@ export class Turns {
     const variables = () => this.#context.store.list({ last: limits.maxPageSize });
     const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
       turnResponse(result, variables());
-    return respond(headers.get("accept"), { ...requested, toResponse });
+    return respond(headers.get("accept"), {
+      ...requested,
+      toResponse,
+      place: placeIn(this.#context, "turn"),
+    });
   }
 
   /** Starts the requested turn, or finds the one of an equal post. */
@@ -139,7 +144,7 @@ export class Turns {
       return continueTurn(this.#context, recoveredLog, { ...slot, chooseNow });
     });
     if (head.post !== undefined) this.#posted.add(head.post, turn);
-    turn.result.catch((error: unknown) => console.error(error));
+    turn.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "turn")));
   }
 }
 
@@ -226,7 +231,7 @@ function closeRun(context: ConversationContext, head: TurnHead): void {
     if (lease !== undefined) leases?.settle(lease);
     events.add({ type: "run.failed", run: head.id, code });
   });
-  closing.result.catch((error: unknown) => console.error(error));
+  closing.result.catch((error: unknown) => logFailure(error, placeIn(context, "run")));
 }
 
 /**

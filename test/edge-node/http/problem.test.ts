@@ -6,7 +6,7 @@ it("says which lines are missing for an object without SQLite", async () => {
   const platform = new Error(
     "Error: SQL is not enabled for this Durable Object class. To enable it, change `new_classes` to `new_sqlite_classes` within the 'migrations' field",
   );
-  const response = problem(platform);
+  const response = problem(platform, { request: "GET /" });
   expect(response.status).toBe(501);
   expect(await response.json()).toMatchObject({
     code: "not_configured",

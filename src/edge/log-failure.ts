@@ -1,0 +1,72 @@
+import { codeOf, type ErrorCode, errorCodes, messageOf } from "../errors.ts";
+import { conversationIn, type ObjectContext } from "./conversation-of.ts";
+
+/** Where something failed. */
+export interface FailurePlace {
+  readonly tenant?: string | undefined;
+  readonly conversation?: string | undefined;
+  /** Method and route of the request, without its parameters; or the name of work without a request. */
+  readonly request: string;
+}
+
+/** True for failures of the server, which are logged. Other problems are the caller's, or another server's. */
+export function isFailure(code: ErrorCode): boolean {
+  return errorCodes[code].status === 500 || code === "storage_full";
+}
+
+/**
+ * Logs a failure as one line of JSON, and returns its id. The line has no message, because messages may quote
+ * values: the cause is the error's class, with the places in the code that it passed.
+ */
+export function logFailure(
+  error: unknown,
+  { tenant, conversation, request }: FailurePlace,
+): string {
+  const id = crypto.randomUUID();
+  const cause = { name: classOf(error), platform: platformCodeOf(error), at: framesOf(error) };
+  const code = codeOf(error);
+  const line = { event: "failed", id, code, tenant, conversation, request, cause };
+  console.error(JSON.stringify(line));
+  return id;
+}
+
+/** The id of a line in the log, as `instance` of a problem document. */
+export function instanceOf(id: string): string {
+  return `urn:uuid:${id}`;
+}
+
+/** The place of work in a conversation's object. */
+export function placeIn({ state }: Pick<ObjectContext, "state">, request: string): FailurePlace {
+  const named = conversationIn(state.id.name);
+  return { tenant: named?.tenant, conversation: named?.id, request };
+}
+
+/** The constructor's name: a `name` can be set to any text. */
+function classOf(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error;
+  const { name } = error.constructor;
+  return /^\w{1,100}$/u.test(name) ? name : "Error";
+}
+
+/** What the platform's errors say, which have no places: SQLite's code, or the reference of an internal error. */
+function platformCodeOf(error: unknown): string | undefined {
+  return PLATFORM_CODE.exec(messageOf(error))?.[0];
+}
+
+const PLATFORM_CODE =
+  /\bSQLITE_(?:BUSY|CANTOPEN|CORRUPT|ERROR|FULL|IOERR|NOMEM|READONLY|TOOBIG)\b|\breference = [a-z0-9]{8,40}\b/u;
+
+/** The innermost places of the stack. The message is part of the stack, and may have lines that look like places. */
+function framesOf(error: unknown): readonly string[] {
+  if (!(error instanceof Error) || typeof error.stack !== "string") return [];
+  const { stack, message } = error;
+  const at = stack.indexOf(message);
+  const frames = at < 0 ? "" : stack.slice(at + message.length);
+  return frames
+    .split("\n")
+    .flatMap((line) => FRAME.exec(line)?.[1] ?? [])
+    .slice(0, MAX_FRAMES);
+}
+
+const FRAME = /^\s+at ([\w$.<># []*\(?[\w@:/.+-]{1,300}:\d+:\d+\)?)$/u;
+const MAX_FRAMES = 8;
