@@ -78,6 +78,18 @@ export function conversationIn(name = "null") {
   }
 }
 
+/** Parses the tenant from the name of any object that `conversation-of.ts` made. */
+export function tenantIn(name = "null"): string | undefined {
+  try {
+    const parts: unknown = JSON.parse(name);
+    const [tenant]: readonly unknown[] = Array.isArray(parts) ? parts : [];
+    return typeof tenant === "string" ? tenant : undefined;
+  } catch {
+    // This Worker did not create the name.
+    return undefined;
+  }
+}
+
 export const CONVERSATION_ID = /^[A-Za-z0-9._-]{1,128}$/;
 
 /** Throws `bad_id` if the text is not a valid conversation id. */

@@ -9,7 +9,7 @@ import type { Settings } from "../settings.ts";
  * without a secret.
  */
 export async function newTicket(settings: Settings, tenant: string, path: string): Promise<string> {
-  const key = await ticketKey(settings);
+  const key = await hmacKey(settings, "ticket");
   if (key === undefined) {
     const message = "TICKET_SECRET must be set: nothing else here could sign a ticket.";
     throw new ByrefError("bad_configuration", message);
@@ -26,7 +26,7 @@ export async function tenantOfTicket(
   path: string,
 ): Promise<string | undefined> {
   const [claim, signature] = /^([\w-]+)\.([\w-]{43})$/.exec(ticket)?.slice(1) ?? [];
-  const key = await ticketKey(settings);
+  const key = await hmacKey(settings, "ticket");
   if (ticket.length > limits.maxTicketChars || key === undefined) return undefined;
   if (claim === undefined || signature === undefined) return undefined;
   const isOurs = await crypto.subtle.verify(
@@ -48,15 +48,21 @@ function signed(claim: string, path: string): Uint8Array {
   return encoder.encode(`${claim} ${path}`);
 }
 
-/** The signing key. It differs for each `AUTH` mode, so tickets of one mode are invalid in another. */
-async function ticketKey({ AUTH, ...settings }: Settings): Promise<CryptoKey | undefined> {
+/**
+ * The signing key for one purpose. It differs for each `AUTH` mode, so tickets of one mode are invalid in
+ * another. Undefined if the settings have no secret.
+ */
+export async function hmacKey(
+  { AUTH, ...settings }: Settings,
+  purpose: "ticket" | "export",
+): Promise<CryptoKey | undefined> {
   const { TICKET_SECRET, API_KEYS, JWT_SECRET, LOCAL_SECRET = "localhost" } = settings;
   const own = { bearer: JSON.stringify(API_KEYS), jwt: JWT_SECRET, none: LOCAL_SECRET };
   const secret = TICKET_SECRET ?? (AUTH === undefined ? undefined : own[AUTH]);
   if (secret === undefined) return undefined;
   const { subtle } = crypto;
   const base = await subtle.importKey("raw", encoder.encode(secret), "HKDF", false, ["deriveKey"]);
-  const info = encoder.encode(`byref ticket ${AUTH}`);
+  const info = encoder.encode(`byref ${purpose} ${AUTH}`);
   return subtle.deriveKey(
     { name: "HKDF", hash: "SHA-256", salt: new Uint8Array(), info },
     base,

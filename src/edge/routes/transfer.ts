@@ -29,7 +29,14 @@ import type { TransferParts } from "../conversation-context.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
-const made = z.strictObject({ id: text });
+const made = z.strictObject({
+  id: text,
+  findings: z
+    .array(z.strictObject({ code: text, message: text }))
+    .optional()
+    .describe("What the copy does not have as the file says"),
+});
+const keepLabels = z.enum(["keep"]).optional();
 const partTaken = z.strictObject({
   import: text.describe("Pass it with the following parts"),
   part: z.int().min(1),
@@ -56,7 +63,7 @@ const exportEndpoint: Endpoint<ConversationParts> = endpoint(
 /** Export, handled by the conversation. */
 const conversationEndpoints = [exportEndpoint];
 
-const id = { id: text };
+const own = { id: text, labels: z.enum(["keep", "lower"]).prefault("keep") };
 const place = {
   part: wholeNumber("part", 1, limits.maxTransferParts).prefault(1),
   of: wholeNumber("of", 1, limits.maxTransferParts).prefault(1),
@@ -66,8 +73,8 @@ const place = {
 const internalEndpoints: readonly Endpoint<ConversationParts>[] = [
   endpoint(
     "POST /transfer/import",
-    { summary: "Imports a file", query: id, content: file, answers: { 201: "Imported" } },
-    ({ query, request }, { context }) => importFrom(context, query.id, request),
+    { summary: "Imports a file", query: own, content: file, answers: { 201: "Imported" } },
+    ({ query, request }, { context }) => importFrom(context, query, request),
   ),
   endpoint(
     "PUT /transfer/parts",
@@ -98,7 +105,7 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       for (let tries = 1; ; tries++) {
         const exported = await exportFrom(conversationOf(context), params.id);
         if (!exported.ok) return mutableResponse(exported);
-        const imported = await importInto(target, id, exported);
+        const imported = await importInto(target, { id, labels: "keep" }, exported);
         if (tries === MAX_TRIES || !(await isRefused(imported, "conflict"))) {
           return mutableResponse(imported);
         }
@@ -112,12 +119,13 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       query: {
         ...place,
         import: text.optional().describe("The import returned for part 1"),
+        labels: keepLabels.describe("Trusts the file: its labels and approvals are kept"),
         location: locationQuery,
       },
       content: file,
       answers: { 201: { "application/json": made }, 202: { "application/json": partTaken } },
     },
-    async ({ query: { part, of, import: known }, request }, context) => {
+    async ({ query: { part, of, import: known, labels }, request }, context) => {
       requirePart({ part, of, known });
       requireSmallPart(request);
       const upload = requireId(known ?? crypto.randomUUID());
@@ -132,7 +140,7 @@ const workerEndpoints: readonly Endpoint<Context<AppEnv>>[] = [
       await stored.arrayBuffer();
       if (part < of) return Response.json({ import: upload, part, of }, { status: 202 });
       try {
-        return await importParts(context, parts);
+        return await importParts(context, parts, labels);
       } finally {
         await deleteParts(parts, upload);
       }
@@ -174,14 +182,19 @@ function requireSmallPart({ headers }: Request): void {
 }
 
 /** Imports under the file's own id if that is free, otherwise under a new one. */
-async function importParts(context: Context<AppEnv>, parts: RemoteConversation): Promise<Response> {
+async function importParts(
+  context: Context<AppEnv>,
+  parts: RemoteConversation,
+  given: "keep" | undefined,
+): Promise<Response> {
   let imported: Response | undefined;
   for (let tries = 1; tries <= MAX_TRIES; tries++) {
     const file = await parts.fetch("http://conversation/transfer/parts");
     if (!file.ok) return mutableResponse(file);
     const own = file.headers.get("x-byref-id") ?? "";
     const id = tries === 1 ? own : crypto.randomUUID();
-    imported = await importInto(conversationOf(context, id), id, file);
+    const labels = file.headers.has("x-byref-sealed") ? "keep" : (given ?? "lower");
+    imported = await importInto(conversationOf(context, id), { id, labels }, file);
     if (!(await isRefused(imported, "conversation_exists"))) break;
   }
   return imported === undefined ? new Response(null, { status: 500 }) : mutableResponse(imported);
@@ -193,10 +206,11 @@ function exportFrom(conversation: RemoteConversation, id: string): Promise<Respo
 
 function importInto(
   conversation: RemoteConversation,
-  id: string,
+  imported: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Response,
 ): Promise<Response> {
-  return conversation.fetch(`http://conversation/transfer/import?id=${encodeURIComponent(id)}`, {
+  const query = new URLSearchParams(imported);
+  return conversation.fetch(`http://conversation/transfer/import?${query}`, {
     method: "POST",
     body,
   });

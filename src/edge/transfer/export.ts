@@ -1,7 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { dataLines, variableLines, writable } from "../../tool/transfer/export-variables.ts";
-import { transferLines } from "../../tool/transfer/transfer-lines.ts";
+import { type Sealing, transferLines } from "../../tool/transfer/transfer-lines.ts";
 import { TRANSFER_VERSION } from "../../tool/transfer/variable-records.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
@@ -16,6 +16,7 @@ export interface ExportOptions {
   readonly files: TransferFiles | undefined;
   /** The conversation's id in its routes. */
   readonly id: string;
+  readonly sealing: Sealing;
 }
 
 /**
@@ -24,7 +25,7 @@ export interface ExportOptions {
  * `conflict`. A running turn is exported without its answer.
  */
 export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
-  return transferLines(recordsOf(options), new Sha256Stream());
+  return transferLines(recordsOf(options), new Sha256Stream(), options.sealing);
 }
 
 async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<TransferRecord> {

@@ -12,6 +12,7 @@ import { spentBefore } from "../../turn/spend/spend.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { failRun, plansOf } from "../plans/plans-of.ts";
+import { lowered } from "./lowered.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 
@@ -22,23 +23,31 @@ export interface ImportOptions {
   readonly files: TransferFiles | undefined;
   /** The new conversation's id. */
   readonly id: string;
+  /** True if the file's word on trust and approvals counts. */
+  readonly isTrusted: boolean;
+}
+
+/** What an import has not kept, or kept because its file says so. */
+export interface ImportFinding {
+  readonly code: "labels_lowered" | "approvals_withdrawn" | "approvals_cancelled";
+  readonly message: string;
 }
 
 /**
  * Imports a file into a new conversation. If this rejects, with `bad_import`, `unsupported_version` or the
- * error of a rejected value, the caller must discard what was written. The file is trusted as its sender is:
- * its labels, trust flags and messages are imported unchanged.
+ * error of a rejected value, the caller must discard what was written. Trust and approvals are imported only
+ * from a trusted file; of any other nothing is trusted, and plans wait for approval.
  */
 export async function importInto(
   options: ImportOptions,
   body: ReadableStream<Uint8Array>,
-): Promise<void> {
+): Promise<readonly ImportFinding[]> {
   const reader = new TransferReader<OwnRecord>(body, {
     schema: transferRecord,
     digest: new Sha256Stream(),
   });
   try {
-    await new Import(options, reader).run();
+    return await new Import(options, reader).run();
   } finally {
     await reader.close();
   }
@@ -52,19 +61,32 @@ class Import {
   readonly #variables: VariablesImport;
   #formerId = "";
   #writtenFiles = 0;
+  readonly #isTrusted: boolean;
+  #lowered = 0;
+  #cancelled = 0;
 
-  constructor({ data, files, id }: ImportOptions, reader: TransferReader<OwnRecord>) {
+  constructor({ data, files, id, isTrusted }: ImportOptions, reader: TransferReader<OwnRecord>) {
     this.#data = data;
     this.#files = files;
     this.#id = id;
     this.#reader = reader;
+    this.#isTrusted = isTrusted;
     this.#variables = new VariablesImport(data.store, reader);
   }
 
-  async run(): Promise<void> {
-    await this.#reader.each((record) => this.#take(record));
+  async run(): Promise<readonly ImportFinding[]> {
+    await this.#reader.each((record) => this.#take(this.#isTrusted ? record : this.#lower(record)));
     this.#variables.end();
-    await cancelWaitingRuns(this.#data);
+    this.#cancelled += await cancelWaitingRuns(this.#data);
+    const withdrawn = this.#isTrusted ? 0 : withdrawApprovals(this.#data);
+    return findingsOf({ lowered: this.#lowered, withdrawn, cancelled: this.#cancelled });
+  }
+
+  #lower(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
+    const trusts =
+      "info" in record ? record.info.trusted : record.type === "file" && record.trusted;
+    if (trusts) this.#lowered++;
+    return lowered(record);
   }
 
   // The casts below remove the schemas' statement that absent fields may be undefined.
@@ -102,6 +124,7 @@ class Import {
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
       return { ...part, url: variablesOf(this.#id) + part.url.slice(former.length) };
     });
+    this.#cancelled += Object.keys(message.waiting ?? {}).length;
     this.#data.history.add(withoutApprovals({ ...message, parts }));
   }
 
@@ -175,11 +198,13 @@ function withoutWaiting(head: TurnHead): TurnHead {
 }
 
 /** Cancels the runs that wait for a person. Their result is what they have produced so far. */
-async function cancelWaitingRuns(data: ConversationData): Promise<void> {
+async function cancelWaitingRuns(data: ConversationData): Promise<number> {
   const { store, journal, events } = data;
   const plans = plansOf(data);
-  if (!plans.isUsed) return;
+  if (!plans.isUsed) return 0;
+  let cancelled = 0;
   for (const run of plans.openRuns()) {
+    cancelled++;
     const { id, plan } = run;
     await cancelRun({ plans, store, journal }, { ...run, error: COPIED }, COPIED);
     events.add({ type: "run.cancelled", run: id, plan });
@@ -189,4 +214,39 @@ async function cancelWaitingRuns(data: ConversationData): Promise<void> {
     }
   }
   events.flush();
+  return cancelled;
+}
+
+/** Plans that a file calls approved wait for approval again. Returns their number. */
+function withdrawApprovals(data: ConversationData): number {
+  const plans = plansOf(data);
+  const approved = plans
+    .ids()
+    .filter((id) => !["proposed", "cancelled"].includes(plans.statusOf(id)));
+  for (const id of approved) plans.setStatus(id, "proposed");
+  return approved.length;
+}
+
+interface ImportCounts {
+  readonly lowered: number;
+  readonly withdrawn: number;
+  readonly cancelled: number;
+}
+
+function findingsOf({ lowered, withdrawn, cancelled }: ImportCounts): readonly ImportFinding[] {
+  const advice = "This server did not write the file, or it was changed; ?labels=keep keeps them.";
+  const findings: ImportFinding[] = [];
+  if (lowered > 0) {
+    const message = `${lowered} values that the file calls trusted are not trusted here. ${advice}`;
+    findings.push({ code: "labels_lowered", message });
+  }
+  if (withdrawn > 0) {
+    const message = `${withdrawn} plans that the file calls approved wait for approval. ${advice}`;
+    findings.push({ code: "approvals_withdrawn", message });
+  }
+  if (cancelled > 0) {
+    const message = `${cancelled} pending approvals are cancelled, because the original may still have them.`;
+    findings.push({ code: "approvals_cancelled", message });
+  }
+  return findings;
 }

@@ -1,11 +1,13 @@
 import * as z from "zod";
 import { promptStages } from "../../tool/runtime-tool.ts";
+import { variableShape } from "../../tool/variable-shape.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import {
   fields,
   type FrameLine,
   labels,
   variableRecords,
+  variableSchemas,
 } from "../../tool/transfer/variable-records.ts";
 
 const { text, time, count, name, names } = fields;
@@ -164,7 +166,27 @@ const turn = z.object({
   spent,
 });
 
-const event = z.looseObject({ id: z.int().min(1), at: time, type: name });
+/** Events of older versions have fewer fields of a variable. */
+const eventVariable = z
+  .looseObject(variableShape(variableSchemas))
+  .partial()
+  .extend({ name, sources: names });
+
+const event = z.looseObject({
+  id: z.int().min(1),
+  at: time,
+  type: name,
+  variable: eventVariable.optional(),
+  file: z.looseObject({ path: text, bytes: count.optional() }).optional(),
+  query: z.looseObject({ variables: names, digest: text }).optional(),
+  reason: text.optional(),
+  turn: text.optional(),
+  plan: text.optional(),
+  run: text.optional(),
+  tool: text.optional(),
+  toolCallId: text.optional(),
+  code: text.optional(),
+});
 
 /** A conversation as a file: its variables, and what else it has. */
 export const transferRecord = z.discriminatedUnion("type", [

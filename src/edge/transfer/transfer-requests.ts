@@ -3,6 +3,7 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { hasSchema, migrate } from "../../store/rows/migrations.ts";
 import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
+import { tenantIn } from "../conversation-of.ts";
 import { badImport, TransferReader } from "../../tool/transfer/transfer-lines.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
 import type { ConversationContext } from "../conversation-context.ts";
@@ -11,12 +12,16 @@ import { putValue } from "../variables/put-variable.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
-import { transferRecord } from "./transfer-format.ts";
+import { isSeal, sealOf } from "./seal.ts";
+import { type TransferOf, transferRecord } from "./transfer-format.ts";
 
 /** Exports the conversation. Throws `conversation_not_found`. */
 export function exportTo(context: ConversationContext, id: string): Response {
   context.requireExisting();
-  const file = ndjson(exportOf({ data: () => context.data, files: filesOf(context), id }));
+  const tenant = tenantIn(context.state.id.name);
+  const sealing = async (sha256: string) =>
+    tenant === undefined ? undefined : sealOf(context.settings, tenant, sha256);
+  const file = ndjson(exportOf({ data: () => context.data, files: filesOf(context), id, sealing }));
   file.headers.set("content-disposition", `attachment; filename="${id}.ndjson"`);
   return file;
 }
@@ -24,7 +29,7 @@ export function exportTo(context: ConversationContext, id: string): Response {
 /** Imports the body as this conversation. Throws `conversation_exists`, and what `importInto` throws. */
 export async function importFrom(
   context: ConversationContext,
-  id: string,
+  { id, labels }: { readonly id: string; readonly labels: "keep" | "lower" },
   { body }: Request,
 ): Promise<Response> {
   const incoming = body ?? new Blob().stream();
@@ -33,12 +38,13 @@ export async function importFrom(
     throw new ByrefError("conversation_exists", `The conversation ${id} already exists.`);
   }
   const files = filesOf(context);
-  await context.deletion.runImport(() =>
-    importInto({ data: context.newData(), files, id }, incoming),
+  const isTrusted = labels === "keep";
+  const findings = await context.deletion.runImport(() =>
+    importInto({ data: context.newData(), files, id, isTrusted }, incoming),
   );
   context.wake();
   await context.settle();
-  return Response.json({ id }, { status: 201 });
+  return Response.json({ id, ...(findings.length > 0 && { findings }) }, { status: 201 });
 }
 
 /** Stores a part of a file as a variable. Parts arrive in order; a part sent again replaces the first. */
@@ -60,8 +66,12 @@ export async function storePart(
   return Response.json(info, { status: 201 });
 }
 
-/** Joins the parts into one file, with the id of its conversation in a header. */
-export async function partsFile({ sql, data }: ConversationContext): Promise<Response> {
+/**
+ * Joins the parts into one file. Headers have the id of its conversation, and whether this server has sealed
+ * it; that the digest is right, the import checks.
+ */
+export async function partsFile(context: ConversationContext): Promise<Response> {
+  const { sql, data } = context;
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
   const reader = new TransferReader(streamOf(bytesOf(data, of)), {
@@ -71,8 +81,47 @@ export async function partsFile({ sql, data }: ConversationContext): Promise<Res
   const header = await reader.next();
   await reader.close();
   if (header.type !== "byref") throw badImport("Line 1 is no header.");
-  return ndjson(streamOf(bytesOf(data, of)), header.id);
+  const file = ndjson(streamOf(bytesOf(data, of)));
+  file.headers.set("x-byref-id", header.id);
+  const tenant = tenantIn(context.state.id.name);
+  const end = endIn(await tailOf(data, of));
+  if (tenant !== undefined && end !== undefined) {
+    const isOurs = await isSeal(context.settings, tenant, end);
+    if (isOurs) file.headers.set("x-byref-sealed", "yes");
+  }
+  return file;
 }
+
+/** The end line of a file's last characters. Undefined if there is none. */
+function endIn(tail: string): TransferOf<"end"> | undefined {
+  const line = tail.trimEnd().split("\n").at(-1) ?? "";
+  try {
+    const { data } = transferRecord.safeParse(JSON.parse(line));
+    return data?.type === "end" ? data : undefined;
+  } catch {
+    // The import rejects the file.
+    return undefined;
+  }
+}
+
+async function tailOf({ store }: ConversationData, of: number): Promise<string> {
+  let tail = "";
+  for (let part = of; part > 0 && tail.length < MAX_END_CHARS; part--) {
+    const open = store.transfer.open(nameOf(part));
+    if (open === undefined) throw noSuchImport();
+    try {
+      const { bytes } = open.info;
+      const read = await open.read(Math.max(0, bytes - MAX_END_CHARS), bytes);
+      tail = new TextDecoder().decode(read) + tail;
+    } finally {
+      open.close();
+    }
+  }
+  return tail;
+}
+
+/** Longer than any end line that this server writes. */
+const MAX_END_CHARS = 512;
 
 function filesOf({ env, prefix }: ConversationContext): TransferFiles | undefined {
   return transferFilesOf(env, prefix);
@@ -124,10 +173,9 @@ async function* bytesOf({ store }: ConversationData, of: number): AsyncGenerator
   }
 }
 
-function ndjson(body: ReadableStream<Uint8Array>, id?: string): Response {
-  const headers = { "content-type": "application/x-ndjson; charset=utf-8" };
+function ndjson(body: ReadableStream<Uint8Array>): Response {
   return new Response(body, {
-    headers: id === undefined ? headers : { ...headers, "x-byref-id": id },
+    headers: { "content-type": "application/x-ndjson; charset=utf-8" },
   });
 }
 

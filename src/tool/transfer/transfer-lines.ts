@@ -18,6 +18,9 @@ export interface RunningDigest {
   end(): Promise<string>;
 }
 
+/** Signs a digest. Undefined without a key. */
+export type Sealing = (sha256: string) => Promise<string | undefined>;
+
 /** Further records, such as variables. */
 interface OwnLine {
   readonly type: string;
@@ -31,13 +34,15 @@ interface OwnLine {
 export function transferLines(
   records: AsyncGenerator<OwnLine>,
   digest: RunningDigest,
+  sealing?: Sealing,
 ): ReadableStream<Uint8Array> {
-  return streamOf(bytesOf(records, digest));
+  return streamOf(bytesOf(records, digest, sealing));
 }
 
 async function* bytesOf(
   records: AsyncGenerator<OwnLine>,
   digest: RunningDigest,
+  sealing?: Sealing,
 ): AsyncGenerator<Uint8Array, undefined> {
   const encoder = new TextEncoder();
   let count = 0;
@@ -60,7 +65,9 @@ async function* bytesOf(
   const bytes = encoder.encode(held);
   await digest.add(bytes);
   yield bytes;
-  const end: LineOf<"end"> = { type: "end", records: count, sha256: await digest.end() };
+  const sha256 = await digest.end();
+  const seal = await sealing?.(sha256);
+  const end: LineOf<"end"> = { type: "end", records: count, sha256, seal };
   yield encoder.encode(lineOf(end));
   return undefined;
 }

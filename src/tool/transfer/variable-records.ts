@@ -39,10 +39,19 @@ const call = { name, tool: text.optional(), input: anyJson.optional() };
 
 const order = z.int().min(1);
 const boolean = z.boolean();
-const schemas = { name, text, names: labels.sources, json: anyJson, count, order, boolean, time };
+export const variableSchemas = {
+  name,
+  text,
+  names: labels.sources,
+  json: anyJson,
+  count,
+  order,
+  boolean,
+  time,
+};
 // The table of fields defines the shape and the type.
 const info = z.object(
-  variableShape(schemas, ({ isMoved }) => isMoved === true),
+  variableShape(variableSchemas, ({ isMoved }) => isMoved === true),
 ) as unknown as z.ZodType<MovedInfo>;
 
 const tombstone = z.object({
@@ -55,7 +64,13 @@ const tombstone = z.object({
 
 const data = z.object({ type: z.literal("data"), base64: text });
 const failure = z.object({ type: z.literal("error"), code: text, message: text });
-const end = z.object({ type: z.literal("end"), records: count, sha256: text });
+const end = z.object({
+  type: z.literal("end"),
+  records: count,
+  sha256: text,
+  /** A signature of the digest, if the server that wrote the file has a key. */
+  seal: text.optional(),
+});
 
 export const variableRecords = [
   header,

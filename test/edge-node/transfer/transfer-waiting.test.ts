@@ -32,7 +32,7 @@ async function moved(own: OwnRuntime, between = () => {}): Promise<void> {
   await own.conversation().deleteAll();
   between();
   const response = await transfer(own.conversation(), "import", file);
-  expect([response.status, await response.json()]).toEqual([201, { id: "c" }]);
+  expect([response.status, await response.json()]).toMatchObject([201, { id: "c" }]);
 }
 
 function withTransfers<Result>(

@@ -123,6 +123,18 @@ const variable = (changes: object) => ({ type: "variable", info: { ...info, ...c
 const said = (changes: object) => ({ type: "message", message: { ...message, ...changes } });
 const part = (fields: object) => said({ parts: [fields] });
 
+/** Lines with one event that has this field. */
+function badEvents(fields: Readonly<Record<string, object>>): typeof bad {
+  const cases = Object.entries(fields).map(([what, field]) => {
+    const event = { id: 1, at: "2026-01-01", type: "x", ...field };
+    return [
+      `an event with ${what}`,
+      [[{ type: "events", events: [event] }], "bad_import"],
+    ] as const;
+  });
+  return Object.fromEntries(cases);
+}
+
 const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
   "an unknown type": [[{ type: "other" }], "bad_import"],
   "an error": [[{ type: "error", code: "storage_full", message: "m" }], "bad_import"],
@@ -156,6 +168,19 @@ const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
     [{ type: "events", events: [1, 3].map((id) => ({ id, at: "2026-01-01", type: "x" })) }],
     "bad_value",
   ],
+  ...badEvents({
+    "a tool that is no text": { tool: 1 },
+    "a call that is no text": { toolCallId: {} },
+    "a variable that is no object": { variable: "v" },
+    "a variable that is a list": { variable: [1] },
+    "a variable without sources": { variable: { name: "v" } },
+    "sources that are a text": { variable: { name: "v", sources: "tool:x" } },
+    "sources that are no texts": { variable: { name: "v", sources: [null] } },
+    "a variable's tool that is no text": { variable: { name: "v", sources: [], tool: true } },
+    "a variable's call that is no text": { variable: { name: "v", sources: [], toolCallId: 1 } },
+    "a file without a path": { file: {} },
+    "a query without variables": { query: { digest: "d" } },
+  }),
   "a run without its plan": [
     [
       {

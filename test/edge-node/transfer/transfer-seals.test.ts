@@ -1,0 +1,96 @@
+import { expect, it } from "vitest";
+import { planSupport } from "../../../src/edge/routes/plans.ts";
+import { transfers } from "../../../src/edge/routes/transfer.ts";
+import { scriptedModel } from "../../../src/testing.ts";
+import { json } from "../../support/edge.ts";
+import { NodeRuntime } from "../../support/node-runtime.ts";
+import { changed, fileOf, linesIn } from "../../support/transfer.ts";
+import { planTools } from "../../support/planning.ts";
+
+const AT = "/conversations/c";
+
+function newRuntime(bindings: object = {}): NodeRuntime {
+  const agents = [{ name: "a", description: "", instructions: "", tools: planTools() }] as const;
+  const model = scriptedModel([]);
+  return new NodeRuntime({ agents, model, plans: planSupport(), transfer: transfers }, bindings);
+}
+
+/** Exports a conversation with a trusted variable and an approved plan. */
+async function exported(): Promise<string> {
+  const runtime = newRuntime();
+  const send = async (method: string, path: string, body: unknown) =>
+    (await runtime.ask(method, AT + path, json(body))).text();
+  await send("PUT", "/variables/v", 1);
+  const plan = await send("POST", "/plans", { calls: [{ _tool: "echo", value: 1 }] });
+  const { id } = JSON.parse(plan) as { id: string };
+  await send("POST", `/plans/${id}/approve`, {});
+  return (await runtime.ask("GET", `${AT}/export`)).text();
+}
+
+/** Imports the file and returns what is trusted in the copy, and what the import says. */
+async function taken(file: string, query = "", bindings: object = {}) {
+  const runtime = newRuntime(bindings);
+  const ask = async (method: string, path: string, init = {}) =>
+    JSON.parse(await (await runtime.ask(method, path, init)).text()) as Record<string, unknown>;
+  const { findings = [] } = await ask("POST", `/conversations/import${query}`, { body: file });
+  const { trusted } = await ask("GET", `${AT}/variables/v/info`);
+  const { plans } = await ask("GET", `${AT}/plans`);
+  const [plan] = plans as readonly { readonly status: string }[];
+  const codes = (findings as readonly { readonly code: string }[]).map(({ code }) => code);
+  return { trusted, plan: plan?.status, codes };
+}
+
+const KEPT = { trusted: true, plan: "approved", codes: [] };
+const LOWERED = {
+  trusted: false,
+  plan: "proposed",
+  codes: ["labels_lowered", "approvals_withdrawn"],
+};
+
+it.each([
+  ["of this server is kept", (file: string) => file, "", {}, KEPT],
+  [
+    "that was changed and sealed again is not",
+    (file: string) => fileOf(linesIn(file)),
+    "",
+    {},
+    LOWERED,
+  ],
+  [
+    "of another server is not",
+    (file: string) => file,
+    "",
+    { TICKET_SECRET: "another".repeat(8) },
+    LOWERED,
+  ],
+  [
+    "with a seal of other lines is not",
+    async (file: string) => {
+      const seal = linesIn(file).at(-1)?.seal;
+      const other = await changed(file, "byref", (line) => ({ ...line, title: "Other" }));
+      return other.replace(/\}\n$/u, `,"seal":"${String(seal)}"}\n`);
+    },
+    "",
+    {},
+    LOWERED,
+  ],
+  [
+    "that the importer trusts is kept",
+    (file: string) => fileOf(linesIn(file)),
+    "?labels=keep",
+    {},
+    KEPT,
+  ],
+])("the trust and the approvals of a file %s", async (...row) => {
+  const [, change, query, bindings, expected] = row;
+  expect(await taken(await change(await exported()), query, bindings)).toEqual(expected);
+});
+
+it("does not run a plan whose run a file calls done", async () => {
+  const file = await exported();
+  const done = await changed(file, "plan", ({ plan, ...line }) => ({
+    ...line,
+    plan: { ...(plan as object), status: "done" },
+  }));
+  expect(await taken(done)).toEqual(LOWERED);
+});
