@@ -1,4 +1,5 @@
-import { afterEach } from "vitest";
+import { afterEach, beforeEach, vi } from "vitest";
+import * as limits from "../../src/limits.ts";
 import type { McpDirectory, McpServer, McpTools } from "../../src/tool/mcp/mcp-tools.ts";
 import type { Json } from "../../src/value/json.ts";
 import {
@@ -14,8 +15,15 @@ const running: RunningMcpServer[] = [];
 const opened: McpTools[] = [];
 const idle = new AbortController().signal;
 
-/** Closes everything that a test started, after each test. */
+/** Closes everything that a test started, after each test. A slow machine does not meet the limit of a list. */
 export function endServersAfterEach(): void {
+  beforeEach(() => {
+    const { setTimeout: real } = globalThis;
+    vi.spyOn(globalThis, "setTimeout").mockImplementation((done, ms) =>
+      real(done, ms === limits.mcpListMs ? 100 * ms : ms),
+    );
+  });
+  afterEach(() => vi.restoreAllMocks());
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((tools) => tools.close()));
     await Promise.all(running.splice(0).map((server) => server.down()));
