@@ -15,9 +15,14 @@ const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY } = constan
 export class AllowedFolders implements FileSaver {
   /** The folders as given, and with links resolved. */
   readonly #folders: readonly { readonly given: string; readonly real: string }[];
+  readonly #kept: readonly string[];
 
-  /** Throws `bad_path` for what is not a folder. */
-  constructor(folders: readonly string[]) {
+  /**
+   * Nothing is written to the folders of `kept`, which are the gateway's own. Throws `bad_path` for what is not a
+   * folder.
+   */
+  constructor(folders: readonly string[], kept: readonly string[] = []) {
+    this.#kept = kept.map((folder) => (existsSync(folder) ? realpathSync.native(folder) : folder));
     this.#folders = folders.map((folder) => {
       const isFolder = statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true;
       if (!isFolder) throw new ByrefError("bad_path", `--allow-write: ${folder} is not a folder.`);
@@ -67,6 +72,9 @@ export class AllowedFolders implements FileSaver {
       throw new ByrefError("bad_path", `The folder of ${place} cannot be used: ${why}.`);
     });
     if (!this.#folders.some((allowed) => isInside(real, allowed.real))) throw this.#outside(place);
+    if (this.#kept.some((kept) => isInside(real, kept))) {
+      throw new ByrefError("bad_path", `${place} is in a folder of Byref's own.`);
+    }
     return real;
   }
 

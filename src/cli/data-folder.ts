@@ -1,15 +1,25 @@
-import { homedir } from "node:os";
-import { join } from "node:path";
+import { homedir, userInfo } from "node:os";
+import { isAbsolute, join } from "node:path";
 
-/** The platform's folder for a user's data, which may not exist yet. */
+/**
+ * The platform's folder for a user's data, which may not exist yet. Never below the working folder, which may be
+ * somebody else's: a relative or empty path in the environment does not count.
+ */
 export function dataFolder(): string {
-  const { LOCALAPPDATA, XDG_DATA_HOME } = process.env;
+  const { LOCALAPPDATA = "", XDG_DATA_HOME = "" } = process.env;
+  const home = isAbsolute(homedir()) ? homedir() : userInfo().homedir;
   switch (process.platform) {
     case "win32":
-      return join(LOCALAPPDATA ?? join(homedir(), "AppData", "Local"), "byref");
+      return join(
+        isAbsolute(LOCALAPPDATA) ? LOCALAPPDATA : join(home, "AppData", "Local"),
+        "byref",
+      );
     case "darwin":
-      return join(homedir(), "Library", "Application Support", "byref");
+      return join(home, "Library", "Application Support", "byref");
     default:
-      return join(XDG_DATA_HOME ?? join(homedir(), ".local", "share"), "byref");
+      return join(
+        isAbsolute(XDG_DATA_HOME) ? XDG_DATA_HOME : join(home, ".local", "share"),
+        "byref",
+      );
   }
 }

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import {
@@ -20,6 +20,7 @@ import { secretsOf } from "../gateway/secrets-of-address.ts";
 import { redact } from "../tool/mcp/secrets.ts";
 import { VariableApp } from "../gateway/show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
+import { dataFolder } from "./data-folder.ts";
 import { listFile } from "./list-file.ts";
 import { ownEnvironment } from "./own-environment.ts";
 import { readLines } from "./read-lines.ts";
@@ -61,7 +62,9 @@ export async function runGateway({
     statistics: openStatistics(folder, log),
     lists: listFile(join(folder, "tools.json")),
     log,
-    ...(allowWrite.length > 0 && { files: new AllowedFolders(allowWrite) }),
+    ...(allowWrite.length > 0 && {
+      files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
+    }),
     ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
     ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
   });

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
-import { messageOf } from "../errors.ts";
+import { ByrefError, messageOf } from "../errors.ts";
 import { MemoryStatistics, type Statistics } from "../gateway/statistics.ts";
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -20,12 +20,40 @@ export interface StatePlace {
   readonly workspace?: string | undefined;
 }
 
-/** Returns the folder, which is created if it is missing. Only its owner may read it. */
+/**
+ * Returns the folder, which is created if it is missing. Only its owner may read it. Throws `bad_path` if something
+ * else has its name, such as a link that leads out of the state folder.
+ */
 export function stateFolder({ state = dataFolder(), workspace }: StatePlace): string {
-  const name = workspace ?? digestOf(process.cwd());
-  const folder = join(state, name.replaceAll(/[^\w.-]/gu, "_"));
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const folder = join(state, folderName(workspace ?? digestOf(process.cwd())));
+  mkdirSync(state, { recursive: true, mode: 0o700 });
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    requireOwnFolder(folder);
+  }
   return folder;
+}
+
+/** A plain name is the folder's name. Any other ends in a digest, so that no two workspaces share a folder. */
+function folderName(workspace: string): string {
+  if (PLAIN_NAME.test(workspace)) return workspace;
+  return `${workspace.replaceAll(/[^\w-]/gu, "_").slice(0, 80)}-${digestOf(workspace)}`;
+}
+
+/** Windows removes a dot at the end. */
+const PLAIN_NAME = /^[\w-](?:[\w.-]{0,98}[\w-])?$/u;
+
+function requireOwnFolder(folder: string): void {
+  const found = lstatSync(folder);
+  // Windows has no owners here.
+  const isOwn = found.uid === (process.getuid?.() ?? found.uid);
+  if (found.isDirectory() && isOwn) return;
+  throw new ByrefError(
+    "bad_path",
+    `${folder} is no folder of yours; the gateway keeps nothing in it.`,
+  );
 }
 
 /** Opens the workspace's variables, which all its processes share. Without `node:sqlite` they are in memory. */

@@ -28,7 +28,7 @@ export function clientResult({ received, output, info, inlineChars }: SavedResul
   if (isSmall && !isGuarded && info !== undefined) {
     return {
       ...received,
-      content: [...received.content, ...notesIn(output)],
+      content: [...withoutViews(received).content, ...notesIn(output)],
       _meta: { ...received._meta, ...metaOf(info) },
     };
   }
@@ -67,6 +67,11 @@ export function withoutVariable(result: CallToolResult): CallToolResult {
   if (result._meta?.[VARIABLE_META] === undefined) return result;
   const { [VARIABLE_META]: _variable, ...meta } = result._meta;
   return { ...result, _meta: meta };
+}
+
+/** Returns a result without the views that some clients show: they could use everything behind the gateway. */
+export function withoutViews(result: CallToolResult): CallToolResult {
+  return { ...result, content: result.content.filter((part) => !isView(part)) };
 }
 
 /** Returns a failure as data for the model. */
@@ -120,6 +125,10 @@ export const VARIABLES = "byref://variables/";
 /** The address of a variable as a resource. */
 export function uriOf(name: string): string {
   return VARIABLES + encodeURIComponent(name);
+}
+
+function isView(part: ContentBlock): boolean {
+  return part.type === "resource" && /^\s*ui:/iu.test(part.resource.uri);
 }
 
 function isSmallImage(part: unknown): boolean {

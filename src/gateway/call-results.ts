@@ -12,6 +12,7 @@ import {
   failedResult,
   ownResult,
   withoutVariable,
+  withoutViews,
 } from "./call-result.ts";
 import type { OfferedTool } from "./offered-tools.ts";
 import { isWrongReference, type Statistics } from "./statistics.ts";
@@ -77,7 +78,7 @@ export class CallResults {
 
   /** Passes on a failure as the server reported it. */
   failedAtServer(received: CallToolResult): CallToolResult {
-    const result = withoutVariable(received);
+    const result = withoutViews(withoutVariable(received));
     const characters = contentChars(result);
     this.#statistics.add({
       calls: 1,

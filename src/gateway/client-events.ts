@@ -40,7 +40,7 @@ export function publish(notifier: ServerNotifier, change: Change): void {
     case "resources":
       return notifier.resourcesChanged();
     case "resource":
-      return notifier.resourceUpdated(change.uri);
+      return notifier.resourceUpdated(change.address);
   }
 }
 

@@ -28,8 +28,8 @@ import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts
 import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
-import { LastingNames } from "./unique-names.ts";
-import type { Change } from "./change.ts";
+import { LastingNames, OWN_NAMES } from "./unique-names.ts";
+import type { Change, ListChange } from "./change.ts";
 import { type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
@@ -99,7 +99,7 @@ export class Gateway {
   readonly #listeners = new Set<(change: Change) => void>();
   readonly #wrap: WrapOptions;
   readonly #lists: ToolLists;
-  readonly #names = new LastingNames();
+  readonly #names: LastingNames;
   readonly #results: CallResults;
   readonly #client = new ClientOfGateway();
   #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
@@ -108,17 +108,23 @@ export class Gateway {
     this.#options = options;
     const { open, log, store } = options;
     this.store = store;
+    this.#names = new LastingNames(options.servers.map(({ name }) => name));
     this.#results = new CallResults(options.statistics);
     this.taint = options.taint ?? new Taint();
     this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map((server) => {
-      const onChange = (change: Change) => {
+      const onChange = (change: ListChange) => {
         if (change.kind === "tools") this.#lists.renew(upstream);
         else this.#changed(change);
       };
-      const upstream = new Upstream(server, { open, log, client: this.#client, onChange });
+      const onUpdated = (uri: string) => {
+        const address = this.resources.addressOf(uri, upstream);
+        this.#changed({ kind: "resource", server: server.name, uri, address });
+      };
+      const client = this.#client;
+      const upstream = new Upstream(server, { open, log, client, onChange, onUpdated });
       return upstream;
     });
   }
@@ -317,12 +323,6 @@ interface Running {
 
 /** Clients' models have no guide to parameters that are not listed. */
 function ownVariableTools(): readonly OwnTool[] {
-  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+  const own = variableTools().filter(({ name }) => OWN_NAMES.some((known) => known === name));
   return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
-
-const OWN_TOOLS: ReadonlySet<string> = new Set([
-  "list_variables",
-  "read_variable",
-  "edit_variable",
-]);

@@ -13,7 +13,7 @@ export interface OfferedPrompt {
 /** The prompts of all servers, under the names that they had before. */
 export class OfferedPrompts {
   readonly #servers: AllServers;
-  readonly #names = new LastingNames();
+  #names: LastingNames | undefined;
   #known: Promise<readonly OfferedPrompt[]> | undefined;
 
   constructor(servers: AllServers) {
@@ -34,6 +34,8 @@ export class OfferedPrompts {
 
   async #list(): Promise<readonly OfferedPrompt[]> {
     const found = await itemsOf(this.#servers, (upstream) => upstream.prompts());
+    const servers = this.#servers.upstreams.map(({ server }) => server.name);
+    this.#names ??= new LastingNames(servers);
     const names = this.#names.of(
       found.map(({ upstream, item: { name } }) => ({ server: upstream.server.name, name })),
     );

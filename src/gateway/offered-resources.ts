@@ -11,7 +11,8 @@ export interface FoundResource {
 
 /**
  * The resources and templates of all servers. An address belongs to the first server that offered it; on another
- * server it is `byref://servers/NAME/ADDRESS`. The gateway's own addresses are left out.
+ * server it is `byref://servers/NAME/ADDRESS`. The gateway's own addresses are left out, and so are views: a client
+ * lets a view use all that its server offers, which would be everything behind the gateway.
  */
 export class OfferedResources {
   readonly #servers: AllServers;
@@ -27,7 +28,10 @@ export class OfferedResources {
     const found = await itemsOf(this.#servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => ({ ...item, uri: shown(item.uri, upstream, this.#owners) }));
+      .map(({ upstream, item }) => ({
+        ...item,
+        uri: shown(item.uri, upstream, claimed(item.uri, upstream, this.#owners)),
+      }));
   }
 
   /** Asks all servers. */
@@ -36,7 +40,8 @@ export class OfferedResources {
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
       .map(({ upstream, item }) => {
-        const uriTemplate = shown(item.uriTemplate, upstream, this.#templateOwners);
+        const owner = claimed(item.uriTemplate, upstream, this.#templateOwners);
+        const uriTemplate = shown(item.uriTemplate, upstream, owner);
         return { ...item, uriTemplate };
       });
   }
@@ -49,8 +54,17 @@ export class OfferedResources {
     const prefixed = this.#inServer(uri);
     if (prefixed !== undefined || isOwn(uri)) return prefixed;
     if (!this.#owners.has(uri)) await Promise.all([this.list(), this.templates()]);
-    const upstream = this.#owners.get(uri) ?? this.#byTemplate(uri);
+    const upstream = this.#ownerOf(uri);
     return upstream && { upstream, uri };
+  }
+
+  /** Returns the address under which clients know a server's resource. */
+  addressOf(uri: string, upstream: Upstream): string {
+    return shown(uri, upstream, this.#ownerOf(uri));
+  }
+
+  #ownerOf(uri: string): Upstream | undefined {
+    return this.#owners.get(uri) ?? this.#byTemplate(uri);
   }
 
   #byTemplate(uri: string): Upstream | undefined {
@@ -64,20 +78,24 @@ export class OfferedResources {
     const upstream = this.#servers.upstreams.find(
       ({ server }) => encodeURIComponent(server.name) === name,
     );
-    return upstream && { upstream, uri: own };
+    return upstream && !isOwn(own) ? { upstream, uri: own } : undefined;
   }
 }
 
-/** True for resources of the gateway itself. */
+/** True for resources that only the gateway itself has. Clients remove spaces when they read an address. */
 function isOwn(address: string): boolean {
-  return /^(?:byref:|ui:\/\/byref\/)/iu.test(address);
+  return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
 }
 
 const IN_SERVER = /^byref:\/\/servers\/([^/]+)\/(.+)$/su;
 
-function shown(address: string, upstream: Upstream, owners: Map<string, Upstream>): string {
+function claimed(address: string, upstream: Upstream, owners: Map<string, Upstream>): Upstream {
   const owner = owners.get(address) ?? upstream;
   owners.set(address, owner);
+  return owner;
+}
+
+function shown(address: string, upstream: Upstream, owner: Upstream | undefined): string {
   if (owner === upstream) return address;
   return `byref://servers/${encodeURIComponent(upstream.server.name)}/${address}`;
 }

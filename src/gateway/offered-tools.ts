@@ -50,7 +50,7 @@ export interface OfferingOptions {
 
 /**
  * Returns the tools by the names that a client sees: those of this process, the servers' in their order, then
- * the gateway's own.
+ * the gateway's own, whose names nobody else can have.
  */
 export async function offeredTools(
   listed: readonly ToolOfServer[],
@@ -58,16 +58,15 @@ export async function offeredTools(
 ): Promise<ReadonlyMap<string, OfferedTool>> {
   const local = [...options.local.values()];
   const given = [
-    ...local.map(({ name }) => ({ server: "agent", name })),
+    ...local.map(({ name }) => ({ server: "agent", name, isLocal: true as const })),
     ...listed.map(({ upstream, tool }) => ({ server: upstream.server.name, name: tool.name })),
-    ...options.own.map(({ name }) => ({ server: "byref", name })),
   ];
   const names = options.names.of(given).values();
   const next = () => names.next().value ?? "";
   const tools = await Promise.all([
     ...local.map((tool) => localTool(next(), tool)),
     ...listed.map((from) => readableTool(next(), from, options)),
-    ...options.own.map((tool) => ownTool(next(), tool, options)),
+    ...options.own.map((tool) => ownTool(tool, options)),
   ]);
   const offered = tools.filter((tool) => tool !== undefined);
   return new Map(offered.map((tool) => [tool.definition.name, tool]));
@@ -104,7 +103,18 @@ async function serversTool(
     textFor: textsFor(schema, wrap.store),
   });
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
-  return { definition: { ...definition, name, inputSchema }, wrapped, from };
+  return { definition: { ...withoutView(definition), name, inputSchema }, wrapped, from };
+}
+
+/** A view of a server could use everything behind the gateway. Keeps whom the tool is for. */
+function withoutView<Described extends Pick<Tool, "_meta">>(tool: Described): Described {
+  if (tool._meta === undefined) return tool;
+  const { ui, "ui/resourceUri": _uri, ...meta } = tool._meta;
+  if (isObject(ui)) {
+    const { resourceUri: _resourceUri, ...rest } = ui;
+    return { ...tool, _meta: { ...meta, ui: rest } };
+  }
+  return { ...tool, _meta: meta };
 }
 
 async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {
@@ -114,18 +124,14 @@ async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedToo
   return { definition: { name, ...described, inputSchema }, wrapped, isLocal: true };
 }
 
-async function ownTool(
-  name: string,
-  tool: OwnTool,
-  { wrap }: OfferingOptions,
-): Promise<OfferedTool> {
+async function ownTool(tool: OwnTool, { wrap }: OfferingOptions): Promise<OfferedTool> {
   const wrapped = await wrapRuntimeTool(tool, wrap);
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
   const readOnly = tool.effects === undefined && tool.writes === undefined;
   const annotations = { readOnlyHint: readOnly, openWorldHint: false };
   return {
     definition: {
-      name,
+      name: tool.name,
       description: tool.description,
       inputSchema,
       annotations,

@@ -17,6 +17,8 @@ const APP = {
   mimeType: APP_TYPE,
 };
 
+const NAME = "show_variable";
+
 /** A tool of the gateway with metadata for clients beside its definition. */
 export type OwnTool = RuntimeTool & { readonly meta?: Tool["_meta"] };
 
@@ -26,7 +28,7 @@ export type OwnTool = RuntimeTool & { readonly meta?: Tool["_meta"] };
  */
 export function showVariable(): OwnTool {
   const tool = runtimeTool({
-    name: "show_variable",
+    name: NAME,
     description:
       "Show the person a variable as table, chart, tree, text or image. You get no value.",
     inputSchema: z.object({ name: z.string(), path: z.string().optional() }),
@@ -50,8 +52,8 @@ export function showsApps({ extensions }: ClientCapabilities): boolean {
 }
 
 /** True for a tool that is only for clients that show views. */
-export function isShowing({ _meta: meta }: Tool): boolean {
-  return isObject(meta?.ui) && meta.ui.resourceUri === APP.uri;
+export function isShowing({ name }: Tool): boolean {
+  return name === NAME;
 }
 
 /** The view as a resource. It loads nothing from anywhere. */

@@ -285,7 +285,7 @@ describe("a gateway", () => {
     },
   );
 
-  it("keeps the servers' tool names, and renames its own tools on a clash", async () => {
+  it("keeps its own tools' names on a clash, and renames the server's", async () => {
     const make = () => {
       const server = new McpServer({ name: "other", version: "1" });
       server.registerTool("read_variable", { inputSchema: z.object({}) }, () => ({
@@ -295,12 +295,10 @@ describe("a gateway", () => {
     };
     const { client, call } = await startGateway([{ name: "other", make }]);
     const names = (await client.listTools()).tools.map(({ name }) => name);
-    expect(names).toContain("byref__read_variable");
-    const theirs = await call("read_variable");
+    expect(names).toContain("other__read_variable");
+    const theirs = await call("other__read_variable");
     expect(textIn(theirs)).toBe("theirs");
-    expect(textIn(await call("byref__read_variable", { name: nameIn(theirs) }))).toContain(
-      "theirs",
-    );
+    expect(textIn(await call("read_variable", { name: nameIn(theirs) }))).toContain("theirs");
   });
 
   it.each([

@@ -49,7 +49,7 @@ describe("the tools that a client is offered", () => {
     const order = { name: "order", inputSchema: SCHEMA };
     const local = { order: tool({ inputSchema: z.object({}), execute: () => 1 }) };
     const { offered } = await offer([order, show], [showVariable()], local);
-    const names = ["order", "shop__order", "show_variable", "byref__show_variable"];
+    const names = ["order", "shop__order", "shop__show_variable", "show_variable"];
     expect([...offered.keys()]).toEqual(names);
     expect([...offered.values()].map(({ definition }) => definition.name)).toEqual(names);
     const kinds = [...offered.values()].map(({ isLocal, from }) => [isLocal, from?.tool.name]);
