@@ -25,6 +25,7 @@ import { listFile } from "./list-file.ts";
 import { ownEnvironment } from "./own-environment.ts";
 import { readLines } from "./read-lines.ts";
 import { TaintFile } from "./taint-file.ts";
+import { visibleText } from "../value/characters.ts";
 import { upstreamFetch } from "./upstream-fetch.ts";
 import {
   openJournal,
@@ -178,7 +179,8 @@ function transportTo({ name, address }: ServerConfiguration) {
 
 /** Standard output is the protocol's. */
 function log(line: string): void {
-  process.stderr.write(`byref: ${line}\n`);
+  // A server's words could begin a line, or control a terminal.
+  process.stderr.write(`byref: ${visibleText(line.replaceAll("\n", " "))}\n`);
 }
 
 function logError({ message }: Error): void {

@@ -1,6 +1,7 @@
 import { inputResponse, type ServerContext } from "@modelcontextprotocol/server";
 import type { VariableDiff } from "../tool/policy.ts";
 import { toBase64 } from "../value/base64.ts";
+import { visibleText } from "../value/characters.ts";
 import type { ApprovalNeeded, GatewayCall } from "./gateway.ts";
 import type { WaitingCalls } from "./running-call.ts";
 
@@ -56,7 +57,7 @@ export function approvedBy(
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
   const { reason, input, diffs = [] } = approval;
   // Diffs come first, because the input is clipped and can fill what a client shows.
-  const parts = [`Run ${tool}? ${reason}`, ...diffs.map(diffText), input];
+  const parts = [`Run ${visibleText(tool)}? ${visibleText(reason)}`, ...diffs.map(diffText), input];
   return parts.join("\n\n");
 }
 

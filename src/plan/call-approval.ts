@@ -28,7 +28,7 @@ export async function approvalOf(options: ApprovalOptions): Promise<CallState | 
   }
   if (approval === undefined && state.shown === undefined) return undefined;
   const { text: asked, digest: shown } = await inputNow();
-  const gate = `${id}.${pin.slice(0, PIN_CHARS)}`;
+  const gate = `${id}.${pin}`;
   if (decisionOn(gate)?.approved === true) return undefined;
   const hasChanged = state.shown !== undefined && state.shown !== shown;
   const reason = approval?.reason ?? (hasChanged ? CHANGED : undefined);
@@ -36,6 +36,3 @@ export async function approvalOf(options: ApprovalOptions): Promise<CallState | 
 }
 
 const CHANGED = "Its input has changed since it was shown for approval.";
-
-/** Number of digits that distinguishes the inputs of a call. */
-const PIN_CHARS = 12;

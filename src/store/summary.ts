@@ -1,3 +1,4 @@
+import { inOneLine } from "../value/characters.ts";
 import type { VariableInfo } from "./variable.ts";
 
 /**
@@ -26,8 +27,4 @@ function sectionOf({ name, type, count, description, tool, createdAt, preview }:
     `- Created: ${createdAt.slice(0, 19).replace("T", " ")}`,
     `- Value Preview: ${preview ?? "hidden"}`,
   ].join("\n");
-}
-
-function inOneLine(text: string): string {
-  return text.replaceAll(/\s+/g, " ");
 }

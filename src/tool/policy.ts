@@ -17,7 +17,7 @@ import {
 } from "../store/labels.ts";
 import type { Write } from "../store/variable-store.ts";
 import type { Flag } from "../store/variable.ts";
-import { clip } from "../value/characters.ts";
+import { clip, visibleText } from "../value/characters.ts";
 import type { Diff } from "../value/line-diff.ts";
 import { charsOf, jsonChars } from "../value/json-text.ts";
 
@@ -202,9 +202,10 @@ export function approvalRequest(
   );
   const more = jsonChars(content, Infinity) - shown.length;
   const sizes = sizesOf(content);
+  const visible = visibleText(shown);
   return {
     reason,
-    input: more > 0 ? `${shown}… (+${more} characters)` : shown,
+    input: more > 0 ? `${visible}… (+${more} characters)` : visible,
     ...compact({ sizes }),
   };
 }

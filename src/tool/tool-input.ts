@@ -3,6 +3,7 @@ import {
   canonicalJson,
   isJsonObject,
   isObject,
+  isScalar,
   type Json,
   type JsonArray,
   typeOfJson,
@@ -110,17 +111,34 @@ function isPlain(value: object): boolean {
  * is digested in parts, with its keys in their own order, so that its text is never in memory as a whole.
  */
 export async function digestOf(input: Json): Promise<string> {
-  const digest = isSmall(input) ? sha256(canonicalJson(input)) : digestOfLarge(input);
+  const digest = isSmall(input)
+    ? sha256(canonicalJson(input) + bytesIn(input))
+    : digestOfLarge(input);
   return (await digest).slice(0, 32);
 }
 
 async function digestOfLarge(value: Json): Promise<string> {
   // The value of a reference to bytes (`store-lookup.ts`).
-  if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);
-  if (isSmall(value)) return sha256(JSON.stringify(value));
+  if (isBytes(value)) return sha256(value);
+  if (isSmall(value)) return sha256(JSON.stringify(value) + bytesIn(value));
   let digests: string = typeOfJson(value);
   for (const part of partsOf(value)) digests += await digestOfLarge(part);
   return sha256(digests);
+}
+
+/** Returns the places of bytes, which JSON writes as an object of their indexes. Empty if there are none. */
+function bytesIn(value: Json): string {
+  if (isScalar(value)) return "";
+  if (isBytes(value)) return "\n";
+  const places = Object.entries(value).flatMap(([key, inner]) => {
+    const inside = bytesIn(inner);
+    return inside === "" ? [] : [[key, inside]];
+  });
+  return places.length === 0 ? "" : `\n${JSON.stringify(places.sort())}`;
+}
+
+function isBytes(value: unknown): value is Uint8Array {
+  return value instanceof Uint8Array;
 }
 
 /**

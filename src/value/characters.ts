@@ -74,3 +74,23 @@ export function isWordCode(code: number): boolean {
 export function isDigit(code: number): boolean {
   return code >= 48 && code <= 57;
 }
+
+/**
+ * Writes characters that cannot be seen, or that change the order or line of others, as escapes of JSON: what a person
+ * approves must read as it runs. Line feeds, tabs, and what joins letters or emoji stay.
+ */
+export function visibleText(text: string): string {
+  return text.replaceAll(UNSEEN, (character) =>
+    Array.from(
+      { length: character.length },
+      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
+    ).join(""),
+  );
+}
+
+const UNSEEN = /(?!\t|\n|\u200C|\u200D|\uFE0F)[\p{DI}\p{Cc}\p{Zl}\p{Zp}]/gu;
+
+/** Joins the lines of a text. */
+export function inOneLine(text: string): string {
+  return text.replaceAll(/[\s\p{Cc}]+/gu, " ");
+}

@@ -74,3 +74,27 @@ it("no failure of a server shows a secret of the configuration, to the client or
     }
   }
 });
+
+it("a server's words neither begin a line of the log nor control a terminal", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "gateway-log-"));
+  const words = String.raw`\u001b[2J\u009b31m\rbyref: forged\u2028byref: forged\u202e`;
+  const script = `process.stderr.write("${words}\\n"); throw new Error("${words}\\nbyref: forged")`;
+  const { command, args } = gatewayCommand(folder, { evil: [process.execPath, "-e", script] });
+  const transport = new StdioClientTransport({ command, args, stderr: "pipe" });
+  let log = "";
+  transport.stderr?.on("data", (chunk) => {
+    log += String(chunk);
+  });
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(transport);
+  await client.listTools();
+  await expect.poll(() => log).toContain("Server evil:");
+  const ended = transport.stderr && once(transport.stderr, "end");
+  await client.close();
+  await ended;
+  expect(log).toContain(String.raw`evil: \u001b[2J\u009b31m\u000dbyref: forged\u2028`);
+  for (const control of ["\u001B", "\u009B", "\r", "\u2028", "\u202E"]) {
+    expect(log).not.toContain(control);
+  }
+  expect(log.split(/\n/u).filter((line) => line.startsWith("byref: forged"))).toEqual([]);
+});

@@ -87,3 +87,25 @@ describe("what a person is shown of a call", () => {
     expect(requestFor({ photo }).input).toContain('{"photo":"[bytes]"}');
   });
 });
+
+describe("characters that a person would not see, or would see elsewhere,", () => {
+  it.each([
+    ["a right-to-left override", "\u202E", "\\u202e"],
+    ["an isolate", "\u2066", "\\u2066"],
+    ["a zero-width space", "\u200B", "\\u200b"],
+    ["a tag, which only models read", "\u{E0041}", "\\udb40\\udc41"],
+    ["a line separator", "\u2028", "\\u2028"],
+    ["a control sequence of terminals", "\u009B31m", "\\u009b31m"],
+    ["a Hangul filler", "\u3164", "\\u3164"],
+  ])("are written as escapes: %s", (_, hidden, shown) => {
+    const value = { to: `ada${hidden}bob` };
+    const { input } = requestFor(value);
+    expect(input).toBe(`{"to":"ada${shown}bob"}`);
+    expect(JSON.parse(input)).toEqual(value);
+  });
+
+  it("are not what joins letters and emoji", () => {
+    const value = { text: "👩‍👩‍👧 می‌خواهم ❤️\n\té" };
+    expect(requestFor(value).input).toBe(JSON.stringify(value));
+  });
+});

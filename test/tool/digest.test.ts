@@ -47,3 +47,23 @@ describe("the digest of an input", () => {
     expect(longest).toBeLessThan(200_000);
   });
 });
+
+describe("the digests of bytes and of what could be taken for them", () => {
+  const bytes = (...values: readonly number[]) => new Uint8Array(values) as unknown as Json;
+  const long = "x".repeat(70_000);
+
+  it.each([
+    ["an object of their indexes", bytes(104, 105), { 0: 104, 1: 105 }],
+    ["one in another place", [{ 0: 1 }, bytes(1)], [bytes(1), { 0: 1 }]],
+    ["one under another key", { a: { 0: 1 }, b: bytes(1) }, { a: bytes(1), b: { 0: 1 } }],
+    ["no bytes and an empty object", bytes(), {}],
+    ["one in a large input", [long, bytes(104)], [long, { 0: 104 }]],
+  ])("differ for %s", async (_, one, other) => {
+    expect(await digestOf(one)).not.toBe(await digestOf(other));
+  });
+
+  it("do not depend on the order of keys", async () => {
+    const one = { a: bytes(1), b: bytes(2), c: 1 };
+    expect(await digestOf({ c: 1, b: bytes(2), a: bytes(1) })).toBe(await digestOf(one));
+  });
+});

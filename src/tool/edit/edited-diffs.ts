@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { lineSegments } from "../../value/compare-lines.ts";
+import { visibleText } from "../../value/characters.ts";
 import { isJsonObject, type Json } from "../../value/json.ts";
 import { LineDiff } from "../../value/line-diff.ts";
 import { formatPath, readPath } from "../../value/path.ts";
@@ -111,7 +112,8 @@ async function compared(
   if (before?.found !== true || after === undefined) return { withheld: "gone" };
   const diff = new LineDiff(limits.maxDiffLines);
   for (const segment of lineSegments(textOf(before.value), textOf(after))) diff.add(segment);
-  return { from, ...diff.end() };
+  const made = diff.end();
+  return { from, ...made, diff: visibleText(made.diff) };
 }
 
 /** Undefined if this version is not there any more. */

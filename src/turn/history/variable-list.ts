@@ -6,7 +6,7 @@ import type { VariableStore } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { isFrom, type PromptStage } from "../../tool/runtime-tool.ts";
 import { describesUntrusted, guardedView } from "../../tool/tool-output.ts";
-import { clip } from "../../value/characters.ts";
+import { clip, inOneLine } from "../../value/characters.ts";
 import {
   isCurrent,
   isHandle,
@@ -185,7 +185,7 @@ export class VariableList {
     const more = total - current.size - live.size;
     return [
       ...(more > 0 ? [`(${more} older variables are not listed)`] : []),
-      ...lines.map(([name, , about]) => `${write(name)}: ${about}`),
+      ...lines.map(([name, , about]) => `${write(name)}: ${quoted(about)}`),
     ];
   }
 }
@@ -206,6 +206,11 @@ interface Found {
 }
 
 const REMOVED = 0;
+
+/** Keys and descriptions can neither begin a line of their own nor close the list. */
+function quoted(about: string): string {
+  return inOneLine(about).replaceAll("<", "‹");
+}
 
 function isLasting({ scope }: VariableInfo): boolean {
   return scope !== "run";
