@@ -47,7 +47,7 @@ export interface ToolPolicy extends ResultPolicy {
   readonly approval?: boolean | "untrusted";
   /** Results of more characters are shown as a handle. Default and maximum: 1,000. */
   readonly inlineChars?: number;
-  /** Other names by which a policy may refer to the tool, e.g. `delete_all` and `mail/delete_all`. */
+  /** Other names by which a policy may refer to the tool, its own name first: `delete_all` and `mail/delete_all`. */
   readonly aliases?: readonly string[];
 }
 
