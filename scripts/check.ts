@@ -17,7 +17,7 @@ const bundles = [
     config: "scripts/bundle/wrangler.toml",
     maxKiB: 194,
   },
-  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 440 },
+  { name: "deployable Worker", config: "wrangler.toml", maxKiB: 441 },
 ];
 
 /** The client code that a page loads. */

@@ -4,6 +4,7 @@ import { parse } from "./http/endpoint.ts";
 import { locationQuery, objectIn } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
+import { jsonIn } from "../value/json.ts";
 
 /** `waiting`: a call or run needs a person's approval. */
 export type ConversationStatus = "idle" | "running" | "waiting";
@@ -67,15 +68,11 @@ export interface ObjectContext {
  * object that is not a conversation: other objects have names of three elements.
  */
 export function conversationIn(name = "null") {
-  try {
-    const parts: unknown = JSON.parse(name);
-    if (!Array.isArray(parts) || parts.length !== 2) return undefined;
-    const [tenant, id] = parts as readonly unknown[];
-    return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
-  } catch {
-    // This Worker did not create the name.
-    return undefined;
-  }
+  // Not JSON if this Worker did not create the name.
+  const parts = jsonIn(name);
+  if (!Array.isArray(parts) || parts.length !== 2) return undefined;
+  const [tenant, id] = parts as readonly unknown[];
+  return typeof tenant === "string" && typeof id === "string" ? { tenant, id } : undefined;
 }
 
 /** Parses the tenant from the name of any object that `conversation-of.ts` made. */

@@ -43,9 +43,8 @@ export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
 function joined(policy: ToolPolicy, { policies = {} }: Agent, name: string): ToolPolicy {
   const { aliases = [] } = policy;
   const named = [name, ...aliases].flatMap((alias) => policies[alias] ?? []);
-  // The first alias is the tool's own name: its server chooses it, and may write "other/tool".
-  const own = aliases.slice(1).map((alias) => policies[alias]);
-  const merged: ToolPolicy = Object.assign({}, policy, ...own);
+  // Not the first alias, the tool's own name: its server chooses it, and may write "other/tool".
+  const merged: ToolPolicy = { ...policy, ...policies[aliases.at(-1) ?? ""] };
   const approvals = new Set([merged, ...named].map(({ approval }) => approval));
   const approval = ([true, "untrusted"] as const).find((one) => approvals.has(one));
   return {

@@ -57,7 +57,7 @@ export function approvedBy(
 export function questionAbout(tool: string, { approval }: ApprovalNeeded): string {
   const { reason, input, diffs = [] } = approval;
   // Diffs come first, because the input is clipped and can fill what a client shows.
-  const parts = [`Run ${visibleText(tool)}? ${visibleText(reason)}`, ...diffs.map(diffText), input];
+  const parts = [visibleText(`Run ${tool}? ${reason}`), ...diffs.map(diffText), input];
   return parts.join("\n\n");
 }
 

@@ -4,6 +4,7 @@ import type { VariableInfo } from "../store/variable.ts";
 import { outputJson, type ToolOutput } from "../tool/tool-output.ts";
 import { textOfResult } from "../tool/mcp/result-value.ts";
 import { isObject, type Json } from "../value/json.ts";
+import { isOwn } from "./offered-resources.ts";
 
 /** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
 const VARIABLE_META = "byref/variable";
@@ -128,7 +129,7 @@ export function uriOf(name: string): string {
 }
 
 function isView(part: ContentBlock): boolean {
-  return part.type === "resource" && /^\s*ui:/iu.test(part.resource.uri);
+  return part.type === "resource" && isOwn(part.resource.uri);
 }
 
 function isSmallImage(part: unknown): boolean {

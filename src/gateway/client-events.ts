@@ -5,11 +5,11 @@ import type { Change, ListChange } from "./change.ts";
 
 /** Passes on notifications of the client and the servers outside of calls. */
 export function passEvents(server: Server, gateway: Gateway, era: McpRequestContext["era"]): void {
-  /** The URI that the client uses, by the server's name and its URI. */
+  /** The URI that the client uses, by the one that the gateway shows. */
   const watched = new Map<string, string>();
   const unsubscribe = gateway.onChange((change) => {
     if (change.kind !== "resource") return void tell(server, change).catch(() => undefined);
-    const uri = watched.get(keyOf(change.server, change.uri));
+    const uri = watched.get(change.uri);
     if (uri !== undefined) void server.sendResourceUpdated({ uri }).catch(() => undefined);
   });
   server.onclose = unsubscribe;
@@ -20,7 +20,7 @@ export function passEvents(server: Server, gateway: Gateway, era: McpRequestCont
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }, { mcpReq }) => {
     const asked = { uri, gateway, signal: mcpReq.signal };
     const found = await subscribeAtServer("resources/subscribe", asked);
-    watched.set(keyOf(found.upstream.server.name, found.uri), uri);
+    watched.set(gateway.resources.addressOf(found), uri);
     return {};
   });
   server.setRequestHandler("resources/unsubscribe", async ({ params: { uri } }, { mcpReq }) => {
@@ -40,12 +40,8 @@ export function publish(notifier: ServerNotifier, change: Change): void {
     case "resources":
       return notifier.resourcesChanged();
     case "resource":
-      return notifier.resourceUpdated(change.address);
+      return notifier.resourceUpdated(change.uri);
   }
-}
-
-function keyOf(server: string, uri: string): string {
-  return JSON.stringify([server, uri]);
 }
 
 function tell(server: Server, change: ListChange): Promise<void> {

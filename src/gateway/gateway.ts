@@ -28,8 +28,8 @@ import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts
 import { type FileSaver, saveVariable } from "./save-variable.ts";
 import type { Counts, Statistics } from "./statistics.ts";
 import { type ListKeeper, ToolLists } from "./tool-lists.ts";
-import { LastingNames, OWN_NAMES } from "./unique-names.ts";
-import type { Change, ListChange } from "./change.ts";
+import { LastingNames } from "./unique-names.ts";
+import type { Change } from "./change.ts";
 import { type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
 
 export interface GatewayOptions {
@@ -115,16 +115,13 @@ export class Gateway {
     const onToolsChanged = () => this.#changed({ kind: "tools" });
     this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
     this.#upstreams = options.servers.map((server) => {
-      const onChange = (change: ListChange) => {
-        if (change.kind === "tools") this.#lists.renew(upstream);
-        else this.#changed(change);
+      const onChange = (change: Change) => {
+        if (change.kind === "tools") return this.#lists.renew(upstream);
+        if (change.kind !== "resource") return this.#changed(change);
+        const uri = this.resources.addressOf({ upstream, uri: change.uri });
+        this.#changed({ kind: "resource", uri });
       };
-      const onUpdated = (uri: string) => {
-        const address = this.resources.addressOf(uri, upstream);
-        this.#changed({ kind: "resource", server: server.name, uri, address });
-      };
-      const client = this.#client;
-      const upstream = new Upstream(server, { open, log, client, onChange, onUpdated });
+      const upstream = new Upstream(server, { open, log, client: this.#client, onChange });
       return upstream;
     });
   }
@@ -323,6 +320,12 @@ interface Running {
 
 /** Clients' models have no guide to parameters that are not listed. */
 function ownVariableTools(): readonly OwnTool[] {
-  const own = variableTools().filter(({ name }) => OWN_NAMES.some((known) => known === name));
+  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
   return own.map((tool) => ({ ...tool, unlisted: [] }));
 }
+
+const OWN_TOOLS: ReadonlySet<string> = new Set([
+  "list_variables",
+  "read_variable",
+  "edit_variable",
+]);

@@ -28,10 +28,7 @@ export class OfferedResources {
     const found = await itemsOf(this.#servers, (upstream) => upstream.resources());
     return found
       .filter(({ item }) => !isOwn(item.uri))
-      .map(({ upstream, item }) => ({
-        ...item,
-        uri: shown(item.uri, upstream, claimed(item.uri, upstream, this.#owners)),
-      }));
+      .map(({ upstream, item }) => ({ ...item, uri: claimed(item.uri, upstream, this.#owners) }));
   }
 
   /** Asks all servers. */
@@ -40,8 +37,7 @@ export class OfferedResources {
     return found
       .filter(({ item }) => !isOwn(item.uriTemplate))
       .map(({ upstream, item }) => {
-        const owner = claimed(item.uriTemplate, upstream, this.#templateOwners);
-        const uriTemplate = shown(item.uriTemplate, upstream, owner);
+        const uriTemplate = claimed(item.uriTemplate, upstream, this.#templateOwners);
         return { ...item, uriTemplate };
       });
   }
@@ -59,7 +55,7 @@ export class OfferedResources {
   }
 
   /** Returns the address under which clients know a server's resource. */
-  addressOf(uri: string, upstream: Upstream): string {
+  addressOf({ uri, upstream }: FoundResource): string {
     return shown(uri, upstream, this.#ownerOf(uri));
   }
 
@@ -82,17 +78,18 @@ export class OfferedResources {
   }
 }
 
-/** True for resources that only the gateway itself has. Clients remove spaces when they read an address. */
-function isOwn(address: string): boolean {
+/** True for addresses of resources that only the gateway itself has. Clients remove spaces when they read an address. */
+export function isOwn(address: string): boolean {
   return /^(?:byref|ui):/iu.test(address.replaceAll(/[\s\p{Cc}]/gu, ""));
 }
 
 const IN_SERVER = /^byref:\/\/servers\/([^/]+)\/(.+)$/su;
 
-function claimed(address: string, upstream: Upstream, owners: Map<string, Upstream>): Upstream {
+/** Returns the address that clients see. It belongs to the server if it was nobody's. */
+function claimed(address: string, upstream: Upstream, owners: Map<string, Upstream>): string {
   const owner = owners.get(address) ?? upstream;
   owners.set(address, owner);
-  return owner;
+  return shown(address, upstream, owner);
 }
 
 function shown(address: string, upstream: Upstream, owner: Upstream | undefined): string {

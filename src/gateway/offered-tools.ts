@@ -103,18 +103,17 @@ async function serversTool(
     textFor: textsFor(schema, wrap.store),
   });
   const inputSchema = (await shownSchema(wrapped)) as Tool["inputSchema"];
-  return { definition: { ...withoutView(definition), name, inputSchema }, wrapped, from };
+  const meta = definition._meta && { _meta: withoutView(definition._meta) };
+  return { definition: { ...definition, ...meta, name, inputSchema }, wrapped, from };
 }
 
 /** A view of a server could use everything behind the gateway. Keeps whom the tool is for. */
-function withoutView<Described extends Pick<Tool, "_meta">>(tool: Described): Described {
-  if (tool._meta === undefined) return tool;
-  const { ui, "ui/resourceUri": _uri, ...meta } = tool._meta;
-  if (isObject(ui)) {
-    const { resourceUri: _resourceUri, ...rest } = ui;
-    return { ...tool, _meta: { ...meta, ui: rest } };
-  }
-  return { ...tool, _meta: meta };
+function withoutView(meta: NonNullable<Tool["_meta"]>): NonNullable<Tool["_meta"]> {
+  const text = JSON.stringify(meta, (key, value: unknown) =>
+    key.endsWith("resourceUri") ? undefined : value,
+  );
+  // Only members are missing.
+  return JSON.parse(text) as NonNullable<Tool["_meta"]>;
 }
 
 async function localTool(name: string, wrapped: WrappedTool): Promise<OfferedTool> {

@@ -36,7 +36,7 @@ import {
   reasonOf,
 } from "./connection-loss.ts";
 import { redacted, secretsOf } from "./secrets-of-address.ts";
-import type { ListChange } from "./change.ts";
+import type { Change } from "./change.ts";
 
 /** Opens the transport to a server; each call a new one. */
 export type OpenTransport = (server: ServerConfiguration) => Transport;
@@ -46,9 +46,8 @@ export interface UpstreamOptions {
   /** Receives lines for a person; never a value of a result. */
   readonly log: (line: string) => void;
   readonly client: ClientOfGateway;
-  readonly onChange: (change: ListChange) => void;
-  /** Called when a resource has changed, with the address that the server knows. */
-  readonly onUpdated: (uri: string) => void;
+  /** Resources have the addresses that the server knows. */
+  readonly onChange: (change: Change) => void;
 }
 
 /** A server's state, as `byref://status` shows it. */
@@ -259,7 +258,7 @@ export class Upstream {
       this.#calling.log(redacted(this.#redact, params));
     });
     client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
-      this.#options.onUpdated(uri);
+      this.#options.onChange({ kind: "resource", uri });
     });
   }
 

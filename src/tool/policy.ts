@@ -202,10 +202,9 @@ export function approvalRequest(
   );
   const more = jsonChars(content, Infinity) - shown.length;
   const sizes = sizesOf(content);
-  const visible = visibleText(shown);
   return {
     reason,
-    input: more > 0 ? `${visible}… (+${more} characters)` : visible,
+    input: visibleText(shown) + (more > 0 ? `… (+${more} characters)` : ""),
     ...compact({ sizes }),
   };
 }

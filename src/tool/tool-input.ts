@@ -3,7 +3,6 @@ import {
   canonicalJson,
   isJsonObject,
   isObject,
-  isScalar,
   type Json,
   type JsonArray,
   typeOfJson,
@@ -111,34 +110,16 @@ function isPlain(value: object): boolean {
  * is digested in parts, with its keys in their own order, so that its text is never in memory as a whole.
  */
 export async function digestOf(input: Json): Promise<string> {
-  const digest = isSmall(input)
-    ? sha256(canonicalJson(input) + bytesIn(input))
-    : digestOfLarge(input);
-  return (await digest).slice(0, 32);
+  return (await wholeDigestOf(input)).slice(0, 32);
 }
 
-async function digestOfLarge(value: Json): Promise<string> {
+async function wholeDigestOf(value: Json): Promise<string> {
+  if (charsOf(value, MAX_PART_CHARS) <= MAX_PART_CHARS) return sha256(canonicalJson(value));
   // The value of a reference to bytes (`store-lookup.ts`).
-  if (isBytes(value)) return sha256(value);
-  if (isSmall(value)) return sha256(JSON.stringify(value) + bytesIn(value));
+  if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);
   let digests: string = typeOfJson(value);
-  for (const part of partsOf(value)) digests += await digestOfLarge(part);
+  for (const part of partsOf(value)) digests += await wholeDigestOf(part);
   return sha256(digests);
-}
-
-/** Returns the places of bytes, which JSON writes as an object of their indexes. Empty if there are none. */
-function bytesIn(value: Json): string {
-  if (isScalar(value)) return "";
-  if (isBytes(value)) return "\n";
-  const places = Object.entries(value).flatMap(([key, inner]) => {
-    const inside = bytesIn(inner);
-    return inside === "" ? [] : [[key, inside]];
-  });
-  return places.length === 0 ? "" : `\n${JSON.stringify(places.sort())}`;
-}
-
-function isBytes(value: unknown): value is Uint8Array {
-  return value instanceof Uint8Array;
 }
 
 /**
@@ -151,10 +132,6 @@ function partsOf(value: Json): readonly Json[] {
   const long = value as string | JsonArray;
   const middle = Math.floor(long.length / 2);
   return middle === 0 ? [...long] : [long.slice(0, middle), long.slice(middle)];
-}
-
-function isSmall(value: Json): boolean {
-  return charsOf(value, MAX_PART_CHARS) <= MAX_PART_CHARS;
 }
 
 const MAX_PART_CHARS = 65_536;

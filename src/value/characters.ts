@@ -76,21 +76,17 @@ export function isDigit(code: number): boolean {
 }
 
 /**
- * Writes characters that cannot be seen, or that change the order or line of others, as escapes of JSON: what a person
+ * Writes characters that cannot be seen, or that change the order or line of others, as escapes: what a person
  * approves must read as it runs. Line feeds, tabs, and what joins letters or emoji stay.
  */
 export function visibleText(text: string): string {
-  return text.replaceAll(UNSEEN, (character) =>
-    Array.from(
-      { length: character.length },
-      (_, at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, "0")}`,
-    ).join(""),
+  return text.replaceAll(
+    /(?!\t|\n|\u200C|\u200D|\uFE0F)[\p{DI}\p{Cc}\p{Zl}\p{Zp}]/gu,
+    (one) => `\\u{${one.codePointAt(0)?.toString(16)}}`,
   );
 }
 
-const UNSEEN = /(?!\t|\n|\u200C|\u200D|\uFE0F)[\p{DI}\p{Cc}\p{Zl}\p{Zp}]/gu;
-
-/** Joins the lines of a text. */
+/** Joins the lines of a text for a list, which the text cannot end: neither by a line nor by a tag. */
 export function inOneLine(text: string): string {
-  return text.replaceAll(/[\s\p{Cc}]+/gu, " ");
+  return text.replaceAll(/[\s\p{C}]+/gu, " ").replaceAll("<", "‹");
 }

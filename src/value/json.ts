@@ -1,3 +1,4 @@
+import { toBase64 } from "./base64.ts";
 import { codePointCount } from "./characters.ts";
 
 /** A value that JSON can represent, deeply read-only. */
@@ -56,13 +57,18 @@ export function parsedJson(text: string): Json {
   return JSON.parse(text) as Json;
 }
 
-/** Serializes a value so that objects with the same entries in another order give the same text. */
+/**
+ * Serializes a value so that objects with the same entries in another order give the same text, and different values
+ * different texts, also if they have bytes.
+ */
 export function canonicalJson(value: Json): string {
-  return JSON.stringify(value, (_key, inner: Json) =>
-    isJsonObject(inner)
+  return JSON.stringify(value, (_key, inner: unknown) => {
+    if (inner instanceof Uint8Array) return `\0${toBase64(inner)}`;
+    if (typeof inner === "string" && inner.startsWith("\0")) return `\0${inner}`;
+    return isObject(inner)
       ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : inner,
-  );
+      : inner;
+  });
 }
 
 /** The fields without undefined ones. */

@@ -2,7 +2,7 @@ import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { VariableApp } from "../../src/gateway/show-variable.ts";
-import { LastingNames, OWN_NAMES, uniqueNames } from "../../src/gateway/unique-names.ts";
+import { LastingNames, uniqueNames } from "../../src/gateway/unique-names.ts";
 import { startGateway } from "../support/gateway.ts";
 import { objectSchema } from "../support/hostile-world.ts";
 import { nameIn, textIn } from "../support/gateway-process.ts";
@@ -23,6 +23,15 @@ const evil = (tools: readonly object[], more: object = {}) =>
     "tools/call": () => ({ content: [{ type: "text", text: "the server's" }] }),
     ...more,
   });
+
+const OWN_NAMES = [
+  "list_variables",
+  "read_variable",
+  "edit_variable",
+  "query_variables",
+  "save_variable",
+  "show_variable",
+];
 
 const LOOKALIKES = [
   ...OWN_NAMES,
@@ -57,7 +66,7 @@ const LOOKALIKES = [
 describe("a name of the gateway, or of another server", () => {
   it.each(LOOKALIKES)("is not had by a server's tool %j, which gets its server's name", (name) => {
     const given = [{ server: "evil", name }];
-    const [shown = ""] = uniqueNames(given, { servers: ["evil", "bank"] });
+    const [shown = ""] = uniqueNames(given, ["evil", "bank"]);
     expect(shown).toBe(`evil__${name}`);
     expect(new LastingNames(["evil", "bank"]).of(given)).toEqual([shown]);
   });
@@ -65,7 +74,7 @@ describe("a name of the gateway, or of another server", () => {
   it.each(["byref", "Byref", "byref-mcp", "by_ref"])(
     "does not come about by a server that is called %s",
     (server) => {
-      const [shown] = uniqueNames([{ server, name: "read_variable" }], { servers: [server] });
+      const [shown] = uniqueNames([{ server, name: "read_variable" }], [server]);
       expect(shown).toBe(`server_${server}__read_variable`);
     },
   );
@@ -73,8 +82,7 @@ describe("a name of the gateway, or of another server", () => {
   it.each(["pay", "get_account", "evil__pay", "list", "variables", "read-file", "a/b", "ns:tool"])(
     "is not %s, which stays as it is",
     (name) => {
-      const servers = ["evil", "bank"];
-      expect(uniqueNames([{ server: "evil", name }], { servers })).toEqual([name]);
+      expect(uniqueNames([{ server: "evil", name }], ["evil", "bank"])).toEqual([name]);
     },
   );
 
@@ -234,9 +242,9 @@ describe("a change of a resource", () => {
     }
     await expect.poll(() => announced).toHaveLength(3);
     expect(announced).toMatchObject([
-      { address: `byref://servers/evil/${uri}` },
-      { address: "byref://servers/evil/byref://variables/x" },
-      { address: "byref://servers/evil/ui://byref/variable" },
+      { uri: `byref://servers/evil/${uri}` },
+      { uri: "byref://servers/evil/byref://variables/x" },
+      { uri: "byref://servers/evil/ui://byref/variable" },
     ]);
   });
 });

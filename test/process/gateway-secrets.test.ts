@@ -92,7 +92,7 @@ it("a server's words neither begin a line of the log nor control a terminal", as
   const ended = transport.stderr && once(transport.stderr, "end");
   await client.close();
   await ended;
-  expect(log).toContain(String.raw`evil: \u001b[2J\u009b31m\u000dbyref: forged\u2028`);
+  expect(log).toContain(String.raw`evil: \u{1b}[2J\u{9b}31m\u{d}byref: forged\u{2028}`);
   for (const control of ["\u001B", "\u009B", "\r", "\u2028", "\u202E"]) {
     expect(log).not.toContain(control);
   }

@@ -57,6 +57,8 @@ describe("the digests of bytes and of what could be taken for them", () => {
     ["one in another place", [{ 0: 1 }, bytes(1)], [bytes(1), { 0: 1 }]],
     ["one under another key", { a: { 0: 1 }, b: bytes(1) }, { a: bytes(1), b: { 0: 1 } }],
     ["no bytes and an empty object", bytes(), {}],
+    ["a text that looks as they are written", [bytes(104)], ["\0aA=="]],
+    ["a text that begins with one more", ["\0\0aA=="], ["\0aA=="]],
     ["one in a large input", [long, bytes(104)], [long, { 0: 104 }]],
   ])("differ for %s", async (_, one, other) => {
     expect(await digestOf(one)).not.toBe(await digestOf(other));

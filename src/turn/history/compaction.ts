@@ -2,6 +2,7 @@ import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { byteLength } from "../../value/utf8.ts";
+import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
 import { isToolPart } from "./tool-part.ts";
@@ -188,11 +189,9 @@ const KEY = "outline";
 const MAX_IDS = 10_000;
 const ID_CHARS = 4;
 
-/** One of 1,679,616 texts of `ID_CHARS` characters, by FNV-1a. */
+/** One of 1,679,616 texts of `ID_CHARS` characters. */
 function idDigest(id: string): string {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < id.length; at++) hash = Math.imul(hash ^ id.charCodeAt(at), 0x01000193);
-  return (hash >>> 0).toString(36).padStart(ID_CHARS, "0").slice(-ID_CHARS);
+  return shortHash(id).padStart(ID_CHARS, "0").slice(-ID_CHARS);
 }
 
 /** Adds messages to what is compacted. Holds the lines of the outline, and one turn. */

@@ -1,6 +1,6 @@
 import type { ModelMessage } from "ai";
 import { writerIn } from "../../reference/syntaxes.ts";
-import { clip } from "../../value/characters.ts";
+import { clip, inOneLine } from "../../value/characters.ts";
 import { type Agent, isOffered, referencesOf } from "../agent.ts";
 import { type HistoryRecord, type RecordedCall, variablesIn } from "./history-record.ts";
 
@@ -51,10 +51,8 @@ function quoted(records: readonly HistoryRecord[]): string {
 /** The start of a text on one line. It can close neither a quotation nor the outline. */
 function startOf(text: string, chars: number): string {
   // More than is shown, because white space is collapsed.
-  const line = clip(text, 4 * chars)
-    .replace(/[\s\p{C}]+/gu, " ")
-    .trim();
-  const start = clip(line, chars).replaceAll('"', "'").replaceAll("<", "‹");
+  const line = inOneLine(clip(text, 4 * chars)).trim();
+  const start = clip(line, chars).replaceAll('"', "'");
   return start.length < line.length ? `${start}…` : start;
 }
 

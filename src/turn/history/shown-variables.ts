@@ -1,7 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import { variableIn } from "../../tool/tool-output.ts";
-import { isObject } from "../../value/json.ts";
+import { isObject, jsonIn } from "../../value/json.ts";
 
 /** A variable as a message shows it. */
 export interface ShownVariable {
@@ -67,13 +67,9 @@ function namedIn(value: unknown, depth: number): readonly Output[] {
 
 function givenIn(text: string): readonly Output[] {
   const at = text.indexOf(KEPT_AS);
-  if (at < 0 || !text.endsWith("}")) return [];
-  try {
-    const handle: unknown = JSON.parse(text.slice(at + KEPT_AS.length));
-    return isObject(handle) ? [handle] : [];
-  } catch {
-    return [];
-  }
+  if (at < 0) return [];
+  const handle = jsonIn(text.slice(at + KEPT_AS.length));
+  return isObject(handle) ? [handle] : [];
 }
 
 /**

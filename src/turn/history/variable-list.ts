@@ -185,7 +185,7 @@ export class VariableList {
     const more = total - current.size - live.size;
     return [
       ...(more > 0 ? [`(${more} older variables are not listed)`] : []),
-      ...lines.map(([name, , about]) => `${write(name)}: ${quoted(about)}`),
+      ...lines.map(([name, , about]) => `${write(name)}: ${inOneLine(about)}`),
     ];
   }
 }
@@ -206,11 +206,6 @@ interface Found {
 }
 
 const REMOVED = 0;
-
-/** Keys and descriptions can neither begin a line of their own nor close the list. */
-function quoted(about: string): string {
-  return inOneLine(about).replaceAll("<", "‹");
-}
 
 function isLasting({ scope }: VariableInfo): boolean {
   return scope !== "run";
