@@ -106,10 +106,15 @@ export const maxJsonBytes = 16_777_216;
 /** A call's input, as JSON, stored with the variable that it created; in lists, which omit a longer one. */
 export const maxInputBytes = 1_048_576;
 export const maxListedInputBytes = 4_096;
-/** Earlier versions of a variable, by default. Columns of a CSV, keys in each row; cells of a written one. */
+/** Earlier versions of a variable, by default. */
 export const keptVersions = 2;
+/**
+ * Columns of a CSV; characters of its names in all records together, beside 100 for each of its own; cells of a
+ * written one, beside 50 for each field.
+ */
 export const maxCsvColumns = 10_000;
-export const maxCsvCells = 20_000_000;
+export const maxCsvNameChars = 131_072;
+export const maxCsvCells = 5_000_000;
 export const maxTombstones = 1_000;
 /** Idle time after which a variable is evicted, unless it is pinned. */
 export const variableIdleMs = 86_400_000;
@@ -279,13 +284,11 @@ export const maxListedFiles = 5_000;
 export const maxFilesBytes = 1_073_741_824;
 
 // --- MCP ---
-/** Time to begin a session. */
+/** Time to begin a session; to connect and list the tools. */
 export const mcpConnectMs = 10_000;
-/** Time to connect and list the tools. */
 export const mcpListMs = 3_000;
-/** Time after which a list of tools is requested again. */
+/** Time after which a list of tools is requested again; without requests to a server that did not respond. */
 export const mcpFreshMs = 300_000;
-/** Time without requests to a server that did not respond. */
 export const mcpDownMs = 30_000;
 /** Tools of one server. */
 export const maxMcpTools = 256;
@@ -294,9 +297,8 @@ export const maxMcpDescriptionChars = 4_000;
 /** Size of a tool's schema as JSON. A tool with a longer or deeper schema, or without one, is omitted. */
 export const maxMcpSchemaChars = 65_536;
 export const maxMcpSchemaDepth = 100;
-/** Size of one server response as sent. */
+/** Size of one server response as sent. Redirects that a request to a server follows. */
 export const maxMcpAnswerBytes = 33_554_432;
-/** Redirects that a request to a server follows. */
 export const maxMcpRedirects = 3;
 
 // --- HTTP ---

@@ -12,16 +12,22 @@ type Kind = "empty" | "number" | "boolean" | "text";
 export class CsvColumns {
   /** The names as keys of a JSON object, with the colon. */
   readonly #keys: readonly string[];
+  /** Length of a record whose cells are all empty: what a row repeats. */
+  readonly #repeatedChars: number;
   readonly #kinds: Kind[];
+  /** Characters of the first line and the rows so far. */
+  #readChars: number;
+  #rows = 0;
   /** Columns that became text after records were written with another type. */
   readonly #outdated = new Set<number>();
-  #hasWritten = false;
 
   /** `names`: the first row. Throws `limit_exceeded`. */
   constructor(names: readonly string[], { isTyped }: { readonly isTyped: boolean }) {
     const advice = "Save it as text/plain, or send fewer columns.";
     requireAtMost(["maxCsvColumns", limits.maxCsvColumns], names.length, advice);
     this.#keys = distinct(names).map((name) => `${JSON.stringify(name)}:`);
+    this.#readChars = charsOf(names);
+    this.#repeatedChars = this.#record(() => "null").length;
     this.#kinds = names.map(() => (isTyped ? "empty" : "text"));
   }
 
@@ -34,10 +40,18 @@ export class CsvColumns {
     return this.#outdated.size > 0;
   }
 
-  /** Learns the types of rows. Missing cells are empty. Then returns the rows as JSON, one record a line. */
+  /**
+   * Learns the types of rows. Missing cells are empty. Then returns the rows as JSON, one record a line. Throws
+   * `limit_exceeded` if the records, which repeat the names, would be far longer than the CSV.
+   */
   write(rows: readonly (readonly string[])[]): string {
-    for (const row of rows) for (const [column, cell] of row.entries()) this.#learn(column, cell);
-    this.#hasWritten ||= rows.length > 0;
+    for (const row of rows) {
+      this.#readChars += charsOf(row);
+      for (const [column, cell] of row.entries()) this.#learn(column, cell);
+    }
+    this.#rows += rows.length;
+    const maximum = limits.maxCsvNameChars + MAX_TIMES * this.#readChars;
+    requireAtMost(["maxCsvNameChars", maximum], this.#rows * this.#repeatedChars, SHORTER);
     return rows
       .map((row) => this.#record((column) => literalOf(row[column] ?? "", this.#kinds[column])))
       .join("");
@@ -67,9 +81,18 @@ export class CsvColumns {
     if (kind === before) return;
     const after = before === "empty" ? kind : "text";
     this.#kinds[column] = after;
-    if (after === "text" && this.#hasWritten) this.#outdated.add(column);
+    if (after === "text" && this.#rows > 0) this.#outdated.add(column);
   }
 }
+
+function charsOf(row: readonly string[]): number {
+  return row.reduce((chars, cell) => chars + cell.length + 1, 0);
+}
+
+/** How many times longer than the CSV its names may be in all records, beside `maxCsvNameChars`. */
+const MAX_TIMES = 100;
+const SHORTER =
+  "Each record repeats the names of the first line: shorten them, remove empty columns, or save it as text/plain.";
 
 /** Names columns without a name by their position; a name that is taken gets a number. */
 function distinct(names: readonly string[]): readonly string[] {

@@ -4,9 +4,13 @@ import { isScalar, type Json, type JsonObject } from "./json.ts";
 
 /** Writes a line of a CSV by RFC 4180: quotes where needed, and CR LF at the end. */
 export function csvLine(cells: readonly string[]): string {
+  return lineOf(cells.map(csvCell));
+}
+
+function lineOf(written: readonly string[]): string {
   // A line that is empty would be skipped by a reader.
-  const only = cells.length === 1 && cells[0] === "";
-  return only ? '""\r\n' : `${cells.map(csvCell).join(",")}\r\n`;
+  const only = written.length === 1 && written[0] === "";
+  return only ? '""\r\n' : `${written.join(",")}\r\n`;
 }
 
 function csvCell(text: string): string {
@@ -24,31 +28,47 @@ export function csvText(records: readonly Json[], columns: readonly string[] = [
 
 /** The columns of records in order of appearance. An element that is no object has one column, `value`. */
 export class RecordColumns {
-  readonly #names: Set<string>;
+  /** The names and their columns. */
+  readonly #columns = new Map<string, number>();
   #records = 0;
+  #fields = 0;
 
   constructor(names: readonly string[] = []) {
-    this.#names = new Set(names);
+    for (const name of names) this.#add(name);
   }
 
   get names(): readonly string[] {
-    return [...this.#names];
+    return [...this.#columns.keys()];
   }
 
-  /** Throws `limit_exceeded` above `maxCsvCells`: each record has a cell for each column. */
+  /** Throws `limit_exceeded` if far more cells are empty than not: each record has a cell for each column. */
   add(record: Json): void {
-    for (const name of Object.keys(recordOf(record))) this.#names.add(name);
-    const cells = this.#names.size * ++this.#records;
+    const keys = Object.keys(recordOf(record));
+    for (const name of keys) this.#add(name);
+    this.#fields += keys.length;
+    const cells = this.#columns.size * ++this.#records;
+    const maximum = limits.maxCsvCells + MAX_TIMES * this.#fields;
     const advice = "Its records have too many different keys; read it as JSON.";
-    requireAtMost(["maxCsvCells", limits.maxCsvCells], cells, advice);
+    requireAtMost(["maxCsvCells", maximum], cells, advice);
+  }
+
+  #add(name: string): void {
+    if (!this.#columns.has(name)) this.#columns.set(name, this.#columns.size);
   }
 
   /** Writes a record. Null is an empty cell, a nested value its JSON. */
   line(record: Json): string {
-    const fields = new Map(Object.entries(recordOf(record)));
-    return csvLine(Array.from(this.#names, (name) => cellOf(fields.get(name) ?? null)));
+    const cells = Array.from({ length: this.#columns.size }, () => "");
+    for (const [name, value] of Object.entries(recordOf(record))) {
+      const column = this.#columns.get(name);
+      if (column !== undefined) cells[column] = csvCell(cellOf(value));
+    }
+    return lineOf(cells);
   }
 }
+
+/** How many times more cells than fields a CSV may have, beside `maxCsvCells`. */
+const MAX_TIMES = 50;
 
 function recordOf(record: Json): JsonObject {
   const isRecord = !isScalar(record) && !Array.isArray(record);

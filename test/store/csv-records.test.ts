@@ -194,6 +194,33 @@ describe("a CSV", () => {
     );
   });
 
+  const names = (count: number, chars = 3) =>
+    Array.from({ length: count }, (_, n) => n.toString(36).padEnd(chars, "_")).join(",");
+
+  it.each<[string, string]>([
+    ["many names and short rows", `${names(9_999)}\n${"1\n".repeat(3_000)}`],
+    ["many names and 400 rows", `${names(9_999)}\n${"1\n".repeat(400)}`],
+    ["empty names and short rows", `${",".repeat(9_998)}\n${"1\n".repeat(800)}`],
+    ["a long name", `${names(1, 60_000)}\n${"1\n".repeat(2_000)}`],
+    ["a long name and many rows", `${names(1, 300_000)}\n${"1\n".repeat(30_000)}`],
+    ["names that JSON escapes", `"${'""'.repeat(2_000)}"\n${"1\n".repeat(2_000)}`],
+    ["rows that become short", `${names(999)}\n${names(999)}\n${"1\n".repeat(2_000)}`],
+  ])("is refused if its records would be far longer: %s", async (_, csv) => {
+    await expect(read(csv)).rejects.toMatchObject({
+      code: "limit_exceeded",
+      details: { limit: "maxCsvNameChars" },
+    });
+  });
+
+  it.each<[string, string, readonly [row: string, count: number]]>([
+    ["500 long names and full cells", names(500, 60), [",7".repeat(500).slice(1), 400]],
+    ["500 names and empty cells", names(500, 60), [",".repeat(499), 400]],
+    ["9,999 names", names(9_999), [",1".repeat(9_999).slice(1), 50]],
+    ["few rows", names(500, 15), ["1", 50]],
+  ])("may be wide: %s", async (_, header, [row, count]) => {
+    expect(await read(`${header}\n${`${row}\n`.repeat(count)}`)).toHaveLength(count);
+  });
+
   it("is not read from another media type, or by a store without CSV support", async () => {
     expect(await read("a\n1", { mediaType: "text/plain" })).toBeUndefined();
     const { stream } = streamed([encode("a\n1")]);
