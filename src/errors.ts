@@ -87,19 +87,43 @@ export const errorCodes = {
 /** A stable error code that programs can rely on. */
 export type ErrorCode = keyof typeof errorCodes;
 
+/** Length of a message, and of each text in an error's details: about a line of a key, name or path, and our words. */
+export const maxErrorChars = 1_000;
+
+/** Returns a text in at most `maxErrorChars`: its start, and its end, which says what to do. */
+function excerptOf(text: string): string {
+  if (text.length <= maxErrorChars) return text;
+  const skipped = `… (+${text.length - START_CHARS - END_CHARS} more) …`;
+  return (text.slice(0, START_CHARS) + skipped + text.slice(-END_CHARS)).toWellFormed();
+}
+
+const START_CHARS = 700;
+const END_CHARS = 250;
+
+/** Shortens each text and key. */
+function excerptsIn(value: unknown): unknown {
+  if (typeof value === "string") return excerptOf(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(excerptsIn);
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [excerptOf(key), excerptsIn(inner)]),
+  );
+}
+
 /**
  * The error that Byref throws. `code` is stable and survives RPC between the Worker and a Durable Object, where
- * `instanceof` does not work: test `code`. `message` explains what to do. `details` is JSON.
+ * `instanceof` does not work: test `code`. `message` explains what to do. `details` is JSON. Both
+ * may quote any text: a long one is shortened here.
  */
 export class ByrefError extends Error {
   readonly code: ErrorCode;
   readonly details: Readonly<Record<string, unknown>>;
 
   constructor(code: ErrorCode, message: string, details: Readonly<Record<string, unknown>> = {}) {
-    super(message);
+    super(excerptOf(message));
     this.name = "ByrefError";
     this.code = code;
-    this.details = details;
+    this.details = excerptsIn(details) as typeof details;
   }
 }
 
@@ -141,11 +165,11 @@ export function codeIn(text: string): ErrorCode {
   return Object.hasOwn(errorCodes, code) ? (code as ErrorCode) : "tool_failed";
 }
 
-/** Returns the message of anything thrown. Never empty. */
+/** Returns the message of anything thrown, in at most `maxErrorChars`. Never empty. */
 export function messageOf(error: unknown): string {
   const message = typeof error === "string" ? error : propertyOf(error, "message");
-  if (typeof message === "string" && message !== "") return message;
-  return serialized(error) ?? "Unknown error";
+  if (typeof message === "string" && message !== "") return excerptOf(message);
+  return excerptOf(serialized(error) ?? "Unknown error");
 }
 
 function serialized(thrown: unknown): string | undefined {

@@ -314,17 +314,15 @@ export const maxWholeBodyBytes = 1_048_576;
 /** A request body is rejected if fewer than `minBodyBytes` arrive in this time, unless it ends. */
 export const bodySilenceMs = 30_000;
 export const minBodyBytes = 1_024;
-/** Interval of comments on a stream. They keep proxies from closing it. */
+/** Interval of comments that keep proxies from closing a stream. All messages of a page, which is one response. */
 export const keepAliveMs = 15_000;
-/** All messages of one page. The page must fit into one response of the object. */
 export const maxPageChars = 8_388_608;
 /** Ten years. A variable that should stay longer has no time to live. */
 export const maxTtlSeconds = 10 * 365 * 86_400;
 /** Length of a media type. A longer one is rejected; real ones are far shorter. */
 export const maxMediaTypeChars = 255;
-/** Decisions in one request: far more than the calls that a model makes at once. */
+/** Decisions in one request: far more than the calls that a model makes at once. Length of a person's reason. */
 export const maxApprovals = 100;
-/** Length of a person's reason for a decision. */
 export const maxReasonChars = 1_000;
 /** Sockets of one conversation. Unread output is held for each of them. */
 export const maxSockets = 16;

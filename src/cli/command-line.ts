@@ -52,7 +52,8 @@ export async function runCommand(): Promise<void> {
   try {
     await run();
   } catch (error) {
-    console.error(messageOf(error));
+    // With the help, which is longer than a message.
+    console.error(error instanceof Error ? error.message : messageOf(error));
     process.exitCode = 1;
   }
 }

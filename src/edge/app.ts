@@ -6,7 +6,7 @@ import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
 import type { FailurePlace } from "./log-failure.ts";
-import { problem, problemOf } from "./http/problem.ts";
+import { problem } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
 import { workerApi, type WorkerApiOptions } from "./routes/worker.ts";
 import { settingsOf } from "./settings.ts";
@@ -76,11 +76,10 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
 /** Response headers that pages of other origins may read. */
 const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
 
-function nothingAt({ req }: Context): Response {
-  return problemOf(
-    "not_found",
-    `There is nothing at ${req.method} ${req.path}. See GET /openapi.json.`,
-  );
+function nothingAt(context: Context<AppEnv>): Response {
+  const { req } = context;
+  const message = `There is nothing at ${req.method} ${req.path}. See GET /openapi.json.`;
+  return problem(new ByrefError("not_found", message), placeOf(context));
 }
 
 function placeOf(context: Context<AppEnv>): FailurePlace {

@@ -289,15 +289,9 @@ function withheld(name: string, why: string): string {
 }
 
 /** Converts an error to a failure. Errors without a Byref code are attributed to the tool. */
-export function failed(error: unknown, message: string = shortened(messageOf(error))): Failed {
+export function failed(error: unknown, message: string = messageOf(error)): Failed {
   const code = codeOf(error);
   return { kind: "failed", code: code === "internal" ? "tool_failed" : code, message };
-}
-
-/** Limits the message, because an error may contain all of a server's response. */
-function shortened(message: string): string {
-  const shown = clip(message, limits.maxShownResultChars);
-  return shown === message ? message : `${shown}… (+${message.length - shown.length} more)`;
 }
 
 /**

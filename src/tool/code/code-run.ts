@@ -1,4 +1,4 @@
-import { ByrefError, codeOf, limitExceeded, messageOf, publicMessageOf } from "../../errors.ts";
+import { ByrefError, codeOf, limitExceeded, messageOf, publicTextOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { dollar } from "../../reference/dollar.ts";
 import { LookupWork } from "../../reference/lookup.ts";
@@ -12,7 +12,6 @@ import type { RuntimeToolContext } from "../runtime-tool.ts";
 import type { NamedText, Sandbox, SandboxAnswer, SandboxRun } from "./sandbox.ts";
 import { usable } from "../variables/variable-target.ts";
 import { lookupInStore } from "../store-lookup.ts";
-import { clip } from "../../value/characters.ts";
 import { workOfRun } from "../../value/work.ts";
 import { UrlSources } from "../composed.ts";
 import type { CallOptions, WrappedTool } from "../wrapped-tool.ts";
@@ -180,8 +179,7 @@ async function answerFrom(work: () => Promise<string>): Promise<SandboxAnswer> {
   try {
     return { text: await work() };
   } catch (error) {
-    const message = clip(publicMessageOf(error), limits.maxShownResultChars);
-    return { error: `${codeOf(error)}: ${message}` };
+    return { error: publicTextOf(error) };
   }
 }
 
