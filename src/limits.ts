@@ -74,11 +74,10 @@ export const maxSchemaTextChars = 300;
 /** JSON that a tool that shows variables may add to the prompt at once; variables that `list_variables` returns. */
 export const maxVariableOutputChars = 8_000;
 export const maxAskedVariables = 100;
-/** Edits of one call, characters that they read together, lines of a diff. */
+/** Edits of one call; characters that they read together, beside five times the text; that they add; lines of a diff. */
 export const maxEdits = 100;
-export const maxEditWork = 536_870_912;
-/** Occurrences that one edit of a text replaces: each takes about 10 µs, beside the text's own length. */
-export const maxEditOccurrences = 250_000;
+export const maxEditWork = 100_000_000;
+export const maxEditedChars = 16_777_216;
 export const maxDiffLines = 60;
 /** Hits of one search; length of a provider's error message. */
 export const maxSearchHits = 50;

@@ -226,7 +226,8 @@ class Group {
 
   endLine(): void {
     this.count++;
-    if (this.lines.length < MAX_GROUP_LINES) this.lines.push(this.line);
+    if (this.lines.length === MAX_GROUP_LINES) return this.line.clear();
+    this.lines.push(this.line);
     this.line = new LineExcerpt();
   }
 }

@@ -27,6 +27,15 @@ export class LineExcerpt {
     return `${this.#startsLate ? "…" : ""}${this.#shown}${isCut ? "…" : ""}`.toWellFormed();
   }
 
+  /** Begins another line. */
+  clear(): void {
+    this.#length = 0;
+    this.#shown = "";
+    this.#recent = "";
+    this.#isMarked = false;
+    this.#startsLate = false;
+  }
+
   append(text: string): void {
     this.#length += text.length;
     this.#shown += text.slice(0, Math.max(MAX_CHARS - this.#shown.length, 0));

@@ -9,6 +9,8 @@ export interface Segment {
   readonly isOpaque?: true;
 }
 
+export type EmitSegment = (segment: Segment) => void;
+
 /** Takes segments from the front of a queue by the characters of the text after. */
 export class SegmentQueue {
   readonly #segments: Segment[] = [];
@@ -27,7 +29,7 @@ export class SegmentQueue {
   }
 
   /** Takes segments of `count` characters, with removed ones before and between them. */
-  *take(count: number): Generator<Segment> {
+  take(count: number, emit: EmitSegment): void {
     let left = count;
     while (this.#head < this.#segments.length) {
       const segment = this.#segments[this.#head];
@@ -37,13 +39,13 @@ export class SegmentQueue {
         this.#length -= Math.min(left, segment.text.length);
         if (segment.text.length > left) {
           this.#segments[this.#head] = { ...segment, text: segment.text.slice(left) };
-          yield { ...segment, text: segment.text.slice(0, left) };
+          emit({ ...segment, text: segment.text.slice(0, left) });
           break;
         }
         left -= segment.text.length;
       }
       this.#head++;
-      yield segment;
+      emit(segment);
     }
     this.#compact();
   }

@@ -1,7 +1,7 @@
 import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { bordersOf, nextMatched } from "./find-text.ts";
-import { type Segment, SegmentQueue } from "./segments.ts";
+import { bordersOf } from "./find-text.ts";
+import { type EmitSegment, type Segment, SegmentQueue } from "./segments.ts";
 
 /** Replaces an exact text. */
 export interface Replacement {
@@ -14,20 +14,50 @@ export interface Replacement {
   readonly isOpaque?: boolean;
 }
 
-/** Minimum cost of a piece, in characters that are read. */
-const PIECE_CHARS = 512;
+/** Cost of a piece, in characters that are read. */
+const PIECE_CHARS = 64;
+/** Work between two breaks, in which others have their turn. */
+const BREAK_CHARS = 16_777_216;
 
-/** Counts the characters that the edits of one text read together, with a minimum cost for each piece. */
+/**
+ * Counts the characters that the edits of one text read together, with a cost for each piece, and those that they
+ * add. Edits may read a text of any length some times, and a short one often.
+ */
 export class EditWork {
+  readonly #maximum: number;
   #chars = 0;
+  #added = 0;
+  #breakAt = BREAK_CHARS;
+
+  /** `chars`: the length of the text. */
+  constructor(chars: number) {
+    this.#maximum = limits.maxEditWork + MAX_TIMES * chars;
+  }
 
   /** Throws `limit_exceeded` above `maxEditWork`. */
-  add(chars: number): void {
+  read(chars: number): void {
     this.#chars += chars + PIECE_CHARS;
-    const advice = "Make fewer edits in one call.";
-    requireAtMost(["maxEditWork", limits.maxEditWork], this.#chars, advice);
+    const advice = "Make fewer edits in one call, or replace less.";
+    requireAtMost(["maxEditWork", this.#maximum], this.#chars, advice);
+  }
+
+  /** Throws `limit_exceeded` above `maxEditedChars`. */
+  add(chars: number): void {
+    this.#added += chars;
+    const advice = "Replace less often, or with a shorter text.";
+    requireAtMost(["maxEditedChars", limits.maxEditedChars], this.#added, advice);
+  }
+
+  /** True now and then, when it is time for a break. */
+  takesBreak(): boolean {
+    if (this.#chars < this.#breakAt) return false;
+    this.#breakAt = this.#chars + BREAK_CHARS;
+    return true;
   }
 }
+
+/** How often edits may read a text, beside `maxEditWork`. */
+const MAX_TIMES = 5;
 
 /** Lines of occurrences that are remembered. */
 const MAX_LINES = 6;
@@ -43,8 +73,6 @@ export class TextEdit {
   readonly #queue = new SegmentQueue();
   /** Characters of `find` that the end of the queue matches. */
   #matched = 0;
-  /** Characters of the text that it searches, so far. */
-  #read = 0;
   #count = 0;
   #line = 1;
   readonly #lines: number[] = [];
@@ -66,81 +94,109 @@ export class TextEdit {
     return this.#lines;
   }
 
-  /** Returns the segments that can no longer change. */
-  *write(segment: Segment): Generator<Segment> {
+  /** Emits the segments that can no longer change. */
+  write(segment: Segment, emit: EmitSegment): void {
     if (segment.kind === "removed") return this.#queue.add(segment);
-    this.#read += segment.text.length;
-    this.#work.add(segment.text.length);
-    const advice = "Make the text smaller.";
-    requireAtMost(["maxValueBytes", limits.maxValueBytes], this.#read, advice);
+    this.#work.read(segment.text.length);
     if (segment.isOpaque === true) {
-      yield* this.end();
+      this.end(emit);
       this.#line += lineBreaksIn(segment.text);
-      yield segment;
-      return;
+      return emit(segment);
     }
     this.#queue.add(segment);
     // Offset of the segment in the queue.
     const before = this.#queue.length - segment.text.length;
+    const { find, replace, isOpaque = false } = this.#replacement;
     let taken = 0;
     for (const end of this.#endsIn(segment.text)) {
-      const { find, replace, isOpaque = false } = this.#replacement;
-      yield* this.#queue.take(before + end - find.length - taken);
-      for (const found of this.#queue.take(find.length)) {
+      this.#queue.take(before + end - find.length - taken, emit);
+      this.#queue.take(find.length, (found) => {
         // Text that an earlier edit has added disappears.
-        if (found.kind !== "added") yield { kind: "removed", text: found.text };
-      }
+        if (found.kind !== "added") emit({ kind: "removed", text: found.text });
+      });
       taken = before + end;
-      yield { kind: "added", text: replace, ...(isOpaque ? { isOpaque } : {}) };
+      this.#work.add(replace.length);
+      emit({ kind: "added", text: replace, ...(isOpaque ? { isOpaque } : {}) });
     }
-    yield* this.#queue.take(this.#queue.length - this.#matched);
+    this.#queue.take(this.#queue.length - this.#matched, emit);
   }
 
-  /** Returns the rest. */
-  *end(): Generator<Segment> {
+  /** Emits the rest. */
+  end(emit: EmitSegment): void {
     this.#matched = 0;
-    yield* this.#queue.take(this.#queue.length);
+    this.#queue.take(this.#queue.length, emit);
   }
 
-  /** Searches the text, and returns where occurrences end in it. */
+  /**
+   * Searches the text, and returns where occurrences end in it. If there must be one and there are more, the edit
+   * fails: the others are counted only.
+   */
   *#endsIn(text: string): Generator<number> {
-    const { find } = this.#replacement;
-    const first = find.charAt(0);
+    const { all = false } = this.#replacement;
     let counted = 0;
-    for (let at = 0; at < text.length; at++) {
-      if (this.#matched === 0) {
-        at = text.indexOf(first, at);
-        if (at < 0) break;
-      }
-      const step = { matched: this.#matched, code: text.charCodeAt(at) };
-      this.#matched = nextMatched(find, this.#borders, step);
-      if (this.#matched < find.length) continue;
-      this.#matched = 0;
+    for (let from = 0; from < text.length;) {
+      const end = this.#nextEnd(text, from);
+      if (end < 0) break;
+      from = end;
       this.#count++;
-      const advice = "Replace a longer text, or make the new text with run_code.";
-      requireAtMost(["maxEditOccurrences", limits.maxEditOccurrences], this.#count, advice);
       if (this.#lines.length < MAX_LINES) {
-        this.#line += lineBreaksIn(text.slice(counted, at));
-        counted = at;
+        this.#line += lineBreaksIn(text.slice(counted, end - 1));
+        counted = end - 1;
         this.#lines.push(this.#line);
       }
-      yield at + 1;
+      if (all || this.#count === 1) yield end;
     }
     if (this.#lines.length < MAX_LINES) this.#line += lineBreaksIn(text.slice(counted));
   }
+
+  /** Returns where the next occurrence ends, or -1. */
+  #nextEnd(text: string, from: number): number {
+    const { find } = this.#replacement;
+    const borders = this.#borders;
+    const first = find.charAt(0);
+    let matched = this.#matched;
+    let end = -1;
+    for (let at = from; at < text.length && end < 0; at++) {
+      if (matched === 0) {
+        at = text.indexOf(first, at);
+        if (at < 0) break;
+      }
+      const code = text.charCodeAt(at);
+      while (matched > 0 && find.charCodeAt(matched) !== code) matched = borders[matched] ?? 0;
+      if (find.charCodeAt(matched) === code) matched++;
+      if (matched === find.length) end = at + 1;
+    }
+    this.#matched = end < 0 ? matched : 0;
+    return end;
+  }
 }
 
-/** Passes a segment through edits, one after the other. */
-export function* throughEdits(edits: readonly TextEdit[], segment: Segment): Generator<Segment> {
-  const [first, ...others] = edits;
-  if (first === undefined) return yield segment;
-  for (const next of first.write(segment)) yield* throughEdits(others, next);
-}
+/** Passes texts through edits, one after the other. */
+export class TextEdits {
+  /** What each edit emits to, and the whole. */
+  readonly #steps: readonly EmitSegment[];
+  readonly #edits: readonly TextEdit[];
 
-/** Ends edits, one after the other, and returns the rest. */
-export function* endOfEdits(edits: readonly TextEdit[]): Generator<Segment> {
-  for (const [index, edit] of edits.entries()) {
-    for (const segment of edit.end()) yield* throughEdits(edits.slice(index + 1), segment);
+  constructor(edits: readonly TextEdit[], emit: EmitSegment) {
+    const steps = [emit];
+    for (const edit of edits.toReversed()) {
+      const next = steps[0] ?? emit;
+      steps.unshift((segment) => edit.write(segment, next));
+    }
+    this.#edits = edits;
+    this.#steps = steps;
+  }
+
+  write(text: string): void {
+    this.#steps[0]?.({ kind: "same", text });
+  }
+
+  /** Emits the rest. */
+  end(): void {
+    for (const [index, edit] of this.#edits.entries()) {
+      const next = this.#steps[index + 1];
+      if (next !== undefined) edit.end(next);
+    }
   }
 }
 

@@ -20,9 +20,10 @@ export async function editedMemory(): Promise<EditMemory> {
     { find: "a line \n", replace: "the end\n", all: true },
     { find: "of the end\n", replace: "of it\n", all: true },
   ];
-  const run = new EditedText(async function* () {
+  const read = async function* () {
     for (let at = 0; at < pieces; at++) yield piece;
-  }, edits);
+  };
+  const run = new EditedText(read, pieces * piece.length, edits);
   setFlagsFromString("--expose-gc");
   const gc = runInNewContext("gc") as () => void;
   const used = () => {

@@ -43,9 +43,10 @@ function piecesOf(text: string, cuts: readonly number[]): readonly string[] {
 
 /** Returns the edited text, and the result of applying its diff with another implementation. */
 export async function edited(text: string, cuts: readonly number[], edits: readonly Replacement[]) {
-  const run = new EditedText(async function* () {
+  const read = async function* () {
     yield* piecesOf(text, cuts);
-  }, edits);
+  };
+  const run = new EditedText(read, text.length, edits);
   let made = "";
   try {
     for await (const part of run.text()) made += part;

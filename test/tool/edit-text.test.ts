@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 import type { Replacement } from "../../src/value/text-edit.ts";
 import { edited, editScripts, naive } from "../support/edit-scripts.ts";
@@ -11,13 +10,13 @@ async function* once(text: string) {
 }
 
 async function diffOf(text: string, edits: readonly Replacement[]) {
-  const run = new EditedText(() => once(text), edits);
+  const run = new EditedText(() => once(text), text.length, edits);
   for await (const _ of run.text());
   return run.diff();
 }
 
 const failureOf = async (text: string, edits: readonly Replacement[]) => {
-  const run = new EditedText(() => once(text), edits);
+  const run = new EditedText(() => once(text), text.length, edits);
   try {
     for await (const _ of run.text());
   } catch (error) {
@@ -62,14 +61,72 @@ describe("edits of a text", () => {
     });
   });
 
-  it("replace at most maxEditOccurrences", slow, async () => {
-    const text = "a".repeat(limits.maxEditOccurrences);
-    const all = [{ find: "a", replace: "b", all: true }];
-    expect((await diffOf(text, all)).diff).toContain("bbb");
-    expect(await failureOf(`${text}a`, all)).toMatchObject({
+  const all = (find: string, replace: string) => ({ find, replace, all: true });
+  const many = "a".repeat(200_000);
+  const large = 9_000_000;
+
+  it.each<[what: string, limit: string, edited: readonly [text: string, edits: Replacement[]]]>([
+    [
+      "long replacements, often",
+      "maxEditedChars",
+      [many, [all("a", "b".repeat(400)), all("c", "")]],
+    ],
+    ["lines, often", "maxEditedChars", [many, [all("a", "b\n".repeat(200))]]],
+    ["a large text twice", "maxEditedChars", ["xx", [all("x", "b".repeat(large))]]],
+    [
+      "a large text in two edits",
+      "maxEditedChars",
+      ["xy", [all("x", "b".repeat(large)), all("y", "b".repeat(large))]],
+    ],
+    [
+      "back and forth",
+      "maxEditWork",
+      [many, Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? all("a", "b") : all("b", "a")))],
+    ],
+    [
+      "what a large replacement added, often",
+      "maxEditWork",
+      ["x", [all("x", "a".repeat(large)), ...Array.from({ length: 50 }, () => all("aab", ""))]],
+    ],
+  ])("are refused when they would read or write too much: %s", slow, async (_, limit, [text, edits]) => {
+    expect(await failureOf(text, edits)).toMatchObject({
       code: "limit_exceeded",
-      details: { limit: "maxEditOccurrences", actual: limits.maxEditOccurrences + 1 },
+      details: { limit },
     });
+  });
+
+  it.each<[what: string, text: string, edits: Replacement[]]>([
+    ["one large replacement", "x", [all("x", "b\n".repeat(8_000_000))]],
+    ["200,000 occurrences", many, [all("a", "bc")]],
+    [
+      "100 edits of a long text",
+      Array.from({ length: 80_000 }, (_, n) => `word-${n}_`).join(" "),
+      Array.from({ length: 100 }, (_, n) => ({ find: `word-${n}_`, replace: `other ${n}` })),
+    ],
+  ])("are made up to these limits: %s", slow, async (_, text, edits) => {
+    expect((await diffOf(text, edits)).diff).toContain("@@");
+  });
+
+  it("are ambiguous, however often a text occurs", async () => {
+    expect(await failureOf("a\n".repeat(300_000), [{ find: "a", replace: "" }])).toMatchObject({
+      code: "edit_ambiguous",
+      message: expect.stringContaining('finds "a" 300000 times, in the lines 1, 2, 3, 4, 5, 6 …'),
+    });
+  });
+
+  it("let others go on while they read a long text", async () => {
+    const piece = "some words of a text\n".repeat(50_000);
+    const read = async function* () {
+      for (let at = 0; at < 60; at++) yield piece;
+    };
+    const run = new EditedText(read, 60 * piece.length, [all("zzz", "")]);
+    let others = 0;
+    const timer = setInterval(() => others++, 0);
+    await expect(async () => {
+      for await (const _ of run.text());
+    }).rejects.toMatchObject({ code: "edit_not_found" });
+    clearInterval(timer);
+    expect(others).toBeGreaterThan(2);
   });
 
   it("show a diff with three lines around each change", async () => {

@@ -2,14 +2,8 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { clip } from "../../value/characters.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
-import {
-  EditWork,
-  endOfEdits,
-  type Replacement,
-  TextEdit,
-  throughEdits,
-} from "../../value/text-edit.ts";
-import type { Segment } from "../../value/segments.ts";
+import { EditWork, type Replacement, TextEdit, TextEdits } from "../../value/text-edit.ts";
+import { nextTask } from "../../value/next-task.ts";
 import { EditedUrls } from "./edited-urls.ts";
 
 /** Returns a text in pieces; each call begins anew. */
@@ -18,24 +12,39 @@ export type ReadText = () => AsyncIterable<string>;
 /** A text that is edited while it is read. */
 export class EditedText {
   readonly #read: ReadText;
+  readonly #chars: number;
   readonly #replacements: readonly Replacement[];
   readonly #diff = new LineDiff(limits.maxDiffLines);
   readonly #urls = new EditedUrls();
 
-  constructor(read: ReadText, replacements: readonly Replacement[]) {
+  /** `chars`: the length of the text. */
+  constructor(read: ReadText, chars: number, replacements: readonly Replacement[]) {
     this.#read = read;
+    this.#chars = chars;
     this.#replacements = replacements;
   }
 
-  /** Returns the text after all edits. Throws `edit_not_found` or `edit_ambiguous` at its end. */
+  /**
+   * Returns the text after all edits. Throws `limit_exceeded`, and `edit_not_found` or `edit_ambiguous` at its end.
+   */
   async *text(): AsyncGenerator<string, undefined> {
-    const work = new EditWork();
+    const work = new EditWork(this.#chars);
     const edits = this.#replacements.map((replacement) => new TextEdit(replacement, work));
-    for await (const segment of through(edits, this.#read)) {
+    let made = "";
+    const through = new TextEdits(edits, (segment) => {
+      work.read(segment.text.length);
       this.#diff.add(segment);
       this.#urls.add(segment);
-      if (segment.kind !== "removed") yield segment.text;
+      if (segment.kind !== "removed") made += segment.text;
+    });
+    for await (const text of this.#read()) {
+      through.write(text);
+      yield made;
+      made = "";
+      if (work.takesBreak()) await nextTask();
     }
+    through.end();
+    yield made;
     for (const [index, edit] of edits.entries()) {
       const { all = false } = this.#replacements[index] ?? {};
       if (edit.count === 0) throw await this.#notFound(index);
@@ -56,11 +65,19 @@ export class EditedText {
 
   /** The text that an edit has searched, without what must not be found. */
   async *#searched(index: number): AsyncGenerator<string> {
-    const work = new EditWork();
+    const work = new EditWork(this.#chars);
     const edits = this.#replacements.slice(0, index).map((edit) => new TextEdit(edit, work));
-    for await (const { kind, text, isOpaque } of through(edits, this.#read)) {
-      if (kind !== "removed") yield isOpaque === true ? "" : text;
+    let made = "";
+    const through = new TextEdits(edits, ({ kind, text, isOpaque = false }) => {
+      if (kind !== "removed" && !isOpaque) made += text;
+    });
+    for await (const text of this.#read()) {
+      through.write(text);
+      yield made;
+      made = "";
     }
+    through.end();
+    yield made;
   }
 
   async #notFound(index: number): Promise<ByrefError> {
@@ -80,11 +97,6 @@ export class EditedText {
     const message = `Edit ${index + 1} finds ${quoted(find)} ${count} times, in the lines ${lines.join(", ")}${more}. Add text around it, or set all.`;
     return new ByrefError("edit_ambiguous", message, { edit: index, count, lines });
   }
-}
-
-async function* through(edits: readonly TextEdit[], read: ReadText): AsyncGenerator<Segment> {
-  for await (const text of read()) yield* throughEdits(edits, { kind: "same", text });
-  yield* endOfEdits(edits);
 }
 
 function quoted(text: string): string {

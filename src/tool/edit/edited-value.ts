@@ -10,6 +10,7 @@ import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
+import { EditWork } from "../../value/text-edit.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { EditedText } from "./edit-text.ts";
@@ -41,22 +42,22 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
     edits.kind === "text" && target.path.length === 0 ? openText(store, target) : undefined;
   try {
     if (edits.kind === "text" && open !== undefined) {
-      requireWork(edits.replacements.length, open.info.chars);
-      const edited = new EditedText(() => piecesOf(open), edits.replacements);
+      const { chars } = open.info;
+      const edited = new EditedText(() => piecesOf(open), chars, edits.replacements);
       return await finished(edited, isPart ? joined(edited) : received(edited, store));
     }
     const before = await valueAt(store, target);
     if (edits.kind === "json") return patchedValue(before, edits);
     if (edits.kind === "records") {
-      requireWork(edits.count, charsOf(before, limits.maxJsonBytes));
+      const chars = charsOf(before, limits.maxJsonBytes);
+      new EditWork(chars).read(edits.count * chars);
       return compared(before, await edits.apply(before), edits.opaque);
     }
     if (typeof before !== "string") {
       const message = `${referenceTo(target)} is not a text. Change it with a JSON Patch: [{op, path, value}].`;
       throw new ByrefError("bad_value", message);
     }
-    requireWork(edits.replacements.length, before.length);
-    const edited = new EditedText(() => textOf(before), edits.replacements);
+    const edited = new EditedText(() => textOf(before), before.length, edits.replacements);
     return await finished(edited, isPart ? joined(edited) : received(edited, store));
   } finally {
     open?.close();
@@ -125,12 +126,6 @@ function openText(store: Variables, { name }: Target): OpenValue | undefined {
   return undefined;
 }
 
-/** Each edit reads the whole text. */
-function requireWork(edits: number, chars: number): void {
-  const advice = "Make fewer edits in one call.";
-  requireAtMost(["maxEditWork", limits.maxEditWork], edits * chars, advice);
-}
-
 const SMALLER = "Make the value smaller.";
 
 async function valueAt(store: Variables, target: Target): Promise<Json> {
@@ -144,16 +139,14 @@ function patchedValue(
   { operations, opaque }: Extract<ResolvedEdits, { kind: "json" }>,
 ): Edited {
   const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
-  const reading = operations.filter(isReading).length;
-  let chars = reading > 0 ? charsOf(before, limits.maxJsonBytes) : 0;
-  requireWork(reading, chars);
-  let work = 0;
+  let chars = operations.some(isReading) ? charsOf(before, limits.maxJsonBytes) : 0;
+  const work = new EditWork(chars);
   const after = patched(before, operations, (value, operation) => {
     if (!isReading(operation)) return;
     // Copies of copies grow exponentially, and share their parts in memory.
     if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
-    requireWork(1, (work += chars));
+    work.read(chars);
   });
   return compared(before, after, opaque);
 }
