@@ -1,6 +1,7 @@
 import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { bordersOf } from "./find-text.ts";
+import { Breaks } from "./next-task.ts";
 import { type EmitSegment, type Segment, SegmentQueue } from "./segments.ts";
 
 /** Replaces an exact text. */
@@ -16,18 +17,15 @@ export interface Replacement {
 
 /** Cost of a piece, in characters that are read. */
 const PIECE_CHARS = 64;
-/** Work between two breaks, in which others have their turn. */
-const BREAK_CHARS = 16_777_216;
-
 /**
  * Counts the characters that the edits of one text read together, with a cost for each piece, and those that they
  * add. Edits may read a text of any length some times, and a short one often.
  */
 export class EditWork {
   readonly #maximum: number;
+  readonly #breaks = new Breaks();
   #chars = 0;
   #added = 0;
-  #breakAt = BREAK_CHARS;
 
   /** `chars`: the length of the text. */
   constructor(chars: number) {
@@ -49,10 +47,8 @@ export class EditWork {
   }
 
   /** True now and then, when it is time for a break. */
-  takesBreak(): boolean {
-    if (this.#chars < this.#breakAt) return false;
-    this.#breakAt = this.#chars + BREAK_CHARS;
-    return true;
+  isBreakDue(): boolean {
+    return this.#breaks.areDue(this.#chars);
   }
 }
 

@@ -191,6 +191,18 @@ describe("the cost of a search", () => {
     expect(await allOf(oneLine, { query: "!" })).toHaveLength(6);
   });
 
+  it.each<[string, Json]>([
+    ["a text", "some words of a text\n".repeat(1_000_000)],
+    ["an array", Array.from({ length: 300 }, (_, n) => `${n} `.repeat(10_000))],
+  ])("lets others go on: %s", async (_, value) => {
+    const tools = await toolsWith(value);
+    let others = 0;
+    const timer = setInterval(() => others++, 0);
+    await search(tools, { query: "zzz" });
+    clearInterval(timer);
+    expect(others).toBeGreaterThan(2);
+  });
+
   it("in memory is small: records and text are read slice by slice", slow, async () => {
     const sql = new CountedSql();
     migrate(sql);

@@ -41,7 +41,7 @@ export class EditedText {
       through.write(text);
       yield made;
       made = "";
-      if (work.takesBreak()) await nextTask();
+      if (work.isBreakDue()) await nextTask();
     }
     through.end();
     yield made;

@@ -4,6 +4,7 @@ import { ByrefError } from "../../errors.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import { compact, isScalar, type Json } from "../../value/json.ts";
 import type { Path, Segment } from "../../value/path.ts";
+import { Breaks, nextTask } from "../../value/next-task.ts";
 import { Work } from "../../value/work.ts";
 import { charsOf, MAX_COUNT, runtimeTool } from "../runtime-tool.ts";
 import { type Matcher, matcherFor } from "./matcher.ts";
@@ -93,12 +94,14 @@ async function runOnText(search: Search, sequence: Sequence): Promise<void> {
   const { target, matcher, findings, maxWork, offset } = search;
   const referenceTo = (from: number, to: number) =>
     nearestReference(target.name, sequence.pathOfSlice(from, to));
+  const breaks = new Breaks();
   for await (const found of searchText({ sequence, matcher, referenceTo }, offset)) {
     if ("reference" in found) findings.addAlone(found, found.next);
     else if (matcher.work + found.next - offset > maxWork && found.next < sequence.count) {
       findings.stop(found.next, `before character ${found.next} of ${sequence.count}`);
       return;
     }
+    if (breaks.areDue(found.next - offset)) await nextTask();
   }
 }
 
@@ -113,7 +116,9 @@ async function runOnJson(search: Search, part: Part, { base, rest }: SearchPaths
   const { target, matcher, findings, maxWork, offset } = search;
   const charsOfOne = "sequence" in part ? part.sequence.averageChars : 1;
   let unit = offset;
-  const isOver = () => matcher.work + (unit - offset) * charsOfOne > maxWork;
+  const work = () => matcher.work + (unit - offset) * charsOfOne;
+  const isOver = () => work() > maxWork;
+  const breaks = new Breaks();
   const json: JsonSearch = {
     name: target.name,
     matcher,
@@ -137,6 +142,7 @@ async function runOnJson(search: Search, part: Part, { base, rest }: SearchPaths
       return findings.stop(unit + 1, `in ${place}, which is too large: search a part of it`);
     }
     unit++;
+    if (breaks.areDue(work())) await nextTask();
   }
 }
 
