@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+import { getDefaultEnvironment } from "@modelcontextprotocol/client/stdio";
 import {
   createMcpHandler,
   type McpRequestContext,
@@ -23,6 +23,7 @@ import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";
 import { listFile } from "./list-file.ts";
 import { ownEnvironment } from "./own-environment.ts";
+import { ProgramTransport, readLongMessages } from "./program-transport.ts";
 import { readLines } from "./read-lines.ts";
 import { TaintFile } from "./taint-file.ts";
 import { visibleText } from "../value/characters.ts";
@@ -101,9 +102,8 @@ interface Handle {
 }
 
 function onStandardStreams(make: (era: Era) => Server, onEnd: () => void): Handle {
-  const transport = new StdioServerTransport(process.stdin, process.stdout, {
-    maxBufferSize: limits.maxGatewayMessageBytes,
-  });
+  const transport = new StdioServerTransport(process.stdin, process.stdout);
+  readLongMessages(transport);
   process.stdin.once("close", onEnd);
   return serveStdio(({ era }) => make(era), { transport, onerror: logError });
 }
@@ -140,20 +140,6 @@ async function overHttp(
   };
 }
 
-/**
- * The library starts a program twice, first only to get its version, if the transport has the class of the library.
- * A subclass avoids this.
- */
-class ProgramTransport extends StdioClientTransport {
-  #closing: Promise<void> | undefined;
-
-  /** Resolves when the program has ended, also if it is called again. */
-  override close(): Promise<void> {
-    this.#closing ??= super.close();
-    return this.#closing;
-  }
-}
-
 function transportTo({ name, address }: ServerConfiguration) {
   if ("url" in address) {
     const requestInit = { headers: { ...address.headers } };
@@ -167,7 +153,6 @@ function transportTo({ name, address }: ServerConfiguration) {
     // The environment that clients give to servers: the default variables and the configured ones.
     env: { ...(inherits ? ownEnvironment() : getDefaultEnvironment()), ...env },
     stderr: "pipe",
-    maxBufferSize: limits.maxGatewayMessageBytes,
     ...(cwd !== undefined && { cwd }),
   });
   const secrets = secretsOf(address);

@@ -12,7 +12,7 @@ import type {
   Tool,
   Transport,
 } from "@modelcontextprotocol/client";
-import { ByrefError } from "../errors.ts";
+import { ByrefError, codeOf, messageOf } from "../errors.ts";
 import * as limits from "./gateway-limits.ts";
 import { redact } from "../tool/mcp/secrets.ts";
 import { CallingClients } from "./calling-clients.ts";
@@ -89,6 +89,8 @@ export class Upstream {
   #retryAt = 0;
   #why: string | undefined;
   #isClosed = false;
+  /** Why the connection was given up: a message that is too long. */
+  #refusal: string | undefined;
 
   constructor(server: ServerConfiguration, options: UpstreamOptions) {
     this.server = server;
@@ -242,8 +244,10 @@ export class Upstream {
     client.onclose = () => this.#closed(client);
     client.onerror = (error) => {
       if (isGivenUp(error)) void end(client);
+      else if (codeOf(error) === "limit_exceeded") this.#refusal = messageOf(error);
     };
     this.#failures = 0;
+    this.#refusal = undefined;
     this.#why = undefined;
     // A server that leaves it unanswered is connected all the same.
     void this.#setLogLevel(client);
@@ -278,7 +282,8 @@ export class Upstream {
 
   #closed(client: Client): void {
     void this.#client?.then((current) => {
-      if (current === client && !this.#isClosed) this.#failed("The connection ended.");
+      if (current === client && !this.#isClosed)
+        this.#failed(this.#refusal ?? "The connection ended.");
     });
   }
 
@@ -310,6 +315,9 @@ export class Upstream {
     // The status shows it, too.
     const isOpen = this.#calling.visibility === "model";
     const message = isOpen ? this.#redact(reasonOf(error)) : "A call with guarded values failed.";
+    if (this.#refusal !== undefined && !this.#isClosed) {
+      return new ByrefError("limit_exceeded", `Server ${this.server.name}: ${this.#refusal}`);
+    }
     const isOver = this.#isClosed || this.#client === undefined;
     if (isOver) return this.#unavailable(this.#why ?? message, SENT);
     const sent = mayHaveRun(error) ? SENT : undefined;
