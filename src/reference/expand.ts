@@ -114,8 +114,8 @@ export class Expander {
     return undefined;
   }
 
-  #isInUrl({ beforeAt }: ReferencePiece): boolean {
-    return this.#urls !== undefined && (this.#urls.isOpen || beforeAt);
+  #isInUrl({ next }: ReferencePiece): boolean {
+    return this.#urls !== undefined && (this.#urls.isOpen || this.#urls.isOpenWith(next));
   }
 
   /** In a URL, only the report depends on the lookup: an unknown name is plain text. */

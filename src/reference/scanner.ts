@@ -5,7 +5,6 @@ import type { Reference, Syntax } from "./reference.ts";
 const LF = 10;
 const CR = 13;
 const SPACE = 32;
-const AT = 64;
 const BACKSLASH = 92;
 const ASCII = 128;
 
@@ -22,8 +21,8 @@ export interface ReferencePiece {
   readonly first: boolean;
   /** At the end of the text. */
   readonly last: boolean;
-  /** An `@` follows directly: the reference would be part of an address. */
-  readonly beforeAt: boolean;
+  /** The code of the character after it; NaN at the end. */
+  readonly next: number;
 }
 
 export interface ScannerOptions {
@@ -166,7 +165,7 @@ export class Scanner {
     });
     if (match.kind === "none") return undefined;
     if (match.kind === "partial") return isInView ? "partial" : undefined;
-    // The next character decides whether it is alone on its line and whether it is part of an address.
+    // The next character decides whether it is alone on its line and whether it is part of an address or scheme.
     const isAtEnd = match.end === text.length;
     const escaped = from < start;
     if (isAtEnd && !escaped && !this.#ended) return "partial";
@@ -179,7 +178,7 @@ export class Scanner {
       alone: this.#onlySpaces && (isAtEnd || isLineBreak(text.charCodeAt(match.end))),
       first: this.#first,
       last: isAtEnd,
-      beforeAt: text.charCodeAt(match.end) === AT,
+      next: text.charCodeAt(match.end),
     };
   }
 }

@@ -1,4 +1,4 @@
-import { isDigit } from "../value/characters.ts";
+import { isDigit, isWordCode } from "../value/characters.ts";
 import { FootnoteTracker } from "./footnote-tracker.ts";
 import { TagTracker } from "./tag-tracker.ts";
 import {
@@ -40,6 +40,8 @@ const BLOCK_MARKS = ">-*+|.)0123456789";
 const NAME_MARKS = "._+-;:&=$,0123456789";
 /** Marks before the `@` of an address: all of `atext` (RFC 5322), as in linkify. */
 const ADDRESS_MARKS = `${NAME_MARKS}!#%'*/?^\`{|}~`;
+/** Characters of a scheme besides letters and digits, and the one after it; some renderers remove backslashes. */
+const SCHEME_MARKS = "+-.:\\";
 /** Characters that begin a port, path, query or fragment. */
 const AFTER_HOST = "/?#:";
 
@@ -95,6 +97,16 @@ export class UrlTracker {
       this.#angle !== "no" ||
       this.#definition !== "no"
     );
+  }
+
+  /**
+   * True if text before a character, given as its code, would be the end of an address, or all or the start of an
+   * autolink's scheme (`<value:`).
+   */
+  isOpenWith(next: number): boolean {
+    if (next === AT) return true;
+    const mayContinue = isWordCode(next) || SCHEME_MARKS.includes(String.fromCharCode(next));
+    return this.#previous === LESS && mayContinue;
   }
 
   /** True if the text, emitted next, would be part of a URL, or of a footnote that a renderer may move into one. */

@@ -532,9 +532,10 @@ function urlIsOpen(output: string): boolean {
   );
 }
 
-/** A reference directly before an `@` would become part of an address. */
+/** A reference directly before an `@` would become part of an address; after a `<`, of a scheme. */
 function isInUrl(output: string, text: string, end: number): boolean {
-  return text.charAt(end) === "@" || urlIsOpen(output);
+  const isScheme = output.endsWith("<") && /^[\w+.:\\-]/.test(text.slice(end));
+  return isScheme || text.charAt(end) === "@" || urlIsOpen(output);
 }
 
 // ---------------------------------------------------------------------------------------------

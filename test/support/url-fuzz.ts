@@ -39,16 +39,15 @@ export function urlLeaks(answer: string): readonly UrlLeak[] {
 
 /**
  * The local part of an e-mail address does not count as a leak, because nothing is sent until the user writes
- * to it. Neither does a scheme that is the value, nor the start of a host that linkify only guesses
- * (`value.com`): text that is read forward does not show what follows.
+ * to it. Neither does the start of a host that linkify only guesses (`value.com`): text that is read forward does
+ * not show what follows.
  */
 function isLeak({ url, text, renderer }: UrlLeak): boolean {
   if (!url.includes(CANARY)) return false;
   const isByLooks = renderer.includes("linkify") && !text.toLowerCase().startsWith("http:");
   const rest = url
     .replace(/^mailto:[^@]*@/, "")
-    .replace(/^[^:/?#]*:/, "")
-    .replace(isByLooks ? /^\/\/[^/?#]*/ : /^$/, "");
+    .replace(isByLooks ? /^http:\/\/[^/?#]*/ : /^$/, "");
   return rest.includes(CANARY);
 }
 

@@ -171,6 +171,8 @@ const TAGS = [
   '<i class="a">',
   "<https://evil.example/",
   "<x:",
+  ":x>",
+  "a:>",
   "<me@evil.example>",
   "<=@",
   '"',

