@@ -17,32 +17,77 @@ export type PatchOperation =
   | { readonly op: "move" | "copy"; readonly path: string; readonly from: string };
 
 /** The containers that a patch has made, which it may change. All others are shared with the given value. */
-type Own = Set<JsonArray | JsonObject>;
+class Own {
+  readonly #made = new Set<JsonArray | JsonObject>();
+  readonly #spend: (chars: number) => void;
+
+  constructor(spend: (chars: number) => void) {
+    this.#spend = spend;
+  }
+
+  array(array: JsonArray): Json[] {
+    // An array in this set is a copy.
+    if (this.#made.has(array)) return array as Json[];
+    this.#spend(array.length);
+    const copy = [...array];
+    this.#made.add(copy);
+    return copy;
+  }
+
+  object(object: JsonObject): JsonObject {
+    if (this.#made.has(object)) return object;
+    const entries = Object.entries(object);
+    this.#spend(KEY_CHARS * entries.length);
+    const copy = Object.fromEntries(entries);
+    this.#made.add(copy);
+    return copy;
+  }
+
+  /**
+   * Gives up what it made of the value, which will be in two places, of which only one may change. What is in a
+   * container that it has not made is not its own either.
+   */
+  share(value: Json): void {
+    if (isScalar(value) || !this.#made.delete(value)) return;
+    Object.freeze(value);
+    for (const inner of Object.values(value)) this.share(inner);
+  }
+
+  freeze(): void {
+    for (const container of this.#made) Object.freeze(container);
+  }
+}
+
+/** Cost of copying a key, in characters that are read. */
+const KEY_CHARS = 100;
+
+/** Watches a patch. What it throws ends the patch. */
+export interface PatchWatcher {
+  /** Called before containers are copied, with the cost in characters that are read. */
+  spend(chars: number): void;
+  /** Called after each operation. */
+  check(after: Json, operation: PatchOperation): void;
+}
 
 /**
  * Returns the value after the operations. The given value is not changed; parts that stay are shared. A
- * container is copied once, however many operations change it. `check` is called after each operation. Throws
+ * container is copied once, however many operations change it, unless it is copied itself. Throws
  * `edit_not_found` for a path that leads nowhere, `edit_conflict` for a test that fails, and
  * `invalid_tool_input` for a text that is no JSON Pointer.
  */
 export function patched(
   value: Json,
   operations: readonly PatchOperation[],
-  check?: (after: Json, operation: PatchOperation) => void,
+  watcher?: PatchWatcher,
 ): Json {
-  const own: Own = new Set();
+  const own = new Own((chars) => watcher?.spend(chars));
   let after = value;
   for (const operation of operations) {
     after = applied(after, operation, own);
-    check?.(after, operation);
+    watcher?.check(after, operation);
   }
-  freeze(own);
+  own.freeze();
   return after;
-}
-
-function freeze(own: Own): void {
-  for (const container of own) Object.freeze(container);
-  own.clear();
 }
 
 function applied(value: Json, operation: PatchOperation, own: Own): Json {
@@ -59,8 +104,7 @@ function applied(value: Json, operation: PatchOperation, own: Own): Json {
       return value;
     case "copy": {
       const inner = found(value, pointerIn(operation.from));
-      // It will be in two places, of which only one may change.
-      freeze(own);
+      own.share(inner);
       return added(value, { path, own }, inner);
     }
     case "move":
@@ -111,12 +155,12 @@ function child(value: Json, path: readonly string[], at: number): Json {
     ? undefined
     : isJsonArray(value)
       ? value[indexIn(step) ?? -1]
-      : own(value, step);
+      : member(value, step);
   if (inner === undefined) throw missing(value, path, at);
   return inner;
 }
 
-function own(value: JsonObject, key: string): Json | undefined {
+function member(value: JsonObject, key: string): Json | undefined {
   return Object.hasOwn(value, key) ? value[key] : undefined;
 }
 
@@ -131,7 +175,7 @@ function changed(value: Json, { path, own }: Place, change: (inner: Json) => Jso
     const inner = within(child(outer, path, at), at + 1);
     const step = path[at] ?? "";
     if (isJsonArray(outer)) {
-      const array = ownArray(outer, own);
+      const array = own.array(outer);
       array[Number(step)] = inner;
       return array;
     }
@@ -150,7 +194,7 @@ function added(value: Json, { path, own }: Place, inner: Json): Json {
     const length = isList ? outer.length : -1;
     const index = step === "-" ? length : (indexIn(step) ?? Infinity);
     if (!isList || index > length) throw missing(outer, path, at);
-    const array = ownArray(outer, own);
+    const array = own.array(outer);
     array.splice(index, 0, inner);
     return array;
   });
@@ -165,11 +209,11 @@ function removed(value: Json, { path, own }: Place): Json {
   return changed(value, { path: path.slice(0, -1), own }, (outer) => {
     child(outer, path, at);
     if (!isScalar(outer) && isJsonArray(outer)) {
-      const array = ownArray(outer, own);
+      const array = own.array(outer);
       array.splice(Number(step), 1);
       return array;
     }
-    const object = ownObject(outer as JsonObject, own);
+    const object = own.object(outer as JsonObject);
     Reflect.deleteProperty(object, step);
     return object;
   });
@@ -181,25 +225,10 @@ function withKey(
   key: string,
   { inner, own }: { readonly inner: Json; readonly own: Own },
 ): JsonObject {
-  const object = ownObject(value, own);
+  const object = own.object(value);
   // Defines own properties, so that a key named __proto__ stays a key.
   const property = { value: inner, writable: true, enumerable: true, configurable: true };
   return Object.defineProperty(object, key, property);
-}
-
-function ownArray(array: JsonArray, own: Own): Json[] {
-  // An array in this set is a copy.
-  if (own.has(array)) return array as Json[];
-  const copy = [...array];
-  own.add(copy);
-  return copy;
-}
-
-function ownObject(object: JsonObject, own: Own): JsonObject {
-  if (own.has(object)) return object;
-  const copy = Object.fromEntries(Object.entries(object));
-  own.add(copy);
-  return copy;
 }
 
 function requireEqual(actual: Json, { path, value }: { path: string; value: Json }): void {

@@ -55,6 +55,9 @@ export class EditWork {
 /** How often edits may read a text, beside `maxEditWork`. */
 const MAX_TIMES = 5;
 
+/** Cost of a character to find, for which a number is kept. */
+const FIND_COST = 16;
+
 /** Lines of occurrences that are remembered. */
 const MAX_LINES = 6;
 
@@ -73,10 +76,11 @@ export class TextEdit {
   #line = 1;
   readonly #lines: number[] = [];
 
-  /** The work is that of all edits that the text passes through. */
+  /** The work is that of all edits that the text passes through. Throws `limit_exceeded`. */
   constructor(replacement: Replacement, work: EditWork) {
     this.#replacement = replacement;
     this.#work = work;
+    work.read(FIND_COST * replacement.find.length);
     this.#borders = bordersOf(replacement.find);
   }
 

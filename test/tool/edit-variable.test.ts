@@ -143,7 +143,7 @@ describe("edit_variable", () => {
     const test = { op: "test", path: "", value: 1 };
     expect(await refused(store, { name: "doc", edits: [...edits, test] })).toMatchObject({
       code: "limit_exceeded",
-      message: expect.stringContaining("maxJsonBytes"),
+      message: expect.stringContaining("maxEditWork"),
     });
     expect(await store.read("doc")).toEqual({ a: 1 });
   });

@@ -141,15 +141,25 @@ function patchedValue(
   const isReading = ({ op }: PatchOperation) => op === "copy" || op === "test";
   let chars = operations.some(isReading) ? charsOf(before, limits.maxJsonBytes) : 0;
   const work = new EditWork(chars);
-  const after = patched(before, operations, (value, operation) => {
-    if (!isReading(operation)) return;
-    // Copies of copies grow exponentially, and share their parts in memory.
-    if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
-    requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
-    work.read(chars);
+  for (const operation of operations) {
+    // A value in many places is one in memory, and many in the result.
+    if ("value" in operation) work.add(charsOf(operation.value, limits.maxJsonBytes));
+  }
+  const after = patched(before, operations, {
+    spend: (copied) => work.read(copied),
+    check(value, operation) {
+      if (!isReading(operation)) return;
+      // Copies of copies grow exponentially, and share their parts in memory.
+      if (operation.op === "copy") chars = charsOf(value, limits.maxJsonBytes);
+      requireAtMost(["maxJsonBytes", limits.maxJsonBytes], chars, SMALLER);
+      work.read(operation.op === "copy" ? COPY_COST * chars : chars);
+    },
   });
   return compared(before, after, opaque);
 }
+
+/** Cost of a character of the value when a part is copied: the whole is measured again. */
+const COPY_COST = 8;
 
 function compared(before: Json, after: Json, opaque: OpaqueValues): Edited {
   const value = opaque.show(after);
