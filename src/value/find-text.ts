@@ -35,7 +35,7 @@ interface Step {
   readonly code: number;
 }
 
-export function nextMatched(piece: string, borders: Int32Array, { matched, code }: Step): number {
+function nextMatched(piece: string, borders: Int32Array, { matched, code }: Step): number {
   let left = matched;
   while (left > 0 && piece.charCodeAt(left) !== code) left = borders[left] ?? 0;
   return piece.charCodeAt(left) === code ? left + 1 : 0;
