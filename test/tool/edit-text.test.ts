@@ -88,12 +88,16 @@ describe("edits of a text", () => {
       "maxEditWork",
       ["x", [all("x", "a".repeat(large)), ...Array.from({ length: 50 }, () => all("aab", ""))]],
     ],
-  ])("are refused when they would read or write too much: %s", slow, async (_, limit, [text, edits]) => {
-    expect(await failureOf(text, edits)).toMatchObject({
-      code: "limit_exceeded",
-      details: { limit },
-    });
-  });
+  ])(
+    "are refused when they would read or write too much: %s",
+    slow,
+    async (_, limit, [text, edits]) => {
+      expect(await failureOf(text, edits)).toMatchObject({
+        code: "limit_exceeded",
+        details: { limit },
+      });
+    },
+  );
 
   it.each<[what: string, text: string, edits: Replacement[]]>([
     ["one large replacement", "x", [all("x", "b\n".repeat(8_000_000))]],
