@@ -1,4 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
+import type { VariableStore } from "../store/variable-store.ts";
+import { QueryDatabases } from "../tool/query/query-databases.ts";
 import type { QueryDatabase } from "../tool/query/query-database.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import { SqlQueryEngine } from "../tool/query/sql-query-engine.ts";
@@ -17,15 +19,22 @@ const DURABLE_OBJECT_LIMITS = {
   variableNumber: 100,
 };
 
-/**
- * Runs queries in a SQLite database in memory. The engine is for the variables of one store. Throws without
- * `node:sqlite`, which Node has from version 22.13 on.
- */
+/** Runs the queries over one store in databases in memory. Throws as `nodeQueryEngine` does. */
+export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
+  nodeSqlite();
+  const databases = new QueryDatabases(nodeQueryEngine);
+  // Runs to its end at once.
+  databases.watch(store, () => void databases.purge());
+  return databases;
+}
+
+/** Runs queries in a SQLite database in memory. Throws without `node:sqlite`, which Node has from version 22.13 on. */
 export function nodeQueryEngine(): QueryEngine {
   const { DatabaseSync } = nodeSqlite();
   const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: true });
   // Older versions cannot set limits, and have higher ones.
   if ("limits" in database) Object.assign(database.limits as object, DURABLE_OBJECT_LIMITS);
+  database.exec("PRAGMA secure_delete = ON");
   return new SqlQueryEngine(databaseOf(database));
 }
 

@@ -6,9 +6,9 @@ import { runtimeToolSchema, wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts
 import type { AnyTool, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import type { QueryEngine } from "../tool/query/query-engine.ts";
+import type { QueryDatabases } from "../tool/query/query-databases.ts";
 import { type QueryTools, queryTools } from "../tool/query/query-tools.ts";
-import { nodeQueryEngine } from "./node-query-engine.ts";
+import { nodeQueryDatabases } from "./node-query-engine.ts";
 import { hasNodeSqlite } from "./node-sql.ts";
 import { OwnTool } from "./own-tool.ts";
 import { VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
@@ -27,39 +27,39 @@ export type VariableToolName =
 export interface VariableToolsOptions<Name extends VariableToolName> extends WrapOptions {
   /** Default: all. */
   readonly only?: readonly Name[];
-  /** Runs the queries of this store, and of no other. Default: in `node:sqlite`, where there is one. */
-  readonly engine?: QueryEngine;
+  /** For the queries of this store, and of no other. Default: in `node:sqlite`, where there is one. */
+  readonly databases?: QueryDatabases;
 }
 
 /**
  * Returns the tools with which a model reads and changes its variables, in addition to the tools of `wrapTools`.
  * Sealed values are refused. `query_variables`, and edits of records by a condition, need `node:sqlite` (Node 22.13
- * or newer) or an engine: without them the tool is missing.
+ * or newer) or databases: without them the tool is missing.
  */
 export function variableTools<Name extends VariableToolName = VariableToolName>(
   options: VariableToolsOptions<Name>,
 ): Record<Name, Tool<Json, Json>> {
-  const { only, engine, ...wrap } = options;
+  const { only, databases, ...wrap } = options;
   const isChosen = ({ name }: RuntimeTool) =>
     only === undefined || only.some((one) => one === name);
-  const { query, records } = queriesFor(wrap, engine) ?? {};
+  const { query, records } = queriesFor(wrap, databases) ?? {};
   const own = runtimeTools({ records });
   const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
   const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
-  // There is a tool of each name, apart from `query_variables` without an engine.
+  // There is a tool of each name, apart from `query_variables` without databases.
   return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
 }
 
-/** One engine for each store, because tables are known by the names of variables. */
-const engines = new WeakMap<VariableStore, QueryEngine>();
+/** One set for each store, because tables are known by the names of variables. */
+const databasesOf = new WeakMap<VariableStore, QueryDatabases>();
 
-/** Undefined without an engine and without `node:sqlite`. */
-function queriesFor(wrap: WrapOptions, given: QueryEngine | undefined): QueryTools | undefined {
-  if (given !== undefined) return queryTools({ engine: given, wrap });
+/** Undefined without databases and without `node:sqlite`. */
+function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): QueryTools | undefined {
+  if (given !== undefined) return queryTools({ databases: given, wrap });
   if (!hasNodeSqlite()) return undefined;
-  const engine = engines.get(wrap.store) ?? nodeQueryEngine();
-  engines.set(wrap.store, engine);
-  return queryTools({ engine, wrap });
+  const databases = databasesOf.get(wrap.store) ?? nodeQueryDatabases(wrap.store);
+  databasesOf.set(wrap.store, databases);
+  return queryTools({ databases, wrap });
 }
 
 /** Returns a tool of the runtime as one of the AI SDK. */

@@ -9,7 +9,7 @@ import {
 } from "@modelcontextprotocol/server";
 import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { hasNodeSqlite } from "../agent/node-sql.ts";
-import { nodeQueryEngine } from "../agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../agent/node-query-engine.ts";
 import type { ServerConfiguration } from "../gateway/configuration.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { publish } from "../gateway/client-events.ts";
@@ -67,7 +67,7 @@ export async function runGateway({
     ...(allowWrite.length > 0 && {
       files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
     }),
-    ...(hasNodeSqlite() && { engine: nodeQueryEngine() }),
+    ...(hasNodeSqlite() && { databases: nodeQueryDatabases(store) }),
     ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
   });
   const serving = { key: signingKey(folder), waiting: new WaitingCalls() };

@@ -13,6 +13,7 @@ import { Taint } from "../store/labels.ts";
 import { migrate } from "../store/rows/migrations.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
+import { AUTHORITIES, type Authority, QueryDatabases } from "../tool/query/query-databases.ts";
 import type { QueryEngine } from "../tool/query/query-engine.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact, type Json } from "../value/json.ts";
@@ -119,7 +120,7 @@ interface Parts {
   readonly store: SqlStore;
   readonly imports: StagedImport;
   readonly shown: ShownTexts;
-  readonly engine?: QueryEngine;
+  readonly databases?: QueryDatabases;
 }
 
 class VariablesInObject implements ConversationVariables {
@@ -167,7 +168,7 @@ class VariablesInObject implements ConversationVariables {
   ): Record<Name, Tool<Json, Json>> {
     return variableTools<Name>({
       ...this.#wrapOptions,
-      ...compact({ engine: this.#parts.engine }),
+      ...compact({ databases: this.#parts.databases }),
       ...options,
     });
   }
@@ -253,26 +254,25 @@ class VariablesInObject implements ConversationVariables {
     }
     const open = (prefix: string) => this.#storeWith(prefix);
     const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
-    const engine = this.#engineFor(store);
-    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX), ...compact({ engine }) };
+    const databases = this.#databasesFor(store);
+    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX), ...compact({ databases }) };
   }
 
-  /** Its tables are dropped with the variables, or when they are idle. */
-  #engineFor(store: SqlStore): QueryEngine | undefined {
+  /** The copies in them are deleted with the variables, or when they are idle. */
+  #databasesFor(store: SqlStore): QueryDatabases | undefined {
     const { tables } = this.#options;
     if (tables === undefined) return undefined;
     const { id } = this.#state;
-    // The namespace is bound to TablesObject.
-    const connect = () => tables.get(tables.idFromName(id.toString())) as unknown as QueryEngine;
-    let isUsed = false;
-    const engine = remoteEngine(connect, () => {
-      isUsed = true;
+    const connect = (authority: Authority) => {
+      const name = tables.idFromName(`${id.toString()} ${authority}`);
+      // The namespace is bound to TablesObject.
+      return tables.get(name) as unknown as QueryEngine;
+    };
+    const databases = new QueryDatabases((authority) => remoteEngine(() => connect(authority)));
+    databases.watch(store, () => {
+      databases.purge(AUTHORITIES).catch((error: unknown) => console.error(error));
     });
-    store.observe(({ kind, info }) => {
-      const isGone = kind === "deleted" || kind === "evicted" || info.visibility !== "model";
-      if (isUsed && isGone) engine.drop(info.name).catch((error: unknown) => console.error(error));
-    });
-    return engine;
+    return databases;
   }
 
   #storeWith(prefix: string): SqlStore {

@@ -6,7 +6,7 @@ import type { Sql } from "../store/rows/sql.ts";
 import { SqlStore } from "../store/sql-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import type { QueryEngine } from "../tool/query/query-engine.ts";
+import type { QueryDatabases } from "../tool/query/query-databases.ts";
 import type { RanQuery } from "../tool/query/query-tool.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
@@ -59,13 +59,15 @@ export interface QueryParts {
 /** A conversation's queries. */
 export interface ConversationQueries {
   /** Undefined if there is no place for tables. */
-  readonly engine: QueryEngine | undefined;
-  /** Undefined without an engine. */
+  readonly databases: QueryDatabases | undefined;
+  /** Undefined without databases. */
   toolsFor(wrap: WrapOptions): QueryTools | undefined;
   /** Adds a query to the audit log. */
   log(query: RanQuery): void;
-  /** Drops the tables of variables that must not be tables any more. */
+  /** Deletes the copies of values that are deleted, sealed or untrusted from then on. */
   watch(data: ConversationData): void;
+  /** Resolves when they are deleted. */
+  purged(): Promise<void>;
 }
 
 /** The parts of plan support that every conversation uses. */
@@ -270,6 +272,8 @@ export class ConversationContext {
     index.update();
     this.#collectGarbage(data);
     const isOver = endsQueue && data.journal.head()?.isOpen !== true;
+    // A value is not sealed as long as a model's database has a copy.
+    await this.queries?.purged();
     await (isOver ? alarmClock.rearm(data.dueMs) : alarmClock.setBy(data.dueMs));
   }
 

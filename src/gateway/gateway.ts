@@ -4,7 +4,7 @@ import { Taint } from "../store/labels.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { ApprovalRequest } from "../tool/policy.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
-import type { QueryEngine } from "../tool/query/query-engine.ts";
+import type { QueryDatabases } from "../tool/query/query-databases.ts";
 import { queryTool, type RanQuery } from "../tool/query/query-tool.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import type { Ready, WrapOptions } from "../tool/wrapped-tool.ts";
@@ -37,8 +37,8 @@ export interface GatewayOptions {
   /** Keeps the results. */
   readonly store: VariableStore;
   readonly open: OpenTransport;
-  /** Runs `query_variables`; without it, there is no such tool. */
-  readonly engine?: QueryEngine;
+  /** For `query_variables`; without them, there is no such tool. */
+  readonly databases?: QueryDatabases;
   /** Called for each query that has run. */
   readonly onQuery?: (query: RanQuery) => void;
   /** Offers tools of this process before those of the servers. */
@@ -138,7 +138,7 @@ export class Gateway {
 
   /** True if `query_variables` is offered. */
   get canQuery(): boolean {
-    return this.#options.engine !== undefined;
+    return this.#options.databases !== undefined;
   }
 
   get app(): VariableApp | undefined {
@@ -274,10 +274,10 @@ export class Gateway {
   }
 
   get #ownTools(): readonly OwnTool[] {
-    const { app, engine, files, onQuery } = this.#options;
+    const { app, databases, files, onQuery } = this.#options;
     return [
       ...ownVariableTools(),
-      ...(engine === undefined ? [] : [queryTool({ engine, wrap: this.#wrap, onQuery })]),
+      ...(databases === undefined ? [] : [queryTool({ databases, wrap: this.#wrap, onQuery })]),
       ...(files === undefined ? [] : [saveVariable(files)]),
       ...(app === undefined ? [] : [showVariable()]),
     ];

@@ -3,6 +3,7 @@ import { codeOf } from "../../src/errors.ts";
 import { wholeReference } from "../../src/reference/reference.ts";
 import { pickSyntaxes } from "../../src/reference/syntaxes.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
+import { QueryDatabases } from "../../src/tool/query/query-databases.ts";
 import type { EngineQuery, QueryEngine } from "../../src/tool/query/query-engine.ts";
 import { runQuery } from "../../src/tool/query/run-query.ts";
 import { anyValueAt } from "../../src/tool/variables/sequence.ts";
@@ -190,13 +191,14 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       for (const [key, value] of Object.entries(VALUES)) await store.save({ name: key, value });
       const engine = make();
       const syntaxes = pickSyntaxes();
+      const given = { databases: new QueryDatabases(() => engine), most: "visible" } as const;
       const records = async (sql: string): Promise<unknown> => {
         const table = ({ name: key }: { readonly name: string }) => readable(store, key);
         const parameter = async (source: string) => {
           const reference = wholeReference(source, syntaxes)?.reference;
           return reference && anyValueAt(store, reference);
         };
-        const access = { store, engine, syntaxes, read: anyValueAt, table, parameter };
+        const access = { ...given, store, syntaxes, read: anyValueAt, table, parameter };
         return JSON.parse((await runQuery(sql, access)).records);
       };
       return { store, engine, records };
@@ -228,9 +230,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       const sql = "SELECT count(*) AS n FROM words, big";
       const expected = [{ n: 240 }];
       expect(await records(sql)).toEqual(expected);
-      await engine.drop("words");
-      expect(await records(sql)).toEqual(expected);
-      await engine.drop();
+      await engine.keep([]);
       expect(await records(sql)).toEqual(expected);
       await store.save({ name: "words", value: ["a"] });
       expect(await records(sql)).toEqual([{ n: 60 }]);
@@ -242,6 +242,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       const query: EngineQuery = {
         sql: "SELECT a FROM `$1`",
         tables: [table],
+        kept: ["tt 1"],
         parameters: [],
         names: ["a"],
         usesAllColumns: false,
@@ -257,20 +258,18 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
       };
       const missing = { kind: "missing", keys: ["t 1"] };
       expect(await engine.run(query)).toEqual(missing);
-      const number = await engine.begin();
-      const other = await engine.begin();
+      const number = await engine.begin("t 1");
+      const other = await engine.begin("tt 1");
       expect(other).not.toBe(number);
       await engine.add(number, { first: 0, json: "[[1],[2]]" });
       await engine.add(other, { first: 0, json: "[[9]]" });
       await engine.add(number, { first: 2, json: "[[3]]" });
       expect(await engine.run(query)).toEqual(missing);
-      expect(await engine.shapes(["t 1"])).toEqual([undefined]);
       const shape = { columns: ["a"], rows: 3, chars: 16, showsIndex: false };
-      await engine.complete(number, "t 1", shape);
-      await engine.complete(other, "tt 1", { ...shape, rows: 1 });
-      expect(await engine.shapes(["t 1", "x"])).toMatchObject([shape, undefined]);
+      await engine.complete(number, shape);
+      await engine.complete(other, { ...shape, rows: 1 });
       expect(await engine.run(query)).toMatchObject({ records: '[{"a":1},{"a":2},{"a":3}]' });
-      await engine.drop("t");
+      await engine.keep(["tt 1"]);
       expect(await engine.run(query)).toEqual(missing);
       const kept = { ...query, tables: [{ key: "tt 1", name: "$1" }] };
       expect(await engine.run(kept)).toMatchObject({ records: '[{"a":9}]', count: 1 });

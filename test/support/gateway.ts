@@ -15,7 +15,7 @@ import { MemoryStatistics } from "../../src/gateway/statistics.ts";
 import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
-import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
 import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -55,7 +55,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
   const gateway = new Gateway({
     store,
     statistics,
-    engine: nodeQueryEngine(),
+    databases: nodeQueryDatabases(store),
     log: (line) => log.push(line),
     ...(lists && { lists }),
     ...(files && { files }),

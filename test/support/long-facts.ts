@@ -1,4 +1,4 @@
-import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
 import * as limits from "../../src/limits.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
@@ -33,9 +33,8 @@ export async function askForFact(seed: number, turns: number): Promise<Asked> {
     data.history.add(answer);
   }
   const { store, history } = data;
-  // The engine caches tables of one conversation.
-  const engine = nodeQueryEngine();
-  const queries = (wrap: WrapOptions) => queryTools({ engine, wrap });
+  const databases = nodeQueryDatabases(store);
+  const queries = (wrap: WrapOptions) => queryTools({ databases, wrap });
   const conversation = new Conversation({ tools: {}, store, history, services: { queries } });
   const { total, sentence } = factsOf(seed);
   const isNumber = seed % 2 === 0;

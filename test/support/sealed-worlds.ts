@@ -2,7 +2,7 @@ import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool } from "ai";
 import fc from "fast-check";
 import * as z from "zod";
-import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
@@ -63,13 +63,12 @@ async function sentIn(
   { made, isTagged = false, asked: call = ECHO, kept }: Said,
 ): Promise<readonly string[]> {
   const files = new MemoryFiles();
-  const engine = nodeQueryEngine();
   const asked: string[] = [];
   const chat = new Conversation({
     agent: isTagged ? { ...agent, toolCalls: capabilityTags } : agent,
     services: {
       files,
-      queries: (wrap) => queryTools({ engine, wrap }),
+      queries: (wrap) => queryTools({ databases: nodeQueryDatabases(wrap.store), wrap }),
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
       findAgent: () => {
         const model = scriptedModel([

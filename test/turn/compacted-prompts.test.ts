@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { nodeQueryEngine } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
@@ -117,8 +117,8 @@ describe("a compacted conversation", () => {
   });
 
   it("answers queries on $history, and refuses a model that edits it", async () => {
-    const engine = nodeQueryEngine();
-    const queries = (wrap: WrapOptions) => queryTools({ engine, wrap });
+    const queries = (wrap: WrapOptions) =>
+      queryTools({ databases: nodeQueryDatabases(wrap.store), wrap });
     const { conversation, data } = talking({}, { queries });
     for (let turn = 1; turn <= 20; turn++) {
       await conversation.say({ question: `The word is w${turn}w.`, steps: turnSteps(turn) });

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { promptStages } from "../../src/tool/runtime-tool.ts";
+import { QueryDatabases } from "../../src/tool/query/query-databases.ts";
 import type { QueryEngine } from "../../src/tool/query/query-engine.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
@@ -28,16 +29,16 @@ function openToolbox(tools: ToolSet) {
     begin: refused,
     add: refused,
     complete: refused,
-    shapes: refused,
-    drop: refused,
+    keep: refused,
   };
+  const databases = new QueryDatabases(() => engine);
   return Toolbox.open(
     { ...agent, tools, delegates: ["research"] },
     { store: new MemoryStore() },
     {
       code: (options) => codeTool({ ...options, sandbox: { run: refused } }),
       files: { write: refused, read: refused, info: refused, list: refused },
-      queries: (wrap) => queryTools({ engine, wrap }),
+      queries: (wrap) => queryTools({ databases, wrap }),
       planTool: (planner) => proposePlanTool(planner, { propose: refused, keep: () => {} }),
       findAgent: () => ({ agent: research, model: scriptedModel([]) }),
     },

@@ -73,7 +73,7 @@ export class ConversationGateway {
 
   #make(store: VariableStore, agent: Agent | undefined): OpenGateway {
     const context = this.#context;
-    const engine = context.queries?.engine;
+    const databases = context.queries?.databases;
     const gateway = new StoppableGateway(context, {
       servers: serversFor(context.settings, agent),
       store,
@@ -83,7 +83,7 @@ export class ConversationGateway {
       statistics: this.#statistics,
       lists: toolLists,
       log: (line) => console.warn(line),
-      ...(engine && { engine, onQuery: (query) => context.queries?.log(query) }),
+      ...(databases && { databases, onQuery: (query) => context.queries?.log(query) }),
       ...(agent && { local: toolsOf(agent) }),
     });
     const serving = { key: signingKey(context), waiting: this.#waiting };

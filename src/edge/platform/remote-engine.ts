@@ -11,13 +11,12 @@ export function remoteEngine(connect: () => QueryEngine, onBegin?: () => void): 
     withTimeLimit(limits.toolMs, () => use(connect()));
   return {
     run: (query) => call((tables) => tables.run(query)),
-    begin: () => {
+    begin: (key) => {
       onBegin?.();
-      return call((tables) => tables.begin());
+      return call((tables) => tables.begin(key));
     },
     add: (table, chunk) => call((tables) => tables.add(table, chunk)),
-    complete: (table, key, shape) => call((tables) => tables.complete(table, key, shape)),
-    shapes: (keys) => call((tables) => tables.shapes(keys)),
-    drop: (variable) => call((tables) => tables.drop(variable)),
+    complete: (table, shape) => call((tables) => tables.complete(table, shape)),
+    keep: (keys) => call((tables) => tables.keep(keys)),
   };
 }

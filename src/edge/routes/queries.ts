@@ -7,7 +7,7 @@ import { RECORDS_TYPE } from "../../store/bytes/content.ts";
 import { Labels } from "../../store/labels.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { markdown } from "../../tool/files.ts";
-import type { QueryEngine } from "../../tool/query/query-engine.ts";
+import type { QueryDatabases } from "../../tool/query/query-databases.ts";
 import { type QueryAccess, type QueryResult, runQuery } from "../../tool/query/run-query.ts";
 import { ScopedStore } from "../../tool/scoped-store.ts";
 import { digestOf } from "../../tool/tool-input.ts";
@@ -53,10 +53,10 @@ const query: Endpoint<ConversationParts> = endpoint(
     },
   },
   async ({ body: { sql, saveAs }, params: { id }, request }, { context }) => {
-    const engine = requireEngine(context);
+    const databases = requireDatabases(context);
     const store = new ScopedStore(context.store);
     const labels = new Labels(store);
-    const result = await runQuery(sql, accessOf(store, engine, labels));
+    const result = await runQuery(sql, accessOf(store, databases, labels));
     context.queries?.log({ variables: result.variables, digest: await digestOf(sql) });
     if (saveAs !== undefined) {
       return saved(context, { id, name: saveAs, labels, value: parsedJson(result.records) });
@@ -67,7 +67,7 @@ const query: Endpoint<ConversationParts> = endpoint(
 );
 
 /** A person may query sealed variables, and not secret ones. */
-function accessOf(store: ScopedStore, engine: QueryEngine, labels: Labels): QueryAccess {
+function accessOf(store: ScopedStore, databases: QueryDatabases, labels: Labels): QueryAccess {
   const syntaxes = pickSyntaxes();
   const use = (name: string) => {
     const info = usable(store, name);
@@ -76,7 +76,8 @@ function accessOf(store: ScopedStore, engine: QueryEngine, labels: Labels): Quer
   };
   return {
     store,
-    engine,
+    databases,
+    most: "person",
     syntaxes,
     read: anyValueAt,
     table: ({ name }) => use(name),
@@ -90,8 +91,8 @@ function accessOf(store: ScopedStore, engine: QueryEngine, labels: Labels): Quer
 }
 
 /** Throws `not_configured`. */
-function requireEngine({ queries }: ConversationContext): QueryEngine {
-  if (queries?.engine !== undefined) return queries.engine;
+function requireDatabases({ queries }: ConversationContext): QueryDatabases {
+  if (queries?.databases !== undefined) return queries.databases;
   throw new ByrefError("not_configured", NOT_CONFIGURED);
 }
 

@@ -1,3 +1,4 @@
+import { AUTHORITIES, type Authority, QueryDatabases } from "../../tool/query/query-databases.ts";
 import type { QueryEngine } from "../../tool/query/query-engine.ts";
 import type { RanQuery } from "../../tool/query/query-tool.ts";
 import { type QueryTools, queryTools } from "../../tool/query/query-tools.ts";
@@ -9,77 +10,101 @@ import { logFailure, placeIn } from "../log-failure.ts";
 import { objectIn } from "../placement.ts";
 import { remoteEngine } from "../platform/remote-engine.ts";
 
-/** In the table `meta`: the conversation has had tables. Others make no calls. */
-const MARK = "tables";
+/** In the table `meta`: the databases that have had tables, and whether copies are to be deleted from them. */
+type Mark = `tables ${Authority}` | "tables purge";
 
-/** A conversation's tables, which are in an object of their own (`tables.ts`), and its queries. */
+/** A conversation's databases, which are in objects of their own (`tables.ts`), and its queries. */
 export class ConversationTables implements ConversationQueries {
   /** Undefined without the binding `TABLES`. */
-  readonly engine: QueryEngine | undefined;
+  readonly databases: QueryDatabases | undefined;
   readonly #context: ConversationContext;
-  #isUsed: boolean | undefined;
+  /** Undefined before they are read. */
+  #marks: Set<Mark> | undefined;
+  #isPurgeDue = false;
+  #purging: Promise<void> | undefined;
 
   constructor(context: ConversationContext) {
     this.#context = context;
-    this.engine = this.#connected();
+    const { TABLES }: Partial<Bindings> = context.env;
+    if (TABLES === undefined) return;
+    this.databases = new QueryDatabases((authority) =>
+      remoteEngine(
+        () => this.#connect(TABLES, authority),
+        () => this.#mark(`tables ${authority}`),
+      ),
+    );
     // Cheap and rare: a deleted conversation leaves no copies of its values.
-    if (this.engine !== undefined) context.deletion.onMarked(() => this.#drop());
+    context.deletion.onMarked(() => this.#clear());
   }
 
   toolsFor(wrap: WrapOptions): QueryTools | undefined {
-    const { engine } = this;
-    if (engine === undefined) return undefined;
-    return queryTools({ engine, wrap, onQuery: (query) => this.log(query) });
+    const { databases } = this;
+    if (databases === undefined) return undefined;
+    return queryTools({ databases, wrap, onQuery: (query) => this.log(query) });
   }
 
   log(query: RanQuery): void {
     this.#context.data?.events.add({ type: "variables.queried", query });
   }
 
-  /**
-   * Drops the tables of variables that are deleted, evicted or guarded. If that fails, they are dropped when
-   * they are idle.
-   */
   watch({ store }: ConversationData): void {
-    if (this.engine === undefined) return;
-    store.observe(({ kind, info }) => {
-      const isGone = kind === "deleted" || kind === "evicted" || info.visibility !== "model";
-      if (isGone && this.#hasTables()) this.#drop(info.name);
+    this.databases?.watch(store, () => {
+      if (this.databases?.isStale(this.#used) !== true) return;
+      // In the transaction of the change, so that a crash cannot come between.
+      this.#mark("tables purge");
+      this.#isPurgeDue = true;
+      const purged = Promise.resolve().then(() => this.purged());
+      this.#context.state.waitUntil(purged.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))));
     });
   }
 
-  #connected(): QueryEngine | undefined {
-    const { env, state } = this.#context;
-    const { TABLES }: Partial<Bindings> = env;
-    if (TABLES === undefined) return undefined;
+  async purged(): Promise<void> {
+    if (this.databases === undefined || !this.#read().has("tables purge")) return;
+    this.#purging ??= this.#purge(this.databases).finally(() => {
+      this.#purging = undefined;
+    });
+    await this.#purging;
+  }
+
+  async #purge(databases: QueryDatabases): Promise<void> {
+    do {
+      this.#isPurgeDue = false;
+      await databases.purge(this.#used);
+    } while (this.#isPurgeDue);
+    this.#marks?.delete("tables purge");
+    this.#context.sql.run(`DELETE FROM meta WHERE key = 'tables purge'`);
+  }
+
+  #connect(namespace: DurableObjectNamespace, authority: Authority): QueryEngine {
+    const { settings, state } = this.#context;
     const { jurisdiction } = state.id;
-    // An object is created whatever the settings are; they are checked at a request.
-    const connect = () => {
-      const { settings } = this.#context;
-      const named = objectIn(TABLES, state.id.toString(), { settings, jurisdiction });
-      // The namespace is bound to TablesObject; see `conversation-of.ts`.
-      return named as unknown as QueryEngine;
-    };
-    return remoteEngine(connect, () => this.#mark());
+    const named = objectIn(namespace, `${state.id} ${authority}`, { settings, jurisdiction });
+    // The namespace is bound to TablesObject; see `conversation-of.ts`.
+    return named as unknown as QueryEngine;
   }
 
-  #mark(): void {
-    if (this.#hasTables()) return;
-    this.#isUsed = true;
-    this.#context.sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES ('${MARK}', '1')`);
+  get #used(): readonly Authority[] {
+    const marks = this.#read();
+    return AUTHORITIES.filter((authority) => marks.has(`tables ${authority}`));
   }
 
-  #hasTables(): boolean {
-    const { sql } = this.#context;
-    this.#isUsed ??= sql.all(`SELECT 1 FROM meta WHERE key = '${MARK}'`).length > 0;
-    return this.#isUsed;
+  #read(): Set<Mark> {
+    if (this.#marks !== undefined) return this.#marks;
+    const rows = this.#context.sql.all(`SELECT key FROM meta WHERE key LIKE 'tables %'`);
+    // Written by `#mark`.
+    this.#marks = new Set(rows.map(({ key }) => key as Mark));
+    return this.#marks;
   }
 
-  #drop(variable?: string): void {
-    const dropped = this.engine?.drop(variable) ?? Promise.resolve();
-    this.#context.state.waitUntil(
-      dropped.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
-    );
-    if (variable === undefined) this.#isUsed = undefined;
+  #mark(mark: Mark): void {
+    if (this.#read().has(mark)) return;
+    this.#read().add(mark);
+    this.#context.sql.run(`INSERT OR IGNORE INTO meta (key, value) VALUES (?, '1')`, mark);
+  }
+
+  #clear(): void {
+    const cleared = this.databases?.clear(AUTHORITIES) ?? Promise.resolve();
+    this.#context.state.waitUntil(cleared.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))));
+    this.#marks = undefined;
   }
 }

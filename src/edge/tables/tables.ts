@@ -12,8 +12,8 @@ import type { QueryDatabase } from "../../tool/query/query-database.ts";
 import { SqlQueryEngine } from "../../tool/query/sql-query-engine.ts";
 
 /**
- * Runs the queries of one conversation, so that none of them can read, change or stop the conversation itself.
- * It stores copies of values as tables, and drops them an hour after the last query. It can be lost at any time.
+ * One of the databases of a conversation's queries (`QueryDatabases`), so that none of them can read, change or stop
+ * the conversation itself. It stores copies of values as tables, and drops them an hour after the last query. It can be lost at any time.
  */
 export class TablesObject extends DurableObject implements QueryEngine {
   readonly #storage: DurableObjectStorage;
@@ -33,25 +33,20 @@ export class TablesObject extends DurableObject implements QueryEngine {
     return this.#engine.run(query);
   }
 
-  begin(): Promise<number> {
-    return this.#engine.begin();
+  begin(key: string): Promise<number> {
+    return this.#engine.begin(key);
   }
 
   add(table: number, chunk: TableChunk): Promise<void> {
     return this.#engine.add(table, chunk);
   }
 
-  complete(table: number, key: string, shape: TableShape): Promise<void> {
-    return this.#engine.complete(table, key, shape);
+  complete(table: number, shape: TableShape): Promise<void> {
+    return this.#engine.complete(table, shape);
   }
 
-  shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]> {
-    return this.#engine.shapes(keys);
-  }
-
-  async drop(variable?: string): Promise<void> {
-    if (variable === undefined) await this.#dropAll();
-    else await this.#engine.drop(variable);
+  keep(keys: readonly string[]): Promise<void> {
+    return keys.length === 0 ? this.#dropAll() : this.#engine.keep(keys);
   }
 
   /** Drops the tables, unless there was a query meanwhile. */

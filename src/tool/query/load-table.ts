@@ -1,4 +1,4 @@
-import { limitExceeded } from "../../errors.ts";
+import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import {
@@ -10,7 +10,7 @@ import {
 } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
 import { childrenOf, partAt, type ReadTarget, type Sequence } from "../variables/sequence.ts";
-import type { Target } from "../variables/variable-target.ts";
+import { referenceTo, type Target } from "../variables/variable-target.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";
 
 export interface TableSource {
@@ -19,38 +19,44 @@ export interface TableSource {
   readonly read: ReadTarget;
   /** Identifies the value in the engine. */
   readonly key: string;
+  /** True as long as the variable has this value, and its labels allow it in the engine's database. */
+  isCurrent(): boolean;
 }
 
 /**
  * Loads a value into the engine as a table: records with a column for each key; other elements of an array as
- * `value`; an object as `key` and `value`; a text as `line` and `text`. Throws the errors of reading, and
- * `limit_exceeded` for a row of more than `maxQueryRowBytes`.
+ * `value`; an object as `key` and `value`; a text as `line` and `text`. Throws the errors of reading,
+ * `limit_exceeded` for a row of more than `maxQueryRowBytes`, and `conflict` once the source is not current:
+ * nothing is written after that.
  */
 export async function loadTable(engine: QueryEngine, source: TableSource): Promise<void> {
-  const { store, target, read, key } = source;
+  const { store, target, read } = source;
   const part = await partAt(store, target, read);
-  if (!("sequence" in part)) return loadValue(engine, key, part.value);
+  const writer = (options?: WriterOptions) => new TableWriter(engine, source, options);
+  if (!("sequence" in part)) return loadValue(writer, part.value);
   const { sequence } = part;
   if (sequence.type === "string") {
-    await new TableWriter(engine, { columns: ["line", "text"] }).load(key, linesOf(sequence));
+    await writer({ columns: ["line", "text"] }).load(linesOf(sequence));
     return;
   }
   const depth = target.path.filter((segment) => "each" in segment).length;
   const elements = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
-  if (await new TableWriter(engine).load(key, elements)) return;
+  if (await writer().load(elements)) return;
   // An element that is not an object.
   const values = depth === 0 ? elementsOf(sequence) : flattened(await allOf(sequence), depth);
-  const options = { columns: ["value"], showsIndex: true };
-  await new TableWriter(engine, options).load(key, asValues(values));
+  await writer({ columns: ["value"], showsIndex: true }).load(asValues(values));
 }
 
-async function loadValue(engine: QueryEngine, key: string, value: Json): Promise<void> {
+async function loadValue(
+  writer: (options: WriterOptions) => TableWriter,
+  value: Json,
+): Promise<void> {
   const isObject = !isScalar(value);
   const columns = isObject ? ["key", "value"] : ["value"];
   const rows = isObject
     ? Object.entries(value).map(([name, inner]) => ({ key: name, value: inner }))
     : [{ value }];
-  await new TableWriter(engine, { columns }).load(key, rows);
+  await writer({ columns }).load(rows);
 }
 
 type Values = AsyncIterable<Json> | Iterable<Json>;
@@ -100,6 +106,7 @@ interface WriterOptions {
 /** Turns records into chunks of rows. */
 class TableWriter {
   readonly #engine: QueryEngine;
+  readonly #source: TableSource;
   readonly #showsIndex: boolean;
   readonly #columns: Map<string, number>;
   #rows = 0;
@@ -108,14 +115,19 @@ class TableWriter {
   #waiting: string[] = [];
   #waitingBytes = 0;
 
-  constructor(engine: QueryEngine, { columns = [], showsIndex = false }: WriterOptions = {}) {
+  constructor(
+    engine: QueryEngine,
+    source: TableSource,
+    { columns = [], showsIndex = false }: WriterOptions = {},
+  ) {
     this.#engine = engine;
+    this.#source = source;
     this.#showsIndex = showsIndex;
     this.#columns = new Map(columns.map((column, at) => [column, at]));
   }
 
   /** Returns false if an element is not an object. The table is then not completed. */
-  async load(key: string, records: Values): Promise<boolean> {
+  async load(records: Values): Promise<boolean> {
     let table: number | undefined;
     for await (const record of records) {
       if (isScalar(record) || !isJsonObject(record)) return false;
@@ -124,7 +136,7 @@ class TableWriter {
       requireRow(bytes);
       this.#largestRow = Math.max(this.#largestRow, bytes);
       if (this.#waitingBytes + bytes > limits.maxQueryChunkBytes) {
-        table ??= await this.#engine.begin();
+        table ??= await this.#engine.begin(this.#source.key);
         await this.#flush(table);
       }
       this.#waiting.push(row);
@@ -133,9 +145,9 @@ class TableWriter {
     // An array without elements may be one of anything.
     const isEmpty = this.#waiting.length === 0 && this.#rows === 0 && this.#columns.size === 0;
     if (isEmpty) return false;
-    table ??= await this.#engine.begin();
+    table ??= await this.#engine.begin(this.#source.key);
     await this.#flush(table);
-    await this.#engine.complete(table, key, this.#shape);
+    await this.#engine.complete(table, this.#shape);
     return true;
   }
 
@@ -165,12 +177,20 @@ class TableWriter {
 
   async #flush(table: number): Promise<void> {
     const json = `[${this.#waiting.join(",")}]`;
+    requireCurrent(this.#source);
     await this.#engine.add(table, { first: this.#rows, json });
     this.#rows += this.#waiting.length;
     this.#chars += json.length;
     this.#waiting = [];
     this.#waitingBytes = 0;
   }
+}
+
+/** What was read may be another value by now, or one that this database must not have. */
+function requireCurrent({ target, isCurrent }: TableSource): void {
+  if (isCurrent()) return;
+  const message = `${referenceTo(target)} has changed while the query read it. Try again.`;
+  throw new ByrefError("conflict", message);
 }
 
 function requireRow(actual: number): void {

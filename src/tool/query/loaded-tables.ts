@@ -2,7 +2,6 @@ import * as limits from "../../limits.ts";
 import { CHUNKS, type ElementCounts, ELEMENTS, ROWS } from "./plan-estimate.ts";
 import type { TableChunk, TableShape } from "./query-engine.ts";
 import { identifier } from "./rewrite-statement.ts";
-import { isOfVariable, isOtherVersion } from "./table-key.ts";
 import type { QueryDatabase } from "./query-database.ts";
 
 /** A table in the database. */
@@ -39,6 +38,8 @@ export const INDEX = "index";
 export class LoadedTables {
   readonly #database: QueryDatabase;
   readonly #found = new Map<string, LoadedTable>();
+  /** Keys of the tables that are being loaded. */
+  readonly #begun = new Map<number, string>();
   readonly #uses = new Map<number, number>();
   /** Groups that were counted, by table. Tables never change. */
   readonly #groups = new Map<number, Map<string, RowGroups | undefined>>();
@@ -50,20 +51,24 @@ export class LoadedTables {
     this.#database = database;
   }
 
-  begin(): number {
+  begin(key: string): number {
     const id = this.#prepare();
     this.#next = id + 1;
+    this.#begun.set(id, key);
     return id;
   }
 
   add(id: number, { first, json }: TableChunk): void {
+    if (!this.#begun.has(id)) return;
     this.#run(`INSERT INTO chunk (id, seq, json) VALUES (?, ?, ?)`, id, first, json);
   }
 
-  complete(id: number, key: string, shape: TableShape): void {
-    for (const other of this.#found.values()) {
-      if (other.key === key || isOtherVersion(key, other.key)) this.#drop(other);
-    }
+  complete(id: number, shape: TableShape): void {
+    const key = this.#begun.get(id);
+    if (key === undefined) return;
+    this.#begun.delete(id);
+    const before = this.#found.get(key);
+    if (before !== undefined) this.#drop(before);
     this.#write({ ...shape, id, key, isReal: false });
   }
 
@@ -178,19 +183,15 @@ export class LoadedTables {
     }
   }
 
-  /** Returns the pages where the tables begin in the database. */
-  pagesOf(tables: readonly LoadedTable[]): ReadonlySet<number> {
-    const names = new Set(tables.map((table) => (table.isReal ? realName(table) : "chunk")));
-    const rows = this.#all(`SELECT name, rootpage FROM sqlite_master`);
-    return new Set(rows.flatMap(([name, page]) => (names.has(String(name)) ? Number(page) : [])));
-  }
-
-  /** Removes the tables of a variable, or all. */
-  drop(variable: string | undefined): void {
+  /** Deletes all tables but these. */
+  keep(keys: ReadonlySet<string>): void {
     this.#prepare();
-    const isOf = (key: string) => variable === undefined || isOfVariable(key, variable);
-    for (const table of this.#found.values()) if (isOf(table.key)) this.#drop(table);
-    if (variable === undefined) this.#run(`DELETE FROM chunk`);
+    for (const table of this.#found.values()) if (!keys.has(table.key)) this.#drop(table);
+    for (const [id, key] of this.#begun) {
+      if (keys.has(key)) continue;
+      this.#begun.delete(id);
+      this.#run(`DELETE FROM chunk WHERE id = ?`, id);
+    }
   }
 
   #drop(table: LoadedTable): void {
@@ -207,6 +208,8 @@ export class LoadedTables {
     if (this.#next !== undefined) return this.#next;
     this.#run(`CREATE TABLE IF NOT EXISTS chunk (id INTEGER, seq INTEGER, json TEXT NOT NULL,
       PRIMARY KEY (id, seq)) WITHOUT ROWID`);
+    // Tables whose loading was interrupted.
+    this.#run(`DELETE FROM chunk WHERE id NOT IN (SELECT id FROM chunk WHERE seq = -1)`);
     for (const [json] of this.#all(`SELECT json FROM chunk WHERE seq = -1`)) {
       // Written by this class.
       const table = JSON.parse(String(json)) as LoadedTable;

@@ -4,11 +4,11 @@ import type { UrlSources } from "../composed.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
 import { valueAt } from "../variables/sequence.ts";
 import { readable, referenceTo } from "../variables/variable-target.ts";
-import type { QueryEngine } from "./query-engine.ts";
+import type { QueryDatabases } from "./query-databases.ts";
 import type { QueryAccess } from "./run-query.ts";
 
 interface Reading {
-  readonly engine: QueryEngine;
+  readonly databases: QueryDatabases;
   /** The syntaxes of references in the statement. */
   readonly syntaxes: readonly Syntax[];
   /** Receives the values that the statement reads. Default: none. */
@@ -18,12 +18,13 @@ interface Reading {
 /** Returns a model's access to queries: variables whose values it may see. */
 export function modelAccess(
   { store, labels, resolve }: RuntimeToolContext,
-  { engine, syntaxes, sources }: Reading,
+  { databases, syntaxes, sources }: Reading,
 ): QueryAccess {
   const used = new Set<string>();
   return {
     store,
-    engine,
+    databases,
+    most: "visible",
     syntaxes,
     read: valueAt,
     table: (target) => {

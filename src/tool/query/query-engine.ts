@@ -44,6 +44,8 @@ export interface EngineQuery {
   readonly parameters: readonly string[];
   /** All names in the statement, in lower case: its columns have one of these. */
   readonly names: readonly string[];
+  /** Keys of other tables that may stay beside its own. All others are deleted before it runs. */
+  readonly kept: readonly string[];
   /** True if columns are needed that it does not name. */
   readonly usesAllColumns: boolean;
   readonly facts: PlanFacts;
@@ -118,8 +120,13 @@ export type EngineAnswer =
     }
   /** These tables have to be loaded first. */
   | { readonly kind: "missing"; readonly keys: readonly string[] }
-  /** SQLite refuses the statement. `at`: an offset in it. */
-  | { readonly kind: "failed"; readonly message: string; readonly at?: number | undefined }
+  /** SQLite refuses the statement. `at`: an offset in it; `columns`: those of its tables, in their order. */
+  | {
+      readonly kind: "failed";
+      readonly message: string;
+      readonly at?: number | undefined;
+      readonly columns: readonly (readonly string[])[];
+    }
   | {
       readonly kind: "expensive";
       readonly estimate: number;
@@ -139,8 +146,9 @@ export interface Scan {
 }
 
 /**
- * Runs queries on tables that are loaded into it. It stores nothing else, may forget every table at any time,
- * and keeps nothing that a query writes. Implementations: a Durable Object (`edge/tables`), `node:sqlite`.
+ * One database. Runs queries on tables that are loaded into it. It stores nothing else, may forget every table at
+ * any time, and keeps nothing that a query writes. A statement may read everything in it: `QueryDatabases` decides
+ * what that is. Implementations: a Durable Object (`edge/tables`), `node:sqlite`.
  */
 export interface QueryEngine {
   /**
@@ -149,13 +157,11 @@ export interface QueryEngine {
    */
   run(query: EngineQuery): Promise<EngineAnswer>;
   /** Begins a table; returns its number. */
-  begin(): Promise<number>;
-  /** Adds rows to a table that has begun, in order. Rejects with `limit_exceeded`. */
+  begin(key: string): Promise<number>;
+  /** Adds rows to a table that has begun, in order. Has no effect on one that was deleted meanwhile. */
   add(table: number, chunk: TableChunk): Promise<void>;
-  /** Makes the table visible under its key. */
-  complete(table: number, key: string, shape: TableShape): Promise<void>;
-  /** The shapes of the loaded tables among these. */
-  shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]>;
-  /** Removes a variable's tables; undefined: all tables. */
-  drop(variable?: string): Promise<void>;
+  /** Makes the table visible under its key. Has no effect on one that was deleted meanwhile. */
+  complete(table: number, shape: TableShape): Promise<void>;
+  /** Deletes all tables but these, also those that are being loaded. */
+  keep(keys: readonly string[]): Promise<void>;
 }

@@ -14,7 +14,7 @@ import { keptInput } from "../variables/set-variable.ts";
 import { referenceTo, targetIn } from "../variables/variable-target.ts";
 import type { CallOptions, WrapOptions } from "../wrapped-tool.ts";
 import { modelAccess } from "./model-access.ts";
-import type { QueryEngine } from "./query-engine.ts";
+import type { QueryDatabases } from "./query-databases.ts";
 import { readStatement } from "./read-statement.ts";
 import { runQuery } from "./run-query.ts";
 
@@ -25,7 +25,7 @@ const DESCRIPTION = `A SQLite SELECT on variables: records (their keys), arrays 
 const inputSchema = z.object({ sql: z.string(), saveAs: z.string().optional() });
 
 export interface QueryToolOptions {
-  readonly engine: QueryEngine;
+  readonly databases: QueryDatabases;
   readonly wrap: WrapOptions;
   /** Called with each query that has run. */
   readonly onQuery?: ((query: RanQuery) => void) | undefined;
@@ -42,7 +42,7 @@ export interface RanQuery {
  * `query_variables`: runs SQL over variables and saves the records. Refuses guarded variables, because what a
  * statement of the model's choice counts, orders or fails on would reveal them.
  */
-export function queryTool({ engine, wrap, onQuery }: QueryToolOptions): RuntimeTool {
+export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): RuntimeTool {
   return runtimeTool({
     name: NAME,
     description: DESCRIPTION,
@@ -55,7 +55,7 @@ export function queryTool({ engine, wrap, onQuery }: QueryToolOptions): RuntimeT
       // In code, values are parts of the statement: nothing in it is a reference.
       const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
       const sources = new UrlSources();
-      const access = modelAccess(context, { engine, syntaxes, sources });
+      const access = modelAccess(context, { databases, syntaxes, sources });
       const { records, variables } = await runQuery(input.sql, access);
       if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       onQuery?.({ variables, digest: await digestOf(input.sql) });

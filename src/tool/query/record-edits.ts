@@ -65,14 +65,18 @@ async function resolvedChanges(edits: readonly Edit[], editing: Editing): Promis
 }
 
 async function searchFor(where: string, search: Search): Promise<FindRecords> {
-  const { engine, wrap, onQuery, target, context, visits } = search;
+  const { databases, wrap, onQuery, target, context, visits } = search;
   // In code, values are parts of the condition: nothing in it is a reference.
   const syntaxes = context.call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
-  const access = { ...modelAccess(context, { engine, syntaxes }), first: target };
+  const access = { ...modelAccess(context, { databases, syntaxes }), first: target };
   const query = await prepareQuery(statementFor(where, target), access);
   const digest = await digestOf(where);
   return async (changed) => {
-    const replacing = changed === undefined ? undefined : replacingBy(target, changed);
+    let isNeeded = true;
+    const replacing = changed && {
+      ...replacingBy(target, changed),
+      isNeeded: () => isNeeded,
+    };
     try {
       const result = await visits.counted((allowed) => query({ replacing, visits: allowed }));
       onQuery?.({ variables: result.variables, digest });
@@ -80,8 +84,9 @@ async function searchFor(where: string, search: Search): Promise<FindRecords> {
     } catch (error) {
       throw codeOf(error) === "limit_exceeded" ? tooMany(error) : error;
     } finally {
+      isNeeded = false;
       // The engine would keep what is stored nowhere for an hour.
-      if (replacing !== undefined) await engine.drop(target.name);
+      if (replacing !== undefined) await databases.purge();
     }
   };
 }

@@ -4,35 +4,34 @@ import { nearest, withWordsOf } from "../../reference/near.ts";
 import type { Syntax } from "../../reference/reference.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
-import { compact, isScalar, isJsonArray, type Json } from "../../value/json.ts";
-import { formatPath } from "../../value/path.ts";
+import { compact, isJsonArray, isScalar, type Json } from "../../value/json.ts";
+import { formatPath, type Path } from "../../value/path.ts";
 import type { ReadTarget } from "../variables/sequence.ts";
 import { newestVisible } from "../store-lookup.ts";
 import { existing, type Target } from "../variables/variable-target.ts";
-import { loadTable } from "./load-table.ts";
-import { tableKey } from "./table-key.ts";
 import { explainedProblem } from "./explain-problem.ts";
 import { INDEX } from "./loaded-tables.ts";
-import type {
-  EngineAnswer,
-  EngineQuery,
-  QueryEngine,
-  TableShape,
-  VisitAllowance,
-} from "./query-engine.ts";
-import { type TableColumns, queryProblem } from "./query-problem.ts";
-import { readStatement } from "./read-statement.ts";
+import {
+  AUTHORITIES,
+  type Authority,
+  type AuthorizedTable,
+  authorityOf,
+  type QueryDatabases,
+} from "./query-databases.ts";
+import type { EngineAnswer, VisitAllowance } from "./query-engine.ts";
+import { queryProblem } from "./query-problem.ts";
 import type { Token } from "./sql-tokens.ts";
 import { planFacts } from "./plan-facts.ts";
 import type { TableUse } from "./select-group.ts";
 import type { ParameterUse, Statement } from "./statement.ts";
 import { type Rewritten, rewrite } from "./rewrite-statement.ts";
-import { requireSmall } from "./sql-query-engine.ts";
 
-/** The store and engine of a query, and the variables that it may read. */
+/** The store and databases of a query, and the variables that it may read. */
 export interface QueryAccess {
   readonly store: Variables;
-  readonly engine: QueryEngine;
+  readonly databases: QueryDatabases;
+  /** The largest database in which it may run. */
+  readonly most: Authority;
   /** The syntaxes of references in a statement. */
   readonly syntaxes: readonly Syntax[];
   /**
@@ -62,6 +61,8 @@ interface Replacing {
   /** Identifies the value in the engine. */
   readonly key: string;
   readonly read: ReadTarget;
+  /** False as soon as its table may be deleted. */
+  isNeeded(): boolean;
 }
 
 export interface QueryResult {
@@ -91,7 +92,7 @@ export async function prepareQuery(
   sql: string,
   access: QueryAccess,
 ): Promise<(options?: RunOptions) => Promise<QueryResult>> {
-  const query = new Query(readStatement(sql, access.syntaxes), access);
+  const query = new Query(access.databases.reader(sql, access.syntaxes), access);
   const resolved = await query.resolve();
   return (options) => query.run(resolved, options);
 }
@@ -129,7 +130,7 @@ class Query {
     const [first, ...others] = this.#distinctTables;
     const tables = first === undefined ? [] : [{ ...first, ...replacing }, ...others];
     const position = this.#access.first === undefined ? undefined : POSITION;
-    const query: EngineQuery = {
+    const query = {
       sql: rewritten.sql,
       tables: tables.map((table, at) => {
         const { key, alias: name } = table;
@@ -145,10 +146,14 @@ class Query {
       facts: planFacts(this.#statement, { parameters, aliasOf: (use) => this.#aliasOf(use) }),
       ...compact({ visits }),
     };
-    const answer = await this.#answered(query, tables);
+    const { databases, most } = this.#access;
+    const sources = tables.map((table, at) =>
+      this.#sourceOf(table, at === 0 ? replacing : undefined),
+    );
+    const answer = await databases.run(query, sources, most);
     // The variables may have become guarded meanwhile.
     for (const target of tables) this.#access.table(target);
-    if (answer.kind !== "done") throw await this.#problem(answer, { rewritten, tables });
+    if (answer.kind !== "done") throw this.#problem(answer, { rewritten, tables });
     const { kind: _, ...result } = answer;
     return { ...result, variables: [...new Set(tables.map(({ name }) => name))] };
   }
@@ -161,19 +166,22 @@ class Query {
     return [...new Map([...this.#tables.values()].map((table) => [table.key, table])).values()];
   }
 
-  /** Loads what is missing. The engine may lose tables at any time. */
-  async #answered(query: EngineQuery, tables: readonly Table[]): Promise<EngineAnswer> {
-    const { engine, store } = this.#access;
-    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
-      const answer = await engine.run(query);
-      requireSmall(answer);
-      if (answer.kind !== "missing") return answer;
-      for (const table of tables) {
-        const { key, read } = table;
-        if (answer.keys.includes(key)) await loadTable(engine, { store, read, key, target: table });
-      }
-    }
-    throw new ByrefError("conflict", "The tables of the query are not kept; try again.");
+  #sourceOf(table: Table, replacing: Replacing | undefined): AuthorizedTable {
+    const { store } = this.#access;
+    const { info, path, key, read } = table;
+    const own = authorityOf(info);
+    if (own === undefined)
+      throw new ByrefError("variable_secret", `$${info.name} is secret: it is no table.`);
+    // A value that a call has composed may have parts of untrusted ones.
+    const authority = replacing !== undefined && own === "trusted" ? "visible" : own;
+    const isCurrent = () => {
+      const now = store.info(info.name);
+      const needed = now && authorityOf(now);
+      if (now === undefined || needed === undefined) return false;
+      if (AUTHORITIES.indexOf(needed) > AUTHORITIES.indexOf(authority)) return false;
+      return replacing?.isNeeded() ?? tableKey(now, path) === key;
+    };
+    return { store, target: table, read, key, authority, isCurrent };
   }
 
   #findTables(): ReadonlyMap<TableUse, Table> {
@@ -256,13 +264,18 @@ class Query {
     return { rewritten, parameters };
   }
 
-  async #problem(
+  #problem(
     answer: Exclude<EngineAnswer, { kind: "done" }>,
     { rewritten, tables }: { readonly rewritten: Rewritten; readonly tables: readonly Table[] },
-  ): Promise<ByrefError> {
+  ): ByrefError {
     if (answer.kind === "expensive") return this.#tooExpensive(answer);
     if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
-    const columns = await this.#columnsOf(tables);
+    const columns = Object.fromEntries(
+      tables.map(({ name, path }, at) => [
+        `${name}${formatPath(path)}`,
+        withIndex(answer.columns[at] ?? []),
+      ]),
+    );
     const at = answer.at === undefined ? undefined : rewritten.writtenOffset(answer.at);
     return explainedProblem(answer.message, { statement: this.#statement, tables: columns, at });
   }
@@ -278,13 +291,6 @@ class Query {
     const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). Join on an equality, and filter or aggregate before joining.`;
     return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
   }
-
-  async #columnsOf(tables: readonly Table[]): Promise<TableColumns> {
-    const shapes = await this.#access.engine.shapes(tables.map(({ key }) => key));
-    return Object.fromEntries(
-      tables.map(({ name, path }, at) => [`${name}${formatPath(path)}`, columnsOf(shapes[at])]),
-    );
-  }
 }
 
 /** Returns the rows of a table as far as the variable's metadata has them. */
@@ -293,12 +299,17 @@ function rowsOf({ info, path }: Table): number | undefined {
   return isCounted ? info.count : undefined;
 }
 
-/** Tables are loaded and may be lost before the query runs; then once more. */
-const MAX_ATTEMPTS = 3;
+/**
+ * Identifies a value in an engine: the variable, its version, the path. Runs of plans may have variables of one
+ * name, which differ in their calls.
+ */
+function tableKey(info: VariableInfo, path: Path): string {
+  const { name, version, createdAt, updatedAt, toolCallId = "" } = info;
+  const call = encodeURIComponent(toolCallId.toWellFormed());
+  return [name, version, createdAt, updatedAt, call, formatPath(path)].join(" ");
+}
 
-function columnsOf(shape: TableShape | undefined): readonly string[] {
-  if (shape === undefined) return [];
-  const { columns } = shape;
+function withIndex(columns: readonly string[]): readonly string[] {
   return columns.some((column) => column.toLowerCase() === INDEX) ? columns : [...columns, INDEX];
 }
 

@@ -1,4 +1,4 @@
-import { ByrefError, limitExceeded } from "../../errors.ts";
+import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { QueryDatabase } from "./query-database.ts";
 import { offsetOf, sqliteMessage } from "./sqlite-message.ts";
@@ -24,27 +24,24 @@ export class SqlQueryEngine implements QueryEngine {
     this.#tables = new LoadedTables(database);
   }
 
-  async begin(): Promise<number> {
-    return this.#tables.begin();
+  async begin(key: string): Promise<number> {
+    return this.#tables.begin(key);
   }
 
   async add(table: number, chunk: TableChunk): Promise<void> {
     this.#tables.add(table, chunk);
   }
 
-  async complete(table: number, key: string, shape: TableShape): Promise<void> {
-    this.#tables.complete(table, key, shape);
+  async complete(table: number, shape: TableShape): Promise<void> {
+    this.#tables.complete(table, shape);
   }
 
-  async shapes(keys: readonly string[]): Promise<readonly (TableShape | undefined)[]> {
-    return keys.map((key) => this.#tables.find(key));
-  }
-
-  async drop(variable?: string): Promise<void> {
-    this.#tables.drop(variable);
+  async keep(keys: readonly string[]): Promise<void> {
+    this.#tables.keep(new Set(keys));
   }
 
   async run(query: EngineQuery): Promise<EngineAnswer> {
+    this.#tables.keep(new Set([...query.tables.map(({ key }) => key), ...query.kept]));
     const found = query.tables.map(({ key }) => this.#tables.find(key));
     const missing = query.tables.filter((_, at) => found[at] === undefined);
     const tables = query.tables.map(({ name, rows = 1 }, at) => {
@@ -113,13 +110,13 @@ class Run {
       if (typeof visits !== "number") return visits;
       return this.#database.undone(() => this.#read(visits));
     } catch (error) {
-      if (error instanceof ByrefError) throw error;
       const { message, byte } = sqliteMessage(error);
       const explained =
         byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
       const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
       const at = explained === undefined ? undefined : explained - before;
-      return { kind: "failed", message, ...(at === undefined || at < 0 ? {} : { at }) };
+      const columns = Array.from(this.#running.tables.values(), (table) => table.columns);
+      return { kind: "failed", message, columns, ...(at === undefined || at < 0 ? {} : { at }) };
     }
   }
 
@@ -175,10 +172,7 @@ class Run {
     };
   }
 
-  /**
-   * Returns the rows that a statement visits, or the refusal of one that is too expensive. Throws if it reads
-   * more than its tables.
-   */
+  /** Returns the rows that a statement visits, or the refusal of one that is too expensive. */
   #check(): number | EngineAnswer {
     const { checked, query } = this.#running;
     const key = `${query.facts.parameterChars} ${this.#whole}`;
@@ -186,7 +180,6 @@ class Run {
     if (known !== undefined && known <= this.#allowed.uncounted) return known;
     const visits = this.#visits(this.#plan);
     if (typeof visits !== "number") return visits;
-    this.#requireOwnTables();
     if (checked.size >= MAX_CHECKED) checked.clear();
     if (key.length <= MAX_CHECKED_CHARS) checked.set(key, visits);
     return visits;
@@ -236,18 +229,6 @@ class Run {
     };
   }
 
-  /** Throws if the compiled statement opens a table that is not one of its own. */
-  #requireOwnTables(): void {
-    const { tables } = this.#running;
-    const steps = this.#rows<Step>(`EXPLAIN ${this.#whole}`);
-    const opened = steps.filter(({ opcode }) => /^(?:Reopen|Open)(?:Read|Write|Idx)/.test(opcode));
-    if (opened.length === 0) return;
-    const own = this.#loaded.pagesOf([...tables.values()]);
-    const isOwn = opened.every(({ opcode, p2 }) => /Read|Idx/.test(opcode) && own.has(p2));
-    if (!isOwn)
-      throw new ByrefError("query_not_allowed", "The statement reads more than its tables.");
-  }
-
   #rows<Row>(statement: string): readonly Row[] {
     const { columns, rows } = this.#database.query(statement, ...this.#running.query.parameters);
     return Array.from(
@@ -295,12 +276,6 @@ function charsOf({ rows, chars, largestRow = chars }: LoadedTable): RowChars {
 /** Some databases return whole numbers as bigints. */
 function plain(value: unknown): unknown {
   return typeof value === "bigint" ? Number(value) : value;
-}
-
-interface Step {
-  readonly opcode: string;
-  /** The page where the opened table begins. */
-  readonly p2: number;
 }
 
 function expensive({ visits, scans }: PlanEstimate): EngineAnswer {

@@ -8,6 +8,7 @@ import { slow } from "../../support/slow.ts";
 import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
+import type { Authority } from "../../../src/tool/query/query-databases.ts";
 
 const ORDERS = [
   { id: 1, customer: "ann", total: 10, paid: true, lines: [{ sku: "a", qty: 2 }] },
@@ -34,14 +35,14 @@ async function records(id: string, sql: string): Promise<unknown> {
   return response.json();
 }
 
-function tablesOf(id: string) {
+function tablesOf(id: string, authority: Authority = "trusted") {
   const { TABLES } = env;
-  return TABLES.get(TABLES.idFromName(objectOf(id).id.toString()));
+  return TABLES.get(TABLES.idFromName(`${objectOf(id).id} ${authority}`));
 }
 
-/** Returns the tables that are loaded for a conversation. */
-function loaded(id: string): Promise<readonly string[]> {
-  return runInDurableObject(tablesOf(id), (_, { storage: { sql } }) => {
+/** Returns the tables that are loaded in one of a conversation's databases. */
+function loaded(id: string, authority?: Authority): Promise<readonly string[]> {
+  return runInDurableObject(tablesOf(id, authority), (_, { storage: { sql } }) => {
     const found = sql.exec("SELECT 1 FROM sqlite_master WHERE name = 'chunk'").toArray();
     if (found.length === 0) return [];
     const rows = sql.exec("SELECT json ->> 'key' AS key FROM chunk WHERE seq = -1").toArray();
@@ -222,7 +223,7 @@ describe("the tables of a conversation", () => {
     expect(await loaded(id)).toEqual(["a", "b", "c"]);
     await call("DELETE", `/conversations/${id}/variables/a`);
     await put(id, "b?visibility=sealed", [{ n: 2 }]);
-    await expect.poll(() => loaded(id)).toEqual(["c"]);
+    expect(await loaded(id)).toEqual(["c"]);
     await call("DELETE", `/conversations/${id}`);
     await expect.poll(() => loaded(id)).toEqual([]);
   });

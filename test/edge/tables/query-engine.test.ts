@@ -8,10 +8,9 @@ describeQueryEngine("a Tables object", () => {
   const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
   return {
     run: (query) => stub.run(query),
-    begin: () => stub.begin(),
+    begin: (key) => stub.begin(key),
     add: (table, chunk) => stub.add(table, chunk),
-    complete: (table, key, shape) => stub.complete(table, key, shape),
-    shapes: (keys) => stub.shapes(keys),
-    drop: (variable) => stub.drop(variable),
+    complete: (table, shape) => stub.complete(table, shape),
+    keep: (keys) => stub.keep(keys),
   };
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
 import { maxQueryRecords } from "../../../src/limits.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
@@ -215,7 +215,7 @@ describe("an edit of records by a condition", () => {
   it("reports the variables that it reads before it runs", async () => {
     const { store } = await withOrders();
     const wrap: WrapOptions = { store };
-    const tool = editVariable(recordEdits({ engine: nodeQueryEngine(), wrap }));
+    const tool = editVariable(recordEdits({ databases: nodeQueryDatabases(store), wrap }));
     const wrapped = await wrapRuntimeTool(tool, wrap);
     const where = "id IN (SELECT id FROM vip) AND total > $least";
     const flow = wrapped.flow({ name: "orders", edits: [{ where, set: { a: "$note" } }] }, {});

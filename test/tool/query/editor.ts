@@ -1,4 +1,4 @@
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
 import { codeOf } from "../../../src/errors.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";
@@ -16,7 +16,7 @@ export type Where = { readonly where: string; readonly set: Readonly<Record<stri
 export class Editor {
   readonly store = new MemoryStore();
   readonly queries: RanQuery[] = [];
-  readonly #engine = nodeQueryEngine();
+  readonly #databases = nodeQueryDatabases(this.store);
 
   async edit(
     input: Readonly<Record<string, Json>>,
@@ -24,7 +24,7 @@ export class Editor {
   ): Promise<Readonly<Record<string, Json>>> {
     const wrap: WrapOptions = { store: this.store, ...options };
     const onQuery = (query: RanQuery) => this.queries.push(query);
-    const tool = editVariable(recordEdits({ engine: this.#engine, wrap, onQuery }));
+    const tool = editVariable(recordEdits({ databases: this.#databases, wrap, onQuery }));
     const calling = { ...call, ...options.call };
     const ran = await run(await wrapRuntimeTool(tool, wrap), { name: "orders", ...input }, calling);
     if (ran.kind === "failed") throw Object.assign(new Error(ran.message), { code: ran.code });

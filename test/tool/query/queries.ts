@@ -2,6 +2,7 @@ import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
 import { wholeReference } from "../../../src/reference/reference.ts";
 import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { QueryDatabases } from "../../../src/tool/query/query-databases.ts";
 import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
 import { runQuery } from "../../../src/tool/query/run-query.ts";
 import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
@@ -15,21 +16,22 @@ export class Queries {
   read = 0;
   loads = 0;
   valuesRead = 0;
-  readonly #engine: QueryEngine = nodeQueryEngine();
-
-  constructor() {
-    const { begin } = this.#engine;
-    this.#engine.begin = () => {
+  readonly #databases = new QueryDatabases(() => {
+    const engine: QueryEngine = nodeQueryEngine();
+    const { begin } = engine;
+    engine.begin = (key) => {
       this.loads++;
-      return begin.call(this.#engine);
+      return begin.call(engine, key);
     };
-  }
+    return engine;
+  });
 
   async records(sql: string): Promise<Json> {
     const syntaxes = pickSyntaxes();
     const { records } = await runQuery(sql, {
       store: this.store,
-      engine: this.#engine,
+      databases: this.#databases,
+      most: "visible",
       syntaxes,
       read: (store, target) => {
         this.valuesRead++;

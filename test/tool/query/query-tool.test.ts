@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
@@ -24,7 +24,7 @@ interface Calling extends Partial<WrapOptions> {
 
 class Conversation {
   readonly store = new MemoryStore();
-  readonly #engine = nodeQueryEngine();
+  readonly #databases = nodeQueryDatabases(this.store);
 
   static async with(values: Readonly<Record<string, Json>>): Promise<Conversation> {
     const made = new Conversation();
@@ -34,7 +34,7 @@ class Conversation {
 
   async wrapped({ onQuery, ...more }: Calling = {}) {
     const wrap: WrapOptions = { store: this.store, ...more };
-    return wrapRuntimeTool(queryTool({ engine: this.#engine, wrap, onQuery }), wrap);
+    return wrapRuntimeTool(queryTool({ databases: this.#databases, wrap, onQuery }), wrap);
   }
 
   async query(sql: string, { saveAs, call: more, ...options }: Calling = {}) {
