@@ -111,11 +111,12 @@ export class Steps {
   }
 
   /** Handles the calls that a crash cut off. Returns a reason if the turn ends there. */
-  async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
+  async recoverCalls(recovered: RecoveredLog): Promise<FinishReason | undefined> {
+    const { calls: begun } = recovered;
     const { calls } = this.#required;
     if (begun.length === 0 && !calls.canRelease) return this.#afterCalls();
     const messages = await this.#messages();
-    const planned = await calls.recover(begun, messages);
+    const planned = await calls.recover(recovered, messages);
     this.#begun.clear();
     return this.#runCalls(planned, messages, { begun });
   }

@@ -252,6 +252,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
           parameterChars: 0,
           isJoin: false,
           comparesLoosely: false,
+          knowsFunctions: true,
           readsOnce: true,
           text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
         },

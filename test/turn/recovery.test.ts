@@ -2,6 +2,9 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
+import { QueryDatabases } from "../../src/tool/query/query-databases.ts";
+import { queryTools } from "../../src/tool/query/query-tools.ts";
+import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
 import { finish, type Step, text, toolCall } from "../../src/testing.ts";
@@ -77,6 +80,41 @@ describe("a turn that a crash interrupts", () => {
       expect(JSON.stringify(after.result?.message.parts)).toContain("Done: 2");
     },
   );
+
+  it("while a call runs, twice: the process may die of it, so it does not run a third time", async () => {
+    let runs = 0;
+    let others = 0;
+    const act = tool({ inputSchema, execute: () => (++runs, hang()) });
+    // Has a result in the second attempt, which is progress.
+    const other = tool({ inputSchema, execute: () => (++others === 1 ? hang() : 1) });
+    const chat = new Crashing({ act, other }, { effects: { act: "none", other: "none" } });
+    const both = [toolCall("other", { n: 1 }), toolCall("act", { n: 1 }), asked];
+    expect((await chat.run(both)).result).toBeUndefined();
+    expect((await chat.recover()).result).toBeUndefined();
+    const after = await chat.recover([text("So be it."), finish()]);
+    expect(runs).toBe(2);
+    const errors = after.result?.message.parts.filter((part) => "errorText" in part);
+    expect(errors).toMatchObject([{ errorText: expect.stringMatching(/^outcome_unknown: /) }]);
+    expect(after.result?.finishReason).toBe("stop");
+  });
+
+  it("while a query runs: it does not run again", async () => {
+    let runs = 0;
+    const engine = {
+      run: () => (++runs, hang()),
+      begin: hang,
+      add: hang,
+      complete: hang,
+      keep: hang,
+    };
+    const databases = new QueryDatabases(() => engine);
+    const queries = (wrap: WrapOptions) => queryTools({ databases, wrap });
+    const chat = new Crashing({}, {}, { queries });
+    await chat.run([toolCall("query_variables", { sql: "SELECT 1 AS n" }), asked]);
+    const after = await chat.recover([text("Hm."), finish()]);
+    expect(runs).toBe(1);
+    expect(JSON.stringify(after.result?.message.parts)).toContain("outcome_unknown: ");
+  });
 
   it("while a tool with effects once runs: the model sees that the outcome is unknown", async () => {
     const { keys, tools, about } = hanging("once");

@@ -62,6 +62,8 @@ const LOOP = /^(?:SCAN|SEARCH) (.+?)(?: USING (.*)| VIRTUAL TABLE .*)?$/;
 const VISITS_OF_SORT = 10;
 /** Each element of an array takes at least this many characters. */
 const CHARS_OF_ELEMENT = 2;
+/** Elements of the longest text that SQLite can make (`DURABLE_OBJECT_LIMITS`). */
+const MAX_ELEMENTS = 4_000_000 / CHARS_OF_ELEMENT;
 /** Characters that a function reads in the time of one row, and characters that it compares with others. */
 const CHARS_OF_VISIT = 64;
 const SEARCHED_CHARS = 1_024;
@@ -104,7 +106,9 @@ export class PlanEstimate {
     for (const { id, detail } of this.#children.get(parent) ?? []) {
       const [, loop, index = ""] = LOOP.exec(detail.replace(/ [A-Z]+-JOIN$| EXISTS$/, "")) ?? [];
       if (loop !== undefined) {
-        rows *= this.#rowsOf(loop, columnsIn(index));
+        const isFunction = detail.includes(" VIRTUAL TABLE ");
+        rows *=
+          isFunction && this.#isUnknown(loop) ? MAX_ELEMENTS : this.#rowsOf(loop, columnsIn(index));
         visits += rows;
         continue;
       }
@@ -136,8 +140,23 @@ export class PlanEstimate {
       : { visits: own.visits + rows * parts.visits, rows: rows * parts.rows };
   }
 
+  /** True for a function that is not one of a table's own, if the statement may have others than it seems to. */
+  #isUnknown(name: string): boolean {
+    const { facts } = this.#options;
+    const isListed = facts.knowsFunctions && facts.aliases.has(name.toLowerCase());
+    return !isListed && this.#prefixOf(name) === undefined;
+  }
+
+  /** The prefix of a table's own part. No name in a statement has one before a table's name (`run-query.ts`). */
+  #prefixOf(name: string): string | undefined {
+    return [CHUNKS, ELEMENTS, ROWS].find(
+      (prefix) =>
+        name.startsWith(prefix) && this.#options.rowsOf(name.slice(prefix.length)) !== undefined,
+    );
+  }
+
   #rowsOf(name: string, columns: readonly string[] | undefined): number {
-    const own = [CHUNKS, ELEMENTS, ROWS].find((prefix) => name.startsWith(prefix));
+    const own = this.#prefixOf(name);
     if (name === "CONSTANT ROW" || own === CHUNKS) return 1;
     if (own !== undefined) {
       const table = name.slice(own.length);

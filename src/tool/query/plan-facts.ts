@@ -19,7 +19,8 @@ const FUNCTION_COLUMNS = new Set("key value type atom id parent fullkey path jso
 
 /** Collects facts from the text of a statement about the work of its plan. */
 export function planFacts(statement: Statement, naming: Naming): PlanFacts {
-  const { aliases, recursionSteps, tables, comparesLoosely, readsOnce, text } = statement;
+  const { aliases, recursionSteps, tables, comparesLoosely, readsOnce, text, knowsFunctions } =
+    statement;
   const known = new Map<AliasTarget, AliasFacts>();
   const factsOf = (target: AliasTarget): AliasFacts => {
     if ("argument" in target) return functionFacts(target, naming);
@@ -43,6 +44,7 @@ export function planFacts(statement: Statement, naming: Naming): PlanFacts {
     isJoin: targets.length + tables.filter(({ alias }) => alias === undefined).length > 1,
     readsOnce,
     comparesLoosely,
+    knowsFunctions,
     text,
   };
 }

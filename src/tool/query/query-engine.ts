@@ -73,6 +73,8 @@ export interface PlanFacts {
   readonly readsOnce: boolean;
   /** True if it compares such that values are equal that are different in the data, or NULL. */
   readonly comparesLoosely: boolean;
+  /** False if it may have table functions that are not among `aliases`. */
+  readonly knowsFunctions: boolean;
   readonly text: TextWork;
 }
 

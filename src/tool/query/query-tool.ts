@@ -47,6 +47,8 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
     name: NAME,
     description: DESCRIPTION,
     inputSchema,
+    // A statement that took the process down would do so again.
+    effects: "once",
     writes: ["saveAs"],
     reads: ({ sql }, syntaxes) => tablesIn(sql, syntaxes),
     async execute(input, context) {

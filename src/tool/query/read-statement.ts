@@ -6,7 +6,7 @@ import { requireAllowed } from "./allowed-functions.ts";
 import { aliasAt, isComparison, namesAt, ownAliasOf } from "./table-names.ts";
 import { argumentsAt } from "./select-columns.ts";
 import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
-import { tableFunctionAt } from "./table-functions.ts";
+import { tableFunctionAt, tableFunctionsIn } from "./table-functions.ts";
 import { isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 import { textWorkOf } from "./statement-size.ts";
 import {
@@ -55,6 +55,7 @@ class StatementReader {
   #usesAllColumns = false;
   #recursionSteps = 1;
   #tableCount = 0;
+  #functionCount = 0;
 
   constructor(sql: string, tokens: readonly Token[]) {
     this.#sql = sql;
@@ -86,6 +87,7 @@ class StatementReader {
       recursionSteps: this.#recursionSteps,
       readsOnce: this.#recursionSteps === 1 && this.#groups.every(({ readsOnce }) => readsOnce),
       comparesLoosely: comparesLoosely(this.#tokens),
+      knowsFunctions: this.#functionCount === tableFunctionsIn(this.#tokens),
       text: textWorkOf(this.#root, longest),
     };
   }
@@ -102,7 +104,8 @@ class StatementReader {
     }
     if (kind === "reference") return this.#parameter(token, at);
     if (kind === "sign") return this.#sign(value, at);
-    if (word !== "") this.#word(word, at);
+    // Behind AS, any word is a name.
+    if (word !== "" && this.#tokens[at - 1]?.word !== "AS") this.#word(word, at);
     // SQLite also calls functions whose names are in quotes.
     if (kind === "name" && this.#isSign(at + 1, "(")) this.#function(value.toUpperCase(), at);
   }
@@ -269,6 +272,7 @@ class StatementReader {
     const use = tableFunctionAt(this.#tokens, at, this.#group);
     this.#addSource(this.#group, use.alias, use);
     this.#countTable();
+    this.#functionCount++;
   }
 
   #countTable(): void {

@@ -187,7 +187,7 @@ class Query {
   #findTables(): ReadonlyMap<TableUse, Table> {
     const { tables: uses, tokens } = this.#statement;
     let mark = "$";
-    while (tokens.some(({ value, kind }) => kind !== "reference" && value.startsWith(mark)))
+    while (tokens.some(({ value, kind }) => kind !== "reference" && value.includes(mark)))
       mark += "$";
     const found = new Map<string, Table>();
     const { first, read } = this.#access;

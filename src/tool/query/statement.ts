@@ -37,6 +37,7 @@ export interface Statement {
   /** See `PlanFacts`. */
   readonly readsOnce: boolean;
   readonly comparesLoosely: boolean;
+  readonly knowsFunctions: boolean;
   readonly text: TextWork;
   /** The most steps of a recursion in it; 1 without any. */
   readonly recursionSteps: number;

@@ -1,6 +1,7 @@
 import { argumentsAt, argumentAt, closingAt } from "./select-columns.ts";
 import type { SelectGroup, TableFunctionUse } from "./select-group.ts";
-import type { Token } from "./sql-tokens.ts";
+import { isSign, type Token } from "./sql-tokens.ts";
+import { TABLE_FUNCTIONS } from "./statement-words.ts";
 import { aliasAt } from "./table-names.ts";
 
 /** Reads the call of `json_each` or `json_tree` whose name is at this token. */
@@ -18,4 +19,13 @@ export function tableFunctionAt(
     group,
     alias: alias.toLowerCase(),
   };
+}
+
+/** Counts the names of table functions, wherever they are, without those of columns: `json_each.value`. */
+export function tableFunctionsIn(tokens: readonly Token[]): number {
+  const isFunction = ({ kind, value }: Token, at: number) =>
+    (kind === "name" || kind === "text") &&
+    TABLE_FUNCTIONS.has(value.toUpperCase()) &&
+    !isSign(tokens[at + 1], ".");
+  return tokens.filter(isFunction).length;
 }

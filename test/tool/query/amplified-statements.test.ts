@@ -23,7 +23,33 @@ const nested = (count: number, open: string, inner: string) =>
 const doubled = (count: number, join: (text: string) => string, inner: string): string =>
   count === 0 ? inner : doubled(count - 1, join, join(inner));
 
+const list = `'[${Array.from({ length: 300 }, (_, at) => at).join(",")}]'`;
+const joined = (call: (at: number) => string) =>
+  Array.from({ length: 4 }, (_, at) => call(at)).join(", ");
+
 describe("a short statement that would make much of little", () => {
+  it.each([
+    `FROM one AS window, ${joined((at) => `json_each(${list}) j${at}`)}`,
+    `FROM one window, ${joined((at) => `json_each(${list}) AS j${at}`)}`,
+    `FROM one AS over, ${joined((at) => `json_tree(${list}) j${at}`)}`,
+    `FROM one AS filter JOIN ${joined((at) => `"json_each"(${list}) j${at}`)}`,
+    `FROM one AS "order", ${joined((at) => `[json_each](${list}) AS [group${at}]`)}`,
+    `FROM one window, ${joined((at) => `json_each j${at}`)} WHERE ${["j0", "j1", "j2", "j3"].map((alias) => `${alias}.json = ${list}`).join(" AND ")}`,
+    // The names of the engine's own parts of a table, of which the first is one row.
+    ...["chunks of $1", "elements of $1", "rows of $1"].map(
+      (name) => `FROM one window, ${joined((at) => `json_each(${list}) "${name}${at || ""}"`)}`,
+    ),
+    // The reader sees small functions under the same names.
+    `, (SELECT count(*) FROM json_each('[1]') j0, json_each('[1]') j1, json_each('[1]') j2, json_each('[1]') j3) FROM one window, ${joined((at) => `json_each(${list}) j${at}`)}`,
+  ])("SELECT count(*) %s is refused", async (from) => {
+    const before = queries.read;
+    const refusal = await queries
+      .records(`SELECT count(*) ${from}`)
+      .catch((error: unknown) => error);
+    expect(REFUSALS).toContain(codeOf(refusal));
+    expect(queries.read).toBe(before);
+  });
+
   it.each([
     `SELECT length(${nested(30, "hex(", "'a'")})`,
     `SELECT length(${nested(60, "json_quote(", "'\"'")})`,

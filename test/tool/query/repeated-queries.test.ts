@@ -36,6 +36,7 @@ const query = (sql: string, names: readonly string[]): EngineQuery => ({
     parameterChars: 0,
     isJoin: false,
     comparesLoosely: false,
+    knowsFunctions: true,
     readsOnce: true,
     text: { calls: 0, elementCalls: 0, searches: 0, growth: 1, chars: 0, joinsRows: false },
   },
