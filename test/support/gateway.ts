@@ -16,6 +16,7 @@ import type { FileSaver } from "../../src/gateway/save-variable.ts";
 import type { VariableApp } from "../../src/gateway/show-variable.ts";
 import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
 import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
+import type { QueryDatabases } from "../../src/tool/query/query-databases.ts";
 import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
@@ -33,6 +34,8 @@ export interface BehindServer {
 
 interface Options {
   readonly store?: MemoryStore;
+  /** Default: those of Node. */
+  readonly databases?: QueryDatabases;
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
   readonly app?: VariableApp;
@@ -55,7 +58,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
   const gateway = new Gateway({
     store,
     statistics,
-    databases: nodeQueryDatabases(store),
+    databases: options.databases ?? nodeQueryDatabases(store),
     log: (line) => log.push(line),
     ...(lists && { lists }),
     ...(files && { files }),

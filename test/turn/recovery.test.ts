@@ -84,7 +84,13 @@ describe("a turn that a crash interrupts", () => {
   it("while a call runs, twice: the process may die of it, so it does not run a third time", async () => {
     let runs = 0;
     let others = 0;
-    const act = tool({ inputSchema, execute: () => (++runs, hang()) });
+    const act = tool({
+      inputSchema,
+      execute: (): number | Promise<never> => {
+        runs++;
+        return hang();
+      },
+    });
     // Has a result in the second attempt, which is progress.
     const other = tool({ inputSchema, execute: () => (++others === 1 ? hang() : 1) });
     const chat = new Crashing({ act, other }, { effects: { act: "none", other: "none" } });

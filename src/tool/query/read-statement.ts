@@ -71,8 +71,7 @@ class StatementReader {
     for (const [at, token] of this.#tokens.entries()) this.#next(token, at);
     if (this.#group !== this.#root) throw this.#problem("A parenthesis is not closed.");
     const tables = this.#resolve();
-    const texts = this.#tokens.filter(({ kind }) => kind === "text");
-    const longest = Math.max(0, ...texts.map(({ value }) => value.length));
+    const texts = this.#tokens.map(({ kind, value }) => (kind === "text" ? value.length : 0));
     const names = this.#tokens.filter(({ kind }) => kind === "name" || kind === "text");
     return {
       sql: this.#sql,
@@ -88,7 +87,7 @@ class StatementReader {
       readsOnce: this.#recursionSteps === 1 && this.#groups.every(({ readsOnce }) => readsOnce),
       comparesLoosely: comparesLoosely(this.#tokens),
       knowsFunctions: this.#functionCount === tableFunctionsIn(this.#tokens),
-      text: textWorkOf(this.#root, longest),
+      text: textWorkOf(this.#root, Math.max(0, ...texts)),
     };
   }
 
@@ -253,9 +252,6 @@ class StatementReader {
     group.expectsTable = false;
     const isIn = this.#tokens[at - 1]?.word === "IN";
     const following = this.#tokens[at + 1];
-    if (following?.kind === "sign" && following.value === ".") {
-      throw this.#problem("There are no schemas: write only the table's name.", following.start);
-    }
     if (following?.kind === "sign" && following.value === "(")
       return this.#tableFunction(token, at);
     const written = isIn ? undefined : aliasAt(this.#tokens, at + 1);

@@ -228,6 +228,35 @@ describe("the tables of a conversation", () => {
     await expect.poll(() => loaded(id)).toEqual([]);
   });
 
+  it("are in one object as long as all is trusted and visible, and sealed ones in another", async () => {
+    const id = newId();
+    await put(id, "a", [{ n: 1 }]);
+    await put(id, "b?visibility=sealed", [{ n: 2 }]);
+    await query(id, "SELECT * FROM a");
+    expect([await loaded(id), await loaded(id, "person")]).toEqual([["a"], []]);
+    expect(await records(id, "SELECT a.n AS a, b.n AS b FROM a, b")).toEqual([{ a: 1, b: 2 }]);
+    expect(await loaded(id)).toEqual(["a"]);
+    expect(await loaded(id, "visible")).toEqual([]);
+    expect(await loaded(id, "person")).toEqual(["a", "b"]);
+  });
+
+  it("are deleted before sealing is acknowledged, or if that fails, before the next change is", async () => {
+    const id = newId();
+    for (const name of ["a", "b"]) await put(id, name, [{ n: 1 }]);
+    await query(id, "SELECT * FROM a, b");
+    // The object of tables cannot be reached: sealing is not acknowledged.
+    const lost = { keep: () => Promise.reject(new Error("lost")) };
+    await runInDurableObject(tablesOf(id), (tables) => void Object.assign(tables, lost));
+    const path = `/conversations/${id}/variables/a?visibility=sealed`;
+    const sealing = await call("PUT", path, json([{ n: 2 }])).catch(() => undefined);
+    expect(sealing?.ok).not.toBe(true);
+    expect(await loaded(id)).toEqual(["a", "b"]);
+    await runInDurableObject(tablesOf(id), (tables) => void Reflect.deleteProperty(tables, "keep"));
+    // Any other change: it waits for what is due.
+    await put(id, "c", [{ n: 3 }]);
+    expect(await loaded(id)).toEqual(["b"]);
+  });
+
   it("are dropped when they are idle, and loaded again for the next query", async () => {
     const id = newId();
     await put(id, "a", [{ n: 1 }]);
