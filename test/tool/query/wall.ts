@@ -12,9 +12,9 @@ import { readable, usable } from "../../../src/tool/variables/variable-target.ts
 import type { Json } from "../../../src/value/json.ts";
 
 /** Texts that are only in values of these labels. */
-export const SEALED = "7sealed7";
-export const SECRET = "7secret7";
-export const UNTRUSTED = "7untrusted7";
+const SEALED = "7sealed7";
+const SECRET = "7secret7";
+const UNTRUSTED = "7untrusted7";
 
 const records = (text: string): Json => [
   { id: 1, t: `${text}a`, n: 10 },
