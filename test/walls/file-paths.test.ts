@@ -1,12 +1,15 @@
-import { expect, it, vi } from "vitest";
-import { R2Files } from "../../src/edge/platform/r2-files.ts";
-import type * as files from "../../src/tool/files.ts";
+import { afterAll, expect, it, vi } from "vitest";
+import * as files from "../../src/tool/files.ts";
 
-/** The check of paths is off: what holds without it? */
-vi.mock("../../src/tool/files.ts", async (original) => ({
-  ...(await original<typeof files>()),
-  filePathIn: (path: string) => path,
-}));
+/** The check of paths is off: what holds without it? Other files of the worker have loaded it already. */
+vi.resetModules();
+vi.doMock("../../src/tool/files.ts", () => ({ ...files, filePathIn: (path: string) => path }));
+const { R2Files } = await import("../../src/edge/platform/r2-files.ts");
+
+afterAll(() => {
+  vi.doUnmock("../../src/tool/files.ts");
+  vi.resetModules();
+});
 
 /** A bucket, whose keys are texts without meaning. */
 function bucket() {

@@ -54,7 +54,9 @@ export class ConversationTables implements ConversationQueries {
       this.#mark("tables purge");
       this.#isPurgeDue = true;
       const purged = Promise.resolve().then(() => this.purged());
-      this.#context.state.waitUntil(purged.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))));
+      this.#context.state.waitUntil(
+        purged.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
+      );
     });
   }
 
@@ -104,7 +106,9 @@ export class ConversationTables implements ConversationQueries {
 
   #clear(): void {
     const cleared = this.databases?.clear(AUTHORITIES) ?? Promise.resolve();
-    this.#context.state.waitUntil(cleared.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))));
+    this.#context.state.waitUntil(
+      cleared.catch((error: unknown) => logFailure(error, placeIn(this.#context, "tables"))),
+    );
     this.#marks = undefined;
   }
 }
