@@ -22,7 +22,7 @@ describe("byref/references", () => {
     const modules = [...modulesFrom(join(root, "src/references.ts"))];
     const places = modules.map((module) => relative(root, module));
     expect(places).toContain("src/reference/scanner.ts");
-    const layers = /^src\/(value|reference)\/[a-z-]+\.ts$|^src\/(references|errors|limits)\.ts$/;
+    const layers = /^src\/(value|reference)\/[a-z0-9-]+\.ts$|^src\/(references|errors|limits)\.ts$/;
     expect(places.filter((place) => !layers.test(place))).toEqual([]);
   });
 

@@ -1,10 +1,11 @@
 import { expect, it } from "vitest";
 import { codeOf } from "../../../src/errors.ts";
 import { figure } from "../../support/scorecard.ts";
+import { slow } from "../../support/slow.ts";
 import { hostileStatements, hostileTables, REFUSALS } from "./hostile-statements.ts";
 import { Queries } from "./queries.ts";
 
-it("200 hostile statements are refused before node:sqlite runs them", async () => {
+it("200 hostile statements are refused before node:sqlite runs them", slow, async () => {
   const queries = new Queries();
   for (const [name, value] of Object.entries(hostileTables)) {
     await queries.store.save({ name, value });

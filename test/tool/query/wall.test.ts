@@ -12,6 +12,7 @@ import { startGateway } from "../../support/gateway.ts";
 import { call, run } from "../../support/wrapped.ts";
 import { leakIn, walled } from "./wall.ts";
 import { wallStatements } from "./wall-statements.ts";
+import { slow } from "../../support/slow.ts";
 
 /** The variables that the reader finds, if it checks nothing. */
 const READERS = [
@@ -61,7 +62,7 @@ async function learned(options: Parameters<typeof walled>[0]) {
   return { all, leaks };
 }
 
-describe.each(READERS)("statements of a model, %s", (_, believed) => {
+describe.each(READERS)("statements of a model, %s", slow, (_, believed) => {
   it("show nothing sealed or secret, in tools, code and conditions", async () => {
     const { leaks, all } = await learned({ believed });
     expect(leaks).toEqual([]);
@@ -107,7 +108,7 @@ async function leaksIn(
   return leaks;
 }
 
-it("would find the leaks of a single database", async () => {
+it("would find the leaks of a single database", slow, async () => {
   const { leaks } = await learned({ believed: ["p1"], open: withoutWall() });
   expect(leaks.length).toBeGreaterThan(30);
   const random = await leaksIn(leakingStatements(1, 4_000, { open: withoutWall }));
