@@ -19,27 +19,34 @@ type Lanes = readonly (readonly Job[])[];
 
 const script = (name: string) => ({ name, command: [process.execPath, `scripts/${name}.ts`] });
 const vitest = (name: string, ...options: readonly string[]) => {
-  const run = [process.execPath, "node_modules/vitest/vitest.mjs", "run", "--maxWorkers=1"];
+  const run = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
   return { name, command: [...run, "--reporter=./scripts/test-reporter.ts", ...options] };
 };
+const ONE_WORKER = "--maxWorkers=1";
 
 const QUICK: Lanes = [
   [vitest("node", "--project=node", "--tagsFilter=!slow")],
-  [vitest("workerd", "--project=workerd", "--project=smoke", "--tagsFilter=!slow")],
+  [vitest("workerd", ONE_WORKER, "--project=workerd", "--project=smoke", "--tagsFilter=!slow")],
 ];
 
 const REST: Lanes = [
   [
-    vitest("servers", "--project=process", "--project=browser"),
-    vitest("large-process", "--project=large-process"),
+    vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
+    vitest("large-process", ONE_WORKER, "--project=large-process"),
   ],
   [
-    vitest("slow", "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
-    vitest("large", "--project=large", "--project=large-workerd"),
+    vitest(
+      "slow",
+      ONE_WORKER,
+      "--project=node",
+      "--project=workerd",
+      "--tagsFilter=slow or sampled",
+    ),
+    vitest("large", ONE_WORKER, "--project=large", "--project=large-workerd"),
     // These install packages into folders of their own.
     script("test-examples"),
     script("peer-ranges"),
-    vitest("templates", "--project=templates"),
+    vitest("templates", ONE_WORKER, "--project=templates"),
   ],
 ];
 

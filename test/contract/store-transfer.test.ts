@@ -74,7 +74,7 @@ onEveryKind((at) => {
     expect(at.store.info("b")?.accessedAt).not.toBe(before?.accessedAt);
   });
 
-  it.each([100, 9 * MIB])("discards %i bytes that it cannot keep", async (bytes) => {
+  it.each([100, 9 * MIB])("discards %i bytes that it cannot keep", slow, async (bytes) => {
     const store = at.ground.open({ quotaBytes: 10 * MIB });
     await store.save({ name: "a", value: plainTextOfBytes(2 * MIB) });
     const { info } = leaving(store, "a");

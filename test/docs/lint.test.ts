@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { slow } from "../support/slow.ts";
 
 /** Returns the lines that lint rejects because of an effect. */
 function refused(lines: readonly string[]): readonly number[] {
@@ -30,7 +31,7 @@ interface Findings {
 }
 
 describe("lint", () => {
-  it("refuses effects that may return something other than a cleanup", () => {
+  it("refuses effects that may return something other than a cleanup", slow, () => {
     const lines = [
       "useEffect(() => box.scrollTo(0, 0), []);",
       "useLayoutEffect(() => void box.focus());",

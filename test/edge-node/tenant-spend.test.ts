@@ -6,6 +6,7 @@ import type { Grant } from "../../src/turn/spend/lease.ts";
 import { NOTHING_SPENT, type Spent } from "../../src/turn/spend/spend.ts";
 import { MemoryLeases } from "../support/leases.ts";
 import { NodeSql } from "../support/node-sql.ts";
+import { slow } from "../support/slow.ts";
 
 type Kind = keyof Spent;
 
@@ -113,7 +114,7 @@ describe("a lease", () => {
   });
 });
 
-it("no more calls are made than the limit allows, and settling returns the rest", () => {
+it("no more calls are made than the limit allows, and settling returns the rest", slow, () => {
   const action = fc.record({
     turn: fc.nat({ max: 7 }),
     count: fc.integer({ min: 1, max: 5 }),

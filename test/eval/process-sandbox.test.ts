@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { processSandbox } from "../../src/eval/arms/process-sandbox.ts";
 import type { SandboxJob } from "../../src/tool/code/sandbox.ts";
+import { slow } from "../support/slow.ts";
 
 function run(code: string, more: Partial<SandboxJob> = {}) {
   return processSandbox.run({
@@ -35,7 +36,7 @@ describe("the sandbox of the evaluation", () => {
     expect(failed.error?.message).toContain("unknown_tool: nothing");
   });
 
-  it("exposes no Node APIs, files, network or settings", async () => {
+  it("exposes no Node APIs, files, network or settings", slow, async () => {
     const names = "process require fetch setTimeout Buffer WebSocket module global".split(" ");
     const { returned } = await run(`return [${names.map((name) => `typeof ${name}`).join()}];`);
     expect(JSON.parse(returned ?? "")).toEqual(names.map(() => "undefined"));
@@ -45,7 +46,7 @@ describe("the sandbox of the evaluation", () => {
     }
   });
 
-  it("ends an endless run and an aborted one", async () => {
+  it("ends an endless run and an aborted one", slow, async () => {
     expect((await run("for (;;) {}", { timeMs: 300 })).error).toMatchObject({ kind: "timeout" });
     const stopping = new AbortController();
     const running = run("await new Promise(() => {});", { signal: stopping.signal });

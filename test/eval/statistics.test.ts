@@ -54,7 +54,7 @@ describe("a confidence interval", () => {
 });
 
 describe("copy errors", () => {
-  it("are the edit distance of any two short texts", () => {
+  it("are the edit distance of any two short texts", slow, () => {
     const letters = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 40 });
     fc.assert(
       fc.property(letters, letters, (noise, tail) => {

@@ -9,6 +9,7 @@ import {
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { startGateway } from "../support/gateway.ts";
+import { slow } from "../support/slow.ts";
 
 const EMPTY = z.object({});
 const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
@@ -189,7 +190,7 @@ describe("changes at a server", () => {
     expect(updated).toEqual(["test://page"]);
   });
 
-  it("of its lists reach all clients", async () => {
+  it("of its lists reach all clients", slow, async () => {
     const { open, make } = changing();
     const { client } = await startGateway([{ name: "changing", make }]);
     const changed: string[] = [];

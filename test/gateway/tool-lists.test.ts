@@ -33,7 +33,7 @@ it("lists and calls at the same time get the tools of all servers", async () => 
   expect(textIn(called)).toBe("one");
 });
 
-it("a server's tools stay until it has sent its new ones", async () => {
+it("a server's tools stay until it has sent its new ones", slow, async () => {
   const names = ["one"];
   const server = serverOf(names);
   const { client, call } = await startGateway([{ name: "shop", make: () => server }]);

@@ -7,6 +7,7 @@ import type { Effects } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
 import { runRecord, Runs, specified } from "../support/plan-runs.ts";
 import { cases, planOf, type PlanRun, planWith } from "../support/plans.ts";
+import { slow } from "../support/slow.ts";
 
 const call = (id: string, parameters: Record<string, Json>, outputPath = `†state.${id}`) => ({
   id,
@@ -88,7 +89,7 @@ describe("a run", () => {
     expect(found).toEqual(["done"]);
   });
 
-  it("keeps reasons short, however many references are missing", async () => {
+  it("keeps reasons short, however many references are missing", slow, async () => {
     const value = Array.from({ length: 10_000 }, () => "†state.x").join(" || ");
     const calls = Array.from({ length: 5 }, () => ({ _tool: "echo", value }));
     const failing = { _tool: "fail", _id: "f".repeat(128), _outputPath: "†state.x" };

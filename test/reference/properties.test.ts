@@ -223,7 +223,7 @@ describe("a tool's input", () => {
     }
   }
 
-  it("matches the oracle", async () => {
+  it("matches the oracle", slow, async () => {
     // Text beside the references makes them embedded. Whole references have their own tests.
     const input = answerText.map((text) => [` ${text}`, { deep: `${text}.` }]);
     const property = fc.asyncProperty(input, syntaxes, async (value, chosen) => {

@@ -12,6 +12,7 @@ import {
 } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { byteLength, decodeUtf8 } from "../../src/value/utf8.ts";
+import { slow } from "../support/slow.ts";
 
 /** Arbitrary UTF-16 units, half of them surrogates, so that most surrogates are unpaired. */
 const anyUnits = fc.string({
@@ -128,7 +129,7 @@ describe("jsonContent", () => {
     expect(jsonContent({ a: "x".repeat(500_000) }).marks).toEqual([]);
   });
 
-  it("accepts JSON of exactly maxJsonBytes, and refuses another byte", () => {
+  it("accepts JSON of exactly maxJsonBytes, and refuses another byte", slow, () => {
     const bytes = limits.maxJsonBytes;
     expect(jsonContent(["x".repeat(bytes - 4)]).about.bytes).toBe(bytes);
     expect(() => jsonContent(["x".repeat(bytes - 3)])).toThrow(overLimit("maxJsonBytes", bytes));

@@ -174,7 +174,7 @@ describe("a CSV", () => {
     expect(await read("")).toEqual([]);
   });
 
-  it("is refused with the number of the invalid line", async () => {
+  it("is refused with the number of the invalid line", slow, async () => {
     const many = "1,2\n".repeat(30_000);
     await expect(read(`a,b\n1,2\n1,2,3\n`)).rejects.toEqual(refused(3));
     await expect(read(`a,b\n"1\n2",2\n1,2,3\n`)).rejects.toEqual(refused(4));

@@ -246,7 +246,7 @@ describe("chunks", () => {
     ["deleted", (store) => store.delete("a")],
     ["reset", (store) => store.reset(0)],
     ["evicted", (store) => store.evictDue(START_MS + 5, 1)],
-  ])("are deleted when the variable is %s", async (_, remove) => {
+  ])("are deleted when the variable is %s", slow, async (_, remove) => {
     const sql = migratedSql();
     const store = new SqlStore(sql, { now });
     await store.save({ name: "a", value: large("x"), ttlMs: 5 });

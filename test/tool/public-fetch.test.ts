@@ -71,7 +71,7 @@ describe("a private address", () => {
     expect(reached).toEqual([]);
   });
 
-  it("is not reached by an MCP server's redirect", async () => {
+  it("is not reached by an MCP server's redirect", slow, async () => {
     const server = await serve(sendAway);
     const asked = vi.spyOn(globalThis, "fetch");
     for (const url of privateUrls) {

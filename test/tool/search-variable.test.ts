@@ -174,7 +174,7 @@ describe("a match", () => {
 });
 
 describe("the cost of a search", () => {
-  it("is limited: it stops, and can continue where it stopped", async () => {
+  it("is limited: it stops, and can continue where it stopped", slow, async () => {
     const rows = Array.from(
       { length: 500 },
       (_, id) => `${"x".repeat(1_000)}${id % 100 === 0 ? "!" : ""}`,

@@ -7,6 +7,7 @@ import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { dataIn } from "../support/compacted.ts";
 import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { slow } from "../support/slow.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 
 const BUDGET = 4_000;
@@ -50,26 +51,30 @@ function outlineOf(turn: Turn): readonly string[] {
 }
 
 describe("a compacted conversation", () => {
-  it("begins its prompts with the outline, which grows at its end until lines are left out", async () => {
-    const { conversation } = talking({ historyChars: 16_000 });
-    let before: readonly string[] = [];
-    let grown = 0;
-    for (let turn = 1; turn <= 60; turn++) {
-      const call = toolCall("look", { at: turn, why: "x".repeat(500) }, { id: `c${turn}` });
-      const answer = [text(`It is $look_${turn}.total.`), finish("stop")];
-      const steps = [[call, finish("tool-calls")], answer];
-      const lines = outlineOf(await conversation.say({ question: `Question ${turn}?`, steps }));
-      if (lines[1]?.endsWith("only.") === true) break;
-      expect(lines.slice(0, before.length)).toEqual(before);
-      if (lines.length > before.length) grown++;
-      before = lines;
-    }
-    expect(grown).toBeGreaterThanOrEqual(2);
-    expect(before[0]).toContain("All of it is in $history");
-    expect(before[1]).toBe(
-      `1. 2026-01-01 00:00 user: "Question 1?" calls: look (look_1) assistant: "It is $look_1.total."`,
-    );
-  });
+  it(
+    "begins its prompts with the outline, which grows at its end until lines are left out",
+    slow,
+    async () => {
+      const { conversation } = talking({ historyChars: 16_000 });
+      let before: readonly string[] = [];
+      let grown = 0;
+      for (let turn = 1; turn <= 60; turn++) {
+        const call = toolCall("look", { at: turn, why: "x".repeat(500) }, { id: `c${turn}` });
+        const answer = [text(`It is $look_${turn}.total.`), finish("stop")];
+        const steps = [[call, finish("tool-calls")], answer];
+        const lines = outlineOf(await conversation.say({ question: `Question ${turn}?`, steps }));
+        if (lines[1]?.endsWith("only.") === true) break;
+        expect(lines.slice(0, before.length)).toEqual(before);
+        if (lines.length > before.length) grown++;
+        before = lines;
+      }
+      expect(grown).toBeGreaterThanOrEqual(2);
+      expect(before[0]).toContain("All of it is in $history");
+      expect(before[1]).toBe(
+        `1. 2026-01-01 00:00 user: "Question 1?" calls: look (look_1) assistant: "It is $look_1.total."`,
+      );
+    },
+  );
 
   it("finds text from a turn outside the prompt in one call", async () => {
     const { conversation } = talking();

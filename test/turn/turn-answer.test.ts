@@ -11,6 +11,7 @@ import {
   START_MS,
   typesOf,
 } from "../support/turn.ts";
+import { slow } from "../support/slow.ts";
 
 const MARKER = "only-in-the-value";
 
@@ -177,7 +178,7 @@ describe("a text that is split anywhere", () => {
     }
   });
 
-  it("is shown the same when it is split in two, at any place", async () => {
+  it("is shown the same when it is split in two, at any place", slow, async () => {
     for (let at = 1; at < answer.length; at++) {
       const pieces = [answer.slice(0, at), answer.slice(at)];
       const { chunks } = await say(await chatWithCity(), answer, pieces);

@@ -13,6 +13,7 @@ import {
   text,
   toolCall,
 } from "../../../src/testing.ts";
+import { slow } from "../../support/slow.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -70,7 +71,7 @@ describe("the same message posted again", () => {
     });
   });
 
-  it("gets the same answer in each format, even after an eviction", async () => {
+  it("gets the same answer in each format, even after an eviction", slow, async () => {
     const setup = options([says("One."), says("Two.")]);
     await withRuntime(setup, async (own) => {
       const first = await (await post(own, question("q", "Hi."))).text();
@@ -86,7 +87,7 @@ describe("the same message posted again", () => {
     });
   });
 
-  it("is another turn with other parts, after an error, and after a stop", async () => {
+  it("is another turn with other parts, after an error, and after a stop", slow, async () => {
     const gate = gated("Never.");
     const setup = options([says("One."), fails, says("Two."), gate.step, says("Three.")]);
     await withRuntime(setup, async (own) => {

@@ -254,28 +254,36 @@ describe("the conditions of one edit", slow, () => {
     return editor;
   }
 
-  it("may together visit no more rows than one query, and otherwise change nothing", async () => {
-    const editor = await withRows();
-    await editor.edit({ edits: many(2, product), saveAs: "edited" });
-    const text = await editor.refusal({ edits: many(100, product) });
-    expect(text).toMatch(
-      /^query_too_expensive: maxQueryVisits is at most \d+ rows for all conditions of an edit, these would visit about \d+\. Make several calls/u,
-    );
-    expect(await editor.store.read("orders")).toEqual(rows);
-  });
+  it(
+    "may together visit no more rows than one query, and otherwise change nothing",
+    slow,
+    async () => {
+      const editor = await withRows();
+      await editor.edit({ edits: many(2, product), saveAs: "edited" });
+      const text = await editor.refusal({ edits: many(100, product) });
+      expect(text).toMatch(
+        /^query_too_expensive: maxQueryVisits is at most \d+ rows for all conditions of an edit, these would visit about \d+\. Make several calls/u,
+      );
+      expect(await editor.store.read("orders")).toEqual(rows);
+    },
+  );
 
-  it("may be a hundred if each is cheap, or if an index was estimated as a scan", async () => {
-    const editor = await withRows();
-    const cheap = many(100, (index) => ({ where: `id = ${index}`, set: { seen: true } }));
-    await editor.edit({ edits: cheap, saveAs: "edited" });
-    const joins = many(100, (index) => ({
-      where: `id = ${index} AND EXISTS (SELECT 1 FROM orders a JOIN orders b ON a.id = b.id WHERE a.id = ${index})`,
-      set: { seen: true },
-    }));
-    await editor.edit({ edits: joins, saveAs: "joined" });
-    const seen = (await editor.store.read("joined")) as readonly { readonly seen?: boolean }[];
-    expect(seen.filter((row) => row.seen === true)).toHaveLength(100);
-  });
+  it(
+    "may be a hundred if each is cheap, or if an index was estimated as a scan",
+    slow,
+    async () => {
+      const editor = await withRows();
+      const cheap = many(100, (index) => ({ where: `id = ${index}`, set: { seen: true } }));
+      await editor.edit({ edits: cheap, saveAs: "edited" });
+      const joins = many(100, (index) => ({
+        where: `id = ${index} AND EXISTS (SELECT 1 FROM orders a JOIN orders b ON a.id = b.id WHERE a.id = ${index})`,
+        set: { seen: true },
+      }));
+      await editor.edit({ edits: joins, saveAs: "joined" });
+      const seen = (await editor.store.read("joined")) as readonly { readonly seen?: boolean }[];
+      expect(seen.filter((row) => row.seen === true)).toHaveLength(100);
+    },
+  );
 
   it("may be nested as deeply as SQLite allows", async () => {
     const editor = await withRows();

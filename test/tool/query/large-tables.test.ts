@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Json } from "../../../src/value/json.ts";
 import { createTable, type Records } from "./generated-queries.ts";
 import { Queries } from "./queries.ts";
+import { slow } from "../../support/slow.ts";
 
 const ROWS = 10_000;
 const big: Records = Array.from({ length: ROWS }, (_, id) => ({
@@ -39,7 +40,7 @@ const STATEMENTS = [
   "SELECT count(*) AS n FROM big WHERE instr(u, '99') > 0 AND replace(k, 'K', '') = '999'",
 ];
 
-describe("statements over 10,000 records", () => {
+describe("statements over 10,000 records", slow, () => {
   const database = new DatabaseSync(":memory:");
   createTable(database, "big", big);
   database.exec(

@@ -52,7 +52,7 @@ describe("a cross join", () => {
     "WITH t AS (SELECT id FROM big) SELECT count(*) FROM t AS a, t AS b",
     "SELECT (SELECT count(*) FROM other AS o WHERE o.id > b.id) AS n FROM big AS b",
     "SELECT count(*) FROM big a, json_each($big) AS b",
-  ])("%s is refused based only on the sizes of its tables", async (sql) => {
+  ])("%s is refused based only on the sizes of its tables", slow, async (sql) => {
     const fresh = new Queries();
     await saveTables(fresh);
     expect(await codeFor(fresh, sql)).toBe("query_too_expensive");
