@@ -157,7 +157,7 @@ function summary(entries: readonly Entry[], store: VariableStore, last?: number)
   for (const { name, value, description, write, createdMs } of entries) {
     const { type, count } = sizeOf(value);
     const result = write.tool === undefined ? "" : `Result of ${write.tool}`;
-    const words = (description ?? result).replaceAll(/\s+/g, " ");
+    const words = (description ?? result).replaceAll(/[\s\p{C}]+/gu, " ").replaceAll("<", "‹");
     text += `\n## ${name}\n\n- Type: ${type}\n- Items: ${count}\n- Description: ${words}\n`;
     text += `- Created: ${iso(createdMs).slice(0, 10)} ${iso(createdMs).slice(11, 19)}\n`;
     text += `- Value Preview: ${store.info(name)?.preview}\n`;
