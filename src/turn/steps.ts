@@ -111,12 +111,11 @@ export class Steps {
   }
 
   /** Handles the calls that a crash cut off. Returns a reason if the turn ends there. */
-  async recoverCalls(recovered: RecoveredLog): Promise<FinishReason | undefined> {
-    const { calls: begun } = recovered;
+  async recoverCalls(begun: readonly JournalCall[]): Promise<FinishReason | undefined> {
     const { calls } = this.#required;
     if (begun.length === 0 && !calls.canRelease) return this.#afterCalls();
     const messages = await this.#messages();
-    const planned = await calls.recover(recovered, messages);
+    const planned = await calls.recover(begun, messages);
     this.#begun.clear();
     return this.#runCalls(planned, messages, { begun });
   }

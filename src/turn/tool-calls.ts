@@ -6,7 +6,6 @@ import type { PreparedWrite } from "../store/variable-store.ts";
 import { diffsOfEdited } from "../tool/edit/edited-diffs.ts";
 import type { Prepared, Ready, Saved, ToolRun } from "../tool/wrapped-tool.ts";
 import type { JournalCall } from "./log/journal.ts";
-import type { RecoveredLog } from "./log/log-lines.ts";
 import type { TurnState } from "./log/turn-state.ts";
 import { noSuchTool } from "../tool/no-such-tool.ts";
 import type { ToolCall } from "./model/model-try.ts";
@@ -86,17 +85,14 @@ export class ToolCalls {
 
   /**
    * Returns the calls to run again after a crash. A tool is called again, with the same key, only if its
-   * effects are declared harmless to repeat, and once: the call may be what the process died of.
+   * effects are declared harmless to repeat.
    */
   async recover(
-    { calls: begun, repeated }: Pick<RecoveredLog, "calls" | "repeated">,
+    begun: readonly JournalCall[],
     messages: readonly ModelMessage[],
   ): Promise<readonly Planned[]> {
     const { tools } = this.#options;
-    const repeatable = begun.filter(
-      ({ toolName, toolCallId }) =>
-        tools.effectsOf(toolName) !== "once" && !repeated.has(toolCallId),
-    );
+    const repeatable = begun.filter(({ toolName }) => tools.effectsOf(toolName) !== "once");
     for (const call of begun) if (!repeatable.includes(call)) this.#refuse(call, OUTCOME_UNKNOWN);
     const prepared = await this.#prepareAll(repeatable, messages);
     return prepared.flatMap(({ call, ready }) => {

@@ -121,7 +121,7 @@ export async function recoverTurn(
   if (approvals !== undefined && recoveredLog.entries.length === 0) {
     return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
   }
-  return turn.run((steps) => steps.recoverCalls(recoveredLog));
+  return turn.run((steps) => steps.recoverCalls(recoveredLog.calls));
 }
 
 /** The request that led to a continued turn: the question's fields with the newest request's key. */

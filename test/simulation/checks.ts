@@ -203,8 +203,7 @@ function checkUnknown(message: StoredMessage, plan: Plan): void {
   );
   for (const [id, part] of callsIn(message)) {
     const effects = effectsOf(getToolName(part));
-    // A call that two processes died of is not run a third time, and crashes may come twice.
-    const mayBe = effects === "once" || raced.has(id) || plan.turns.length > 0;
+    const mayBe = effects === "once" || (effects === "idempotent" && raced.has(id));
     must(mayBe || !isUnknown(part), `R4: the outcome of ${id} is unknown, though it may run again`);
   }
 }

@@ -49,15 +49,7 @@ describe("the lines of a log", () => {
   });
 
   it("make an empty log if there are none", () => {
-    const nothing = {
-      attempts: 0,
-      deaths: 0,
-      attemptMs: 0,
-      steps: 0,
-      entries: [],
-      calls: [],
-      repeated: new Set(),
-    };
+    const nothing = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0, entries: [], calls: [] };
     expect(read().recoveredLog).toEqual(nothing);
     expect(read("x\n", "\n").recoveredLog).toEqual(nothing);
   });
@@ -103,7 +95,7 @@ describe("the lines of a log", () => {
       step,
     );
     const counts = { attempts: 1, deaths: 1, attemptMs: 3_000, steps: 2 };
-    expect(recoveredLog).toEqual({ ...counts, entries: [], calls: [], repeated: new Set() });
+    expect(recoveredLog).toEqual({ ...counts, entries: [], calls: [] });
   });
 
   it("contain the calls that began and have no outcome", () => {
@@ -138,15 +130,7 @@ it("the next attempt records the attempt before the first crash", () => {
 });
 
 const recoveredLogWith = (attempts: number, deaths: number) =>
-  ({
-    attempts,
-    deaths,
-    attemptMs: 1_000,
-    steps: 1,
-    entries: [],
-    calls: [],
-    repeated: new Set<string>(),
-  }) as const;
+  ({ attempts, deaths, attemptMs: 1_000, steps: 1, entries: [], calls: [] }) as const;
 
 it("a turn whose process survives is retried at once, then with growing delays, whatever the clock says", () => {
   const delays = (nowMs: number) =>

@@ -25,8 +25,6 @@ export interface RecoveredLog {
   readonly steps: number;
   /** Calls that have begun and have no outcome. */
   readonly calls: readonly JournalCall[];
-  /** The ids of those that have run again after the process died. */
-  readonly repeated: ReadonlySet<string>;
 }
 
 /** The lines of a turn's log: a letter, then JSON, which has no line break. */
@@ -45,7 +43,6 @@ export interface LogReader {
 export function readLines(log: string, { onAttempt, onFrame }: LogReader): RecoveredLog {
   let entries: JournalEntry[] = [];
   const begun = new Map<string, JournalCall>();
-  const repeated = new Set<string>();
   const recoveredLog = { attempts: 0, deaths: 0, attemptMs: 0, steps: 0 };
   for (const line of log.split("\n")) {
     const data = line.slice(1);
@@ -69,13 +66,12 @@ export function readLines(log: string, { onAttempt, onFrame }: LogReader): Recov
         recoveredLog.deaths = 0;
       }
       onAttempt(attempt);
-      if (attempt.survived !== true) for (const id of begun.keys()) repeated.add(id);
       recoveredLog.attempts++;
       recoveredLog.deaths = attempt.survived === true ? 1 : recoveredLog.deaths + 1;
       recoveredLog.attemptMs = attempt.ms;
     }
   }
-  return { ...recoveredLog, entries, calls: [...begun.values()], repeated };
+  return { ...recoveredLog, entries, calls: [...begun.values()] };
 }
 
 function noteCalls(
