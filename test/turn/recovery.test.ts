@@ -81,29 +81,6 @@ describe("a turn that a crash interrupts", () => {
     },
   );
 
-  it("while a call runs, twice: the process may die of it, so it does not run a third time", async () => {
-    let runs = 0;
-    let others = 0;
-    const act = tool({
-      inputSchema,
-      execute: (): number | Promise<never> => {
-        runs++;
-        return hang();
-      },
-    });
-    // Has a result in the second attempt, which is progress.
-    const other = tool({ inputSchema, execute: () => (++others === 1 ? hang() : 1) });
-    const chat = new Crashing({ act, other }, { effects: { act: "none", other: "none" } });
-    const both = [toolCall("other", { n: 1 }), toolCall("act", { n: 1 }), asked];
-    expect((await chat.run(both)).result).toBeUndefined();
-    expect((await chat.recover()).result).toBeUndefined();
-    const after = await chat.recover([text("So be it."), finish()]);
-    expect(runs).toBe(2);
-    const errors = after.result?.message.parts.filter((part) => "errorText" in part);
-    expect(errors).toMatchObject([{ errorText: expect.stringMatching(/^outcome_unknown: /) }]);
-    expect(after.result?.finishReason).toBe("stop");
-  });
-
   it("while a query runs: it does not run again", async () => {
     let runs = 0;
     const engine = {
