@@ -1,3 +1,4 @@
+import { toHex } from "../value/hex.ts";
 /** Variables that clients fill in from their own files: `input:key`, `workspaceFolder`, `env:NAME`. */
 const OF_CLIENTS =
   /\$\{((?:input|config|command|env|workspaceFolder):[^}]+|workspaceFolder|workspaceFolderBasename|userHome|pathSeparator|\/|cwd|execPath)\}/gu;
@@ -29,11 +30,5 @@ function passedAs(name: string): string {
   if (name.startsWith("env:")) return name.slice("env:".length);
   const isPlain = /^[a-z]+(?:[A-Z][a-z]+)*(?::[a-z][a-z0-9_]*)?$/u.test(name);
   const letters = name.replaceAll(/[^a-z0-9]+/giu, "_").toUpperCase();
-  return `BYREF_${letters}${isPlain ? "" : `_${hexOf(name)}`}`;
-}
-
-function hexOf(text: string): string {
-  return Array.from(new TextEncoder().encode(text), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
+  return `BYREF_${letters}${isPlain ? "" : `_${toHex(new TextEncoder().encode(name))}`}`;
 }

@@ -13,6 +13,7 @@ import { ByrefError, messageOf } from "../errors.ts";
 import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
+import { toHex } from "../value/hex.ts";
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -141,8 +142,7 @@ async function sha256(content: string | Uint8Array): Promise<string> {
     typeof content === "string"
       ? new TextEncoder().encode(content)
       : (content as Uint8Array<ArrayBuffer>);
-  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
 /** The schema of any JSON value. All tools share it, so that a JSON Schema defines it once. */

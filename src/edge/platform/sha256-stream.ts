@@ -1,4 +1,5 @@
 import type { RunningDigest } from "../../tool/transfer/transfer-lines.ts";
+import { toHex } from "../../value/hex.ts";
 
 /** SHA-256 of bytes that arrive in pieces. */
 export class Sha256Stream implements RunningDigest {
@@ -11,7 +12,6 @@ export class Sha256Stream implements RunningDigest {
 
   async end(): Promise<string> {
     await this.#writer.close();
-    const bytes = new Uint8Array(await this.#stream.digest);
-    return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+    return toHex(new Uint8Array(await this.#stream.digest));
   }
 }

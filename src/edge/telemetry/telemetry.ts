@@ -14,6 +14,7 @@ import {
   turnRecord,
   type TurnSubject,
 } from "./trace.ts";
+import { toHex } from "../../value/hex.ts";
 
 /** The observed turn, and the trace of its request. */
 export interface ObservedTurn extends Omit<TurnSubject, "tenant" | "traceId"> {
@@ -115,6 +116,5 @@ function collectorIn(settings: Settings): Collector | undefined {
 }
 
 function randomHex(bytes: number): string {
-  const random = crypto.getRandomValues(new Uint8Array(bytes));
-  return Array.from(random, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return toHex(crypto.getRandomValues(new Uint8Array(bytes)));
 }

@@ -12,7 +12,6 @@ import { spentBefore } from "../../turn/spend/spend.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { failRun, plansOf } from "../plans/plans-of.ts";
-import { lowered } from "./lowered.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 
@@ -86,7 +85,7 @@ class Import {
     const trusts =
       "info" in record ? record.info.trusted : record.type === "file" && record.trusted;
     if (trusts) this.#lowered++;
-    return lowered(record);
+    return lowerTrust(record);
   }
 
   // The casts below remove the schemas' statement that absent fields may be undefined.
@@ -249,4 +248,24 @@ function findingsOf({ lowered, withdrawn, cancelled }: ImportCounts): readonly I
     findings.push({ code: "approvals_cancelled", message });
   }
   return findings;
+}
+
+/**
+ * The record without what only its file says: values and plans are not trusted, and messages count as
+ * written by a model that had seen untrusted content. Visibility stays, because a caller may set it.
+ */
+function lowerTrust(record: TakenLine<OwnRecord>): TakenLine<OwnRecord> {
+  switch (record.type) {
+    case "variable":
+    case "version":
+      return { ...record, info: { ...record.info, trusted: false } };
+    case "file":
+      return { ...record, trusted: false };
+    case "message":
+      return { ...record, message: { ...record.message, tainted: true } };
+    case "plan":
+      return { ...record, plan: { ...record.plan, tainted: true } };
+    default:
+      return record;
+  }
 }

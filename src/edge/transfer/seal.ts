@@ -1,5 +1,6 @@
 import { hmacKey } from "../auth/tickets.ts";
 import type { Settings } from "../settings.ts";
+import { toHex } from "../../value/hex.ts";
 
 /**
  * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with
@@ -13,9 +14,7 @@ export async function sealOf(
 ): Promise<string | undefined> {
   const key = await hmacKey(settings, "export");
   if (key === undefined) return undefined;
-  const signature = await crypto.subtle.sign("HMAC", key, signed(tenant, sha256));
-  const bytes = Array.from(new Uint8Array(signature), (byte) => byte.toString(16).padStart(2, "0"));
-  return bytes.join("");
+  return toHex(new Uint8Array(await crypto.subtle.sign("HMAC", key, signed(tenant, sha256))));
 }
 
 /** True if a server with these settings sealed the digest for the tenant. */
