@@ -65,7 +65,7 @@ try {
   writeFileSync(join(folder, "tsconfig.peers.json"), JSON.stringify(CONFIG));
   writeFileSync(
     join(folder, "vitest.config.ts"),
-    "export default { test: { testTimeout: 30_000, isolate: false } };\n",
+    'export default { test: { isolate: false, tags: [{ name: "slow" }, { name: "sampled" }] } };\n',
   );
   run("npm", ["install", "--prefer-offline", "--no-audit", "--no-fund", "--no-package-lock"]);
   const others = [...Object.keys(devDependencies), ...Object.keys(peerDependencies)];
