@@ -20,6 +20,8 @@ export interface FrontOptions {
   readonly secret: string;
   /** False while wrangler restarts: no request is forwarded then. */
   readonly isUp: () => boolean;
+  /** True while only reads and deletions are forwarded. */
+  readonly isFull: () => boolean;
   /** Called with the number of bytes that the Worker has received or sent. */
   readonly onBytes?: (count: number) => void;
 }
@@ -49,16 +51,25 @@ const NO_RESPONSE: Refusal = {
   title: "The local Worker closed the connection without an answer",
 };
 
+const FULL: Refusal = {
+  ...errorCodes.storage_full,
+  code: "storage_full",
+  title: "The disk is full",
+  detail: "Until the server's disk has space again, only reads and deletions are possible.",
+};
+const ON_FULL_DISK = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
+
 /**
  * The listener in front of wrangler. Local wrangler takes the Host that the Worker sees from a header that
  * any client can send (`MF-Original-URL`), so a page that rebinds its name to this machine would appear
  * local. This listener drops such headers and forwards the Host that the client sent.
  */
 export async function startFront(options: FrontOptions): Promise<Server> {
-  const { port, ip, isUp } = options;
+  const { port, ip, isUp, isFull } = options;
   const settings = { shouldUpgradeCallback: isWebSocket, requireHostHeader: false };
   const server = createServer(settings, (incoming, outgoing) => {
-    const refusal = isUp() ? refusalOf(incoming) : RESTARTING;
+    let refusal = isUp() ? refusalOf(incoming) : RESTARTING;
+    if (!ON_FULL_DISK.has(incoming.method ?? "") && isFull()) refusal ??= FULL;
     if (refusal === undefined) forward(incoming, outgoing, options);
     else refuse(incoming, outgoing, refusal);
   });

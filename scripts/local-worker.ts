@@ -5,6 +5,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { settingNames } from "../src/edge/settings.ts";
+import { DiskReserve } from "./disk-reserve.ts";
 import { startFront } from "./local-front.ts";
 import { ownConfig } from "./own-config.ts";
 import { copyPage } from "./page.ts";
@@ -17,6 +18,7 @@ import { startWrangler } from "./wrangler-process.ts";
 /** Below the range of ephemeral ports, which the system could assign before the server listens. */
 const FIRST_PORT = 10_000;
 const END_OF_PORTS = 32_768;
+const DISK_CHECK_MS = 250;
 
 export interface LocalWorkerOptions {
   readonly port: number;
@@ -44,17 +46,29 @@ export interface LocalWorker {
  * responds with 503 meanwhile.
  */
 export async function startLocalWorker(options: LocalWorkerOptions): Promise<LocalWorker> {
-  const lock = await lockState(options.stateDir, options.port);
-  try {
-    const worker = await startOn(lock.mark, options);
-    return { ...worker, exited: worker.exited.finally(lock.release) };
-  } catch (error) {
+  const { stateDir, port, log = () => undefined } = options;
+  // First: everything else needs space.
+  const reserve = new DiskReserve(stateDir, log);
+  const checks = setInterval(() => reserve.isFull(), DISK_CHECK_MS).unref();
+  const lock = await lockState(stateDir, port);
+  const release = () => {
+    clearInterval(checks);
     lock.release();
+  };
+  try {
+    const worker = await startOn(lock.mark, reserve, options);
+    return { ...worker, exited: worker.exited.finally(release) };
+  } catch (error) {
+    release();
     throw error;
   }
 }
 
-async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWorker> {
+async function startOn(
+  mark: Mark,
+  reserve: DiskReserve,
+  options: LocalWorkerOptions,
+): Promise<LocalWorker> {
   const { port, listen, signal, log = () => undefined } = options;
   const ip = listen === "loopback" ? "127.0.0.1" : "0.0.0.0";
   await requireFree(port, ip);
@@ -88,12 +102,13 @@ async function startOn(mark: Mark, options: LocalWorkerOptions): Promise<LocalWo
   signal?.addEventListener("abort", () => void stop(), { once: true });
   if (signal?.aborted === true) void stop();
   const isUp = () => worker.isUp;
+  const isFull = () => reserve.isFull();
   const onBytes = (count: number) => {
     bytes += count;
   };
   try {
     await ready(all);
-    const front = await startFront({ port, ip, innerPort, secret, isUp, onBytes });
+    const front = await startFront({ port, ip, innerPort, secret, isUp, isFull, onBytes });
     void sandbox?.supervisor.watch();
     const exited = worker.watch().finally(async () => {
       await stop();

@@ -27,8 +27,9 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-async function front(innerPort: number, isUp = () => true): Promise<number> {
-  const server = await startFront({ port: 0, ip: "127.0.0.1", innerPort, secret: SECRET, isUp });
+async function front(innerPort: number, isUp = () => true, isFull = () => false): Promise<number> {
+  const own = { port: 0, ip: "127.0.0.1", innerPort, secret: SECRET };
+  const server = await startFront({ ...own, isUp, isFull });
   closing.push(() => {
     server.close();
     server.closeAllConnections();
@@ -37,13 +38,15 @@ async function front(innerPort: number, isUp = () => true): Promise<number> {
 }
 
 /** Starts a front before a Worker that answers "echo". `asked` lists the requests to the Worker. */
-async function frontOfEcho(): Promise<{ port: number; asked: IncomingMessage[] }> {
+async function frontOfEcho(
+  isFull = () => false,
+): Promise<{ port: number; asked: IncomingMessage[] }> {
   const asked: IncomingMessage[] = [];
   const inner = createServer((request, response) => {
     asked.push(request);
     response.end("echo");
   });
-  return { port: await front(await listen(inner)), asked };
+  return { port: await front(await listen(inner), () => true, isFull), asked };
 }
 
 interface Answer {
@@ -90,6 +93,18 @@ describe("the local listener", () => {
     expect(url).toBe("/agents?x=1");
     expect(headers).toMatchObject({ host: "a.example:80", "x-byref-local": SECRET });
     expect(headers).not.toHaveProperty("mf-original-url");
+  });
+
+  it("forwards only reads and deletions while the disk is full", async () => {
+    const { port, asked } = await frontOfEcho(() => true);
+    for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) {
+      expect(await send(port, get("/x").replace("GET", method))).toMatchObject({ status: 200 });
+    }
+    for (const method of ["POST", "PUT", "PATCH"]) {
+      const answer = await send(port, get("/x").replace("GET", method));
+      expect(problemIn(answer)).toEqual({ status: 507, code: "storage_full" });
+    }
+    expect(asked.map(({ method }) => method)).toEqual(["GET", "HEAD", "OPTIONS", "DELETE"]);
   });
 
   it.each([

@@ -1,0 +1,113 @@
+import { tool } from "ai";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
+import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { json } from "../support/edge.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.restoreAllMocks();
+});
+
+/** Hangs, so that its run or turn is open when the process dies. */
+const hang = tool({ inputSchema: z.object({}), execute: () => new Promise<string>(() => {}) });
+const orders = tool({ inputSchema: z.object({}), execute: () => [{ id: 1 }, { id: 2 }] });
+
+const BASE = "/conversations/c";
+const ROUTES = [
+  "",
+  "/messages",
+  "/variables",
+  "/variables/orders_1",
+  "/variables/orders_1?path=[0].id",
+];
+const OTHERS = ["/variables/orders_1/info", "/events", "/plans", "/export"];
+
+/** From now on, every statement that needs space fails. */
+function fill(runtime: NodeRuntime): void {
+  const { sql } = runtime.objectOf("c");
+  const all = sql.all.bind(sql);
+  vi.spyOn(sql, "all").mockImplementation((sent, ...bindings) => {
+    if (!/^\s*(?:SELECT|WITH|CREATE \w+ IF NOT EXISTS)/iu.test(sent)) {
+      throw new Error("database or disk is full: SQLITE_FULL");
+    }
+    return all(sent, ...bindings);
+  });
+}
+
+function runtimeWith(calls: "turn" | "run"): NodeRuntime {
+  const last = calls === "turn" ? [toolCall("hang", {}), finish("tool-calls")] : [text("Bye.")];
+  return new NodeRuntime({
+    agents: [
+      {
+        name: "a",
+        description: "",
+        instructions: "",
+        tools: { orders, hang },
+        effects: { hang: "none", orders: "none" },
+        approvesPlan: () => true,
+      },
+    ],
+    model: scriptedModel([
+      [toolCall("orders", {}), finish("tool-calls")],
+      [text("Done."), finish()],
+      last,
+    ]),
+    plans: planSupport(),
+    transfer: transfers,
+  });
+}
+
+async function statuses(runtime: NodeRuntime): Promise<Record<string, number>> {
+  const found: Record<string, number> = {};
+  for (const route of [...ROUTES, ...OTHERS]) {
+    const response = await runtime.ask("GET", BASE + route);
+    await response.text();
+    found[route] = response.status;
+  }
+  return found;
+}
+
+it.each(["turn", "run"] as const)(
+  "reads go on when the storage is full, also after a restart in the middle of a %s",
+  async (open) => {
+    const runtime = runtimeWith(open);
+    const post = { message: "Orders?" };
+    const accept = { headers: { accept: "application/json", "content-type": "application/json" } };
+    await (
+      await runtime.ask("POST", `${BASE}/messages`, { ...accept, body: JSON.stringify(post) })
+    ).text();
+    if (open === "turn") {
+      void runtime.ask("POST", `${BASE}/messages`, { ...accept, body: JSON.stringify(post) });
+    } else {
+      const plan = { calls: [{ _tool: "hang" }] };
+      const made = await runtime.ask("POST", `${BASE}/plans`, json(plan));
+      const { id } = (await made.json()) as { id: string };
+      void runtime.ask("POST", `${BASE}/plans/${id}/run`, json({}));
+    }
+    await vi.waitUntil(() => runtime.objectOf("c").sql.seen.length > 0);
+    for (let n = 0; n < 50; n++) await vi.advanceTimersByTimeAsync(10);
+    const before = await statuses(runtime);
+    expect(new Set(Object.values(before))).toEqual(new Set([200]));
+    fill(runtime);
+    expect(await statuses(runtime)).toEqual(before);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(await statuses(runtime)).toEqual(before);
+    runtime.kill();
+    expect(await statuses(runtime)).toEqual(before);
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(await statuses(runtime)).toEqual(before);
+    const written = await runtime.ask("PUT", `${BASE}/variables/v`, json({ a: 1 }));
+    expect([written.status, await written.json()]).toMatchObject([507, { code: "storage_full" }]);
+    vi.mocked(runtime.objectOf("c").sql.all).mockRestore();
+    const free = await runtime.ask("PUT", `${BASE}/variables/v`, json({ a: 1 }));
+    expect(free.status).toBe(201);
+  },
+);
