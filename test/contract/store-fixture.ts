@@ -17,7 +17,7 @@ export const MIB = 1_048_576;
 
 export type Options = Pick<StoreOptions, "quotaBytes" | "idleMs" | "keepVersions" | "onAccess">;
 
-/** A way to store variables: in memory or in SQL, with or without a bucket. */
+/** A way to store variables: in memory, or in SQL with or without a bucket. */
 export interface StoreKind {
   readonly title: string;
   readonly hasSql: boolean;
@@ -26,7 +26,6 @@ export interface StoreKind {
 
 export const storeKinds: readonly StoreKind[] = [
   { title: "MemoryStore", hasSql: false, hasBucket: false },
-  { title: "MemoryStore with a bucket", hasSql: false, hasBucket: true },
   { title: "SqlStore", hasSql: true, hasBucket: false },
   { title: "SqlStore with a bucket", hasSql: true, hasBucket: true },
 ];

@@ -36,6 +36,7 @@ export class ConversationGateway {
   readonly #journal: ConversationJournal;
   readonly #taint: ConversationTaint;
   readonly #statistics: ConversationStatistics;
+  #lastError: unknown;
 
   constructor(context: ConversationContext) {
     this.#context = context;
@@ -50,7 +51,12 @@ export class ConversationGateway {
     // Only a call creates the conversation.
     if (isCall(message)) this.#context.wake();
     const gateway = this.#gatewayFor(agent);
-    return gateway.handler.fetch(request, { parsedBody: message });
+    const response = await gateway.handler.fetch(request, { parsedBody: message });
+    // The handler also reports requests that it refuses.
+    if (response.status >= 500) {
+      logFailure(this.#lastError, placeIn(this.#context, "POST /conversations/:id/mcp"));
+    }
+    return response;
   }
 
   #gatewayFor(agent = ""): OpenGateway {
@@ -89,7 +95,9 @@ export class ConversationGateway {
     const serving = { key: signingKey(context), waiting: this.#waiting };
     const handler = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era), {
       maxSubscriptions: limits.maxGatewaySubscriptions,
-      onerror: (error) => void logFailure(error, placeIn(context, "POST /conversations/:id/mcp")),
+      onerror: (error) => {
+        this.#lastError = error;
+      },
     });
     return new OpenGateway(gateway, handler);
   }
