@@ -6,7 +6,7 @@ import { Instrumenter } from "@stryker-mutator/instrumenter";
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   reference: [
     "src/reference/*.ts",
-    "test/reference/{cases,create-expander,expand,expand-texts,inert-text,lookup-in,needs-in}.test.ts",
+    "test/reference/{cases,create-expander,expand,expand-texts,inert-text,lookup-in,needs-in,print-value}.test.ts",
     "test/reference/{misses,places,problems,references-in,resolve,streams,syntaxes,urls}.test.ts",
     "test/reference/whole-texts.test.ts",
     "test/agent/expand-stream.test.ts",

@@ -2,10 +2,9 @@ import { compact, isScalar } from "../value/json.ts";
 import { codeOf, type ErrorCode, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { charsOf } from "../value/json-text.ts";
-import { isTable, renderBlock, renderInline } from "../value/render.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import type { Reference, Syntax } from "./reference.ts";
-import { inertText, joinsStrings } from "./inert-text.ts";
+import { printValue } from "./print-value.ts";
 import { type ReferencePiece, Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
 import { UrlTracker } from "./url-tracker.ts";
@@ -167,8 +166,10 @@ export class Expander {
       if (answer.found && !isScalar(answer.value)) {
         this.#work.spend(answer.chars ?? charsOf(answer.value, limits.maxReadWork));
       }
-      const text = answer.found ? rendered(piece, answer) : `[secret: ${piece.reference.name}]`;
-      if (this.#urls?.wouldContain(text) === true) {
+      const text = answer.found
+        ? printValue(piece, answer, this.#urls === undefined)
+        : `[secret: ${piece.reference.name}]`;
+      if (text === undefined || this.#urls?.wouldContain(text) === true) {
         this.#options.onUnresolved?.({ reference: piece.source, ...IN_URL });
         return undefined;
       }
@@ -197,27 +198,6 @@ export class Expander {
 const KNOWN: Found = { found: true, value: null };
 const IN_URL = { code: "reference_in_url", reason: "url" } as const;
 const TOO_LONG = `An answer's references may add ${limits.maxExpansionChars} characters; name a part of the value instead.`;
-
-function rendered(piece: ReferencePiece, { value, inert }: Found): string {
-  // A URL in one of the value's strings must not extend into the others.
-  const print = (text: string) =>
-    inert === true || (!isScalar(value) && joinsStrings(text)) ? inertText(text) : text;
-  if (!piece.alone || isScalar(value)) return print(renderInline(value));
-  const isRows = isTable(value);
-  // A projection's list prints in one line, unless it is a table (decision 0003).
-  if (isProjection(piece.reference) && !isRows) return print(renderInline(value));
-  // A line break on each side makes an empty line for Markdown; none at the ends of the response.
-  const before = piece.first ? "" : "\n";
-  const after = piece.last ? "" : "\n";
-  const block = renderBlock(value, piece.source);
-  // Code has no links, but a fence inside HTML is not code.
-  const shown = isRows ? print(block) : inert === true ? block.replaceAll("<", "\\u003c") : block;
-  return before + shown + after;
-}
-
-function isProjection({ path }: Reference): boolean {
-  return path.some((segment) => "each" in segment);
-}
 
 function unresolvedFrom(reference: string, missing: Missing): Unresolved {
   const { message, near } = missing;

@@ -1,5 +1,3 @@
-import { UrlTracker } from "./url-tracker.ts";
-
 /** Characters that open a link, image, autolink, definition or tag, alone or together with the preceding text. */
 const URL_PARTS =
   /\\(?!\|)|[&<@=]|\/(?=[/\\])|\.(?=\p{L})|(?<=www)\.|(?<=[a-z]):|\](?=\s*[(:])|^[(:./]/giu;
@@ -17,19 +15,4 @@ export function inertText(text: string): string {
     const isJoined = part === "/" || part === "<" || /www$/i.test(text.slice(at - 3, at));
     return `\\${part}${isJoined ? WORD_JOINER : ""}`;
   });
-}
-
-/**
- * True if a URL that opens in one string of a printed array or object reaches into the next. `text` is
- * compact JSON or a Markdown table. Cost: linear.
- */
-export function joinsStrings(text: string): boolean {
-  const last = text.search(/\w\W*$/);
-  const urls = new UrlTracker();
-  for (let at = 0; at < last; at++) {
-    const character = text.charAt(at);
-    urls.feed(character);
-    if (urls.isOpen && (character === '"' || character === "|")) return true;
-  }
-  return false;
 }

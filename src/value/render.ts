@@ -26,31 +26,34 @@ function write(value: Json, indent?: number): string {
   }
 }
 
-/** Renders a value inside a line of a response. Like `renderText`, but long JSON is cut and reports what is missing. */
-export function renderInline(value: Json): string {
+/**
+ * Renders a value inside a line of a response. Like `renderText`, but long JSON is cut and reports what is missing.
+ * `space` follows each comma and colon outside strings.
+ */
+export function renderInline(value: Json, space: "" | " " = ""): string {
   if (isScalar(value)) return renderText(value);
-  return isJsonArray(value) ? inlineArray(value) : inlineObject(value);
-}
-
-function inlineArray(values: JsonArray): string {
-  const taken = takeWithin(limits.maxInlineJsonChars, values, (value) => write(value));
-  return `[${joinWithRest(taken, values.length)}]`;
-}
-
-function inlineObject(value: JsonObject): string {
+  const writeItem = (item: Json) => (space === "" ? write(item) : writeSpaced(item));
+  if (isJsonArray(value)) {
+    const taken = takeWithin(limits.maxInlineJsonChars, value, writeItem);
+    return `[${joinWithRest(taken, value.length, space)}]`;
+  }
   const keys = Object.keys(value);
-  const taken = takeWithin(
-    limits.maxInlineJsonChars,
-    keys,
-    (key) => `${JSON.stringify(key)}:${write(value[key] ?? null)}`,
-  );
-  return `{${joinWithRest(taken, keys.length)}}`;
+  const writeKey = (key: string) =>
+    `${JSON.stringify(key)}:${space}${writeItem(value[key] ?? null)}`;
+  const taken = takeWithin(limits.maxInlineJsonChars, keys, writeKey);
+  return `{${joinWithRest(taken, keys.length, space)}}`;
 }
 
-function joinWithRest({ written, isCut }: Taken, total: number): string {
+/** Serializes a value in one line, with a space after each comma and colon outside strings. */
+function writeSpaced(value: Json): string {
+  // Line breaks in strings are escaped.
+  return write(value, 1).replaceAll(/,\n */g, ", ").replaceAll(/\n */g, "");
+}
+
+function joinWithRest({ written, isCut }: Taken, total: number, space: string): string {
   const rest = total - written.length;
-  const suffix = rest > 0 ? [`… (+${rest} more)`] : [];
-  return `${written.join(",")}${isCut ? "… (cut)" : ""}${suffix.length > 0 ? "," : ""}${suffix.join("")}`;
+  const shown = `${written.join(`,${space}`)}${isCut ? "… (cut)" : ""}`;
+  return rest > 0 ? `${shown},${space}… (+${rest} more)` : shown;
 }
 
 interface Taken {

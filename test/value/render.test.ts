@@ -47,7 +47,7 @@ describe("a value inside a line", () => {
   });
 
   it("prints a number, a boolean or null as JSON", () => {
-    expect([0, 1e21, true, false, null].map(renderInline)).toEqual([
+    expect([0, 1e21, true, false, null].map((value) => renderInline(value))).toEqual([
       "0",
       "1e+21",
       "true",
