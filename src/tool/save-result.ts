@@ -8,6 +8,7 @@ import { nameForCall } from "../store/names.ts";
 import type { AutomaticName, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
 import { parseRecords } from "../value/encode-json.ts";
+import { strictValue } from "../value/strict-json.ts";
 import { failedWrite, failureFlags, isFailureReport } from "./policy.ts";
 import { change, mapped, type Prepare, saved, savingAll } from "./prepared-save.ts";
 import type { PlacedResult } from "./run-tool.ts";
@@ -122,7 +123,8 @@ function keeping(
   };
 }
 
-function shownOf(output: Json, { taint }: WrapOptions, untrusted = false): Saved {
+function shownOf(given: Json, { taint }: WrapOptions, untrusted = false): Saved {
+  const output = strictValue(given);
   if (!untrusted) return { output };
   taint?.add();
   return {

@@ -5,13 +5,14 @@ import type { VariableInfo } from "../store/variable.ts";
 import { countOf, type Json, typeOfJson } from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
+import { isShortJson } from "../value/strict-json.ts";
 import type { Place } from "./save-target.ts";
 import { outputJson, toolOutput } from "./tool-output.ts";
 import type { CallOptions } from "./wrapped-tool.ts";
 
 /** True if the value is shown in full. */
 export function isShort(value: Json): boolean {
-  return JSON.stringify(value).length <= limits.maxShownResultChars;
+  return isShortJson(value, limits.maxShownResultChars);
 }
 
 /**

@@ -14,6 +14,7 @@ import {
 import { formatPath, type Path } from "../value/path.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
+import { isShortJson } from "../value/strict-json.ts";
 import { byteLength } from "../value/utf8.ts";
 import { tryPaths } from "./try-paths.ts";
 
@@ -114,7 +115,7 @@ export function toolOutput(
   const note = trusted ? details : { ...details, untrusted: true as const };
   // A text may be far longer as JSON, because of its escapes.
   const isShort = value !== undefined && info.chars <= maxChars;
-  return isShort && JSON.stringify(value).length <= maxChars
+  return isShort && isShortJson(value, maxChars)
     ? { $var: name, value, ...note }
     : { ...handleOf(info, { value, path }), ...note };
 }

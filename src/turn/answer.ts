@@ -89,8 +89,7 @@ export class Answer {
 
   /** Ends a step. A text that is still open does not continue in the next step. */
   async endStep(): Promise<void> {
-    await this.flush();
-    this.#texts.endAll();
+    await this.flush().finally(() => this.#texts.endAll());
   }
 
   /** Continues after texts that were already shown. Drops held text and chunks. */

@@ -120,7 +120,7 @@ export class Attempt {
   }
 
   #endedHead({ status, waits }: AttemptEnd): TurnHead {
-    const { approvals: _, needs: _needs, counts: _counts, ...head } = this.head;
+    const { approvals: _, needs: _needs, counts: _counts, repeats: _repeats, ...head } = this.head;
     const { total, turn } = this.context.account.spend;
     return {
       ...head,

@@ -85,10 +85,12 @@ export class Steps {
       this.#context.signal.throwIfAborted();
       const messages = await this.#messages();
       const result = await this.#checkedAnswer(messages);
+      this.#endParts();
       // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
       if (!isComplete || !hasCalls) {
+        if (!isComplete) this.#closeOpen("call_not_run", notRun(result.finishReason));
         void this.#write({ type: "finish-step" });
         return result.finishReason;
       }
@@ -149,25 +151,45 @@ export class Steps {
    */
   closeCalls(): void {
     for (const chunk of this.#unrecorded.splice(0)) void this.#write(chunk);
-    for (const part of this.#state.parts.openCalls(this.#isOpen)) {
-      const { toolCallId } = part;
-      const begun = this.#begun.get(toolCallId);
-      const isUnknown =
-        begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
-      const { code, message } = isUnknown ? OUTCOME_UNKNOWN : NOT_CALLED;
-      void this.#write({ type: "tool-output-error", toolCallId, errorText: `${code}: ${message}` });
-    }
+    this.#closeOpen("turn_stopped", STOPPED);
     const { waiting } = this.#state;
     for (const approval of Object.keys(waiting)) delete waiting[approval];
     this.#state.deferred.clear();
   }
 
-  /** Emits held text at the turn's end. Removes a step whose figures are not checked. */
+  /** Gives every open call an outcome. `why`: the reason for those that did not run. */
+  #closeOpen(code: "turn_stopped" | "call_not_run", why: string): void {
+    for (const { toolCallId, approvalId } of this.#state.parts.openCalls()) {
+      if (approvalId !== undefined) {
+        const denied = { approvalId, approved: false, reason: why };
+        void this.#write({ type: "tool-approval-response", ...denied });
+        void this.#write({ type: "tool-output-denied", toolCallId });
+        continue;
+      }
+      const begun = this.#begun.get(toolCallId);
+      const isUnknown =
+        begun !== undefined && this.#opened?.prompts.tools.effectsOf(begun.toolName) !== "none";
+      const { code: known, message } = isUnknown ? OUTCOME_UNKNOWN : { code, message: why };
+      void this.#write({
+        type: "tool-output-error",
+        toolCallId,
+        errorText: `${known}: ${message}`,
+      });
+    }
+  }
+
+  /** Ends the parts that are still being written, so that no client waits for their rest. */
+  #endParts(): void {
+    for (const chunk of this.#state.parts.endings()) void this.#write(chunk);
+  }
+
+  /** Emits held text at the turn's end, and ends open parts. Removes a step whose figures are not checked. */
   async flush(): Promise<void> {
-    await this.#answer.flush().catch(() => undefined);
+    await this.#answer.endStep().catch(() => undefined);
     const { held } = this.#answer;
     if (held.isHolding) this.resetStep();
     held.release();
+    this.#endParts();
   }
 
   /** Calls the model, again if it must not type the figures that it typed. Throws `figures_typed`. */
@@ -301,10 +323,14 @@ export class Steps {
   }
 }
 
-const NOT_CALLED = {
-  code: "turn_stopped",
-  message: "The turn ended before this call had a result.",
-} as const;
+const STOPPED = "The turn ended before this call had a result.";
+
+/** Why the calls of an answer that is not complete do not run. */
+function notRun(reason: FinishReason): string {
+  if (reason === "length") return "The answer reached the model's output limit before its end.";
+  if (reason === "content-filter") return "The provider's filter ended the answer.";
+  return "The provider did not say that the answer ends with calls.";
+}
 
 /** Entry of the journal before the calls of a step begin. */
 interface Progress {

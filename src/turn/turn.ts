@@ -16,7 +16,7 @@ import { isTaintedPrompt } from "./prompts.ts";
 import { Steps } from "./steps.ts";
 import { askAgentFor } from "./sub-turn.ts";
 import type { TurnEnd, TurnOptions } from "./turn-context.ts";
-import { type ApprovalResponse, decidedIn } from "./waiting-calls.ts";
+import { type ApprovalResponse, decidedIn, withoutWaiting } from "./waiting-calls.ts";
 
 /** The question of a turn, and what the answer replaces. */
 export interface Question {
@@ -24,8 +24,10 @@ export interface Question {
   readonly id?: string;
   /** Absent if a question in the history is answered again. */
   readonly message?: StoredMessage;
-  /** Removes the messages that the answer replaces from the history. */
+  /** Removes the messages that the question replaces from the history. */
   readonly replace?: () => void;
+  /** The message to answer again: a question in the history, or one of its answers. */
+  readonly repeats?: string | undefined;
 }
 
 /** The content of a turn's last `message-metadata` chunk. */
@@ -33,6 +35,8 @@ export interface TurnMetadata {
   readonly usage: Usage;
   readonly savings: Savings;
   readonly cost: Cost;
+  /** Why the model stopped before its answer was complete. Absent if it is. */
+  readonly finishReason?: FinishReason;
 }
 
 export interface TurnResult {
@@ -50,16 +54,21 @@ export interface TurnResult {
  */
 export async function runTurn(
   options: TurnOptions,
-  { id = options.newId(), message, replace }: Question = {},
+  { id = options.newId(), message, replace, repeats }: Question = {},
 ): Promise<TurnResult> {
   const { agent, history, journal, store, post, now } = options;
   const last = journal.head();
-  const attempt = new Attempt(options, compact({ ...headFor(options, id), post }));
+  const attempt = new Attempt(options, compact({ ...headFor(options, id), post, repeats }));
   const turn = attempt.begin(() => {
     replace?.();
     // A turn that waited for a person can no longer continue.
     const waited = last?.paused ?? last;
-    if (waited?.needs !== undefined) store.holds.release(waited.id);
+    if (waited?.needs !== undefined) {
+      store.holds.release(waited.id);
+      const newest = history.newest();
+      if (newest?.id === waited.id) history.replaceNewest(withoutWaiting(newest, DROPPED));
+    }
+    if (repeats !== undefined) history.repeat(repeats);
     if (message !== undefined) history.add(message);
     history.compact(compactionFor(agent, store, now()));
     const turn = new Turn(options, attempt);
@@ -79,8 +88,8 @@ export async function resumeTurn(
   approvals: readonly ApprovalResponse[],
 ): Promise<TurnResult> {
   const { history, journal, post } = options;
+  const decided = decidedIn(history, approvals);
   const message = history.newest();
-  const decided = decidedIn(message, approvals);
   const id = message?.id ?? "";
   const last = journal.head();
   const waited = [last, last?.paused].find((head) => head?.id === id);
@@ -107,7 +116,8 @@ export async function recoverTurn(
   recoveredLog: RecoveredLog,
 ): Promise<TurnResult> {
   const attempt = Attempt.next(options);
-  const { id, approvals } = attempt.head;
+  const { id, approvals, repeats } = attempt.head;
+  if (repeats !== undefined) options.history.repeat(repeats);
   const newest = approvals === undefined ? undefined : options.history.newest();
   const message = newest?.id === id ? newest : undefined;
   const turn = new Turn(options, attempt, message);
@@ -119,16 +129,19 @@ export async function recoverTurn(
   if (reason !== undefined) return turn.giveUp(reason);
   if (isOpenStep) return turn.run();
   if (approvals !== undefined && recoveredLog.entries.length === 0) {
-    return turn.run((steps) => steps.decide(decidedIn(message, approvals)));
+    return turn.run((steps) => steps.decide(decidedIn(options.history, approvals)));
   }
   return turn.run((steps) => steps.recoverCalls(recoveredLog.calls));
 }
+
+const DROPPED = "Another message was sent before it was decided. Ask for it again.";
 
 /** The request that led to a continued turn: the question's fields with the newest request's key. */
 function postOf(asked: Post | undefined, decided: Post | undefined): Post | undefined {
   const post = decided ?? asked;
   if (asked?.messageId === undefined) return post;
-  return post && { ...post, messageId: asked.messageId, partsDigest: asked.partsDigest };
+  const { messageId, partsDigest, shownDigest } = asked;
+  return post && compact({ ...post, messageId, partsDigest, shownDigest });
 }
 
 /** One attempt at a turn. */
@@ -217,13 +230,14 @@ class Turn {
 
   /** Adds the answer to the history and closes the turn, in one commit. */
   #end(finishReason: FinishReason, error: TurnResult["error"]): TurnResult {
-    const { history, signal, now } = this.#options;
+    const { signal, now } = this.#options;
     const { emit } = this.#attempt.context;
     return this.#attempt.end(() => {
       if (signal.aborted || error !== undefined) this.#steps.closeCalls();
-      const answer = this.#state.message(this.#state.parts.ended(), now());
+      const answer = this.#state.message(this.#state.parts.parts, now());
       const stored = { ...answer, ...this.#timeline() };
-      const metadata = this.#metadata(stored);
+      const isCut = !signal.aborted && CUT.has(finishReason);
+      const metadata = { ...this.#metadata(stored), ...(isCut && { finishReason }) };
       const failure = {
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
@@ -233,8 +247,7 @@ class Turn {
         metadata: { ...metadata, ...failure },
         ...(finishReason === "stop" ? {} : { finishReason }),
       };
-      if (this.#resumed !== undefined) history.replaceNewest(message);
-      else history.add(message);
+      this.#keep(message, signal.aborted || error !== undefined);
       emit({ type: "message-metadata", messageMetadata: { ...metadata, ...failure } });
       if (signal.aborted) emit({ type: "abort" });
       else if (error !== undefined)
@@ -252,6 +265,17 @@ class Turn {
         result: compact({ metadata, message: shown, finishReason, error }),
       };
     });
+  }
+
+  /** Adds the answer to the history. The answer that it repeats stays if this one is not complete. */
+  #keep(message: StoredMessage, isBroken: boolean): void {
+    const { history } = this.#options;
+    const { repeats } = this.#attempt.head;
+    if (this.#resumed !== undefined) return history.replaceNewest(message);
+    if (repeats !== undefined && isBroken && history.countAnswers(repeats) > 0)
+      return history.endRepeat();
+    if (repeats !== undefined) history.removeAnswers(repeats);
+    history.add(message);
   }
 
   #timeline(): Pick<StoredMessage, "timeline"> {
@@ -278,7 +302,9 @@ class Turn {
   #metadata(kept: StoredMessage): TurnMetadata {
     const { history, log, cost } = this.#options;
     const { rowsRead, rowsWritten, alarms } = cost();
-    const messageRows = history.rowsFor(kept) + (this.#resumed === undefined ? 0 : 1);
+    const { repeats } = this.#attempt.head;
+    const replaced = repeats === undefined ? 0 : history.countAnswers(repeats);
+    const messageRows = history.rowsFor(kept) + (this.#resumed === undefined ? replaced : 1);
     const { usage, savings } = this.#attempt.context.account.counts;
     return {
       usage,
@@ -287,3 +313,6 @@ class Turn {
     };
   }
 }
+
+/** The reasons that a provider gives for an answer that is not complete. */
+const CUT: ReadonlySet<FinishReason> = new Set(["length", "content-filter", "other"]);

@@ -1,5 +1,6 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
+import type { History } from "./history/history.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
 import { isToolPart, toolNameOf } from "./history/tool-part.ts";
 import type { ToolCall } from "./model/model-try.ts";
@@ -38,19 +39,46 @@ export interface DecidedCall {
   readonly call: WaitingCall;
 }
 
+/** The message with its waiting calls denied for this reason, and those that were to be prepared after them skipped. */
+export function withoutWaiting(message: StoredMessage, reason: string): StoredMessage {
+  const { waiting: _waiting, deferred = {}, agent: _agent, ...kept } = message;
+  const parts = message.parts.map((part): StoredMessage["parts"][number] => {
+    if (!isToolPart(part)) return part;
+    if (part.state === "input-available" && Object.hasOwn(deferred, part.toolCallId)) {
+      return { ...part, state: "output-error", errorText: `skipped: ${reason}` };
+    }
+    if (part.state !== "approval-requested" && part.state !== "approval-responded") return part;
+    const approval = { ...part.approval, approved: false, reason } as const;
+    return { ...part, state: "output-denied", approval };
+  });
+  return { ...kept, parts };
+}
+
 /**
- * The decisions on calls that wait. Ignores decisions on other calls. Throws `approval_not_found` if none is
- * left.
+ * The decisions on calls that wait. Ignores decisions on other calls. If none is left, throws `approval_closed`
+ * for a call that was denied, and else `approval_not_found`.
  */
 export function decidedIn(
-  message: StoredMessage | undefined,
+  history: Pick<History, "newest" | "withApproval"> | undefined,
   approvals: readonly ApprovalResponse[],
 ): readonly DecidedCall[] {
-  const waiting = waitingCalls(message);
+  const waiting = waitingCalls(history?.newest());
   const decided = approvals.flatMap((approval) => {
     const call = waiting.get(approval.approvalId);
     return call === undefined ? [] : [{ approval, call }];
   });
   if (decided.length > 0) return decided;
+  for (const { approvalId } of approvals)
+    requireOpen(history?.withApproval(approvalId), approvalId);
   throw new ByrefError("approval_not_found", "No call is waiting for this approval any longer.");
+}
+
+/** Throws `approval_closed`. */
+function requireOpen(message: StoredMessage | undefined, approvalId: string): void {
+  for (const part of message?.parts ?? []) {
+    if (!isToolPart(part) || part.state !== "output-denied") continue;
+    if (part.approval.id !== approvalId) continue;
+    const why = part.approval.reason ?? "The call was denied.";
+    throw new ByrefError("approval_closed", `This call did not run, and waits no longer. ${why}`);
+  }
 }

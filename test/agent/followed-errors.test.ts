@@ -245,10 +245,10 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  * of byref/agent.
  */
 const ELSEWHERE: readonly string[] = `
-approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
-body_too_large conversation_exists conversation_not_found figures_typed file_not_found foreign_host
+approval_closed approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
+body_too_large call_not_run conversation_exists conversation_not_found figures_typed file_not_found foreign_host
 foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
-invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found plan_not_approved plan_not_found
+invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found not_last_turn plan_not_approved plan_not_found
 plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout
 spend_exceeded spend_unavailable storage_full store_in_use too_many_sockets too_many_turns
 turn_failed turn_running turn_stopped turn_timeout unauthorized unknown_agent unsupported_media_type

@@ -182,3 +182,12 @@ function withoutResultMetadata(part: Fields): Fields {
   const { resultProviderMetadata, ...rest } = part;
   return part.providerExecuted === true ? { ...rest, resultProviderMetadata } : rest;
 }
+
+/** Ends a part, because with Byref no part of a turn that broke off stays open. */
+export function endedPart(part: unknown): unknown {
+  const { rawInput: _, ...fields } = part as Readonly<Record<string, unknown>>;
+  if (fields.state === "streaming") return { ...fields, state: "done" };
+  if (fields.state !== "input-streaming") return part;
+  const errorText = "call_not_run: The answer ended before the input of this call was complete.";
+  return { ...fields, state: "output-error", input: {}, errorText };
+}

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { metadataCases, openCases, providerToolCases } from "../support/model-cases.ts";
-import { askBoth, askSdk, askUs } from "../support/model-conformance.ts";
+import { askBoth, askSdk, askUs, endedPart } from "../support/model-conformance.ts";
 import { finish, reasoning, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
 
 const last: Step = [text("Fine."), finish()];
@@ -29,7 +29,7 @@ describe("a turn that is stopped", () => {
     ["in reasoning", "reasoning-delta"],
     ["in a text", "text-delta"],
     ["in a tool's input", "tool-input-delta"],
-  ])("%s leaves the same parts as the SDK's", async (_, type) => {
+  ])("%s leaves the same parts as the SDK's, ended", async (_, type) => {
     const step: Step = async function* () {
       yield [
         { type: "reasoning-start", id: "r" },
@@ -57,7 +57,7 @@ describe("a turn that is stopped", () => {
         return ask({ model: scriptedModel([step]), signal, onChunk });
       }),
     );
-    expect(ours?.parts).toEqual(sdk?.parts);
+    expect(ours?.parts).toEqual(sdk?.parts.map(endedPart));
     expect([ours?.errors, sdk?.errors]).toEqual([0, 0]);
   });
 });

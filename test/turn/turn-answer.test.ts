@@ -267,6 +267,11 @@ describe("text that is held back", () => {
     const step = [text("In $city").slice(0, -1)];
     const { chunks } = await chat.say({ steps: [step, step, step] });
     expect(chat.history.newest()?.display).toEqual(["In Rome"]);
-    expect(typesOf(chunks).slice(-3)).toEqual(["text-delta", "message-metadata", "error"]);
+    expect(typesOf(chunks).slice(-4)).toEqual([
+      "text-delta",
+      "text-end",
+      "message-metadata",
+      "error",
+    ]);
   });
 });

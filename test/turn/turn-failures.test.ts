@@ -84,7 +84,12 @@ describe("a model that fails", () => {
     const chat = new Conversation({});
     const turn = await chat.say({ steps: always(step) });
     expect(turn.result.error?.code).toBe("model_failed");
-    expect(typesOf(turn.chunks).slice(-3)).toEqual(["text-delta", "message-metadata", "error"]);
+    expect(typesOf(turn.chunks).slice(-4)).toEqual([
+      "text-delta",
+      "text-end",
+      "message-metadata",
+      "error",
+    ]);
     expect(chat.history.newest()).toMatchObject({
       role: "assistant",
       parts: [{ type: "step-start" }, { type: "text", text: "Hello, wor" }],
@@ -98,7 +103,7 @@ describe("a model that fails", () => {
     expect(textOf(turn.result.message)).toBe("Hello.");
   });
 
-  it("after tool calls causes none of them to run or to appear in later prompts", async () => {
+  it("after tool calls causes none of them to run, and later prompts say so", async () => {
     let runs = 0;
     const count = tool({ inputSchema: z.object({}), execute: () => ++runs });
     const chat = new Conversation({ tools: { count } });
@@ -107,7 +112,7 @@ describe("a model that fails", () => {
     });
     expect(turn.result.error?.code).toBe("model_failed");
     expect([runs, chat.store.count()]).toEqual([0, 0]);
-    expect(await nextPrompt(chat)).not.toContain('"toolCallId":"call_count"');
+    expect(await nextPrompt(chat)).toContain("turn_stopped: The turn ended before this call");
   });
 
   it("in its second step keeps the first one's results", async () => {

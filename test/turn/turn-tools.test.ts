@@ -95,18 +95,20 @@ describe("a tool's result is stored as JSON:", () => {
     ["a returned error", () => new Error("No."), { name: "Error", message: "No." }],
     ["a promise", () => Promise.resolve([1]), [1]],
     ["an async iterable, by its last yield", yielding, { at: 3 }],
-    ["keys of the prototype", () => JSON.parse('{"__proto__":{"a":1}}') as unknown, protoKey()],
   ])("%s", async (_, execute, kept) => {
     const turn = await acting(execute);
     expectNormalEnd(turn);
     expect(JSON.stringify(await turn.store.read("act_1"))).toBe(JSON.stringify(kept));
     expect(resultShown(turn, 1, "call_act")).toEqual({ $var: "act_1", value: kept });
   });
-});
 
-function protoKey(): Json {
-  return JSON.parse('{"__proto__":{"a":1}}') as Json;
-}
+  it("keys of the prototype, of which a handle is shown", async () => {
+    const given = '{"__proto__":{"a":1}}';
+    const turn = await acting(() => JSON.parse(given) as unknown);
+    expect(JSON.stringify(await turn.store.read("act_1"))).toBe(given);
+    expect(resultShown(turn, 1, "call_act")).toMatchObject({ $var: "act_1", preview: given });
+  });
+});
 
 describe("a misbehaving tool leads to an error that the model sees, if it", () => {
   it.each<[string, () => unknown, string]>([

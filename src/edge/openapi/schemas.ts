@@ -256,6 +256,10 @@ export const turn = later(() =>
     cost: z
       .strictObject({ rowsRead: count, rowsWritten: count, alarms: count })
       .describe("rowsWritten includes alarms"),
+    finishReason: z
+      .enum(["length", "content-filter", "other"])
+      .optional()
+      .describe("Why the answer is not complete. Absent if it is"),
   }),
 );
 

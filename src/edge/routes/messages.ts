@@ -9,6 +9,7 @@ import type { Timeline } from "../../turn/history/timeline.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
 import { bounded } from "../http/read-body.ts";
+import { strictResponse } from "../http/strict-response.ts";
 import { checked, pageSize, text } from "../http/parameters.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { locationQuery } from "../placement.ts";
@@ -90,7 +91,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       const turnRequest = {
         agent,
         input,
-        message: parseMessage(message),
+        message: parseMessage(message, params.id),
         conversation: params.id,
         idempotencyKey: headers["Idempotency-Key"],
       };
@@ -112,7 +113,7 @@ export const messageEndpoints: readonly Endpoint<ConversationParts>[] = [
       const page = { limit, form, ...compact({ before }) };
       const { messages, ...more } = data?.history.page(page) ?? { messages: [] };
       const shown = messages.map((message) => toUIMessage(message, form));
-      return Response.json({ messages: shown, ...more });
+      return strictResponse({ messages: shown, ...more });
     },
   ),
   endpoint(

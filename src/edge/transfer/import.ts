@@ -4,11 +4,12 @@ import type { PlanRecord, StoredRun } from "../../plan/plan-record.ts";
 import { VariablesImport } from "../../tool/transfer/import-variables.ts";
 import { badImport, type TakenLine, TransferReader } from "../../tool/transfer/transfer-lines.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
-import { isToolPart } from "../../turn/history/tool-part.ts";
+import { variableUrl } from "../../turn/history/variable-url.ts";
 import type { ConversationEvent } from "../../turn/log/event-log.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { spentBefore } from "../../turn/spend/spend.ts";
+import { withoutWaiting } from "../../turn/waiting-calls.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { failRun, plansOf } from "../plans/plans-of.ts";
@@ -118,13 +119,13 @@ class Import {
 
   /** URLs of stored files are rewritten to this conversation's variables. */
   #takeMessage(message: StoredMessage): void {
-    const former = variablesOf(this.#formerId);
+    const former = variableUrl(this.#formerId, "");
     const parts = message.parts.map((part) => {
       if (part.type !== "file" || !part.url.startsWith(former)) return part;
-      return { ...part, url: variablesOf(this.#id) + part.url.slice(former.length) };
+      return { ...part, url: variableUrl(this.#id, part.url.slice(former.length)) };
     });
     this.#cancelled += Object.keys(message.waiting ?? {}).length;
-    this.#data.history.add(withoutApprovals({ ...message, parts }));
+    this.#data.history.add(withoutWaiting({ ...message, parts }, COPIED));
   }
 
   async #takeFile(record: TransferOf<"file">): Promise<void> {
@@ -158,13 +159,9 @@ class Import {
   }
 
   #takeTurn(head: TurnHead): void {
-    const ended = { ...withoutWaiting(head), isOpen: false, conversation: this.#id };
+    const ended = { ...endedHead(head), isOpen: false, conversation: this.#id };
     this.#data.journal.begin(ended, "");
   }
-}
-
-function variablesOf(id: string): string {
-  return `/conversations/${id}/variables/`;
 }
 
 /**
@@ -175,23 +172,8 @@ function variablesOf(id: string): string {
 const COPIED =
   "Cancelled, because this conversation is a copy and the original may still run it. Ask again to run it here.";
 
-/** The message without waiting calls, and without those that were to be prepared after them. */
-function withoutApprovals(message: StoredMessage): StoredMessage {
-  const { waiting: _waiting, deferred = {}, agent: _agent, ...kept } = message;
-  const parts = message.parts.map((part): StoredMessage["parts"][number] => {
-    if (!isToolPart(part)) return part;
-    if (part.state === "input-available" && Object.hasOwn(deferred, part.toolCallId)) {
-      return { ...part, state: "output-error", errorText: `skipped: ${COPIED}` };
-    }
-    if (part.state !== "approval-requested" && part.state !== "approval-responded") return part;
-    const approval = { ...part.approval, approved: false, reason: COPIED } as const;
-    return { ...part, state: "output-denied", approval };
-  });
-  return { ...kept, parts };
-}
-
 /** The head of a turn that no longer waits. Its spend still counts for the conversation. */
-function withoutWaiting(head: TurnHead): TurnHead {
+function endedHead(head: TurnHead): TurnHead {
   const { needs: _needs, counts: _counts, paused: _paused, ...kept } = head;
   return { ...kept, spent: spentBefore(head) };
 }

@@ -29,6 +29,23 @@ export async function postOf({ idempotencyKey, ...turn }: TurnRequest): Promise<
   };
 }
 
+/**
+ * The post of a message whose files are variables now: a client that has read it from the history sends links in
+ * place of the files.
+ */
+export async function shownPost(
+  post: Post | undefined,
+  message: StoredMessage | undefined,
+): Promise<Post | undefined> {
+  if (post === undefined || !message?.parts.some(({ type }) => type === "file")) return post;
+  const shown = toUIMessage(message, "display").parts.map((part) => {
+    if (part.type !== "file") return part;
+    const { type, mediaType, filename, url } = part;
+    return compact({ type, mediaType, filename, url });
+  });
+  return { ...post, shownDigest: await digestOf(shown as unknown as Json) };
+}
+
 /** Makes posts idempotent: the same post twice is one turn. */
 export class PostedTurns {
   readonly #running = new Set<{ readonly post: Post; readonly turn: RequestedTurn }>();
@@ -82,9 +99,9 @@ function lastChunk(message: StoredMessage): UIMessageChunk {
 
 function resultOf(message: StoredMessage): TurnResult {
   // Written at the end of the turn.
-  const { usage, savings, cost } = message.metadata as TurnMetadata;
+  const { usage, savings, cost, finishReason } = message.metadata as TurnMetadata;
   return {
-    metadata: { usage, savings, cost },
+    metadata: compact({ usage, savings, cost, finishReason }),
     message: toUIMessage(message, "display"),
     ...endOf(message),
   };

@@ -7,6 +7,8 @@ import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
 import { parse } from "../http/endpoint.ts";
+import { variableAt } from "../../turn/history/variable-url.ts";
+import { isStrict } from "../../value/strict-json.ts";
 
 const messageId = z.string().min(1).max(128);
 const textPart = z.object({ type: z.literal("text"), text: z.string() });
@@ -15,7 +17,7 @@ const filePart = z.object({
   type: z.literal("file"),
   mediaType: z.string().min(1).max(255),
   filename: z.string().max(255).optional(),
-  url: z.string().regex(/^data:/iu, "must be a data URL: nothing is fetched"),
+  url: z.string(),
 });
 
 /** A message from a person's client. Parts other than text and files are rejected by name. */
@@ -23,6 +25,10 @@ const userMessage = z.object({
   id: messageId.optional(),
   role: z.literal("user").default("user"),
   parts: z.array(z.looseObject({ type: z.string() })).min(1),
+  metadata: z
+    .unknown()
+    .refine((given) => isStrict(given), "has a key that clients refuse: `__proto__`")
+    .optional(),
 });
 
 const turnFields = {
@@ -71,6 +77,8 @@ const respondedPart = approvalBody.extend({ id: z.string() });
 export interface UserMessage {
   readonly id?: string;
   readonly parts: readonly IncomingPart[];
+  /** The client's own data. No model sees it. */
+  readonly metadata?: unknown;
 }
 
 /** A request for a turn. */
@@ -80,6 +88,8 @@ export interface TurnRequest {
   readonly isRepeated?: boolean;
   /** The question to answer again, or the message that `message` replaces. */
   readonly messageId?: string | undefined;
+  /** The message that the client wants another answer for, if it names one: turns after it are removed. */
+  readonly named?: string | undefined;
   /** Decisions on waiting calls; then there is no message. */
   readonly approvals?: readonly ApprovalResponse[];
   /** The run whose gate is decided. */
@@ -103,12 +113,14 @@ export function turnIn(body: z.infer<typeof chatBody>): TurnRequest {
     return { approvals: approvalsIn(last) };
   }
   if (trigger === "submit-message") {
-    return { agent, input, message: parseMessage(last), messageId: body.messageId ?? undefined };
+    const message = parseMessage(last, body.id);
+    return { agent, input, message, messageId: body.messageId ?? undefined };
   }
   // Contains the question in case it never arrived.
   const isQuestion = isObject(last) && last.role === "user";
-  const message = isQuestion ? { message: parseMessage(last) } : {};
-  return { agent, input, isRepeated: true, messageId: idOf(last), ...message };
+  const message = isQuestion ? { message: parseMessage(last, body.id) } : {};
+  const named = body.messageId ?? undefined;
+  return { agent, input, isRepeated: true, messageId: idOf(last), named, ...message };
 }
 
 /** Throws `limit_exceeded`. */
@@ -145,22 +157,25 @@ function idOf(message: unknown): string | undefined {
 }
 
 /** Throws `bad_request`, `unsupported_part` or `limit_exceeded`. */
-export function parseMessage(message: unknown): UserMessage {
+export function parseMessage(message: unknown, conversation: string): UserMessage {
   if (typeof message === "string") return { parts: [{ type: "text", text: message }] };
   requireFewParts(message);
-  const { id, parts } = parse(userMessage, message, "message");
-  const known = parts.map((part, index) => partFrom(part, `message.parts.${index}`));
+  const { id, parts, metadata } = parse(userMessage, message, "message");
+  const known = parts.map((part, index) => partFrom(part, conversation, `message.parts.${index}`));
   if (known.every((part) => part.type === "text" && part.text === "")) {
     throw new ByrefError("bad_request", "message has no text.");
   }
-  return { ...compact({ id }), parts: known };
+  return { ...compact({ id, metadata }), parts: known };
 }
 
-function partFrom(part: { readonly type: string }, at: string): IncomingPart {
+function partFrom(part: { readonly type: string }, conversation: string, at: string): IncomingPart {
   if (part.type === "text") return parse(textPart, part, at);
-  const isData = "url" in part && typeof part.url === "string" && /^data:/iu.test(part.url);
-  if (part.type === "file" && isData) return parse(filePart, part, at);
-  const what = part.type === "file" ? "a file that is not a data URL" : `type ${part.type}`;
-  const message = `${at} has ${what}; a message may hold text, and files as data URLs.`;
+  const { url } = part.type === "file" && "url" in part ? part : {};
+  const isTaken =
+    typeof url === "string" &&
+    (/^data:/iu.test(url) || variableAt(url, conversation) !== undefined);
+  if (isTaken) return parse(filePart, part, at);
+  const what = part.type === "file" ? "a file at another URL" : `type ${part.type}`;
+  const message = `${at} has ${what}; a message may hold text, and files as data URLs or as this conversation's messages link to them.`;
   throw new ByrefError("unsupported_part", message);
 }

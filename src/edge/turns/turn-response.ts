@@ -1,9 +1,10 @@
-import type { UIMessageChunk } from "ai";
+import type { FinishReason, UIMessageChunk } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { codeOf } from "../../errors.ts";
 import { type FailurePlace, isFailure, logFailure } from "../log-failure.ts";
 import { problemOf } from "../http/problem.ts";
+import { strictResponse } from "../http/strict-response.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
@@ -55,7 +56,7 @@ export function turnResponse(
   variables: readonly VariableInfo[],
 ): Response {
   if (error !== undefined) return problemOf(error.code, error.message, error.details);
-  return Response.json({ message, variables, ...metadata });
+  return strictResponse({ message, variables, ...metadata });
 }
 
 /** Sends the headers at once; failures are in the log. */
@@ -176,10 +177,20 @@ function textOf(chunk: UIMessageChunk): string {
   if (chunk.type === "reset-step")
     return "\n\n[reset: what follows stands in for this answer's end]\n\n";
   if (chunk.type === "tool-approval-request") return `\n[approval: ${chunk.approvalId}]\n`;
+  if (chunk.type === "finish") return cutLine(chunk.finishReason);
   if (chunk.type === "data-call" || chunk.type === "data-run") return lineOf(chunk.data);
   if (chunk.type !== "error") return "";
   const colon = chunk.errorText.indexOf(": ");
   return `\n[error: ${chunk.errorText.slice(0, colon)}] ${chunk.errorText.slice(colon + 2)}\n`;
+}
+
+/** A line for an answer that is not complete. */
+function cutLine(reason: FinishReason | undefined): string {
+  if (reason === "length")
+    return "\n[finish: length] The answer is cut off at the model's output limit.\n";
+  if (reason === "content-filter")
+    return "\n[finish: content-filter] The provider's filter ended the answer.\n";
+  return reason === "other" ? "\n[finish: other] The provider gave no known reason.\n" : "";
 }
 
 /** A line with the state of a plan's call or run, and its output as JSON, which has no line breaks. */

@@ -1,4 +1,6 @@
 import { ByrefError } from "../../errors.ts";
+import { compact } from "../../value/json.ts";
+import type { History } from "../../turn/history/history.ts";
 import * as limits from "../../limits.ts";
 import { isSameQuestion, type Post } from "../../turn/history/post.ts";
 import type { NewEvent } from "../../turn/log/event-log.ts";
@@ -21,7 +23,7 @@ import type { ConversationData } from "../conversation-data.ts";
 import type { Plans } from "../plans/plans.ts";
 import { attempt, recordRemains, recordTools, type TurnStart } from "./attempt.ts";
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
-import { PostedTurns, postOf, type RequestedTurn } from "./posted-turns.ts";
+import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
 import type { TurnRequest, UserMessage } from "./turn-request.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { respond, turnResponse } from "./turn-response.ts";
@@ -73,14 +75,16 @@ export class Turns {
   }
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
-  #choose({ approvals, agent, isRepeated, message }: TurnRequest): ChosenAgent {
+  #choose(turn: TurnRequest): ChosenAgent {
+    const { approvals, agent, isRepeated, message } = turn;
     const { data, queue, setup } = this.#context;
     const answersStoredQuestion = isRepeated === true && message === undefined;
     // A question does not need the earlier messages.
     const needsNewest = answersStoredQuestion || approvals !== undefined;
     const newest = needsNewest ? data?.history.newest() : undefined;
     if (answersStoredQuestion && newest === undefined) throw nothingToRepeat();
-    if (approvals !== undefined && !queue.isRunning) decidedIn(newest, approvals);
+    if (isRepeated === true && data !== undefined) requireLastTurn(turn, data.history);
+    if (approvals !== undefined && !queue.isRunning) decidedIn(data?.history, approvals);
     // A turn that waited continues with its own agent.
     return chooseAgent(
       setup,
@@ -166,7 +170,7 @@ function answerTurn(
     const id = newest?.id ?? "";
     const recorded = recordedTurn(start.data, id, waitingCalls(newest).values());
     return attempt(context, { ...start, ...recorded, conversation }, (options) => {
-      decidedIn(history.newest(), approvals);
+      decidedIn(history, approvals);
       begin(id);
       return resumeTurn(options, approvals);
     });
@@ -177,7 +181,8 @@ function answerTurn(
     const question = await questionOf(turn, start.data, start.post);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
     begin(id);
-    return runTurn(options, { ...question, id });
+    const post = await shownPost(options.post, question.message);
+    return runTurn({ ...options, ...compact({ post }) }, { ...question, id });
   });
 }
 
@@ -247,7 +252,8 @@ async function questionOf(
   const isThere = messageId !== undefined && history.has(messageId);
   if (isRepeated === true && (isThere || message === undefined)) {
     if (!history.hasQuestion(messageId)) throw nothingToRepeat();
-    return { replace: () => history.removeAnswers(messageId) };
+    requireLastTurn(turn, history);
+    return { repeats: messageId ?? history.newest()?.id };
   }
   if (message === undefined) throw nothingToRepeat();
   // The same message was posted again after its turn failed or was stopped: it gets another answer.
@@ -256,11 +262,21 @@ async function questionOf(
   if (hasFailed && post !== undefined && isSameQuestion(post, last.post)) {
     return { replace: () => history.removeAnswers(undefined) };
   }
-  const urlOf = (name: string) => `/conversations/${turn.conversation ?? ""}/variables/${name}`;
-  const received = await receiveMessage(message.parts, { store, urlOf });
+  const { conversation = "" } = turn;
+  const received = await receiveMessage(message.parts, { store, conversation });
   const question = { message: questionFrom(message, received) };
   const isEdit = isThere && isRepeated !== true;
   return isEdit ? { ...question, replace: () => history.removeFrom(messageId) } : question;
+}
+
+/** Throws `not_last_turn` if turns that the client may not know would be removed. */
+function requireLastTurn({ messageId, named }: TurnRequest, history: History): void {
+  const isKnown = messageId !== undefined && history.has(messageId);
+  if (!isKnown || history.isOfLastTurn(messageId)) return;
+  if (named !== undefined && history.has(named)) return;
+  const message =
+    "Newer messages would be removed. Load the conversation again, or name the message to answer again as messageId.";
+  throw new ByrefError("not_last_turn", message);
 }
 
 function nothingToRepeat(): ByrefError {
@@ -272,6 +288,7 @@ function questionFrom(message: UserMessage, received: ReceivedMessage): StoredMe
     id: message.id ?? crypto.randomUUID(),
     role: "user",
     ...received,
+    ...compact({ metadata: message.metadata }),
     createdAt: new Date().toISOString(),
   };
 }

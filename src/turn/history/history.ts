@@ -39,6 +39,8 @@ export class History {
   readonly #chunks: SqlChunks;
   readonly #compaction: Compaction;
   readonly #recent: RecentMessages;
+  /** True while a question is answered again. */
+  #isRepeating = false;
 
   constructor(
     sql: Sql,
@@ -88,7 +90,7 @@ export class History {
 
   /** Clears the cache after a transaction around these calls was rolled back. */
   forget(): void {
-    this.#recent.forget();
+    this.endRepeat();
     this.#chunks.forget();
     this.#compaction.forget();
   }
@@ -213,6 +215,7 @@ export class History {
 
   /** True if a message has this id. Usually answered by the newest messages and the compaction alone. */
   has(id: string): boolean {
+    if (this.#isRepeating) return this.#seqOf(id) > 0;
     const recent = this.#recent.after(this.#lastCompacted);
     if (recent.some(({ message }) => message.id === id)) return true;
     const hasRest = recent.length > 0 && recent[0]?.seq !== this.#lastCompacted + 1;
@@ -230,6 +233,23 @@ export class History {
   }
 
   /**
+   * Leaves the messages after a question out of prompts, while it is answered again. They stay in the history
+   * until `removeAnswers`, or for good after `endRepeat`. `messageId` as in `removeAnswers`.
+   */
+  repeat(messageId: string): void {
+    const seq = this.#questionOf(messageId);
+    this.#resetCompactionAfter(seq);
+    this.#recent.endAt(seq + 1);
+    this.#isRepeating = true;
+  }
+
+  /** Call this when a question has been answered again, or could not be. */
+  endRepeat(): void {
+    this.#isRepeating = false;
+    this.#recent.forget();
+  }
+
+  /**
    * Removes the messages after a question, so that it can be answered again. `messageId` names the question
    * or one of its answers. Default: the newest question.
    */
@@ -238,9 +258,34 @@ export class History {
     if (seq > 0) this.#removeAfter(seq);
   }
 
+  /** Number of messages that `removeAnswers` would remove. */
+  countAnswers(messageId: string): number {
+    const row = firstRow(
+      this.#sql,
+      `SELECT count(*) AS total FROM message WHERE seq > ?`,
+      this.#questionOf(messageId),
+    );
+    return row === undefined ? 0 : numberIn(row, "total");
+  }
+
   /** True if `removeAnswers` would find a question. */
   hasQuestion(messageId: string | undefined): boolean {
     return this.#questionOf(messageId) > 0;
+  }
+
+  /** True for the newest question and its answers. */
+  isOfLastTurn(messageId: string | undefined): boolean {
+    return this.#questionOf(messageId) === this.#questionOf(undefined);
+  }
+
+  /** Returns the answer with a call for this approval. Cost: reads all answers. */
+  withApproval(approval: string): StoredMessage | undefined {
+    const row = firstRow(
+      this.#sql,
+      `SELECT * FROM message WHERE role = 'assistant' AND instr(body, ?) > 0 ORDER BY seq DESC LIMIT 1`,
+      JSON.stringify(approval),
+    );
+    return row && this.#messageFrom(row);
   }
 
   #questionOf(messageId: string | undefined): number {
@@ -291,11 +336,15 @@ export class History {
     if (seq > 0) this.#removeAfter(seq - 1);
   }
 
-  #removeAfter(seq: number): void {
-    this.#recent.forget();
+  #resetCompactionAfter(seq: number): void {
     const last = this.#lastCompacted;
+    if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) this.#compaction.reset();
+  }
+
+  #removeAfter(seq: number): void {
+    this.endRepeat();
     this.#atomically(() => {
-      if (last > 0 && this.questionsBetween(last, seq) < KEPT_TURNS) this.#compaction.reset();
+      this.#resetCompactionAfter(seq);
       for (const { chunks } of this.#sql.all(`SELECT chunks FROM message WHERE seq > ?`, seq)) {
         if (typeof chunks === "string") this.#chunks.remove(chunks);
       }

@@ -36,6 +36,13 @@ export interface Needed {
   readonly name: string;
 }
 
+/** A call without an outcome. */
+interface OpenCall {
+  readonly toolCallId: string;
+  /** Set if it waits for a person. */
+  readonly approvalId?: string;
+}
+
 /** The parts that one model call wrote. */
 export interface Step {
   readonly parts: readonly MessagePart[];
@@ -75,12 +82,6 @@ export class MessageParts {
     return this.#parts as unknown as readonly MessagePart[];
   }
 
-  /** The parts if nothing follows. Open texts are kept as they are; incomplete tool calls are dropped. */
-  ended(): readonly MessagePart[] {
-    for (const part of this.#parts) if (part.state === "streaming") part.state = "done";
-    return this.parts.filter((part) => !("state" in part) || part.state !== "input-streaming");
-  }
-
   /** The newest step, including its `step-start`, as written and as shown. */
   step(): Step {
     const parts = this.parts.slice(this.#stepStart - 1);
@@ -93,16 +94,29 @@ export class MessageParts {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
 
-  /**
-   * Calls of our own tools without an outcome: begun, about to begin, or waiting for a person. Excludes calls
-   * of an unfinished step, which have not been examined yet.
-   */
-  openCalls(isStepOpen: boolean): readonly { readonly toolCallId: string }[] {
-    const parts = isStepOpen ? this.#parts.slice(0, this.#stepStart) : this.#parts;
-    return parts.flatMap(({ toolCallId, state, providerExecuted }) => {
+  /** Calls of our own tools without an outcome: begun, about to begin, or waiting for a person. */
+  openCalls(): readonly OpenCall[] {
+    return this.#parts.flatMap(({ toolCallId, state, providerExecuted, approval }) => {
       const isOpen = OPEN_STATES.has(state) && providerExecuted !== true;
-      return isOpen && typeof toolCallId === "string" ? [{ toolCallId }] : [];
+      if (!isOpen || typeof toolCallId !== "string") return [];
+      const isWaiting = state === "approval-requested" && isObject(approval);
+      return [{ toolCallId, ...(isWaiting ? { approvalId: String(approval.id) } : {}) }];
     });
+  }
+
+  /** Chunks that end what the step has begun to write: texts, reasoning and inputs of calls. */
+  endings(): readonly UIMessageChunk[] {
+    const texts = [...this.#open.keys()].map((key): UIMessageChunk => {
+      const id = key.slice(key.indexOf(" ") + 1);
+      return { type: key.startsWith("text ") ? "text-end" : "reasoning-end", id };
+    });
+    const calls = this.#parts.slice(this.#stepStart).flatMap((part): UIMessageChunk[] => {
+      const { toolCallId, state } = part;
+      if (state !== "input-streaming" || typeof toolCallId !== "string") return [];
+      const about = { toolCallId, toolName: toolIn(part), input: {}, errorText: UNFINISHED };
+      return [{ type: "tool-input-error", ...about }];
+    });
+    return [...texts, ...calls];
   }
 
   /** The position of a call within the newest steps, counted from 0. */
@@ -307,6 +321,8 @@ export class MessageParts {
     const part = this.#parts.findLast((candidate) => candidate.toolCallId === toolCallId);
     if (part === undefined) return;
     part.state = toolState[type];
+    // A provider may run a call that could not be read.
+    delete part.errorText;
     if (providerMetadata !== undefined) part.resultProviderMetadata = providerMetadata;
     Object.assign(part, rest);
   }
@@ -315,6 +331,8 @@ export class MessageParts {
 function toolIn({ toolName, type = "" }: Fields): string {
   return String(toolName ?? String(type).replace(/^tool-/u, ""));
 }
+
+const UNFINISHED = "call_not_run: The answer ended before the input of this call was complete.";
 
 const OPEN_STATES: ReadonlySet<unknown> = new Set([
   "input-available",

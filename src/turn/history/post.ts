@@ -8,16 +8,17 @@ export interface Post {
   readonly messageId?: string;
   /** Digest of the question's parts. */
   readonly partsDigest: string;
+  /** The same of the parts as the history shows them. Absent if they are the same. */
+  readonly shownDigest?: string;
   readonly idempotencyKey?: string;
   /** Digest of the whole request. */
   readonly digest: string;
 }
 
-/** True if both posts are the same question. A client repeats it if it does not know that it arrived. */
-export function isSameQuestion(some: Post, other: Post): boolean {
-  const { messageId, partsDigest } = some;
-  if (messageId === undefined) return false;
-  return messageId === other.messageId && partsDigest === other.partsDigest;
+/** True if a post is the same question as an earlier one. A client repeats it if it does not know that it arrived. */
+export function isSameQuestion({ messageId, partsDigest }: Post, earlier: Post): boolean {
+  if (messageId === undefined || messageId !== earlier.messageId) return false;
+  return partsDigest === earlier.partsDigest || partsDigest === earlier.shownDigest;
 }
 
 /** True if both have the same key. Throws `idempotency_mismatch` if the requests differ. */

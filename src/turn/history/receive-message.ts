@@ -9,6 +9,8 @@ import { toolOutput } from "../../tool/tool-output.ts";
 import { compact, parsedJson } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { KEPT_AS } from "./shown-variables.ts";
+import { variableAt, variableUrl } from "./variable-url.ts";
+import { existing } from "../../tool/variables/variable-target.ts";
 
 /** A person's incoming message. */
 export type IncomingPart =
@@ -17,7 +19,7 @@ export type IncomingPart =
       readonly type: "file";
       readonly mediaType: string;
       readonly filename?: string | undefined;
-      /** A data URL. Other URLs are not fetched. */
+      /** A data URL, or a path of `variable-url.ts`. Nothing is fetched. */
       readonly url: string;
     };
 
@@ -30,8 +32,8 @@ export interface ReceivedMessage {
 
 interface ReceiveOptions {
   readonly store: VariableStore;
-  /** The URL of a variable's value. */
-  readonly urlOf: (name: string) => string;
+  /** The conversation's id in its routes. */
+  readonly conversation: string;
 }
 
 /**
@@ -69,29 +71,38 @@ async function keptText(text: string, { store }: ReceiveOptions): Promise<string
 }
 
 function handleOf(info: VariableInfo): string {
-  return JSON.stringify(toolOutput(info, undefined));
+  // A variable that a message links to may have been replaced by untrusted content.
+  return JSON.stringify(toolOutput(info, undefined, { hidesUntrusted: true }));
 }
 
-async function keptFile(
-  { mediaType, filename, url }: Extract<IncomingPart, { type: "file" }>,
-  { store, urlOf }: ReceiveOptions,
-): Promise<MessagePart> {
+type IncomingFile = Extract<IncomingPart, { type: "file" }>;
+
+async function keptFile(file: IncomingFile, options: ReceiveOptions): Promise<MessagePart> {
+  const { mediaType, filename, url } = file;
+  const { store, conversation } = options;
+  const known = variableAt(url, conversation);
+  const info = known === undefined ? await savedFile(file, store) : existing(store, known);
+  return {
+    type: "file",
+    mediaType,
+    ...compact({ filename }),
+    url: variableUrl(conversation, info.name),
+    // The handle that the model receives.
+    providerMetadata: { byref: { handle: handleOf(info) } },
+  };
+}
+
+async function savedFile(
+  { mediaType, filename, url }: IncomingFile,
+  store: VariableStore,
+): Promise<VariableInfo> {
   const base = toIdentifier((filename ?? "").replace(/\.[^.]*$/u, ""));
-  const info = await store.save({
+  return store.save({
     value: await valueOf(bytesIn(url), mediaType, store),
     name: { base: base === "" ? "file" : base, numbered: false, inputDigest: "" },
     description: `A file of the person's${filename === undefined ? "" : `: ${filename}`}`,
     sources: ["user"],
   });
-  const { name } = info;
-  return {
-    type: "file",
-    mediaType,
-    ...compact({ filename }),
-    url: urlOf(name),
-    // The handle that the model receives.
-    providerMetadata: { byref: { handle: handleOf(info) } },
-  };
 }
 
 /**

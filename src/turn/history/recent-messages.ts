@@ -22,6 +22,8 @@ export class RecentMessages {
   readonly #sql: Sql;
   readonly #options: RecentOptions;
   #cached: readonly SizedMessage[] | undefined;
+  /** Messages from this one on are in no prompt. */
+  #end = Number.MAX_SAFE_INTEGER;
 
   constructor(sql: Sql, options: RecentOptions) {
     this.#sql = sql;
@@ -31,7 +33,7 @@ export class RecentMessages {
 
   /** The newest messages after `seq`, read once. */
   after(seq: number): readonly SizedMessage[] {
-    this.#cached ??= this.between(seq, Number.MAX_SAFE_INTEGER);
+    this.#cached ??= this.between(seq, this.#end);
     return this.#cached;
   }
 
@@ -53,8 +55,14 @@ export class RecentMessages {
     this.#cached = this.#cached?.filter((message) => message.seq > seq);
   }
 
-  forget(): void {
+  /** Leaves out messages from `end` on, until `forget`. */
+  endAt(end: number): void {
     this.#cached = undefined;
+    this.#end = end;
+  }
+
+  forget(): void {
+    this.endAt(Number.MAX_SAFE_INTEGER);
   }
 
   /** Reads the newest messages between two others that fit into a prompt together, oldest first. */

@@ -27,6 +27,8 @@ export interface TurnHead {
   readonly conversation: string;
   /** The request that started it. */
   readonly post?: Post;
+  /** The message that the turn answers again. Its answers stay until the new one is complete. */
+  readonly repeats?: string;
   /** The trace of further attempts: a `traceparent` header, or an id. */
   readonly trace?: string;
   /** Spending of an ended turn from its tenant's lease. Settled again in case the process died before. */

@@ -1,5 +1,6 @@
 import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
+import { strictJson } from "../../value/strict-json.ts";
 import type { Journal, JournalEntry, TurnHead } from "./journal.ts";
 import {
   type AttemptLine,
@@ -99,14 +100,14 @@ export class TurnLog {
   /** Creates a finished log of these chunks, with new ids. */
   static of(chunks: readonly UIMessageChunk[]): TurnLog {
     const log = new TurnLog();
-    for (const chunk of chunks) log.#addFrame(JSON.stringify(chunk));
+    for (const chunk of chunks) log.#addFrame(strictJson(chunk));
     log.#visible = chunks.length;
     log.#isEnded = true;
     return log;
   }
 
   push(chunk: UIMessageChunk): void {
-    const data = JSON.stringify(chunk);
+    const data = strictJson(chunk);
     this.#addFrame(data);
     this.#pending += frameLine(data);
     if (this.#openCommits > 0) return;
@@ -119,7 +120,7 @@ export class TurnLog {
 
   /** Adds a last chunk that cannot be written to the journal. */
   fail(chunk: UIMessageChunk): void {
-    this.#addFrame(JSON.stringify(chunk));
+    this.#addFrame(strictJson(chunk));
     if (this.#openCommits === 0) this.#show();
   }
 

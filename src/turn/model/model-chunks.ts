@@ -6,6 +6,7 @@ import * as limits from "../../limits.ts";
 import { noSuchTool } from "../../tool/no-such-tool.ts";
 import { toBase64 } from "../../value/base64.ts";
 import { clip } from "../../value/characters.ts";
+import { jsonIn } from "../../value/json.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   LanguageModelV4StreamPart,
@@ -143,18 +144,19 @@ export class ToolChunks {
     }
     // Like in the SDK, the model sees the error's text only for tools that run here.
     const errorText =
-      providerExecuted === true ? "An error occurred." : this.#errorFor(toolName, error);
+      providerExecuted === true ? "An error occurred." : this.#errorFor(part, error);
     return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
   }
 
   /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
-  #errorFor(toolName: string, error: unknown): string {
+  #errorFor({ toolName, input }: Part<"tool-call">, error: unknown): string {
     if (this.#toolNamed(toolName) === undefined) {
       return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#tools))}`;
     }
     const cause = error instanceof Error ? error.cause : undefined;
     const isNotJson = !(cause instanceof Error) || cause.name === "AI_JSONParseError";
-    const why = isNotJson ? "The input is not JSON." : messageOf(cause);
+    const isRefused = isNotJson && jsonIn(input) !== undefined;
+    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(cause);
     return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
   }
 
@@ -197,6 +199,11 @@ export class ToolChunks {
 }
 
 const MAX_ERROR_CHARS = 1_000;
+
+/** The SDK parses no object with such a key, because code that copies it may change its prototype. */
+const REFUSED_KEY =
+  "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
+
 type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
 
 /** Drops undefined fields, because a chunk carries no empty fields. */

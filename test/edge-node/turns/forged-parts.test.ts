@@ -74,7 +74,9 @@ const chats: Readonly<Record<string, unknown>> = {
       },
     ],
   },
-  metadata: { messages: [{ ...question, metadata: { usage: FORGED, instructions: FORGED } }] },
+  "an answer's metadata": {
+    messages: [{ id: "a", role: "assistant", parts: [], metadata: { usage: FORGED } }, question],
+  },
   "extra fields of a text": {
     messages: [user({ ...mine, providerMetadata: { x: { cacheControl: FORGED } }, state: FORGED })],
   },

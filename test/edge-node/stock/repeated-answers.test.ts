@@ -1,0 +1,175 @@
+import { tool, type UIMessage } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { json, problemIn, textOf } from "../../support/edge.ts";
+import { gate, halting } from "../../support/fault-stages.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
+import { finish, type Step, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+
+const says = (words: string): Step => [text(words), finish()];
+const fails: Step = [{ type: "error", error: new Error("It is down.") }];
+
+interface Talk {
+  readonly own: OwnRuntime;
+  readonly chat: ReturnType<typeof stockChat>;
+  /** The prompt of the newest model call. */
+  readonly prompt: () => string;
+}
+
+/** Asks "One?" and "Two?", answered with A and B, and then loads the page again. */
+async function talking(more: readonly Step[], work: (talk: Talk) => Promise<void>): Promise<void> {
+  const pay = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: { pay } };
+  const model = scriptedModel([says("A."), says("B."), ...more]);
+  await withRuntime({ agents: [agent], model }, async (own) => {
+    const first = stockChat(own);
+    await first.sendMessage({ text: "One?" });
+    await first.sendMessage({ text: "Two?" });
+    const chat = stockChat(own, await loaded(own));
+    await work({ own, chat, prompt: () => JSON.stringify(model.calls.at(-1)?.prompt) });
+  });
+}
+
+const textsOf = (messages: readonly UIMessage[]) => messages.map(textOf);
+const texts = async (own: OwnRuntime) => textsOf(await loaded(own));
+const OLD = ["One?", "A.", "Two?", "B."];
+
+describe("the old answer", () => {
+  it("is replaced when the new one is complete, and is in no prompt for it", async () => {
+    const { reached, open, wait } = gate();
+    await talking(
+      [halting(wait, [text("C")], [text(".", { id: "2" }), finish()].flat())],
+      async (talk) => {
+        const { own, chat, prompt } = talk;
+        const asked = chat.regenerate();
+        await reached;
+        expect(await texts(own)).toEqual(OLD);
+        expect(prompt()).not.toContain("B.");
+        open();
+        await asked;
+        await expectSame(own, chat);
+        expect(await texts(own)).toEqual(["One?", "A.", "Two?", "C."]);
+        expect(own.conversation().about().messages).toBe(4);
+      },
+    );
+  });
+
+  it("stays if the model fails, and the next question's prompt has it", async () => {
+    await talking([fails, says("D.")], async ({ own, chat, prompt }) => {
+      const before = await loaded(own);
+      await chat.regenerate();
+      expect(chat.status).toBe("error");
+      own.wakeAgain();
+      expect(await loaded(own)).toEqual(before);
+      const later = stockChat(own, before);
+      await later.sendMessage({ text: "Three?" });
+      await expectSame(own, later);
+      expect(prompt()).toContain("B.");
+    });
+  });
+
+  it("stays if the new one is stopped", async () => {
+    const { reached, wait } = gate();
+    await talking([halting(wait, [text("C")].flat(), []), says("D.")], async ({ own, chat }) => {
+      const asked = chat.regenerate();
+      await reached;
+      own.conversation().stop();
+      await asked;
+      expect(await texts(own)).toEqual(OLD);
+      expect(own.conversation().about().status).toBe("idle");
+      const later = stockChat(own, await loaded(own));
+      await later.regenerate();
+      await expectSame(own, later);
+      expect(await texts(own)).toEqual(["One?", "A.", "Two?", "D."]);
+    });
+  });
+
+  it("stays through a crash, and is replaced by the turn that continues", async () => {
+    const first = gate();
+    const second = gate();
+    const steps = [
+      halting(first.wait, [text("C")].flat(), []),
+      halting(second.wait, [text("D")].flat(), [text(".", { id: "2" }), finish()].flat()),
+    ];
+    await talking(steps, async ({ own, chat, prompt }) => {
+      void chat.regenerate();
+      await first.reached;
+      own.wakeAgain();
+      await own.call("GET", "/conversations/c");
+      await second.reached;
+      expect(await texts(own)).toEqual(OLD);
+      expect(prompt()).not.toContain("B.");
+      const stream = await own.call("GET", "/conversations/c/stream");
+      second.open();
+      await stream.text();
+      expect(await texts(own)).toEqual(["One?", "A.", "Two?", "D."]);
+    });
+  });
+
+  it("is replaced by a new one that waits for a person", async () => {
+    const pays = [toolCall("pay", {}), finish("tool-calls")];
+    await talking([pays, says("C.")], async ({ own, chat }) => {
+      await chat.regenerate();
+      await expectSame(own, chat);
+      expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ state: "approval-requested" });
+      expect(own.conversation().about().status).toBe("waiting");
+    });
+  });
+});
+
+describe("another answer to an older question", () => {
+  it("is refused in a tab that does not know the newer turns", async () => {
+    await talking([says("Never.")], async ({ own }) => {
+      const stale = stockChat(own, (await loaded(own)).slice(0, 2));
+      await stale.regenerate();
+      expect(stale.error?.message).toContain("not_last_turn");
+      expect(await texts(own)).toEqual(OLD);
+    });
+  });
+
+  it("is refused with 409, also over the messages of an answer", async () => {
+    await talking([], async ({ own }) => {
+      const messages = (await loaded(own)).slice(0, 2);
+      for (const some of [messages, messages.slice(0, 1)]) {
+        const body = { id: "c", messages: some, trigger: "regenerate-message" };
+        const problem = await problemIn(
+          await own.call("POST", "/conversations", json(body)),
+          "not_last_turn",
+        );
+        expect(problem.detail).toContain("messageId");
+      }
+    });
+  });
+
+  it("is refused if the newer question arrives while it waits", async () => {
+    const { reached, open, wait } = gate();
+    await talking([halting(wait, [text("C")].flat(), [finish()].flat())], async ({ own, chat }) => {
+      const asked = own.call("POST", "/conversations/c/messages", json({ message: "Three?" }));
+      await reached;
+      await chat.regenerate();
+      expect(chat.error?.message).toContain("not_last_turn");
+      open();
+      await (await asked).text();
+      expect(await texts(own)).toEqual([...OLD, "Three?", "C"]);
+    });
+  });
+
+  it("replaces all that follows if the client names the message", async () => {
+    await talking([says("C.")], async ({ own, chat, prompt }) => {
+      await chat.regenerate({ messageId: chat.messages[1]?.id ?? "" });
+      await expectSame(own, chat);
+      expect(await texts(own)).toEqual(["One?", "C."]);
+      expect(prompt()).not.toMatch(/A\.|Two|B\./u);
+    });
+  });
+
+  it("removes nothing if it fails, although the client names the message", async () => {
+    await talking([fails], async ({ own, chat }) => {
+      await chat.regenerate({ messageId: chat.messages[1]?.id ?? "" });
+      expect(chat.status).toBe("error");
+      expect(await texts(own)).toEqual(OLD);
+    });
+  });
+});
