@@ -1,17 +1,24 @@
 import { isObject, type Json, parsedJson } from "./json.ts";
 
 /**
- * Serializes a value so that the AI SDK's clients accept it. They refuse JSON that has an object with a key
- * `__proto__`, or with `prototype` under `constructor`, and a refused frame ends the whole stream. Such objects
- * become their own JSON text.
+ * Serializes a value so that clients of streams accept it. Those of the AI SDK refuse JSON that has an object with
+ * a key `__proto__`, or with `prototype` under `constructor`, and a refused frame ends the whole stream. Such
+ * objects become their own JSON text. Line separators, at which others split a frame, are escapes.
  */
 export function strictJson(value: unknown): string {
   const text = JSON.stringify(value);
-  if (isStrict(value, text)) return text;
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    isRefused(inner) ? JSON.stringify(inner) : inner,
+  const whole = isStrict(value, text)
+    ? text
+    : JSON.stringify(value, (_key, inner: unknown) =>
+        isRefused(inner) ? JSON.stringify(inner) : inner,
+      );
+  return whole.replace(
+    LINE_SEPARATORS,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 }
+
+const LINE_SEPARATORS = /[\u0085\u2028\u2029]/gu;
 
 /** The value as `strictJson` writes it. */
 export function strictValue(value: Json): Json {

@@ -63,8 +63,10 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       headers,
       answers: { 200: { "text/event-stream": text }, 204: "No turn is running" },
     },
-    ({ query, headers }, { context }) =>
-      watchTurn(context, headers["Last-Event-ID"] ?? query.after),
+    ({ query, headers, request }, { context }) => {
+      const accept = request.headers.get("accept");
+      return watchTurn(context, { after: headers["Last-Event-ID"] ?? query.after, accept });
+    },
   ),
   endpoint(
     "GET /conversations/:id/events",

@@ -8,6 +8,7 @@ import { strictResponse } from "../http/strict-response.ts";
 import { preferred } from "../http/request-headers.ts";
 import { type Frame, TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationData } from "../conversation-data.ts";
+import { framesForSdk6, isForSdk6 } from "./sdk-6.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
@@ -42,7 +43,8 @@ export async function respond<Result>(
 ): Promise<Response> {
   const type = preferred(accept, ["text/event-stream", "application/json", "text/plain"]);
   if (type === "text/event-stream") {
-    return stream(turn, messageStream(turn.log, turn.first), UI_MESSAGE_STREAM_HEADERS);
+    const body = messageStream(turn.log, turn.first, accept);
+    return stream(turn, body, UI_MESSAGE_STREAM_HEADERS);
   }
   if (type === "text/plain") {
     return stream(turn, textStream(turn.log, turn.first), PLAIN_TEXT_HEADERS);
@@ -75,12 +77,15 @@ function stream(
  * Streams the running turn's frames from the first, or those of the last turn after the frame `after`.
  * Responds with 204 if there is nothing to watch.
  */
-export function watchTurn({ queue, data }: WatchedConversation, after?: number): Response {
+export function watchTurn(
+  { queue, data }: WatchedConversation,
+  { after, accept }: { readonly after?: number | undefined; readonly accept: string | null },
+): Response {
   const log = queue.running ?? (after === undefined ? undefined : lastLog(data));
   if (log === undefined) return new Response(null, { status: 204 });
   const first = after === undefined ? 0 : log.indexAfter(after);
   const headers = { ...UI_MESSAGE_STREAM_HEADERS, "cache-control": "no-cache" };
-  return new Response(messageStream(log, first), { headers });
+  return new Response(messageStream(log, first, accept), { headers });
 }
 
 interface WatchedConversation {
@@ -98,9 +103,17 @@ function lastLog(data: ConversationData | undefined): TurnLog | undefined {
  * The UI message stream as server-sent events, from the frame with index `first`. Default: the turn's own
  * frames.
  */
-export function messageStream(log: TurnLog, first?: number): ReadableStream<Uint8Array> {
+export function messageStream(
+  log: TurnLog,
+  first?: number,
+  accept: string | null = null,
+): ReadableStream<Uint8Array> {
+  const framesFor = isForSdk6(accept) ? framesForSdk6() : (frame: Frame) => [frame];
   return watch(log, first, {
-    write: ({ id, data }) => `id: ${id}\ndata: ${data}\n\n`,
+    write: (frame) =>
+      framesFor(frame)
+        .map(({ id, data }) => `id: ${id}\ndata: ${data}\n\n`)
+        .join(""),
     last: "data: [DONE]\n\n",
     keepAlive: ": waiting\n\n",
   });

@@ -147,6 +147,51 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
+  it.each(['{"__proto__":{"a":1}}', '{"constructor":{"prototype":{"a":1}}}'])(
+    "receives the handle of a value that it refuses: %s",
+    async (value) => {
+      const execute = () => JSON.parse(value) as unknown;
+      const act = tool({ inputSchema: z.object({}), execute });
+      const agent = { name: "a", description: "", instructions: "", tools: { act } };
+      const steps = [
+        [toolCall("act", {}), finish("tool-calls")],
+        [text("Done."), finish()],
+      ];
+      await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
+        const { transport, send } = transportTo(own, "c");
+        const message = await messageIn(await send("Go."));
+        expect(textOf(message)).toBe("Done.");
+        expect(message?.parts[1]).toMatchObject({ output: { $var: "act_1", bytes: value.length } });
+        transport.close();
+      });
+    },
+  );
+
+  it("asks for another answer, which is refused if newer turns would be removed (cloudflare/agents#1012)", async () => {
+    const says = (words: string) => [text(words), finish()];
+    const agent = { name: "a", description: "", instructions: "", tools: {} };
+    const model = scriptedModel([says("A."), says("B."), says("C.")]);
+    await withSockets({ agents: [agent], model }, async (own) => {
+      const { transport, send } = transportTo(own, "c");
+      for (const words of ["One?", "Two?"]) await messageIn(await send(words));
+      const messages = () =>
+        own.conversation().readMessages({ limit: 9, form: "display" }).messages;
+      const repeat = (question: UIMessage | undefined) =>
+        transport.sendMessages({
+          chatId: "c",
+          trigger: "regenerate-message",
+          messageId: undefined,
+          messages: question === undefined ? [] : [question],
+          abortSignal: undefined,
+        });
+      const refused = await repeat(messages()[0]);
+      await expect(refused.pipeTo(new WritableStream())).rejects.toThrow(/^not_last_turn: /);
+      expect(textOf(await messageIn(await repeat(messages()[2])))).toBe("C.");
+      expect(messages().map(textOf)).toEqual(["One?", "A.", "Two?", "C."]);
+      transport.close();
+    });
+  });
+
   it("receives the reason of a refusal", async () => {
     const { transport, send } = transportTo({ call }, newId());
     const stream = await send("");

@@ -1,0 +1,180 @@
+import { tool, type UIMessage } from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { json, textOf } from "../../support/edge.ts";
+import { gate, halting } from "../../support/fault-stages.ts";
+import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
+import { readUntil } from "../../support/turn-client.ts";
+import {
+  finish,
+  reasoning,
+  type Step,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../../src/testing.ts";
+
+const done: Step = [text("Done."), finish()];
+const asked = finish("tool-calls");
+const fails: Step = [{ type: "error", error: new Error("It is down.") }];
+
+interface Talk {
+  readonly own: OwnRuntime;
+  readonly paid: readonly number[];
+  /** Resolves when `hold` runs, and lets it return. */
+  readonly held: ReturnType<typeof gate>;
+}
+
+async function talking(steps: readonly Step[], work: (talk: Talk) => Promise<void>): Promise<void> {
+  const paid: number[] = [];
+  const held = gate();
+  const inputSchema = z.object({ n: z.number().optional() });
+  const say = tool({ inputSchema, execute: () => "a\u2028b\u2029c\u0085d" });
+  const hold = tool({ inputSchema, execute: () => held.wait() });
+  const pay = tool({ inputSchema, needsApproval: true, execute: () => paid.push(1) });
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: { say, hold, pay } };
+  const options = { agents: [agent] as const, model: scriptedModel(steps) };
+  await withRuntime(options, (own) => work({ own, paid, held }));
+}
+
+const stop = (own: OwnRuntime) => own.call("POST", "/conversations/c/stop");
+const statesOf = (message: UIMessage | undefined) =>
+  (message?.parts ?? []).flatMap((part) => ("state" in part ? [part.state] : []));
+
+it("a stop after the first result of three calls leaves none open (twentyhq/twenty#21276, algolia/docsearch#3011)", async () => {
+  const three: Step = [
+    toolCall("say", {}),
+    toolCall("hold", {}, { id: "h1" }),
+    toolCall("hold", {}, { id: "h2" }),
+    asked,
+  ].flat();
+  await talking([three, done], async ({ own, held }) => {
+    const chat = stockChat(own);
+    const asking = chat.sendMessage({ text: "Go." });
+    await held.reached;
+    await readUntil(await own.call("GET", "/conversations/c/stream"), '"tool-output-available"');
+    await stop(own);
+    await asking;
+    await expectSame(own, chat);
+    expect(statesOf(chat.messages[1])).toEqual([
+      "output-available",
+      "output-error",
+      "output-error",
+    ]);
+    await chat.sendMessage({ text: "And now?" });
+    await expectSame(own, chat);
+  });
+});
+
+it.each([
+  ["fails", fails],
+  ["says nothing", [finish()].flat()],
+  ["says nothing but white space", [text("\n"), finish()].flat()],
+] as const)(
+  "a model that %s leaves a message that the SDK accepts (vercel/ai#10638)",
+  async (_, step) => {
+    await talking([step, done], async ({ own }) => {
+      await stockChat(own).sendMessage({ text: "Go." });
+      const chat = stockChat(own, await loaded(own));
+      await chat.sendMessage({ text: "And now?" });
+      await expectSame(own, chat);
+      expect(await loaded(own)).toHaveLength(4);
+    });
+  },
+);
+
+describe("a page that loads in the middle of an answer shows it once (vercel/ai#14688, #13160)", () => {
+  it("in a text", async () => {
+    const { reached, open, wait } = gate();
+    const steps = [
+      halting(wait, text("So ").slice(0, -1), [
+        { type: "text-delta", id: "text_1", delta: "far" },
+        ...text("").slice(-1),
+        ...finish(),
+      ]),
+    ];
+    await talking(steps, async ({ own }) => {
+      const first = stockChat(own);
+      const asking = first.sendMessage({ text: "Go." });
+      await reached;
+      const second = stockChat(own, await loaded(own));
+      const resuming = second.resumeStream();
+      open();
+      await Promise.all([asking, resuming]);
+      await expectSame(own, second);
+      expect(second.messages.map(textOf)).toEqual(["Go.", "So far"]);
+    });
+  });
+
+  it("after a decision, which continues a message that it has", async () => {
+    const both: Step = [text("So: "), toolCall("pay", {}), asked].flat();
+    const next: Step = [toolCall("hold", {}), asked].flat();
+    await talking([both, next, done], async ({ own, held, paid }) => {
+      const first = stockChat(own);
+      await first.sendMessage({ text: "Go." });
+      const id = JSON.stringify(first.messages).match(/"approval":\{"id":"([^"]+)"/u)?.[1] ?? "";
+      const decided = own.call(
+        "POST",
+        `/conversations/c/approvals/${id}`,
+        json({ approved: true }),
+      );
+      await held.reached;
+      const second = stockChat(own, await loaded(own));
+      const resuming = second.resumeStream();
+      held.open();
+      await Promise.all([(await decided).text(), resuming]);
+      await expectSame(own, second);
+      expect(second.messages.map(textOf)).toEqual(["Go.", "So: Done."]);
+      expect(paid).toEqual([1]);
+    });
+  });
+});
+
+it("a call that is approved in two tabs runs once, and the second is told (BuilderIO/agent-native#3635, archestra-ai/archestra#4030)", async () => {
+  await talking([[toolCall("pay", {}), asked].flat(), done], async ({ own, paid }) => {
+    await stockChat(own).sendMessage({ text: "Go." });
+    const tabs = [stockChat(own, await loaded(own)), stockChat(own, await loaded(own))];
+    for (const tab of tabs) {
+      const part = tab.messages[1]?.parts.find((part) => "approval" in part);
+      const id = part !== undefined && "approval" in part ? (part.approval?.id ?? "") : "";
+      await tab.addToolApprovalResponse({ id, approved: true });
+      await tab.sendMessage();
+    }
+    expect(paid).toEqual([1]);
+    expect(tabs.map(({ error }) => error?.message.includes("approval_not_found"))).toEqual([
+      undefined,
+      true,
+    ]);
+    const [first] = tabs;
+    if (first !== undefined) await expectSame(own, first);
+  });
+});
+
+it("an answer of nothing but reasoning says that it was cut off (willdady/platypus#420, agegr/pi-web#830)", async () => {
+  const step: Step = [reasoning("Hm"), finish("length")].flat();
+  await talking([step, step], async ({ own }) => {
+    const ask = (accept: string) =>
+      own.call("POST", "/conversations/c/messages", json({ message: "Go." }, { accept }));
+    expect((await (await ask("text/plain")).text()).trim()).toMatch(/^\[finish: length\] /u);
+    expect(await (await ask("application/json")).json()).toMatchObject({ finishReason: "length" });
+    expect((await loaded(own))[1]?.metadata).toMatchObject({ finishReason: "length" });
+  });
+});
+
+it("frames have no characters at which clients split lines (modelcontextprotocol/typescript-sdk#1926, langgenius/dify#39008)", async () => {
+  await talking(
+    [[toolCall("say", {}), asked].flat(), [text("x\u2028y\u0085z"), finish()].flat()],
+    async ({ own }) => {
+      const body = json({ message: "Go." });
+      const stream = await (await own.call("POST", "/conversations/c/messages", body)).text();
+      expect(stream).not.toMatch(/[\u0085\u2028\u2029]/u);
+      const chat = stockChat(own, await loaded(own));
+      expect(textOf(chat.messages[1])).toBe("x\u2028y\u0085z");
+      expect(chat.messages[1]?.parts[1]).toMatchObject({
+        output: { value: "a\u2028b\u2029c\u0085d" },
+      });
+    },
+  );
+});
