@@ -14,7 +14,7 @@ interface Job {
   readonly command: readonly string[];
 }
 
-/** Jobs one after the other. Two lanes run beside each other: two cores, and servers mostly wait. */
+/** Jobs one after the other. Lanes run beside each other, for two cores: servers wait at times. */
 type Lanes = readonly (readonly Job[])[];
 
 const script = (name: string) => ({ name, command: [process.execPath, `scripts/${name}.ts`] });
@@ -33,7 +33,7 @@ const QUICK: Lanes = [
 const REST: Lanes = [
   [
     vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
-    vitest("large-process", ONE_WORKER, "--project=large-process"),
+    vitest("templates", ONE_WORKER, "--project=templates"),
   ],
   [
     vitest(
@@ -43,11 +43,13 @@ const REST: Lanes = [
       "--project=workerd",
       "--tagsFilter=slow or sampled",
     ),
-    vitest("large", ONE_WORKER, "--project=large", "--project=large-workerd"),
     // These install packages into folders of their own.
     script("test-examples"),
     script("peer-ranges"),
-    vitest("templates", ONE_WORKER, "--project=templates"),
+  ],
+  [
+    vitest("large", ONE_WORKER, "--project=large", "--project=large-workerd"),
+    vitest("large-process", ONE_WORKER, "--project=large-process"),
   ],
 ];
 
@@ -180,11 +182,13 @@ async function main([first, ...others]: readonly string[]): Promise<boolean> {
   }
   mkdirSync(logs, { recursive: true });
   const what = first === "--all" ? "all tests" : "the quick tests";
-  console.log(`Runs ${what}, two at a time. What programs print is in ${relative(root, logs)}.`);
+  console.log(
+    `Runs ${what}, several jobs at a time. What programs print is in ${relative(root, logs)}.`,
+  );
   const progress = new Progress();
   let passes = others.includes("--rest") || (await runAll(QUICK, progress));
   if (first === "--all") {
-    process.env["SAMPLES"] = "all";
+    process.env["SAMPLES"] ??= "all";
     passes &&= await runAll(REST, progress);
   }
   progress.summarize();

@@ -12,6 +12,7 @@ import { commands, IDLE_MS, largeValues, names, readPaths } from "./variable-sto
 import { expectSameOf, observing, type Real, wake } from "./variable-store-commands.ts";
 import { Model } from "./variable-store-model.ts";
 import { at, isSame } from "./variable-store-model-facts.ts";
+import { samples } from "../support/slow.ts";
 import { storedBytes } from "./variable-store-model-values.ts";
 
 interface Subject {
@@ -81,7 +82,7 @@ async function holds(empty: () => Model, make: (options: StoreOptions) => Subjec
         subject.close?.();
       }
     }),
-    { numRuns: 60 },
+    { numRuns: samples(60) },
   );
 }
 

@@ -6,8 +6,9 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { expect, it, vi } from "vitest";
 import { gatewayCommand, nameIn, textIn } from "../support/gateway-process.ts";
+import { samples } from "../support/slow.ts";
 
-const RUNS = 40;
+const RUNS = samples(40);
 /** Simultaneous calls in each run. */
 const CALLS = 6;
 

@@ -7,7 +7,7 @@ import { it } from "../support/page-test.ts";
 import type { ScriptedPage } from "../support/scripted-page.ts";
 import { listed, records } from "../support/variables-page.ts";
 
-/** Number of presses. For more: `PRESSES=1000 npm run test:large`. */
+/** Number of presses. For more: `PRESSES=1000 npm run test:all`. */
 const STEPS = Number(process.env.PRESSES ?? 500);
 const SEEDS = [1, 2] as const;
 

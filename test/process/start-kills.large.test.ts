@@ -6,10 +6,11 @@ import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { processesMarked } from "../../scripts/processes.ts";
 import { figure } from "../support/scorecard.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+import { samples } from "../support/slow.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
 const root = join(import.meta.dirname, "../..");
-const KILLS = 20;
+const KILLS = samples(20);
 const SEED = 20_261_123;
 const ROUNDS_TAKE_MS = 20 * 60_000;
 /** A Worker that does not answer is noticed after some seconds, and restarted. */

@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { type Kill, stages, workflowCalls } from "../chaos/plans/plan-kills.ts";
 import { Random } from "../chaos/random.ts";
 import { usePlanKills } from "../support/killed-plans.ts";
+import { samples } from "../support/slow.ts";
 
-const SEEDS = Number(process.env["BYREF_SEEDS"] ?? 20);
+const SEEDS = samples(20);
 
 const points = workflowCalls.flatMap((call) => stages.map((stage): Kill => ({ call, stage })));
 const once = points.map((kill, index) => ({ name: `point_${index}`, kills: [kill] }));

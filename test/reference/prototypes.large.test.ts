@@ -11,8 +11,9 @@ import type { Json } from "../../src/value/json.ts";
 import { toJson } from "../../src/value/to-json.ts";
 import { Random } from "../chaos/random.ts";
 import { figure } from "../support/scorecard.ts";
+import { samples } from "../support/slow.ts";
 
-const TIMES = 100_000;
+const TIMES = samples(100_000);
 const inherited = [
   ...Object.getOwnPropertyNames(Object.prototype),
   ...Object.getOwnPropertyNames(Array.prototype),
@@ -70,7 +71,7 @@ function isInherited(value: unknown): boolean {
   return text === undefined || text.includes("[native code]");
 }
 
-it("no key, path or name reaches an object's prototype, in 100,000 attempts", async () => {
+it(`no key, path or name reaches an object's prototype, in ${TIMES} attempts`, async () => {
   const random = new Random(1);
   const before = prototypes();
   let store = new MemoryStore();

@@ -131,7 +131,7 @@ export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]):
   return runs;
 }
 
-/** Tries one in this many pairs of crashes. `PAIR_STEP=1 npm run test:large` tries all. */
+/** Tries one in this many pairs of crashes. `PAIR_STEP=1 npm run test:all` tries all. */
 const STEP = Number(process.env.PAIR_STEP ?? 5);
 
 /** Crashes once at every wait, or in pairs of waits. Returns the number of conversations played. */

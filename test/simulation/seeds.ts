@@ -2,6 +2,7 @@ import { Random } from "../chaos/random.ts";
 import { isUnknown, type Outcome } from "./checks.ts";
 import { Broken } from "./client.ts";
 import { compare } from "./compare.ts";
+import { samples } from "../support/slow.ts";
 import { planFrom } from "./plan.ts";
 import { type Disturbance, simulate, UNDISTURBED } from "./simulate.ts";
 
@@ -11,8 +12,8 @@ const MAX_CRASHES = 8;
 const STOPPED = 0.15;
 const MAX_SHOWN = 5;
 
-/** Takes two parallel test files about a minute; `SEEDS=10000 npm run test:large` for more. */
-const SEEDS = Number(process.env.SEEDS ?? 2_000);
+/** `SEEDS=10000` for more. */
+const SEEDS = Number(process.env.SEEDS ?? samples(2_000));
 const BATCH = 100;
 
 /** Returns the first and last seeds of every other batch, from the first or the second one on. */
