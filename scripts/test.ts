@@ -4,8 +4,9 @@
  * instance a part of a file's name; then one process runs all projects, so that a name that no file has is an error.
  */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync, readFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { once } from "node:events";
+import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
 import type { TestReport } from "./test-reporter.ts";
 
@@ -186,11 +187,15 @@ async function main([first, ...others]: readonly string[]): Promise<boolean> {
     `Runs ${what}, several jobs at a time. What programs print is in ${relative(root, logs)}.`,
   );
   const progress = new Progress();
+  // Its name is short because it holds sockets, whose paths have at most 107 bytes.
+  const temporary = mkdtempSync(join(tmpdir(), "t-"));
+  process.env["TMPDIR"] = temporary;
   let passes = others.includes("--rest") || (await runAll(QUICK, progress));
   if (first === "--all") {
     process.env["SAMPLES"] ??= "all";
     passes &&= await runAll(REST, progress);
   }
+  rmSync(temporary, { recursive: true, force: true });
   progress.summarize();
   return passes;
 }
