@@ -1,4 +1,6 @@
 export { type ExpandingOptions, expandStream } from "./agent/expand-answer.ts";
+export { expandMessages } from "./agent/expand-messages.ts";
+export { expandOutput } from "./agent/expand-object.ts";
 export { type ListingOptions, listingVariables, withGuide } from "./agent/step-prompt.ts";
 export {
   type StoreForCall,

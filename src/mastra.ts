@@ -1,4 +1,5 @@
 export { type ToolVariablesOptions, withToolVariables } from "./mastra/with-tool-variables.ts";
+export { expandMessages } from "./agent/expand-messages.ts";
 export { variableTools } from "./mastra/variable-tools.ts";
 export type { VariableToolName, VariableToolsOptions } from "./agent/variable-tools.ts";
 export type { MastraAgent } from "./mastra/mastra-agent.ts";

@@ -1,13 +1,19 @@
 import type { AssistantModelMessage, ModelMessage, TextStreamPart, ToolSet } from "ai";
-import { createExpander } from "../reference/create-expander.ts";
 import type { ExpandOptions } from "../reference/expand.ts";
+import type { Lookup } from "../reference/lookup.ts";
+import { createExpander } from "../reference/create-expander.ts";
 import { TextsExpander } from "../reference/expand-texts.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { knownNamesOf, lookupInStore } from "../tool/store-lookup.ts";
-import { isObject } from "../value/json.ts";
+import { compact, isObject } from "../value/json.ts";
 
 /** How references in texts are parsed; see `ExpandOptions`. */
 export interface ExpandingOptions extends Pick<ExpandOptions, "syntaxes" | "inCode" | "inUrls"> {
+  /**
+   * What becomes of references to sealed variables: their values are shown (default), or they stay as written, for
+   * a reader that may be a model.
+   */
+  readonly sealed?: "show" | "keep";
   /**
    * Called before each sealed value is shown, and at the end of each changed text: for histories that do not
    * keep the metadata of texts. The object is the same one for the same text.
@@ -98,7 +104,7 @@ export class TextParts<Part extends StreamPart> {
 
   constructor(
     store: VariableStore,
-    { onShown = () => undefined, ...options }: ExpandingOptions,
+    { onShown = () => undefined, sealed, ...options }: ExpandingOptions,
     form: StreamForm<Part>,
   ) {
     this.#form = form;
@@ -106,7 +112,7 @@ export class TextParts<Part extends StreamPart> {
     const onUsed = (name: string) => {
       this.#isSealed = store.glance(name)?.visibility !== "model";
     };
-    this.#texts = new TextsExpander(lookupInStore(store, { failures: "show", onUsed }), {
+    this.#texts = new TextsExpander(lookupFor(store, compact({ sealed }), onUsed), {
       ...options,
       ...knownNamesOf(store),
       onResolved: (source, text) => {
@@ -170,8 +176,18 @@ export class TextParts<Part extends StreamPart> {
   }
 }
 
-function lookupOf(store: VariableStore) {
-  return lookupInStore(store, { failures: "show" });
+/** Returns the lookup of answers. */
+export function lookupFor(
+  store: VariableStore,
+  { sealed }: Pick<ExpandingOptions, "sealed">,
+  onUsed?: (name: string) => void,
+): Lookup {
+  const lookup = lookupInStore(store, { failures: "show", ...compact({ onUsed }) });
+  if (sealed !== "keep") return lookup;
+  return (reference, work) =>
+    store.glance(reference.name)?.visibility === "sealed"
+      ? { found: false, reason: "unknown" }
+      : lookup(reference, work);
 }
 
 /** Key in a text's provider metadata for the text as the model wrote it. */
@@ -210,79 +226,15 @@ function writtenPart<Part extends { readonly type: string }>(part: Part): Part {
   return typeof written === "string" ? { ...part, text: written, providerOptions: others } : part;
 }
 
-/** Expands every text in a value. A structured answer keeps its types. */
-type ExpandIn = <Value>(value: Value) => Promise<Value>;
-
-/** Returns a function that expands every text in a value. */
-export function expanding(store: VariableStore, options: ExpandingOptions): ExpandIn {
-  const expandedText = async (text: string) => {
-    const expander = createExpander(lookupOf(store), { ...options, ...knownNamesOf(store) });
-    return (await expander.push(text)) + (await expander.end());
-  };
-  const expanded = async (value: unknown): Promise<unknown> => {
-    if (typeof value === "string") return expandedText(value);
-    if (Array.isArray(value)) return Promise.all(value.map(expanded));
-    if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-    const entries = Object.entries(value).map(
-      async ([key, inner]) => [key, await expanded(inner)] as const,
-    );
-    return Object.fromEntries(await Promise.all(entries));
-  };
-  // Only strings change, and they stay strings.
-  return expanded as ExpandIn;
-}
-
-/**
- * Returns the result with `text` and `output` expanded. All other fields stay as the SDK recorded them, by
- * reference: `steps`, `content` and `responseMessages`, for the history.
- */
-export async function expandedResult<
-  Result extends { readonly text: string; readonly output: unknown },
->(result: Result, store: VariableStore, options: ExpandingOptions): Promise<Result> {
-  const expand = expanding(store, options);
-  const text = await expand(result.text);
-  // The getter throws if there is no output.
-  const output = await Promise.resolve()
-    .then(() => result.output)
-    .then((value) => ({ value: expand(value) }))
-    .catch(() => undefined);
-  // Other properties are inherited from the result.
-  return Object.create(result, {
-    text: { value: text },
-    ...(output === undefined ? {} : { output: { value: await output.value } }),
-  }) as Result;
-}
-
-/** The fields of `StreamTextResult` that change, or that have to be read from the original result. */
-interface Streamed<Tools extends ToolSet> {
-  readonly stream: ReadableStream<TextStreamPart<Tools>>;
-  readonly text: PromiseLike<string>;
-  readonly output: PromiseLike<unknown>;
-  readonly partialOutputStream: unknown;
-  readonly elementStream: unknown;
-}
-
-/**
- * Returns the result with its streams, `text` and `output` expanded, and with the responses that are made of
- * them. Partial outputs (`partialOutputStream`, `elementStream`) stay as the model wrote them.
- */
-export function expandedStreamResult<Tools extends ToolSet, Result extends Streamed<Tools>>(
-  result: Result,
+/** Returns a whole text with values in place of its references. */
+export async function expandText(
+  text: string,
   store: VariableStore,
   options: ExpandingOptions,
-): Result {
-  const expand = expanding(store, options);
-  const stream = () =>
-    result.stream.pipeThrough<TextStreamPart<Tools>>(expandStream<Tools>(store, options));
-  // The SDK's methods build responses from `this.stream`, which is the expanded stream here. Getters that
-  // split the SDK's stream must run on the original result. All other properties are inherited.
-  return Object.create(result, {
-    stream: { get: stream },
-    fullStream: { get: stream },
-    text: { get: () => result.text.then(expand) },
-    output: { get: () => result.output.then(expand) },
-    partialOutputStream: { get: () => result.partialOutputStream },
-    experimental_partialOutputStream: { get: () => result.partialOutputStream },
-    elementStream: { get: () => result.elementStream },
-  }) as Result;
+): Promise<string> {
+  const expander = createExpander(lookupFor(store, options), {
+    ...options,
+    ...knownNamesOf(store),
+  });
+  return (await expander.push(text)) + (await expander.end());
 }

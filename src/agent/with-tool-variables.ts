@@ -12,12 +12,14 @@ import {
 import { MemoryStore } from "../store/memory-store.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { evictDue, Taints } from "./call-store.ts";
+import { asWritten } from "./expand-answer.ts";
+import { expandOutput } from "./expand-object.ts";
 import {
-  asWritten,
   expandedResult,
   expandedStreamResult,
-  type ExpandingOptions,
-} from "./expand-answer.ts";
+  type Showing,
+  withShownEvents,
+} from "./expand-result.ts";
 import type { InstructionStyle } from "../turn/history/guide.ts";
 import { listingVariables, withGuide } from "./step-prompt.ts";
 import { decides, wrapToolApproval } from "./approvals.ts";
@@ -107,27 +109,24 @@ class VariableAgent<
   override async generate(
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["generate"]>[0],
   ): Promise<GenerateTextResult<WithVariables<Tools>, Own, Answer>> {
-    const store = await this.#storeFor(call);
-    return expandedResult(await this.#agentWith(store).generate(call), store, this.#expanding);
+    const showing = await this.#showingOf(call);
+    const own = withShownEvents(call, showing);
+    return expandedResult(await this.#agentFor(showing).generate(own), showing);
   }
 
   override async stream(
     call: Parameters<Base<CallOptions, Tools, Own, Answer>["stream"]>[0],
   ): Promise<StreamTextResult<WithVariables<Tools>, Own, Answer>> {
-    const store = await this.#storeFor(call);
-    return expandedStreamResult(await this.#agentWith(store).stream(call), store, this.#expanding);
+    const showing = await this.#showingOf(call);
+    const own = withShownEvents(call, showing);
+    return expandedStreamResult(await this.#agentFor(showing).stream(own), showing);
   }
 
-  get #expanding(): ExpandingOptions {
-    const { syntaxes } = this.#options;
-    return syntaxes === undefined ? {} : { syntaxes };
-  }
-
-  async #storeFor(call: { readonly options?: CallOptions }): Promise<VariableStore> {
-    const { store = this.#ownStore } = this.#options;
+  async #showingOf(call: { readonly options?: CallOptions }): Promise<Showing> {
+    const { store = this.#ownStore, syntaxes } = this.#options;
     const found = typeof store === "function" ? store(await this.#checked(call)) : store;
     await evictDue(found);
-    return found;
+    return { store: found, expanding: compact({ syntaxes }) };
   }
 
   /** Validates the call's options, because an application may find the store by them. */
@@ -140,27 +139,31 @@ class VariableAgent<
     return { options: result?.value ?? options };
   }
 
-  #agentWith(store: VariableStore): Base<CallOptions, Tools, Own, Answer> {
+  #agentFor(showing: Showing): Base<CallOptions, Tools, Own, Answer> {
     const { prepareCall } = this.#settings;
     // The SDK calls it with the types of the agent's own settings; only the fields of `Prepared` are read.
     const prepare = async (given: Prepared) => {
       const prepared = prepareCall === undefined ? given : await prepareCall(given as never);
-      return this.#prepared(prepared as Prepared, store);
+      return this.#prepared(prepared as Prepared, showing);
     };
-    const settings = { ...this.#settings, prepareCall: prepare };
+    const settings = { ...withShownEvents(this.#settings, showing), prepareCall: prepare };
     return new ToolLoopAgent(settings as unknown as Settings<CallOptions, Tools, Own, Answer>);
   }
 
   /** Adds references to the prepared settings of a call. */
-  #prepared(prepared: Prepared, store: VariableStore): Prepared {
+  #prepared(prepared: Prepared, showing: Showing): Prepared {
+    const { store, expanding } = showing;
     const { instructionStyle = "auto", store: _store, ...rest } = this.#options;
     const taint = rest.taint ?? this.#taints.of(store);
     const options = { ...rest, store, taint };
     const guided = withGuide(prepared.instructions, instructionStyle, rest.syntaxes);
     const { tools = {}, prepareStep, toolApproval, messages, prompt } = prepared;
     const { experimental_repairToolCall, repairToolCall = experimental_repairToolCall } = prepared;
+    const output = prepared.output && expandOutput(prepared.output, store, expanding);
+    showing.output = output;
     return {
       ...prepared,
+      ...compact({ output }),
       tools: wrapDecidedTools(tools, options, (name) => decides(toolApproval, name)),
       toolApproval: wrapToolApproval(toolApproval, tools, options),
       repairToolCall: withUnknownTools(repairToolCall),
@@ -195,4 +198,7 @@ type Prepared = Pick<
   | "toolApproval"
   | "repairToolCall"
   | "experimental_repairToolCall"
-> & { readonly messages?: ModelMessage[]; readonly prompt?: string | ModelMessage[] };
+> & { readonly output?: Output } & {
+  readonly messages?: ModelMessage[];
+  readonly prompt?: string | ModelMessage[];
+};

@@ -2,12 +2,12 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { codeOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import type { Place, ResolveOptions } from "../reference/resolve.ts";
+import type { ResolveOptions } from "../reference/resolve.ts";
 import { Content, jsonContent } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
-import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";
+import { takesTextOnly } from "../tool/json-schema.ts";
 import { valueOfResult } from "../tool/mcp/result-value.ts";
-import { canonicalJson, compact, isObject, type Json, jsonIn, typeOfJson } from "../value/json.ts";
+import { canonicalJson, compact, isObject, type Json, jsonIn } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { decodeUtf8 } from "../value/utf8.ts";
 
@@ -66,7 +66,7 @@ export function textsFor(
   store: VariableStore,
 ): NonNullable<ResolveOptions["textFor"]> {
   return async ({ name, path }, value, place) => {
-    const isText = path.length === 0 && takesText(schema, place, value);
+    const isText = path.length === 0 && takesTextOnly(schema, place, value);
     return isText ? textOf(name, value, store) : undefined;
   };
 }
@@ -87,13 +87,4 @@ export async function textOf(
   } finally {
     stored.close();
   }
-}
-
-function takesText(schema: JSONSchema7, place: Place, value: Json): boolean {
-  if (typeof value === "string") return false;
-  let at: Definition = schema;
-  for (const step of place) at = schemaAt(step, at, schema);
-  const types = typesIn(at, schema);
-  const type = typeOfJson(value);
-  return types.has("string") && !types.has(type === "number" ? "integer" : type);
 }

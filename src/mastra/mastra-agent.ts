@@ -3,6 +3,8 @@
  * `@mastra/core`. `examples/mastra` checks that Mastra's own types fit.
  */
 
+import type { JSONSchema7 } from "ai";
+
 /** An `Agent` of `@mastra/core` 1.x. */
 export interface MastraAgent {
   readonly id: string;
@@ -23,16 +25,54 @@ export interface CallOptions {
   readonly requestContext?: MastraRequestContext;
   readonly inputProcessors?: readonly object[];
   readonly requireToolApproval?: boolean | ApprovalFunction;
-  readonly structuredOutput?: { readonly model?: unknown };
+  readonly structuredOutput?: { readonly schema?: object; readonly model?: unknown } | undefined;
   readonly untilIdle?: unknown;
-  readonly onFinish?: (event: Ending) => unknown;
-  readonly onError?: (event: Ending) => unknown;
-  readonly onAbort?: (event: Ending) => unknown;
+  /** Mastra forbids delegation where it calls an agent as a tool of another. */
+  readonly backgroundTaskPolicy?: { readonly allowDelegationDispatch?: boolean } | undefined;
+  readonly isTaskComplete?: { readonly scorers?: readonly Scorer[] } | undefined;
+  readonly experimentalTransform?: ChunkTransform | readonly ChunkTransform[];
+  readonly onChunk?: (chunk: Chunk) => unknown;
+  readonly onStepFinish?: (event: AnswerEvent) => unknown;
+  readonly onIterationComplete?: (event: AnswerEvent) => unknown;
+  readonly onFinish?: (event: AnswerEvent) => unknown;
+  readonly onError?: (event: AnswerEvent) => unknown;
+  readonly onAbort?: (event: AnswerEvent) => unknown;
 }
 
-/** How a run ended. Only `onFinish` has a reason. */
-export interface Ending {
+/** Makes a transform for the chunks of one reader. */
+type ChunkTransform = () => TransformStream<Chunk, Chunk>;
+
+/** What callbacks receive of an answer. Only `onFinish` has a reason for its end. */
+export interface AnswerEvent {
   readonly finishReason?: string;
+  readonly text?: string;
+  readonly steps?: readonly { readonly text?: string }[];
+}
+
+/** Mastra's `MastraScorer`. */
+export interface Scorer {
+  run(scored: Scored): unknown;
+}
+
+/** What a scorer reads. */
+export interface Scored {
+  readonly runId?: string;
+  readonly input?: unknown;
+  /** The messages of an answer, or its text. */
+  readonly output?: unknown;
+}
+
+/** Mastra's `StandardSchemaWithJSON`. */
+export interface StandardSchema {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor?: string;
+    readonly validate: (value: unknown) => unknown;
+    readonly jsonSchema: {
+      readonly input: (format: object) => JSONSchema7;
+      readonly output: (format: object) => JSONSchema7;
+    };
+  };
 }
 
 /** The option `requireToolApproval`, as a function. */
@@ -54,6 +94,7 @@ export interface AgentMembers {
     requestContext?: MastraRequestContext,
   ): Promise<readonly object[]> | readonly object[];
   convertTools(given: ToolsFor): Promise<Record<string, CoreTool>>;
+  listScorers(given?: object): Promise<Readonly<Record<string, { readonly scorer: Scorer }>>>;
   generate(messages: unknown, options?: CallOptions): Promise<FullOutput>;
   stream(messages: unknown, options?: CallOptions): Promise<ModelOutput>;
   resumeGenerate(resumeData: unknown, options?: CallOptions): Promise<FullOutput>;
@@ -116,6 +157,8 @@ export interface Chunk {
 export interface ModelOutput {
   readonly fullStream: ReadableStream<Chunk>;
   readonly textStream: ReadableStream<string>;
+  readonly objectStream: ReadableStream<unknown>;
+  readonly elementStream: ReadableStream<unknown>;
   readonly text: Promise<string>;
   readonly steps: Promise<readonly { readonly text?: string }[]>;
   readonly object: Promise<unknown>;
@@ -133,4 +176,6 @@ export interface FullOutput {
   readonly toolCalls: readonly Chunk[];
   readonly suspendPayload: unknown;
   readonly finishReason: string | undefined;
+  /** For evaluations, if they were asked for. */
+  readonly scoringData?: Pick<Scored, "input" | "output">;
 }

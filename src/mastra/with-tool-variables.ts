@@ -3,15 +3,18 @@ import type { VariableStore } from "../store/variable-store.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import { ClientCalls } from "./client-calls.ts";
-import { expandedFullOutput, expandedModelOutput, type Showing } from "./expand-output.ts";
-import type {
-  AgentMembers,
-  CallOptions,
-  CoreTool,
-  Ending,
-  MastraAgent,
-  ToolsFor,
-} from "./mastra-agent.ts";
+import type { ExpandingOptions } from "../agent/expand-answer.ts";
+import { ObjectExpander } from "../agent/expand-object.ts";
+import { answerSchema } from "./answer-schema.ts";
+import {
+  expandChunks,
+  expandedFullOutput,
+  expandedModelOutput,
+  type Showing,
+} from "./expand-output.ts";
+import { Scoring } from "./scoring.ts";
+import { shownEvents } from "./shown-events.ts";
+import type { AgentMembers, CallOptions, CoreTool, MastraAgent, ToolsFor } from "./mastra-agent.ts";
 import { wrapCoreTool } from "./mastra-tool.ts";
 import { type Prompting, promptProcessor } from "./prompt-processor.ts";
 import { type Run, Runs } from "./run.ts";
@@ -60,6 +63,7 @@ const MEMBERS = [
   "convertTools",
   "generate",
   "getDefaultOptions",
+  "listScorers",
   "listConfiguredInputProcessors",
   "resumeGenerate",
   "resumeStream",
@@ -85,6 +89,7 @@ class VariableAgent {
   readonly #options: ToolVariablesOptions;
   readonly #runs: Runs;
   readonly #stores: Stores;
+  readonly #scoring: Scoring;
   readonly #clientCalls = new ClientCalls();
   /**
    * Runs by the processor of their prompts, which Mastra passes with the call. Run ids are not used, because a
@@ -98,11 +103,12 @@ class VariableAgent {
     this.#options = options;
     this.#runs = new Runs(rest);
     this.#stores = new Stores(store);
+    this.#scoring = new Scoring(compact({ syntaxes: rest.syntaxes }));
   }
 
   attach(): void {
     const agent = this.#agent;
-    const { convertTools, generate, stream, resumeGenerate, resumeStream } = agent;
+    const { convertTools, generate, stream, resumeGenerate, resumeStream, listScorers } = agent;
     const fork = agent.__fork.bind(agent);
     Object.assign(agent, {
       convertTools: async (given: ToolsFor) =>
@@ -111,6 +117,8 @@ class VariableAgent {
       stream: this.#calling("start", stream, expandedModelOutput),
       resumeGenerate: this.#calling("resume", resumeGenerate, expandedFullOutput),
       resumeStream: this.#calling("resume", resumeStream, expandedModelOutput),
+      listScorers: async (given?: object) =>
+        this.#scoring.ofAgent(await listScorers.call(agent, given)),
       // Mastra forks agents to change their settings.
       __fork: () => {
         const copy = fork();
@@ -149,15 +157,28 @@ class VariableAgent {
     const { requestContext } = given;
     const defaults = await this.#agent.getDefaultOptions(compact({ requestContext }));
     const all: CallOptions = { ...defaults, ...given };
-    const { requireToolApproval, structuredOutput } = all;
+    const { requireToolApproval, structuredOutput, isTaskComplete } = all;
     if (all.untilIdle) return { options: given };
     const run = this.#runs[how](all.runId);
     run.requiresApproval = requireToolApproval || run.requiresApproval;
     const { instructionStyle = "auto", syntaxes } = this.#options;
+    // The answer to another agent is read by its model.
+    const isForModel = all.backgroundTaskPolicy?.allowDelegationDispatch === false;
+    const expanding: ExpandingOptions = {
+      ...compact({ syntaxes }),
+      ...(isForModel && { sealed: "keep" }),
+    };
+    const answers =
+      structuredOutput?.schema &&
+      (await answerSchema(structuredOutput.schema, expanding, (answer, values) =>
+        new ObjectExpander(run.store, expanding, values).expand(answer),
+      ));
     const showing: Showing & Prompting = {
       run,
       clientCalls: this.#clientCalls,
-      expanding: compact({ syntaxes }),
+      expanding,
+      scored: (data) => this.#scoring.shown(data, run.store),
+      schema: answers?.values,
       isJson: structuredOutput !== undefined && structuredOutput.model === undefined,
       instructionStyle,
       options: () => this.#runs.wrapOptions(run),
@@ -166,22 +187,33 @@ class VariableAgent {
       all.inputProcessors ?? (await this.#agent.listConfiguredInputProcessors(requestContext));
     const processor = promptProcessor(showing);
     this.#runOf.set(processor, run);
-    const endings = (["onFinish", "onError", "onAbort"] as const).map((name) => [
-      name,
-      async (event: Ending) => {
-        if (event.finishReason !== "suspended") this.#runs.end(run);
-        await all[name]?.(event);
-      },
-    ]);
     const options = {
       ...given,
-      ...Object.fromEntries(endings),
+      ...shownEvents(all, showing, () => this.#end(run)),
+      ...(isTaskComplete?.scorers && {
+        isTaskComplete: {
+          ...isTaskComplete,
+          scorers: isTaskComplete.scorers.map((scorer) =>
+            this.#scoring.reading(scorer, () => run.store),
+          ),
+        },
+      }),
+      ...(answers && { structuredOutput: { ...structuredOutput, schema: answers.schema } }),
+      experimentalTransform: [
+        () => expandChunks(showing),
+        ...[all.experimentalTransform ?? []].flat(),
+      ],
       runId: run.id,
       inputProcessors: [...processors, processor],
       // The tools call the function, with resolved inputs.
       ...compact({ requireToolApproval: requireToolApproval && true }),
     };
     return { options, showing };
+  }
+
+  #end(run: Run): void {
+    this.#runs.end(run);
+    this.#scoring.ended(run);
   }
 
   /** The tools of a call that is not made here, such as `generateLegacy`, stay as they are. */

@@ -227,3 +227,17 @@ export function ownSchemaAt(key: string | number, schema: Definition): Definitio
   const isOther = patternProperties === undefined && typeof additionalProperties === "object";
   return isOther ? additionalProperties : true;
 }
+
+/** True if a place in the values that fit a schema takes texts, but not this value, which is no text. */
+export function takesTextOnly(
+  schema: JSONSchema7,
+  place: readonly (string | number)[],
+  value: Json,
+): boolean {
+  if (typeof value === "string") return false;
+  let at: Definition = schema;
+  for (const step of place) at = schemaAt(step, at, schema);
+  const types = typesIn(at, schema);
+  const type = typeOfJson(value);
+  return types.has("string") && !types.has(type === "number" ? "integer" : type);
+}

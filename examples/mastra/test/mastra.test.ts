@@ -95,7 +95,7 @@ describe("the guide to Mastra agents", () => {
     const said = execFileSync(process.execPath, ["main.ts"], { cwd: folder, encoding: "utf8" });
     expect(said).toContain('compareWeather {"city1":"$weather_nyc","city2":"$weather_london"}');
     expect(said).toContain("It is 72°F in NYC and 58°F in London.");
-  });
+  }, 60_000);
 
   it("sends at most 3 % of the prompt of a script of 200 KB", async () => {
     const script = "A line of dialogue that says very little.\n".repeat(4_900).slice(0, 200_000);
