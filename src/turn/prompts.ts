@@ -119,6 +119,7 @@ export class Prompts {
       messages: withTail(withoutRepeats(messages), { details, lines }),
       tools: this.toolsAt(stage),
       callable: this.tools.all,
+      hasTags: this.tools.hasTags,
       guide,
       hasDetails: details !== "",
     };

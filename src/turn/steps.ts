@@ -7,8 +7,7 @@ import type { JournalCall, JournalEntry } from "./log/journal.ts";
 import { textsOf } from "./history/answer-receipt.ts";
 import { refusalOf } from "./held-step.ts";
 import { toTurnMessages } from "./history/prompt.ts";
-import { callModel } from "./model/call-model.ts";
-import type { CallModelResult } from "./model/model-try.ts";
+import { callModel, type CallResult } from "./model/call-model.ts";
 import { type PromptOptions, Prompts } from "./prompts.ts";
 import { OUTCOME_UNKNOWN, type Planned, type StepCommits, ToolCalls } from "./tool-calls.ts";
 import type { ToolboxOptions } from "./toolbox.ts";
@@ -44,6 +43,10 @@ export class Steps {
   readonly #begun = new Map<string, JournalCall>();
   /** True while the newest step has no complete model answer. */
   #isOpen = false;
+  /** Results of the provider's tools whose calls are in earlier steps, to be written to the journal. */
+  #late: UIMessageChunk[] = [];
+  /** The earlier turn that is sent in outline, because the provider refuses it. */
+  #refused: CallResult["refused"];
   /** True if the current step ends with its calls. False after a wait for a person. */
   #hasStep = false;
 
@@ -89,7 +92,7 @@ export class Steps {
       // An answer that was cut off or filtered may contain a partial call. As in the SDK, no call runs then.
       const isComplete = result.finishReason === "stop" || result.finishReason === "tool-calls";
       const hasCalls = result.calls.length + result.invalidCalls > 0;
-      if (!isComplete || !hasCalls) {
+      if (!isComplete || !(hasCalls || this.#isPending)) {
         if (!isComplete) this.#closeOpen("call_not_run", notRun(result.finishReason));
         void this.#write({ type: "finish-step" });
         return result.finishReason;
@@ -98,7 +101,7 @@ export class Steps {
       // The message keeps the last of the calls that share an id.
       const calls = new Map(result.calls.map((call) => [call.toolCallId, call])).values();
       const planned = await this.#required.calls.plan([...calls], messages);
-      const step = () => ({ step: this.#state.parts.step() });
+      const step = () => ({ step: this.#state.parts.step(), ...this.#takeLate() });
       const reason = await this.#runCalls(planned, messages, { progress: step });
       if (reason !== undefined) return reason;
     }
@@ -122,6 +125,14 @@ export class Steps {
     return this.#runCalls(planned, messages, { begun });
   }
 
+  /** What to tell a person about the turn's prompts. */
+  get notice(): { readonly outlined?: string } {
+    if (this.#refused === undefined) return {};
+    const { question, error } = this.#refused;
+    const what = `The turn "${question}" was sent to the model in outline only`;
+    return { outlined: `${what}, because its provider refused it: ${error}` };
+  }
+
   startStep(): void {
     this.#isOpen = true;
     this.#hasStep = true;
@@ -131,6 +142,7 @@ export class Steps {
   /** Removes the model's output of this step before the model is called again. */
   resetStep(): void {
     this.#state.parts.add({ type: "reset-step" });
+    this.#late = [];
     this.#answer.restart(this.#state.parts.display);
     // A step that is held back has not been shown.
     if (!this.#answer.held.isHolding) this.#context.emit({ type: "reset-step" });
@@ -193,7 +205,7 @@ export class Steps {
   }
 
   /** Calls the model, again if it must not type the figures that it typed. Throws `figures_typed`. */
-  async #checkedAnswer(messages: readonly ModelMessage[]): Promise<CallModelResult> {
+  async #checkedAnswer(messages: readonly ModelMessage[]): Promise<CallResult> {
     const { held } = this.#answer;
     let prompt = messages;
     for (let tries = 1; ; tries++) {
@@ -213,15 +225,17 @@ export class Steps {
     }
   }
 
-  async #callModel(messages: readonly ModelMessage[]): Promise<CallModelResult> {
+  async #callModel(messages: readonly ModelMessage[]): Promise<CallResult> {
     const { prompts } = this.#required;
-    const request = prompts.next(messages);
+    const request = { ...prompts.next(messages), outlined: this.#refused?.turn };
     this.#state.prompt = prompts.record;
-    return callModel(this.#context, request, {
+    const result = await callModel(this.#context, request, {
       write: (chunk) => this.#write(chunk),
       reset: () => this.resetStep(),
       idSuffix: this.#options.idSuffix,
     });
+    this.#refused ??= result.refused;
+    return result;
   }
 
   /** Writes the calls to the journal, runs them, and writes their outcomes. */
@@ -301,9 +315,25 @@ export class Steps {
     return [...past, ...(await toTurnMessages(this.#state.message(parts, 0), tools.all))];
   }
 
+  /** True if the provider has paused its own tools, or returns their results in a later step. */
+  get #isPending(): boolean {
+    const { all } = this.#required.prompts.tools;
+    return this.#state.parts.providerCalls().some((name) => {
+      const tool = Object.hasOwn(all, name) ? all[name] : undefined;
+      return tool?.type === "provider" && tool.supportsDeferredResults === true;
+    });
+  }
+
+  #takeLate(): Pick<JournalEntry, "chunks"> {
+    const chunks = this.#late;
+    this.#late = [];
+    return chunks.length === 0 ? {} : { chunks };
+  }
+
   /** Stores the chunk as the model wrote it, and emits it with references expanded. */
   #write(chunk: UIMessageChunk): void | Promise<void> {
     if (this.#isUntrusted(chunk)) this.#state.taint.add();
+    if (isProvided(chunk) && !this.#state.parts.isInStep(chunk.toolCallId)) this.#late.push(chunk);
     this.#state.parts.add(chunk);
     return this.#answer.write(chunk);
   }
@@ -311,8 +341,7 @@ export class Steps {
   /** True for results of a provider's own tools, for example from the web. The model reads them in full. */
   #isUntrusted(chunk: UIMessageChunk): boolean {
     if (chunk.type === "source-url" || chunk.type === "source-document") return true;
-    if (chunk.type !== "tool-output-available" && chunk.type !== "tool-output-error") return false;
-    if (chunk.providerExecuted !== true) return false;
+    if (!isProvided(chunk)) return false;
     const name = this.#state.parts.toolOf(chunk.toolCallId);
     return this.#context.agent.policies?.[name]?.trusted !== true;
   }
@@ -330,6 +359,14 @@ function notRun(reason: FinishReason): string {
   if (reason === "length") return "The answer reached the model's output limit before its end.";
   if (reason === "content-filter") return "The provider's filter ended the answer.";
   return "The provider did not say that the answer ends with calls.";
+}
+
+type ToolOutput = Extract<UIMessageChunk, { type: "tool-output-available" | "tool-output-error" }>;
+
+/** True for the result of a tool that the provider ran. */
+function isProvided(chunk: UIMessageChunk): chunk is ToolOutput {
+  const isOutput = chunk.type === "tool-output-available" || chunk.type === "tool-output-error";
+  return isOutput && chunk.providerExecuted === true;
 }
 
 /** Entry of the journal before the calls of a step begin. */

@@ -99,6 +99,11 @@ export class Toolbox {
     return this.#tools.wrapped.get(name);
   }
 
+  /** True if the model calls tools with tags. */
+  get hasTags(): boolean {
+    return this.#tools.tags !== undefined;
+  }
+
   /** Wraps the model if it calls tools with tags. `newId` makes the ids of calls. */
   modelFor(model: LanguageModel, newId: () => string): LanguageModel {
     const { tags, plain, syntaxes = [] } = this.#tools;

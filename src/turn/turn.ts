@@ -241,6 +241,7 @@ class Turn {
       const failure = {
         ...(error && { error: error.code, ...error.details }),
         ...(signal.aborted && { stopped: true }),
+        ...this.#steps.notice,
       };
       const message = {
         ...stored,

@@ -10,8 +10,9 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { tools as ordinaryTools } from "./conformance-cases.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
-import { chunksOf, Conversation, readMessage, type Turn } from "./turn.ts";
+import { type ScriptedModel, scriptedModel, type Step } from "../../src/testing.ts";
+import { acceptablePrompt } from "../../src/turn/model/acceptable-prompt.ts";
+import { chunksOf, Conversation, readMessage } from "./turn.ts";
 
 /** What a client sees of an answer. */
 export interface Seen {
@@ -127,22 +128,20 @@ export async function askBoth(steps: readonly Step[], asked: Omit<Asked, "model"
   };
 }
 
-/** Returns the prompts without what our loop adds: instructions, the list of variables and their names. */
-function promptsIn({ calls }: Pick<Turn, "calls">): readonly unknown[] {
-  return calls.map(({ prompt }) =>
-    asJson(prompt)
+/**
+ * Returns the prompts in the form that all providers accept, without what our loop adds: instructions, the list of
+ * variables and their names.
+ */
+function promptsIn({ calls, provider, modelId }: ScriptedModel): readonly unknown[] {
+  return calls.map(({ prompt, tools = [] }) =>
+    asJson(acceptablePrompt(prompt, { provider, modelId, tools }))
       .filter(({ role, content }) => role !== "system" && !JSON.stringify(content).includes("<var"))
       .map(({ role, content }) => ({ role, content: (content as Fields[]).map(plainPart) })),
   );
 }
 
-/**
- * Keeps only the value: ours is always JSON, the SDK's is text or JSON. Input that is broken JSON becomes an
- * empty object, as in the SDK's loop. With the next question the SDK's client sends it as text, which
- * providers refuse.
- */
+/** Keeps only the value: ours is always JSON, the SDK's is text or JSON. */
 function plainPart(part: Fields): unknown {
-  if (part.type === "tool-call" && typeof part.input === "string") return { ...part, input: {} };
   if (part.type !== "tool-result") return part;
   const { value } = part.output as Fields;
   const { output } = plain({ output: value });

@@ -139,6 +139,28 @@ export const anthropicExchanges: readonly Exchange[] = [
     [message("msg_1", "end_turn", searchCall, searchResult([searchPage()]), citedText)],
   ],
   [
+    "a search that pauses the turn",
+    [
+      message("msg_1", "pause_turn", text("I search."), searchCall),
+      message("msg_2", "end_turn", searchResult([searchPage()]), citedText),
+    ],
+  ],
+  [
+    "a search that pauses the turn twice",
+    [
+      message("msg_1", "pause_turn", thinking, searchCall),
+      message("msg_2", "pause_turn", text("Still.")),
+      message("msg_3", "end_turn", searchResult([searchPage()]), text("So.")),
+    ],
+  ],
+  [
+    "a search whose result comes after that of a call",
+    [
+      message("msg_1", "tool_use", searchCall, weather),
+      message("msg_2", "end_turn", searchResult([searchPage()]), text("So.")),
+    ],
+  ],
+  [
     "a search that fails",
     [
       message(

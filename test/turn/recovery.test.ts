@@ -31,6 +31,37 @@ const call: Step = [toolCall("act", { n: 1 }), asked];
 const done: Step = [text("Done: $act_1"), finish()];
 
 describe("a turn that a crash interrupts", () => {
+  it("after a late result of the provider's tool: the result is kept", async () => {
+    const { tools, about } = hanging("none");
+    const search = tool({
+      type: "provider",
+      id: "scripted.search",
+      isProviderExecuted: true,
+      supportsDeferredResults: true,
+      args: {},
+      inputSchema: z.object({ query: z.string() }),
+      outputSchema: z.array(z.string()),
+    });
+    const searched = { toolCallId: "p", toolName: "search" };
+    const chat = new Crashing({ ...tools, search }, about);
+    await chat.run(
+      [
+        { type: "tool-call", ...searched, input: '{"query":"a"}', providerExecuted: true },
+        finish(),
+      ],
+      [{ type: "tool-result", ...searched, result: ["a"] }, toolCall("act", { n: 1 }), asked],
+    );
+    const after = await chat.recover(done);
+    expect(after.result?.message.parts).toMatchObject([
+      { type: "step-start" },
+      { type: "tool-search", state: "output-available", output: ["a"] },
+      { type: "step-start" },
+      { type: "tool-act", state: "output-available" },
+      { type: "step-start" },
+      { type: "text" },
+    ]);
+  });
+
   it("while the model answers: the step is reset, and begins again with new ids", async () => {
     const chat = new Crashing({});
     const half: Step = async function* () {

@@ -198,8 +198,10 @@ function LookInside({ message }: { readonly message: string }) {
 
 /** Shows how the answer ended, unless it is complete. */
 function End({ message, isTroubled }: MessageViewProps): ReactNode {
-  const { error, stopped } = { ...(message.metadata as Ended | undefined) };
+  const { error, stopped, outlined } = { ...(message.metadata as Ended | undefined) };
   if (stopped === true) return <p className="message-note">Stopped</p>;
+  if (error === undefined && outlined !== undefined)
+    return <p className="message-note">{outlined}</p>;
   if (error === undefined || isTroubled) return null;
   return (
     <p className="message-note">
@@ -208,11 +210,13 @@ function End({ message, isTroubled }: MessageViewProps): ReactNode {
   );
 }
 
-/** Metadata of an answer that was stopped or failed. */
+/** Metadata of an answer that was stopped, failed, or needed another prompt. */
 interface Ended {
   /** Error code. */
   readonly error?: string;
   readonly stopped?: boolean;
+  /** Says which earlier turn the model has read in outline only, and why. */
+  readonly outlined?: string;
 }
 
 function Reasoning({ text }: { readonly text: string }): ReactNode {

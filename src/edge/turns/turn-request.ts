@@ -158,12 +158,13 @@ function idOf(message: unknown): string | undefined {
 
 /** Throws `bad_request`, `unsupported_part` or `limit_exceeded`. */
 export function parseMessage(message: unknown, conversation: string): UserMessage {
-  if (typeof message === "string") return { parts: [{ type: "text", text: message }] };
+  if (typeof message === "string")
+    return parseMessage({ parts: [{ type: "text", text: message }] }, conversation);
   requireFewParts(message);
   const { id, parts, metadata } = parse(userMessage, message, "message");
   const known = parts.map((part, index) => partFrom(part, conversation, `message.parts.${index}`));
-  if (known.every((part) => part.type === "text" && part.text === "")) {
-    throw new ByrefError("bad_request", "message has no text.");
+  if (known.every((part) => part.type === "text" && part.text.trim() === "")) {
+    throw new ByrefError("bad_request", "The message has no text.");
   }
   return { ...compact({ id, metadata }), parts: known };
 }

@@ -18,6 +18,7 @@ import { isObject } from "../../value/json.ts";
 import type { JSONSchema7 } from "ai";
 import * as limits from "../../limits.ts";
 import { type Definition, foldSchema } from "../../tool/json-schema.ts";
+import { joinedTexts } from "../../tool/joined-texts.ts";
 import { clip } from "../../value/characters.ts";
 
 type UserPart = LanguageModelV4TextPart | LanguageModelV4FilePart;
@@ -59,29 +60,8 @@ function add(messages: LanguageModelV4Message[], message: LanguageModelV4Message
     messages.push(message);
     return;
   }
-  const content = joined([...last.content, ...message.content], () => "\n\n");
+  const content = joinedTexts([...last.content, ...message.content], () => "\n\n");
   messages[messages.length - 1] = { role: "user", content };
-}
-
-/** Joins consecutive texts, because many chat templates support only one text per message. */
-function joined<Part extends Assistant["content"][number] | UserPart>(
-  parts: readonly (Part | LanguageModelV4TextPart)[],
-  between: (before: string, after: string) => string,
-): (Part | LanguageModelV4TextPart)[] {
-  const all: (Part | LanguageModelV4TextPart)[] = [];
-  for (const part of parts) {
-    const last = all.at(-1);
-    if (last === undefined || !isPlainText(last) || !isPlainText(part)) all.push(part);
-    else {
-      const text = `${last.text}${between(last.text, part.text)}${part.text}`;
-      all[all.length - 1] = { type: "text", text };
-    }
-  }
-  return all;
-}
-
-function isPlainText(part: { readonly type: string }): part is LanguageModelV4TextPart {
-  return part.type === "text" && !("providerOptions" in part && part.providerOptions !== undefined);
 }
 
 function withTags(
@@ -97,7 +77,7 @@ function withTags(
   });
   const between = (before: string, after: string) =>
     /\s$/.test(before) || /^\s/.test(after) ? "" : "\n";
-  return { ...message, content: joined(content, count === 0 ? () => "" : between) };
+  return { ...message, content: joinedTexts(content, count === 0 ? () => "" : between) };
 }
 
 /** The results of tools that ran here, then all other parts that the provider needs. */
@@ -115,7 +95,7 @@ function resultMessages(
     ...(others.length === 0 ? [] : [{ ...message, content: others }]),
     ...(results.length === 0
       ? []
-      : [{ role: "user" as const, content: joined(results, () => "\n") }]),
+      : [{ role: "user" as const, content: joinedTexts(results, () => "\n") }]),
   ];
 }
 

@@ -119,6 +119,19 @@ export class MessageParts {
     return [...texts, ...calls];
   }
 
+  /** The tools of the provider whose calls have no result yet. */
+  providerCalls(): readonly string[] {
+    const open = this.#parts.filter(
+      ({ providerExecuted, state }) => providerExecuted === true && state === "input-available",
+    );
+    return open.map(toolIn);
+  }
+
+  /** True if the call is of the newest step. */
+  isInStep(toolCallId: string): boolean {
+    return this.#parts.slice(this.#stepStart).some((part) => part.toolCallId === toolCallId);
+  }
+
   /** The position of a call within the newest steps, counted from 0. */
   placeOf(toolCallId: string): { readonly step: number; readonly call: number } {
     let place = { step: -1, call: -1 };

@@ -56,7 +56,8 @@ const DONE_STATES: ReadonlySet<string> = new Set([
 
 function isDone(part: ToolPart): boolean {
   const isPreliminary = part.state === "output-available" && part.preliminary === true;
-  return DONE_STATES.has(part.state) && !isPreliminary;
+  // A call that was allowed but never ran has no result.
+  return DONE_STATES.has(part.state) && part.state !== "approval-responded" && !isPreliminary;
 }
 
 function forModel(stored: StoredMessage, images: number): Pick<StoredMessage, "role" | "parts"> {
@@ -84,10 +85,7 @@ function withImages(parts: readonly MessagePart[], maximum: number): MessagePart
   return kept.reverse();
 }
 
-/**
- * Keeps input that was broken JSON as text, because providers accept objects only (as the SDK's loop does).
- * Removes approvals, which the model does not need; a denied call becomes a tool error.
- */
+/** Removes approvals, which the model does not need; a denied call becomes a tool error. */
 function plainCall(part: ToolPart): MessagePart {
   // The rest is a part of the same call, in a state without an approval.
   const { approval, ...call } = part;
@@ -96,8 +94,7 @@ function plainCall(part: ToolPart): MessagePart {
     const errorText = `tool_denied: The person did not allow this call.${why}`;
     return { ...call, state: "output-error", errorText } as unknown as MessagePart;
   }
-  const isBroken = part.state === "output-error" && typeof part.input === "string";
-  return { ...call, ...(isBroken ? { input: {} } : {}) } as unknown as MessagePart;
+  return call as unknown as MessagePart;
 }
 
 /** Replaces a person's file, which is a variable, with its handle. */

@@ -64,6 +64,12 @@ export function failureOf(error: unknown): string {
   return status === undefined ? "model_failed" : String(status);
 }
 
+/** True if the endpoint refused the request as it is: a prompt with other messages may be accepted. */
+export function isRefused(error: unknown): boolean {
+  const status = layersOf(error).map(statusIn).find(isFailedStatus);
+  return /^(?:400|422)$/u.test(String(status));
+}
+
 /** Milliseconds to wait after try number `tried`, from 1. Undefined if there is no further try. */
 export function retryDelayMs(error: unknown, tried: number): number | undefined {
   const defaultMs = RETRY_DELAYS_MS[tried - 1];

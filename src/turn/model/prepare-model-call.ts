@@ -9,7 +9,9 @@ import type { LanguageModel, ModelMessage, ToolSet } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
+import { acceptablePrompt } from "./acceptable-prompt.ts";
 import { upgraded } from "./older-model.ts";
+import { withOutline } from "./refused-prompt.ts";
 
 /** A request to a model. */
 export interface ModelRequest {
@@ -19,6 +21,10 @@ export interface ModelRequest {
   readonly tools: ToolSet;
   /** The tools that a call may name, offered or not. Default: those that are offered. */
   readonly callable?: ToolSet;
+  /** True if the model writes calls as tags in its text. */
+  readonly hasTags?: boolean;
+  /** The earlier turn that the provider refuses, counted from 0. It is sent in outline. */
+  readonly outlined?: number | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -26,11 +32,13 @@ export interface ModelRequest {
 export interface ModelCall {
   readonly model: LanguageModelV4;
   readonly options: LanguageModelV4CallOptions;
+  /** The prompt in which each result is still as its tool returned it. */
+  readonly plain: LanguageModelV4Prompt;
 }
 
 /** Prepares the same call as the SDK's own loop, for a model of any version that the SDK knows. */
 export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
-  const { instructions, tools, signal } = request;
+  const { instructions, tools, signal, hasTags = false, outlined } = request;
   const model = resolvedModel(request.model);
   const supportedUrls = await model.supportedUrls;
   const given = await standardizePrompt({ messages: [...request.messages] });
@@ -46,10 +54,15 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
   const prepared = await prepareTools({ tools });
   // Providers refuse an empty message.
   const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
+  const plain = [...system, ...messages];
+  const { provider, modelId } = model;
+  const reader = { provider, modelId, tools: prepared ?? [], hasTags };
+  const prompt = acceptablePrompt(plain, reader);
   return {
     model,
+    plain,
     options: {
-      prompt: [...system, ...messages],
+      prompt: outlined === undefined ? prompt : withOutline(prompt, outlined),
       ...compact({ tools: prepared }),
       toolChoice: { type: "auto" },
     },

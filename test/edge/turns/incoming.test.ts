@@ -51,6 +51,30 @@ describe("a person's long text", () => {
   });
 });
 
+describe("a message with only white space", () => {
+  it.each([
+    ["a text", "   "],
+    [
+      "parts",
+      {
+        role: "user",
+        parts: [
+          { type: "text", text: "\n" },
+          { type: "text", text: "" },
+        ],
+      },
+    ],
+  ])("is refused, and not stored: %s", async (_, message) => {
+    const id = newId();
+    await ask(id, "Hello.");
+    const response = await call("POST", `/conversations/${id}/messages`, json({ message }));
+    expect(await problemIn(response, "bad_request")).toMatchObject({
+      detail: "The message has no text.",
+    });
+    expect(await messagesOf(id, "display")).toHaveLength(2);
+  });
+});
+
 describe("a person's file", () => {
   it("is a byte variable that the message links to", async () => {
     const id = newId();

@@ -1,0 +1,274 @@
+import type {
+  LanguageModelV4CallOptions,
+  LanguageModelV4Message,
+  LanguageModelV4Prompt,
+  LanguageModelV4ToolCallPart,
+  LanguageModelV4ToolResultOutput,
+  LanguageModelV4ToolResultPart,
+} from "@ai-sdk/provider";
+import { clip } from "../../value/characters.ts";
+import { isObject } from "../../value/json.ts";
+import { shortHash } from "../../value/short-hash.ts";
+import { wellFormed } from "../../value/well-formed.ts";
+import { VARIABLES_TAG } from "../history/prompt.ts";
+import { alternating, saidIn, textOf } from "./alternating.ts";
+
+type Message = LanguageModelV4Message;
+type Of<Role extends Message["role"]> = Extract<Message, { role: Role }>;
+type AssistantPart = Of<"assistant">["content"][number];
+type Call = LanguageModelV4ToolCallPart;
+type Result = LanguageModelV4ToolResultPart;
+
+/** The model that reads a prompt. */
+export interface PromptReader {
+  readonly provider: string;
+  readonly modelId: string;
+  readonly tools: NonNullable<LanguageModelV4CallOptions["tools"]>;
+  /** True if calls and results become texts later, in messages that alternate. */
+  readonly hasTags?: boolean;
+}
+
+/**
+ * Providers whose own API takes messages in any order. All others may put the messages through a chat template, of
+ * which many want roles to alternate and ids of nine letters and digits.
+ */
+const ANY_ORDER =
+  /^(?:anthropic|openai\.responses|azure|google|vertex|amazon-bedrock|xai|gateway|byref|scripted)(?:\.|$)/u;
+
+/** Names of tools that each provider takes: Google wants a letter first, OpenAI no dots. */
+const TOOL_NAME = /^[a-zA-Z_][\w-]{0,63}$/u;
+/** Ids of calls that Anthropic, OpenAI and Bedrock take. */
+const CALL_ID = /^[\w-]{1,40}$/u;
+/** The ids that Mistral takes. All others take them, too. */
+const SHORT_ID = /^[a-zA-Z0-9]{9}$/u;
+/** Kimi reads the names of its tools from ids such as `functions.look:0`. */
+const KIMI_ID = /^[\w.:-]{1,128}$/u;
+
+const NOTE_START = "You called ";
+const MAX_NOTE_CHARS = 1_000;
+const NO_TEXT = "(no text)";
+const NO_OUTPUT = "(no output)";
+const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
+
+/**
+ * Returns a prompt that the model's provider accepts, whatever the history has: one refused message would end each later
+ * turn. The same messages always become the same prompt, so the part that a provider has cached stays the same. Messages
+ * that need no change stay the same objects. Cost: linear.
+ */
+export function acceptablePrompt(
+  prompt: LanguageModelV4Prompt,
+  reader: PromptReader,
+): LanguageModelV4Prompt {
+  const isTemplate = reader.hasTags !== true && !ANY_ORDER.test(reader.provider);
+  const calls = new Calls(prompt, reader, isTemplate);
+  const messages: Message[] = [];
+  for (const [at, message] of prompt.entries()) {
+    if (message.role === "system") messages.push(message);
+    else if (message.role === "user") messages.push(withTexts(message));
+    else if (message.role === "assistant") messages.push(...calls.answer(message, at));
+    else {
+      // The results are after their calls already.
+      const content = message.content.filter(({ type }) => type !== "tool-result");
+      if (content.length > 0) messages.push({ ...message, content });
+    }
+  }
+  const tail = messages.at(-1);
+  if (tail !== undefined && isNote(tail)) {
+    const pending = messages.findIndex((message) => calls.isPending(message));
+    // The provider continues the call only if the prompt ends with it.
+    if (pending >= 0) messages.splice(pending, 0, ...messages.splice(-1));
+  }
+  return isTemplate ? alternating(messages, isNote) : messages;
+}
+
+/** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
+export function isNote(message: Message): boolean {
+  if (message.role !== "user") return false;
+  const text = textOf(message);
+  return text.startsWith(VARIABLES_TAG) || text.startsWith(NOTE_START);
+}
+
+/** The calls of a prompt, with their results and their new ids. */
+class Calls {
+  readonly #reader: PromptReader;
+  readonly #idForm: RegExp;
+  /** Results by the id of their call, and the positions of these calls. Oldest first; those that were used are removed. */
+  readonly #results = new Map<string, { readonly at: number; readonly part: Result }[]>();
+  readonly #positions = new Map<string, number[]>();
+  readonly #counts = new Map<string, number>();
+  readonly #ids = new Set<string>();
+  /** Calls of tools that the provider runs, and those of them that have a result. */
+  readonly #provided = new Set<string>();
+  readonly #answered = new Set<string>();
+
+  constructor(prompt: LanguageModelV4Prompt, reader: PromptReader, isTemplate: boolean) {
+    this.#reader = reader;
+    const isKimi = /kimi|moonshot/iu.test(reader.modelId);
+    this.#idForm = isKimi ? KIMI_ID : isTemplate ? SHORT_ID : CALL_ID;
+    for (const [at, { role, content }] of prompt.entries()) {
+      if (role !== "assistant" && role !== "tool") continue;
+      for (const part of content) {
+        if (part.type === "tool-call") listIn(this.#positions, part.toolCallId).push(at);
+        if (part.type === "tool-result") listIn(this.#results, part.toolCallId).push({ at, part });
+      }
+    }
+  }
+
+  /** An answer in acceptable form, followed by the results of its calls, and those that are only a note. */
+  *answer(message: Of<"assistant">, at: number): Generator<Message> {
+    if (message.content.length > 0 && message.content.every(isPlain)) return yield message;
+    let content: AssistantPart[] = [];
+    let results: Result[] = [];
+    const refused: string[] = [];
+    const take = function* (): Generator<Message> {
+      const last = content.findLastIndex((part) => !part.type.startsWith("reasoning"));
+      if (last >= 0) yield { ...message, content: content.slice(0, last + 1) };
+      if (results.length > 0) yield { role: "tool", content: results };
+      [content, results] = [[], []];
+    };
+    let isForeign = false;
+    for (const part of message.content) {
+      if (part.type === "tool-result") {
+        if (this.#provided.has(part.toolCallId)) content.push(part);
+        continue;
+      }
+      if (part.type !== "tool-call") {
+        if (isForeign) yield* take();
+        isForeign = false;
+        content.push(...plainPart(part));
+        continue;
+      }
+      const toolCallId = this.#idFor(part);
+      if (this.#isProvided(part)) {
+        content.push(part);
+        continue;
+      }
+      const { providerExecuted = false, ...call } = part;
+      // A tool of another provider: its result is in the same message, and the text after it in the next.
+      isForeign ||= providerExecuted;
+      const { output = NO_RESULT, ...result } = this.#resultOf(part, at) ?? {};
+      const said = acceptableOutput(output);
+      if (!this.#isCallable(part)) {
+        refused.push(noteOf(part, said));
+        continue;
+      }
+      content.push({ ...call, toolCallId, input: inputOf(part) });
+      const { toolName } = part;
+      results.push({ ...result, type: "tool-result", toolName, toolCallId, output: said });
+    }
+    yield* take();
+    if (refused.length === 0) return;
+    yield { role: "user", content: [{ type: "text", text: refused.join("\n\n") }] };
+  }
+
+  /** True if the message has a call that the provider has yet to finish. */
+  isPending({ role, content }: Message): boolean {
+    const isOpen = ({ toolCallId }: Call) =>
+      this.#provided.has(toolCallId) && !this.#answered.has(toolCallId);
+    return (
+      role === "assistant" && content.some((part) => part.type === "tool-call" && isOpen(part))
+    );
+  }
+
+  /** True for a call that this provider's tool ran. One that another provider ran becomes an ordinary call. */
+  #isProvided({ toolCallId, toolName, providerExecuted, providerOptions = {} }: Call): boolean {
+    if (providerExecuted !== true) return false;
+    const { tools, provider, modelId } = this.#reader;
+    const tool = tools.find(({ type, name }) => type === "provider" && name === toolName);
+    const id = tool?.type === "provider" ? tool.id : Object.keys(providerOptions)[0];
+    const [maker] = id?.split(".") ?? [];
+    const own = `${provider.replace("azure", "openai")}/${modelId}`;
+    if (maker === undefined || !own.includes(maker)) return false;
+    this.#provided.add(toolCallId);
+    if (this.#results.has(toolCallId)) this.#answered.add(toolCallId);
+    return true;
+  }
+
+  #isCallable({ toolName }: Call): boolean {
+    const { tools } = this.#reader;
+    if (tools.length === 0) return false;
+    return TOOL_NAME.test(toolName) || tools.some(({ name }) => name === toolName);
+  }
+
+  /** The first result after the call, and before the next call with the same id. */
+  #resultOf({ toolCallId }: Call, at: number): Result | undefined {
+    const [, next = Number.MAX_SAFE_INTEGER] = listIn(this.#positions, toolCallId);
+    const results = listIn(this.#results, toolCallId);
+    while ((results[0]?.at ?? at) < at) results.shift();
+    listIn(this.#positions, toolCallId).shift();
+    return (results[0]?.at ?? next) < next ? results.shift()?.part : undefined;
+  }
+
+  /** The id as it is, unless it was used before or not all providers take it. */
+  #idFor({ toolCallId }: Call): string {
+    const count = 1 + (this.#counts.get(toolCallId) ?? 0);
+    this.#counts.set(toolCallId, count);
+    let id = toolCallId;
+    const isUsable = () => this.#idForm.test(id) && !this.#ids.has(id);
+    for (let salt = count; !isUsable(); salt++) id = shortId(`${toolCallId} ${salt}`);
+    this.#ids.add(id);
+    return id;
+  }
+}
+
+function listIn<Item>(lists: Map<string, Item[]>, key: string): Item[] {
+  const list = lists.get(key) ?? [];
+  lists.set(key, list);
+  return list;
+}
+
+/** Nine digits and letters, the same for the same text. */
+function shortId(text: string): string {
+  return shortHash(text).padStart(7, "0") + shortHash(`${text}.`).slice(-2).padStart(2, "0");
+}
+
+function isPlain(part: AssistantPart): boolean {
+  return part.type === "text" && part.text.trim() !== "" && part.text.isWellFormed();
+}
+
+/** Returns nothing for blank text, which several providers refuse, unless its metadata matters to its provider. */
+function plainPart<Part extends Exclude<AssistantPart, Call | Result>>(part: Part): Part[] {
+  if (part.type !== "text") return [part];
+  if (part.text.trim() !== "") return [{ ...part, text: part.text.toWellFormed() }];
+  const { providerOptions } = part;
+  return providerOptions === undefined || "anthropic" in providerOptions
+    ? []
+    : [{ ...part, text: "" }];
+}
+
+function withTexts(message: Of<"user">): Message {
+  const isEmpty = (part: Of<"user">["content"][number]) =>
+    part.type === "text" && part.text.trim() === "";
+  const { content: given } = message;
+  // The next question of a prompt that is only described has no character at all.
+  const isSame = given.every((part) => part.type !== "text" || part.text === "" || isPlain(part));
+  if (given.length > 0 && isSame) return message;
+  const content = given.filter((part) => !isEmpty(part)).map(wellFormed);
+  return {
+    ...message,
+    content: content.length === 0 ? [{ type: "text", text: NO_TEXT }] : content,
+  };
+}
+
+/** Input that was no object was refused when it was called. */
+function inputOf({ input }: Call): Readonly<Record<string, unknown>> {
+  if (isObject(input) && !Array.isArray(input)) return wellFormed(input);
+  // Broken JSON, as in the SDK's loop.
+  return typeof input === "string" || input == null ? {} : { rawInvalidInput: wellFormed(input) };
+}
+
+function acceptableOutput(
+  output: LanguageModelV4ToolResultOutput,
+): LanguageModelV4ToolResultOutput {
+  const said = wellFormed(output);
+  if (said.type === "text" || said.type === "error-text")
+    return said.value.trim() === "" ? { ...said, value: NO_OUTPUT } : said;
+  if (said.type !== "content") return said;
+  const value = said.value.filter((part) => part.type !== "text" || part.text.trim() !== "");
+  return { ...said, value: value.length === 0 ? [{ type: "text", text: NO_OUTPUT }] : value };
+}
+
+function noteOf({ toolName, input }: Call, output: LanguageModelV4ToolResultOutput): string {
+  const given = clip(JSON.stringify(input) ?? "", MAX_NOTE_CHARS);
+  return `${NOTE_START}${JSON.stringify(toolName)} with ${given}. The result: ${clip(saidIn(output), MAX_NOTE_CHARS)}`;
+}

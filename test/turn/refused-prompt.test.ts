@@ -1,0 +1,120 @@
+import { APICallError } from "@ai-sdk/provider";
+import { tool } from "ai";
+import { describe, expect, it } from "vitest";
+import { z } from "zod";
+import { finish, type Step, type StepItem, text, toolCall } from "../../src/testing.ts";
+import { refusedTurn, withOutline } from "../../src/turn/model/refused-prompt.ts";
+import { Conversation } from "../support/turn.ts";
+
+const look = tool({
+  inputSchema: z.object({ at: z.number() }),
+  execute: ({ at }) => `Seen ${at}.`,
+});
+
+/** Refuses a prompt that has this text, as an endpoint does. */
+function refusing(refused: string, message: string, step: readonly StepItem[]): Step {
+  return (options) => {
+    if (!JSON.stringify(options.prompt).includes(refused)) return step;
+    const about = { message, url: "", requestBodyValues: {} };
+    throw new APICallError({ ...about, statusCode: 400, responseHeaders: {} });
+  };
+}
+
+async function talked(): Promise<Conversation> {
+  const chat = new Conversation({ tools: { look } });
+  await chat.say({ steps: [[text("One."), finish()]], question: "First." });
+  await chat.say({
+    steps: [
+      [toolCall("look", { at: 7 }), finish("tool-calls")],
+      [text("It is there."), finish()],
+    ],
+    question: "Second.",
+  });
+  return chat;
+}
+
+const answer = [text("Done."), finish()] as const;
+
+describe("a prompt that the provider refuses", () => {
+  it.each([
+    "messages.3: `tool_use` blocks are not accepted.",
+    "Invalid 'messages[4].tool_calls[0]': no.",
+    "Invalid 'input[4]': no.",
+    "Something is wrong.",
+  ])("is sent again with the turn in outline, and the answer says so: %s", async (message) => {
+    const chat = await talked();
+    const steps = [1, 2].map(() => refusing("Seen 7.", message, [...answer]));
+    const { result, calls } = await chat.say({ steps, question: "Third." });
+    expect(result).toMatchObject({ finishReason: "stop" });
+    expect(result.error).toBeUndefined();
+    expect(calls).toHaveLength(2);
+    expect(calls[1]?.prompt.slice(1, 6)).toMatchObject([
+      { role: "user", content: [{ text: "First." }] },
+      { role: "assistant", content: [{ text: "One." }] },
+      { role: "user", content: [{ text: "Second." }] },
+      { role: "assistant", content: [{ text: "Calls: look. It is there." }] },
+      { role: "user", content: [{ text: "Third." }] },
+    ]);
+    const outlined = `The turn "Second." was sent to the model in outline only, because its provider refused it: ${message}`;
+    expect(result.message.metadata).toMatchObject({ outlined });
+    expect(chat.history.newest()?.metadata).toMatchObject({ outlined });
+  });
+
+  it("is in outline in all steps of the turn", async () => {
+    const chat = await talked();
+    const second = [toolCall("look", { at: 8 }), finish("tool-calls")];
+    const { result, calls } = await chat.say({
+      steps: [...[1, 2].map(() => refusing("Seen 7.", "No.", second)), [...answer]],
+      question: "Third.",
+    });
+    expect(result.error).toBeUndefined();
+    expect(calls.map(({ prompt }) => JSON.stringify(prompt).includes("Seen 7."))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+  });
+
+  it("ends the turn with an error that names the turn if it is refused again", async () => {
+    const chat = await talked();
+    const steps = [1, 2, 3].map(() => refusing("Help.", "messages.2: No.", [...answer]));
+    const { result, calls } = await chat.say({ steps, question: "Third." });
+    expect(calls).toHaveLength(2);
+    expect(result.error).toEqual({
+      code: "model_failed",
+      message:
+        'The model failed: messages.2: No. So it did with the turn "Second." in outline only.',
+    });
+  });
+
+  it.each(["messages.6: No.", "The prompt is too long."])(
+    "is not sent again if no earlier turn can be the reason: %s",
+    async (message) => {
+      const chat = new Conversation({ tools: { look } });
+      for (const question of ["First.", "Second.", "Third."])
+        await chat.say({ steps: [[text("One."), finish()]], question });
+      const steps = [1, 2].map(() => refusing("Help.", message, [...answer]));
+      const { result, calls } = await chat.say({ steps, question: "Fourth." });
+      expect(calls).toHaveLength(1);
+      expect(result.error?.message).toBe(`The model failed: ${message}`);
+    },
+  );
+});
+
+describe("a turn in outline", () => {
+  it("has at most 480 characters of question and answer, and no blank text", () => {
+    const long = "word ".repeat(1_000);
+    const message = (role: "user" | "assistant", said: string) => ({
+      role,
+      content: [{ type: "text" as const, text: said }],
+    });
+    const prompt = [message("user", long), message("assistant", " "), message("user", "And?")];
+    const outlined = withOutline(prompt, 0);
+    expect(outlined.map(({ content }) => content)).toEqual([
+      [{ type: "text", text: long.slice(0, 480) }],
+      [{ type: "text", text: "(no text)" }],
+      [{ type: "text", text: "And?" }],
+    ]);
+    expect(refusedTurn(prompt, "messages.9: No.")).toBeUndefined();
+  });
+});
