@@ -2,7 +2,7 @@ import { compact, isObject } from "../value/json.ts";
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { anyJson } from "../tool/tool-input.ts";
+import { anyJson, anyJsonObject } from "../tool/tool-input.ts";
 import { tooManyCalls, type Finding, type Plan, type PlanCall, type ReadPlan } from "./plan.ts";
 import { nearest } from "../reference/near.ts";
 import { clip } from "../value/characters.ts";
@@ -23,7 +23,7 @@ export const jsonCall = z
 /** A JSON plan from a model or a program. */
 export const jsonPlan = z.strictObject({
   name: z.string().max(200).optional(),
-  input: z.record(z.string(), anyJson).optional(),
+  input: anyJsonObject.optional(),
   calls: z.array(jsonCall).min(1, "must hold a call"),
 });
 

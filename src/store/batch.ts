@@ -1,6 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
-import { Content, isStored, jsonContent, type StoredBody, valueIn } from "./bytes/content.ts";
+import { Content, isStored, jsonContent, RECORDS_TYPE, type StoredBody } from "./bytes/content.ts";
+import { joinedBytes, receive } from "./bytes/receive.ts";
 import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
@@ -102,13 +103,55 @@ export class Batch {
     // Only writes that depend on a changed value are prepared again.
     if (draft !== undefined && !isExtension(write)) return draft;
     requireTarget(write);
-    const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
     const { bodies } = this.#tools.state;
-    const content = contentOf(write, value);
+    const lines = await this.#withLines(write, index);
+    if (lines !== undefined) return lines;
+    const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
+    const content = await this.#contentOf(write, value);
     if (!bodies.belongsInBucket(content)) return { write, content, after };
     const stored = await bodies.toBucket(content);
     if (isStored(stored.body)) this.#inUse = [...this.#inUse, stored.body];
     return { write, content: stored, after };
+  }
+
+  /** Adds the lines of records to those of a variable, without reading them as values. */
+  async #withLines(write: Write, index: number): Promise<Draft | undefined> {
+    const { name, value, mode, path = [] } = write;
+    const areLines = value instanceof Content && value.about.mediaType === RECORDS_TYPE;
+    if (!areLines || mode !== "append" || path.length > 0 || typeof name !== "string") {
+      return undefined;
+    }
+    const isFirst = this.#drafts.slice(0, index).every((draft) => draft.write.name !== name);
+    const { state } = this.#tools;
+    const entry = isFirst ? state.alive(name) : undefined;
+    const stored = entry && state.rows.stored(name);
+    if (entry === undefined || stored?.mediaType !== RECORDS_TYPE) return undefined;
+    const release = state.bodies.hold(stored.body);
+    try {
+      const bytes = joinedBytes([{ about: stored, body: stored.body }, value], state.bodies);
+      const content = await receive(bytes, RECORDS_TYPE, state.bodies);
+      if (isStored(content.body)) this.#inUse = [...this.#inUse, content.body];
+      return { write, content, after: { seq: entry.seq } };
+    } finally {
+      release();
+    }
+  }
+
+  /** Creates the content to store. Rejects with `bad_value`, `bad_path` or `limit_exceeded`. */
+  async #contentOf(write: Write, existing: Json | undefined): Promise<Content> {
+    const { value, path = [], mode = "replace" } = write;
+    if (!(value instanceof Content)) {
+      const whole = isExtension(write) ? valueWithin(existing, path, { mode, value }) : value;
+      return jsonContent(whole);
+    }
+    const replaces =
+      path.length === 0 && (mode === "replace" || mode === "new" || existing === undefined);
+    if (replaces) return value;
+    if (value.about.type === "bytes") {
+      throw new ByrefError("bad_value", "Bytes can only replace a value; use mode=replace.");
+    }
+    const added = await this.#valueOf({ write, content: value });
+    return jsonContent(valueWithin(existing, path, { mode, value: added }));
   }
 
   /** Returns the value that the write extends: that of an earlier write of the batch, or the variable's current one. */
@@ -125,7 +168,7 @@ export class Batch {
     return { value: await read(entry), after: { seq: entry.seq } };
   }
 
-  async #valueOf({ write, content }: Draft): Promise<Json> {
+  async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
     const { about, marks, body, value } = content;
     if (value !== undefined) return value;
     return readWhole(String(write.name), {
@@ -164,24 +207,6 @@ function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
   throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
-}
-
-/** Creates the content to store. Throws `bad_value`, `bad_path` or `limit_exceeded`. */
-function contentOf(write: Write, existing: Json | undefined): Content {
-  const { value, path = [], mode = "replace" } = write;
-  if (!(value instanceof Content)) {
-    const whole = isExtension(write) ? valueWithin(existing, path, { mode, value }) : value;
-    return jsonContent(whole);
-  }
-  const replaces =
-    path.length === 0 && (mode === "replace" || mode === "new" || existing === undefined);
-  if (replaces) return value;
-  const added = valueIn(value);
-  if (added === undefined) {
-    const message = "Bytes and streamed records can only replace a value; use mode=replace.";
-    throw new ByrefError("bad_value", message);
-  }
-  return jsonContent(valueWithin(existing, path, { mode, value: added }));
 }
 
 /** Returns the result of a batch with one write. */

@@ -5,6 +5,7 @@ import {
   isObject,
   type Json,
   type JsonArray,
+  type JsonObject,
   typeOfJson,
 } from "../value/json.ts";
 import { asSchema } from "@ai-sdk/provider-utils";
@@ -145,9 +146,34 @@ async function sha256(content: string | Uint8Array): Promise<string> {
   return toHex(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
 }
 
-/** The schema of any JSON value. All tools share it, so that a JSON Schema defines it once. */
-// The same values with a read-only type.
-export const anyJson = z.json() as unknown as z.ZodType<Json>;
+/** The schema of any JSON value, which passes as it is: schemas of Zod drop keys named `__proto__`. */
+export const anyJson = z
+  .unknown()
+  .refine(isJson, "Invalid input: expected JSON") as z.ZodType<Json>;
+
+/** The schema of any JSON object, which passes as it is. */
+export const anyJsonObject = z
+  .unknown()
+  .refine((value) => isObject(value) && isJson(value), "Invalid input: expected an object of JSON")
+  .meta({ type: "object" }) as z.ZodType<JsonObject>;
+
+/** Cost: linear. */
+function isJson(value: unknown): boolean {
+  const open: unknown[] = [value];
+  while (open.length > 0) {
+    const next = open.pop();
+    if (typeof next === "object" && next !== null) {
+      if (!isPlain(next) && Object.getPrototypeOf(next) !== null) return false;
+      for (const inner of Object.values(next)) open.push(inner);
+    } else if (typeof next === "number" ? !Number.isFinite(next) : !SCALARS.has(typeof next)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/** The types of scalars besides numbers; that of null is `object`. */
+const SCALARS = new Set(["string", "boolean", "object"]);
 
 const known = new WeakMap<object, JSONSchema7>();
 

@@ -1,20 +1,16 @@
 /** Length up to which the platform's search is fast. It may take up to a piece's length for each character. */
 const SHORT_CHARS = 200;
 
-/**
- * Returns a function that tests whether a text contains the piece; reuse it for many texts. Cost: linear in
- * the text, for any piece.
- */
-export function finderOf(piece: string): (text: string) => boolean {
-  if (piece.length <= SHORT_CHARS) return (text) => text.includes(piece);
+/** Returns where the piece first occurs in the text, or -1. Cost: linear in the text, for any piece. */
+export function indexIn(text: string, piece: string): number {
+  if (piece.length <= SHORT_CHARS) return text.indexOf(piece);
   const borders = bordersOf(piece);
-  return (text) => {
-    let matched = 0;
-    for (let at = 0; at < text.length && matched < piece.length; at++) {
-      matched = nextMatched(piece, borders, { matched, code: text.charCodeAt(at) });
-    }
-    return matched === piece.length;
-  };
+  let matched = 0;
+  let at = 0;
+  for (; at < text.length && matched < piece.length; at++) {
+    matched = nextMatched(piece, borders, { matched, code: text.charCodeAt(at) });
+  }
+  return matched === piece.length ? at - matched : -1;
 }
 
 /**

@@ -15,6 +15,21 @@ export interface Replacement {
   readonly isOpaque?: boolean;
 }
 
+/** Returns the first line end of a text. */
+export function lineEndOf(text: string): string | undefined {
+  return /\r?\n/.exec(text)?.[0];
+}
+
+/**
+ * Returns the text to put in place of another, with the line ends of the text around it. If only line ends are to
+ * change, they are kept.
+ */
+export function withLineEnds(replace: string, find: string, lineEnd: string | undefined): string {
+  const own = (text: string) => text.replaceAll("\r\n", "\n");
+  if (lineEnd === undefined || own(find) === own(replace)) return replace;
+  return own(replace).replaceAll("\n", lineEnd);
+}
+
 /** Cost of a piece, in characters that are read. */
 const PIECE_CHARS = 64;
 /**

@@ -145,15 +145,26 @@ describe("streamed content", () => {
     expect(store.list().map(({ name }) => name)).toEqual(["one"]);
   });
 
-  it.each<[string, { path?: Path; mode: "append" | "merge" | "replace" }]>([
-    ["append", { mode: "append" }],
-    ["write below a path", { mode: "replace", path: [{ key: "a" }] }],
-  ])("can replace a value, but not %s", async (_, how) => {
+  it("is not appended to an object", async () => {
     const store = inBucket(new MemoryBlobs());
     const existing: Json = { a: 1 };
     await store.save({ name: "v", value: existing });
-    const content = await received(store);
-    await expectFailure(async () => store.save({ name: "v", value: content, ...how }), "bad_value");
+    const write = { name: "v", value: await received(store), mode: "append" } as const;
+    await expectFailure(async () => store.save(write), "bad_value");
     expect(await store.read("v")).toEqual(existing);
   });
+
+  it(
+    "is written below a path as an array, and leaves nothing else in the bucket",
+    slow,
+    async () => {
+      const blobs = new MemoryBlobs();
+      const store = inBucket(blobs);
+      await store.save({ name: "v", value: { a: 1, b: 2 } });
+      await store.save({ name: "v", value: await received(store), path: [{ key: "a" }] });
+      expect(await store.read("v")).toEqual({ a: Array(9).fill("x".repeat(MIB)), b: 2 });
+      await store.sweep();
+      expect(await blobs.list("")).toHaveLength(1);
+    },
+  );
 });

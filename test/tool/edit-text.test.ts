@@ -198,6 +198,105 @@ describe("edits of a text", () => {
     expect(none.details).toEqual({ edit: 0, near: undefined });
   });
 
+  it.each<
+    [
+      text: string,
+      find: string,
+      kinds: string[],
+      place: [line: number, column: number],
+      forms: [string, string],
+    ]
+  >([
+    ["a\r\nb\r\nc", "b\nc", ["line ends"], [2, 2], ["\r\n", "\n"]],
+    ["a\nb\nc", "b\r\nc", ["line ends"], [2, 2], ["\n", "\r\n"]],
+    ["one\rtwo", "one\ntwo", ["line ends"], [1, 4], ["\r", "\n"]],
+    ["if (x) {\n\treturn\n}", "{\n    return", ["white space"], [1, 9], ["\n\t", "\n    "]],
+    ["\tkey: 1", "    key: 1", ["white space"], [1, 1], ["\t", "    "]],
+    ["10\u00a0000 EUR", "10 000 EUR", ["white space"], [1, 3], ["\u00a0", " "]],
+    ["a b\u202fc d", "a b c", ["white space"], [1, 4], ["\u202f", " "]],
+    ["a  \n\nb", "a\n\nb", ["white space"], [1, 2], ["  \n\n", "\n\n"]],
+    ["a\u3000b", "a b", ["white space"], [1, 2], ["\u3000", " "]],
+    ["caf\u00e9!", "cafe\u0301!", ["Unicode form (NFC, NFD)"], [1, 4], ["\u00e9", "e\u0301"]],
+    ["cafe\u0301!", "caf\u00e9!", ["Unicode form (NFC, NFD)"], [1, 4], ["e\u0301", "\u00e9"]],
+    ["\ud55c", "\u1112\u1161\u11ab", ["Unicode form (NFC, NFD)"], [1, 1], ["\ud55c", "\u1112"]],
+    [
+      "q\u0323\u0307",
+      "q\u0307\u0323",
+      ["Unicode form (NFC, NFD)"],
+      [1, 1],
+      ["q\u0323\u0307", "q\u0307\u0323"],
+    ],
+    ["o\ufb03ce", "office", ["Unicode form (NFKC)"], [1, 2], ["\ufb03", "f"]],
+    ["\uff21\uff11", "A1", ["Unicode form (NFKC)"], [1, 1], ["\uff21", "A"]],
+    ["so on\u2026", "so on...", ["Unicode form (NFKC)"], [1, 6], ["\u2026", "."]],
+    ["it\u2019s", "it's", ["quotes, dashes or invisible characters"], [1, 3], ["\u2019", "'"]],
+    [
+      "\u{1f600} 1\u20132",
+      "1-2",
+      ["quotes, dashes or invisible characters"],
+      [1, 4],
+      ["\u2013", "-"],
+    ],
+    ["a\u200bb", "ab", ["quotes, dashes or invisible characters"], [1, 1], ["a\u200b", "a"]],
+    [
+      "caf\u00e9\r\n\tx\u00a0y",
+      "cafe\u0301\n  x y",
+      ["line ends", "white space", "Unicode form (NFC, NFD)"],
+      [1, 4],
+      ["\u00e9", "e\u0301"],
+    ],
+  ])(
+    "that find a text in another form say what differs, and where: %j, %j",
+    async (...[text, find, kinds, [line, column], [own, wanted]]) => {
+      const failure = await failureOf(text, [{ find, replace: "" }]);
+      const difference = { kinds, line, column, text: own, find: wanted };
+      expect(failure).toMatchObject({ code: "edit_not_found", details: { edit: 0, difference } });
+      const form = (part: string) =>
+        JSON.stringify(part).replaceAll(
+          /[^ -~]/g,
+          (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        );
+      expect(failure.message).toContain(
+        ` in ${kinds.join(" and ")} only: at line ${line}, column ${column} the text has ${form(own)}, find has ${form(wanted)}.`,
+      );
+    },
+  );
+
+  it("find every text whose white space, line ends or Unicode form was changed", async () => {
+    const unit = fc.constantFrom(
+      "a",
+      "b",
+      "\u00e9",
+      "\ufb01",
+      "\ud55c",
+      "\u2019",
+      " ",
+      "\n",
+      "\t",
+      "-",
+      "😀",
+      "1",
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.string({ unit, minLength: 1 }),
+        fc.string({ unit }),
+        fc.string({ unit }),
+        async (find, before, after) => {
+          fc.pre(find.trim() !== "");
+          const text = find
+            .replaceAll("\n", "\r\n")
+            .replaceAll(" ", "\u00a0")
+            .replaceAll("\t", "  ")
+            .normalize("NFD");
+          fc.pre(text !== find && !(before + text + after).includes(find));
+          const failure = await failureOf(before + text + after, [{ find, replace: "" }]);
+          expect(failure.details).toHaveProperty("difference");
+        },
+      ),
+    );
+  });
+
   it("that find a text more than once say in which lines", async () => {
     const failure = await failureOf("a\nb a\n\na\n", [{ find: "a", replace: "" }]);
     expect(failure).toMatchObject({ code: "edit_ambiguous", details: { lines: [1, 2, 4] } });

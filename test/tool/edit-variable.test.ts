@@ -40,6 +40,62 @@ describe("edit_variable", () => {
     });
   });
 
+  it.each<[text: string, edit: [find: string, replace: string], after: string]>([
+    ["a\r\nb\r\n", ["b", "c\nd"], "a\r\nc\r\nd\r\n"],
+    ["b\r\na", ["b", "c\nd"], "c\r\nd\r\na"],
+    ["a\r\nb\r\nc", ["a\r\nb", "x\ny"], "x\r\ny\r\nc"],
+    ["a\nb\n", ["b", "c\r\nd"], "a\nc\nd\n"],
+    ["a\r\nb\nc", ["b\nc", "d\r\ne"], "a\r\nd\ne"],
+    ["a b", ["b", "c\r\nd"], "a c\r\nd"],
+    ["a\r\nb\r\n", ["\r\n", "\n"], "a\nb\n"],
+    ["a\nb\n", ["\n", "\r\n"], "a\r\nb\r\n"],
+    ["a\r\nb\r\n", ["b", "$lines\n-"], "a\r\nx\ny\r\n-\r\n"],
+  ])("keeps the line ends of a text: %j, %j", async (text, [find, replace], after) => {
+    const store = new MemoryStore();
+    await store.save({ name: "lines", value: "x\ny" });
+    await store.save({ name: "page", value: text });
+    await store.save({ name: "doc", value: { page: text } });
+    for (const name of ["page", "doc.page"]) {
+      await edit(store, { name, edits: [{ find, replace, all: true }] });
+    }
+    expect([await store.read("page"), await store.read("doc")]).toEqual([after, { page: after }]);
+  });
+
+  it.each([
+    ["\ud83d", "x"],
+    ["\ude00", "x"],
+    ["a \ud83d", "x"],
+    ["a", "\ude00"],
+    ["a", "$half"],
+  ])("refuses half of an emoji: %j, %j", async (find, replace) => {
+    const store = new MemoryStore();
+    await store.save({ name: "half", value: "\ud83d" });
+    await store.save({ name: "page", value: "a 😀" });
+    const failure = await refused(store, { name: "page", edits: [{ find, replace }] });
+    expect(failure).toMatchObject({
+      code: "invalid_tool_input",
+      message: expect.stringContaining(
+        "has half of a character (a lone surrogate), as its character",
+      ),
+    });
+    expect(await store.read("page")).toBe("a 😀");
+  });
+
+  it("keeps the lone surrogates of a text", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "v", value: "a \ud83d b" });
+    await edit(store, { name: "v", edits: [{ find: "b", replace: "c" }] });
+    expect(await store.read("v")).toBe("a \ud83d c");
+  });
+
+  it("keeps a key named __proto__", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "doc", value: {} });
+    const value: Json = JSON.parse('{"__proto__": {"a": 1}, "b": [{"__proto__": 2}]}');
+    await edit(store, { name: "doc", edits: [{ op: "add", path: "/x", value }] });
+    expect(JSON.stringify(await store.read("doc"))).toBe(`{"x":${JSON.stringify(value)}}`);
+  });
+
   it("saves the result under another name, and leaves the variable", async () => {
     const store = new MemoryStore();
     await store.save({ name: "page", value: "a b" });

@@ -2,7 +2,7 @@ import { compact, isObject } from "../../value/json.ts";
 import * as limits from "../../limits.ts";
 import * as z from "zod";
 import { ByrefError, requireAtMost } from "../../errors.ts";
-import { anyJson } from "../../tool/tool-input.ts";
+import { anyJsonObject } from "../../tool/tool-input.ts";
 import type { IncomingPart } from "../../turn/history/receive-message.ts";
 import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
@@ -33,7 +33,7 @@ const userMessage = z.object({
 
 const turnFields = {
   agent: z.string().max(128).optional(),
-  input: z.record(z.string(), anyJson).optional(),
+  input: anyJsonObject.optional(),
 };
 
 const EXAMPLE_MESSAGE = { id: "1", role: "user", parts: [{ type: "text", text: "Hello" }] };

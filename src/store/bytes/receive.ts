@@ -66,7 +66,17 @@ export async function receiveRecords(
   }
 }
 
-async function* partsOf({ about, body }: Content, bodies: Bodies): AsyncGenerator<Uint8Array> {
+type Part = Pick<Content, "body"> & { readonly about: { readonly bytes: number } };
+
+/** Reads contents one after the other. */
+export async function* joinedBytes(
+  contents: readonly Part[],
+  bodies: Bodies,
+): AsyncGenerator<Uint8Array> {
+  for (const content of contents) yield* partsOf(content, bodies);
+}
+
+async function* partsOf({ about, body }: Part, bodies: Bodies): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < about.bytes; from += limits.maxChunkBytes) {
     yield await bodies.read(body, from, Math.min(from + limits.maxChunkBytes, about.bytes));
   }

@@ -1,6 +1,7 @@
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { clip } from "../../value/characters.ts";
+import { clip, codePointCount } from "../../value/characters.ts";
+import { findFolded } from "../../value/folded-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
 import { EditWork, type Replacement, TextEdit, TextEdits } from "../../value/text-edit.ts";
 import { nextTask } from "../../value/next-task.ts";
@@ -82,12 +83,26 @@ export class EditedText {
 
   async #notFound(index: number): Promise<ByrefError> {
     const { find = "" } = this.#replacements[index] ?? {};
-    const near = await nearestLine(this.#searched(index), find);
+    let text = "";
+    for await (const piece of this.#searched(index)) {
+      text += piece;
+      if (text.length > MAX_SEARCHED_CHARS) break;
+    }
+    const start = `Edit ${index + 1} finds no ${quoted(find)}.`;
+    const match = findFolded(text, find);
+    if (match !== undefined) {
+      const place = placeOf(text, match.at);
+      const forms = `the text has ${form(match.text)}, find has ${form(match.wanted)}`;
+      const message = `${start} It differs in ${match.kinds.join(" and ")} only: at line ${place.line}, column ${place.column} ${forms}. Write find as in the text.`;
+      const difference = { ...place, text: match.text, find: match.wanted, kinds: match.kinds };
+      return new ByrefError("edit_not_found", message, { edit: index, difference });
+    }
+    const near = nearestLine(text, find);
     const hint =
       near === undefined
         ? " Read it with read_variable."
         : ` The nearest is line ${near.line}: ${near.text}`;
-    const message = `Edit ${index + 1} finds no ${quoted(find)}. It must be exactly as in the text.${hint}`;
+    const message = `${start} It must be exactly as in the text.${hint}`;
     return new ByrefError("edit_not_found", message, { edit: index, near });
   }
 
@@ -103,6 +118,18 @@ function quoted(text: string): string {
   return JSON.stringify(clip(text, 80));
 }
 
+/** A text as a model may write it in JSON, with escapes for all characters that may look like others. */
+function form(text: string): string {
+  const escaped = (one: string) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return JSON.stringify(clip(text, 40)).replaceAll(/[^ -~]/g, escaped);
+}
+
+/** Line and column, from 1. */
+function placeOf(text: string, at: number): { readonly line: number; readonly column: number } {
+  const before = text.slice(0, at).split("\n");
+  return { line: before.length, column: codePointCount(before.at(-1) ?? "") + 1 };
+}
+
 /** Text in which the nearest line is searched, and the part of a line that is compared at once. */
 const MAX_SEARCHED_CHARS = 1_048_576;
 const PART_CHARS = 200;
@@ -115,37 +142,22 @@ interface NearLine {
 }
 
 /** Returns the line that has most of the wanted text's triples of characters. */
-async function nearestLine(
-  texts: AsyncIterable<string>,
-  wanted: string,
-): Promise<NearLine | undefined> {
+function nearestLine(text: string, wanted: string): NearLine | undefined {
   const first = wanted.split("\n").find((line) => line.trim() !== "") ?? "";
   const triples = triplesOf(first.trim().slice(0, PART_CHARS));
   let best: (NearLine & { share: number }) | undefined;
-  let line = 1;
-  let held = "";
-  let searched = 0;
-  const compare = (text: string) => {
-    for (let at = 0; at === 0 || at < text.length; at += PART_CHARS / 2) {
-      const part = text.slice(at, at + PART_CHARS);
+  for (const [index, line] of text.split("\n").entries()) {
+    for (let at = 0; at === 0 || at < line.length; at += PART_CHARS / 2) {
+      const part = line.slice(at, at + PART_CHARS);
       const own = triplesOf(part);
       let common = 0;
       for (const triple of triples) if (own.has(triple)) common++;
       const share = common / Math.max(triples.size, 1);
-      if (share > Math.max(best?.share ?? 0, MIN_SHARE)) best = { line, text: part.trim(), share };
+      if (share > Math.max(best?.share ?? 0, MIN_SHARE)) {
+        best = { line: index + 1, text: part.trim(), share };
+      }
     }
-  };
-  for await (const text of texts) {
-    searched += text.length;
-    const lines = (held + text).split("\n");
-    held = lines.pop() ?? "";
-    for (const one of lines) {
-      compare(one);
-      line++;
-    }
-    if (searched > MAX_SEARCHED_CHARS) break;
   }
-  compare(held.slice(0, MAX_SEARCHED_CHARS));
   return best && { line: best.line, text: best.text.toWellFormed() };
 }
 

@@ -15,7 +15,7 @@ import {
 import { guardedView } from "../tool-output.ts";
 import { keptInput, requireWritable, savingGuarded } from "../variables/set-variable.ts";
 import { readable, type Target, targetIn } from "../variables/variable-target.ts";
-import { editedValue } from "./edited-value.ts";
+import { editedValue, lineEndIn } from "./edited-value.ts";
 import { type Edit, editsIn, type RecordEdits, resolvedEdits } from "./resolved-edits.ts";
 
 const NAME = "edit_variable";
@@ -128,7 +128,8 @@ async function made(
 ): Promise<Made> {
   const { store, labels, call } = context;
   try {
-    const editing = { context, target: from, records };
+    const lineEnd = () => lineEndIn(store, from);
+    const editing = { context, target: from, records, lineEnd };
     const resolved = await resolvedEdits(edits, editing).catch((error: unknown) => {
       requireSaveAs(context, saveAs);
       throw error;

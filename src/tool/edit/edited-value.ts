@@ -10,7 +10,7 @@ import { patched, type PatchOperation } from "../../value/json-patch.ts";
 import { jsonSegments } from "../../value/json-segments.ts";
 import { charsOf } from "../../value/json-text.ts";
 import { type Diff, LineDiff } from "../../value/line-diff.ts";
-import { EditWork } from "../../value/text-edit.ts";
+import { EditWork, lineEndOf } from "../../value/text-edit.ts";
 import { lookupInStore } from "../store-lookup.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import { EditedText } from "./edit-text.ts";
@@ -58,7 +58,9 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
       throw new ByrefError("bad_value", message);
     }
     const edited = new EditedText(() => textOf(before), before.length, edits.replacements);
-    return await finished(edited, isPart ? joined(edited) : received(edited, store));
+    // UTF-8 has no lone surrogates.
+    const isJoined = isPart || !before.isWellFormed();
+    return await finished(edited, isJoined ? joined(edited) : received(edited, store));
   } finally {
     open?.close();
   }
@@ -115,6 +117,19 @@ async function* piecesOf(open: OpenValue): AsyncGenerator<string> {
 async function* textOf(text: string): AsyncGenerator<string> {
   for (let from = 0; from < text.length; from += PART_BYTES) {
     yield text.slice(from, from + PART_BYTES);
+  }
+}
+
+/** Returns the first line end of a text, if there is one in its first part. */
+export async function lineEndIn(store: Variables, target: Target): Promise<string | undefined> {
+  const open = target.path.length === 0 ? openText(store, target) : undefined;
+  try {
+    const start = open && (await open.read(0, Math.min(PART_BYTES, open.info.bytes)));
+    const text =
+      start === undefined ? await valueAt(store, target) : new TextDecoder().decode(start);
+    return typeof text === "string" ? lineEndOf(text) : undefined;
+  } finally {
+    open?.close();
   }
 }
 

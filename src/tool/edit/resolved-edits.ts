@@ -5,10 +5,10 @@ import * as limits from "../../limits.ts";
 import type { Json } from "../../value/json.ts";
 import type { PatchOperation } from "../../value/json-patch.ts";
 import { renderText } from "../../value/render.ts";
-import type { Replacement } from "../../value/text-edit.ts";
+import { lineEndOf, type Replacement, withLineEnds } from "../../value/text-edit.ts";
 import { hidesFailure } from "../policy.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
-import { anyJson, issuesOf } from "../tool-input.ts";
+import { anyJson, anyJsonObject, issuesOf } from "../tool-input.ts";
 import type { Target } from "../variables/variable-target.ts";
 import { OpaqueValues } from "./opaque-values.ts";
 
@@ -21,7 +21,7 @@ const edit = z.strictObject({
   from: z.string().optional(),
   value: anyJson.optional(),
   where: z.string().optional(),
-  set: z.record(z.string(), anyJson).optional(),
+  set: anyJsonObject.optional(),
 });
 
 /** An edit as a model writes it: of text, an operation of a JSON Patch, or of records. */
@@ -93,6 +93,8 @@ interface Editing {
   readonly target: Target;
   /** Undefined where there are no queries. */
   readonly records: RecordEdits | undefined;
+  /** Returns the first line end of the text at the target. */
+  readonly lineEnd: () => Promise<string | undefined>;
 }
 
 /**
@@ -112,25 +114,44 @@ export async function resolvedEdits(
     if (editing.records !== undefined) return editing.records.resolve(edits, editing);
     throw new ByrefError("not_configured", NO_QUERIES);
   }
-  return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, context);
+  return first.find === undefined ? operationsOf(edits, context) : replacementsOf(edits, editing);
 }
 
-async function replacementsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {
+async function replacementsOf(
+  edits: readonly Edit[],
+  { context, lineEnd }: Editing,
+): Promise<ResolvedEdits> {
   const found: string[] = [];
   for (const [index, { find, replace }] of edits.entries()) {
     if (find === undefined || replace === undefined) throw incomplete(index, "find and replace");
     const text = renderText(await searched(find, context));
     if (text === "") throw incomplete(index, "a text to find");
+    requireWhole(text, index, "find");
     found.push(text);
   }
+  const hasLines = edits.some(({ replace = "" }) => replace.includes("\n"));
+  const textLineEnd = hasLines ? await lineEnd() : undefined;
   const replacements: Replacement[] = [];
   let failure: unknown;
-  for (const [index, { replace = "", all = false }] of edits.entries()) {
-    const value = await put(replace, context, (error) => (failure ??= error));
+  for (const [index, { replace: written = "", all = false }] of edits.entries()) {
+    const find = found[index] ?? "";
+    // Code passes values, which stay as they are, like those of references.
+    const isValue = context.call.madeOf !== undefined;
+    const text = isValue ? written : withLineEnds(written, find, lineEndOf(find) ?? textLineEnd);
+    const replace = renderText(await put(text, context, (error) => (failure ??= error)));
     const isOpaque = context.labels.isGuarded;
-    replacements.push({ find: found[index] ?? "", replace: renderText(value), all, isOpaque });
+    if (!isOpaque) requireWhole(replace, index, "replace");
+    replacements.push({ find, replace, all, isOpaque });
   }
   return { kind: "text", replacements, failure };
+}
+
+/** A lone surrogate matches half of an emoji, and cannot be stored in a text. */
+function requireWhole(text: string, index: number, part: string): void {
+  if (text.isWellFormed()) return;
+  const at = [...text].findIndex((character) => !character.isWellFormed());
+  const message = `Edit ${index + 1}: ${part} has half of a character (a lone surrogate), as its character ${at + 1}. Write the whole character.`;
+  throw new ByrefError("invalid_tool_input", message);
 }
 
 async function operationsOf(edits: readonly Edit[], context: Resolving): Promise<ResolvedEdits> {

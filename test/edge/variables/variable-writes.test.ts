@@ -75,6 +75,59 @@ describe("PUT with a mode", () => {
     expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
   });
 
+  const ndjson = "application/x-ndjson";
+  const types = { ndjson, csv: "text/csv", json: "application/json" };
+  type Kind = keyof typeof types;
+  const long = Array.from(
+    { length: 9_000 },
+    (_, n) => `{"id":${n},"t":"${"x".repeat(20)}"}\n`,
+  ).join("");
+
+  const longElements = long.trim().replaceAll("\n", ",");
+
+  it.each<[first: [Kind, string], second: [Kind, string], after: string]>([
+    [["ndjson", '{"id":1}\n'], ["ndjson", '{"id":2}'], '[{"id":1},{"id":2}]'],
+    [
+      ["ndjson", '{"id":1234567890123456789}'],
+      ["ndjson", '{"id":2e0}'],
+      '[{"id":1234567890123456789},{"id":2e0}]',
+    ],
+    [["ndjson", '{"id":1}'], ["csv", "id,t\n2,a\n"], '[{"id":1},{"id":2,"t":"a"}]'],
+    [["ndjson", '{"id":1}'], ["ndjson", '\ufeff{"id":2}\n\n'], '[{"id":1},{"id":2}]'],
+    [["ndjson", long], ["ndjson", '{"id":2}'], `[${longElements},{"id":2}]`],
+    [["ndjson", '{"id":1}'], ["ndjson", long], `[{"id":1},${longElements}]`],
+    [["json", '[{"id":1}]'], ["ndjson", '{"id":2}\n{"id":3}'], '[{"id":1},{"id":2},{"id":3}]'],
+    [["json", "[]"], ["csv", "id\n1\n"], '[{"id":1}]'],
+    [["json", '[{"id":0}]'], ["ndjson", long], `[{"id":0},${longElements}]`],
+    [["ndjson", '{"id":1}'], ["json", '{"id":2}'], '[{"id":1},{"id":2}]'],
+  ])("appends records to records (%#)", async ([first, before], [second, added], after) => {
+    const id = newId();
+    const append = async (kind: Kind, body: string) => {
+      const init = { body, headers: { "content-type": types[kind] } };
+      return (await call("PUT", `/conversations/${id}/variables/v?mode=append`, init)).status;
+    };
+    expect([await append(first, before), await append(second, added)]).toEqual([201, 200]);
+    const text = await (await get(id, "v")).text();
+    expect(text.slice(-60)).toBe(after.slice(-60));
+    expect(text === after).toBe(true);
+    const { count } = await (await get(id, "v/info")).json<{ count: number }>();
+    expect(count).toBe(JSON.parse(after).length);
+    expect((await get(id, "v?path=[-1].id")).status).toBe(200);
+  });
+
+  it("appends no bytes, and no records to a text", async () => {
+    const id = newId();
+    await put(id, "", "text");
+    const append = (body: string, type: string) =>
+      call("PUT", `/conversations/${id}/variables/v?mode=append`, {
+        body,
+        headers: { "content-type": type },
+      });
+    await problemIn(await append("a", "image/png"), "bad_value");
+    await problemIn(await append('{"id":1}', ndjson), "bad_value");
+    expect(await (await get(id, "v")).text()).toBe("text");
+  });
+
   it("writes under a new name each time, and returns its location", async () => {
     const id = newId();
     for (const name of ["v_000", "v_001"]) {

@@ -43,6 +43,15 @@ describe("an edit of records by a condition", () => {
     expect(await editor.store.read("orders")).toEqual(orders);
   });
 
+  it("sets a column named __proto__", async () => {
+    const editor = await withOrders();
+    const set: Json = JSON.parse('{"__proto__": {"a": 1}}');
+    await editor.edit({ edits: [{ where: "id = 2", set }] });
+    expect(JSON.stringify(await editor.store.read("orders"))).toContain(
+      '{"id":2,"customer":"bob","total":5,"__proto__":{"a":1}}',
+    );
+  });
+
   it("takes references, other variables, functions and the position in conditions", async () => {
     const editor = await withOrders();
     await editor.store.save({ name: "least", value: { total: 7 } });
