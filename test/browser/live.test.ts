@@ -47,6 +47,26 @@ describe("another device", () => {
     expect(await second.getByRole("article").count()).toBe(4);
   });
 
+  it("shows the new answer alone while a question is answered again", async ({
+    open,
+    scripted,
+  }) => {
+    const held = Promise.withResolvers<void>();
+    scripted.answer(
+      "Answered twice.",
+      { kind: "text", text: "Here." },
+      { kind: "text", text: "Half of another, and the rest.", hold: held.promise },
+    );
+    const urls = [scripted.url, scripted.url] as const;
+    const { first, second } = await twoDevices(open, urls, "Answered twice.");
+    await first.getByRole("button", { name: "Answer again" }).click();
+    await second.getByText("Half of another").waitFor();
+    expect(await second.getByText("Here.", { exact: true }).count()).toBe(0);
+    held.resolve();
+    await second.getByText("Half of another, and the rest.").waitFor();
+    expect(await second.getByRole("article").count()).toBe(2);
+  });
+
   it("shows an approval, and decides it on both", async ({ open, scripted }) => {
     const mail = { name: "send_mail", input: { text: "Decided elsewhere" } };
     scripted.answer("Before the mail.", { kind: "text", text: "Here." });

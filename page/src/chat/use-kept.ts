@@ -19,16 +19,20 @@ export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
   const isBusyNow = useRef(isBusy);
   isBusyNow.current = isBusy;
   const lastLoad = useRef<Promise<unknown>>(undefined);
-  const reload = useCallback(async () => {
+  const load = useCallback(async (): Promise<readonly UIMessage[] | undefined> => {
     // Loads run one at a time: an older response must not replace a newer one.
-    const load = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
-    lastLoad.current = load.catch(() => undefined);
-    const page = await load;
+    const loading = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
+    lastLoad.current = loading.catch(() => undefined);
+    const page = await loading;
     // A question was sent meanwhile. The response does not contain it yet.
-    if (isBusyNow.current) return;
-    setMessages([...page.messages]);
+    if (isBusyNow.current) return undefined;
     setNext(page.next);
-  }, [session, setMessages]);
+    return page.messages;
+  }, [session]);
+  const reload = useCallback(async () => {
+    const messages = await load();
+    if (messages !== undefined) setMessages([...messages]);
+  }, [load, setMessages]);
   const loadEarlier = async () => {
     const page = await loadMessages(session, next);
     setMessages((known) => [...page.messages, ...known]);
@@ -47,10 +51,15 @@ export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
     reload,
     /** Joins the turn that runs on the server. */
     join,
-    /** Loads the question before the stream of its turn is read. */
-    onJoined: () => {
+    /**
+     * Loads the question before the stream of its turn is read. The stream has the whole answer: one that is in the
+     * history is continued, or will be replaced.
+     */
+    onJoined: async () => {
       joins.current++;
-      return reload();
+      const messages = await load();
+      const question = messages?.findLastIndex(({ role }) => role === "user") ?? -1;
+      if (messages !== undefined) setMessages(messages.slice(0, question + 1));
     },
   };
 }
