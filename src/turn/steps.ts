@@ -171,7 +171,12 @@ export class Steps {
 
   /** Gives every open call an outcome. `why`: the reason for those that did not run. */
   #closeOpen(code: "turn_stopped" | "call_not_run", why: string): void {
-    for (const { toolCallId, approvalId } of this.#state.parts.openCalls()) {
+    for (const { toolCallId, approvalId, providerExecuted } of this.#state.parts.openCalls()) {
+      if (providerExecuted === true) {
+        // Its result may come in a later answer, unless the turn ends.
+        if (code === "turn_stopped") this.#endProviderCall(toolCallId, `${code}: ${why}`);
+        continue;
+      }
       if (approvalId !== undefined) {
         const denied = { approvalId, approved: false, reason: why };
         void this.#write({ type: "tool-approval-response", ...denied });
@@ -188,6 +193,13 @@ export class Steps {
         errorText: `${known}: ${message}`,
       });
     }
+  }
+
+  /** Not `#write`: the error is ours, so the model has seen nothing untrusted. */
+  #endProviderCall(toolCallId: string, errorText: string): void {
+    const about = { toolCallId, errorText, providerExecuted: true };
+    this.#state.parts.add({ type: "tool-output-error", ...about });
+    void this.#answer.write({ type: "tool-output-error", ...about });
   }
 
   /** Ends the parts that are still being written, so that no client waits for their rest. */

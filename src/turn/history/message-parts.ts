@@ -41,6 +41,8 @@ interface OpenCall {
   readonly toolCallId: string;
   /** Set if it waits for a person. */
   readonly approvalId?: string;
+  /** Set if the provider runs it. */
+  readonly providerExecuted?: true;
 }
 
 /** The parts that one model call wrote. */
@@ -94,11 +96,11 @@ export class MessageParts {
     return this.#parts.filter(({ type }) => type === "step-start").length;
   }
 
-  /** Calls of our own tools without an outcome: begun, about to begin, or waiting for a person. */
+  /** Calls without an outcome: begun, about to begin, or waiting for a person. */
   openCalls(): readonly OpenCall[] {
-    return this.#parts.flatMap(({ toolCallId, state, providerExecuted, approval }) => {
-      const isOpen = OPEN_STATES.has(state) && providerExecuted !== true;
-      if (!isOpen || typeof toolCallId !== "string") return [];
+    return this.#parts.flatMap(({ toolCallId, state, providerExecuted, approval }): OpenCall[] => {
+      if (!OPEN_STATES.has(state) || typeof toolCallId !== "string") return [];
+      if (providerExecuted === true) return [{ toolCallId, providerExecuted }];
       const isWaiting = state === "approval-requested" && isObject(approval);
       return [{ toolCallId, ...(isWaiting ? { approvalId: String(approval.id) } : {}) }];
     });

@@ -56,8 +56,15 @@ const DONE_STATES: ReadonlySet<string> = new Set([
 
 function isDone(part: ToolPart): boolean {
   const isPreliminary = part.state === "output-available" && part.preliminary === true;
+  if (isPreliminary || isCutOff(part)) return false;
   // A call that was allowed but never ran has no result.
-  return DONE_STATES.has(part.state) && part.state !== "approval-responded" && !isPreliminary;
+  return DONE_STATES.has(part.state) && part.state !== "approval-responded";
+}
+
+/** True for a provider's call that our own error ended. Providers accept only their own results. */
+function isCutOff(part: ToolPart): boolean {
+  if (part.providerExecuted !== true || part.state !== "output-error") return false;
+  return /^(?:turn_stopped|call_not_run): /u.test(part.errorText);
 }
 
 function forModel(stored: StoredMessage, images: number): Pick<StoredMessage, "role" | "parts"> {

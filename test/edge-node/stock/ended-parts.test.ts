@@ -93,6 +93,26 @@ describe.each(Object.entries(begun))(
   },
 );
 
+it("a provider's call ends in a turn that is stopped, and is in no later prompt", async () => {
+  const { reached, wait } = gate();
+  const about = { providerExecuted: true, dynamic: true };
+  const call = toolCall("search", {}).map((part) => ({ ...part, ...about }));
+  const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
+  const model = scriptedModel([
+    halting(wait, [text("So "), call].flat(), []),
+    [text("Done."), finish()],
+  ]);
+  await withRuntime({ agents: [agent], model }, async (own) => {
+    const chat = stockChat(own);
+    const asked = chat.sendMessage({ text: "Go." });
+    await reached;
+    await own.call("POST", "/conversations/c/stop");
+    await asked;
+    await expectEnded(own, chat);
+    expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("search");
+  });
+});
+
 it("a call that waits is denied for a client that watches its turn being stopped", async () => {
   const { reached, wait } = gate();
   const hold = tool({ inputSchema: z.object({}), execute: () => wait() });
