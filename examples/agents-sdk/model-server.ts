@@ -15,6 +15,8 @@ interface Message {
 interface Call {
   readonly messages: readonly Message[];
   readonly tools?: readonly unknown[];
+  /** The schema of the answer, if it has one. */
+  readonly response_format?: unknown;
 }
 
 /** The prompt of one request, as JSON. */
@@ -41,7 +43,7 @@ export async function startModel(port = 0): Promise<ModelServer> {
       messages: JSON.stringify(call.messages),
       tools: JSON.stringify(call.tools ?? []),
     });
-    const step = nextStep(call.messages);
+    const step = nextStep(call);
     written.push("text" in step ? step.text : JSON.stringify(step.input));
     response.setHeader("content-type", "text/event-stream");
     for (const delta of deltasOf(step, prompts.length)) {
@@ -61,7 +63,7 @@ export async function startModel(port = 0): Promise<ModelServer> {
 
 type Step = { readonly text: string } | { readonly tool: string; readonly input: unknown };
 
-function nextStep(messages: readonly Message[]): Step {
+function nextStep({ messages, response_format: format }: Call): Step {
   const asked = messages.findLastIndex(
     ({ role, content }) => role === "user" && QUESTION.test(JSON.stringify(content)),
   );
@@ -70,6 +72,10 @@ function nextStep(messages: readonly Message[]): Step {
   const results = messages.filter(({ role }) => role === "tool").map(resultIn);
   const [orders, shipped] = results;
   if (order >= 0 && orders === undefined) return { text: "I know of no orders." };
+  if (order >= 0 && format !== undefined) {
+    const [city, total] = [said(orders, [order, "city"]), said(orders, [order, "total"])];
+    return { text: JSON.stringify({ city, total }) };
+  }
   if (order >= 0) return { text: `Order ${order} goes to ${said(orders, [order, "city"])}.` };
   if (orders === undefined) return { tool: "list_orders", input: {} };
   if (shipped === undefined) return { tool: "ship_orders", input: { ids: idsIn(orders) } };

@@ -119,6 +119,18 @@ describe("an AIChatAgent with byref/durable", () => {
     expect(lastAnswer(stored)).toMatch(/^Order 17 goes to \w+\.$/u);
   });
 
+  it("gives values to its hooks, and references to its model", async () => {
+    const count = byref.model.prompts.length;
+    await converse("hooks");
+    const hooks = (await at("hooks", "hooks")) as Readonly<Record<string, readonly string[]>>;
+    const shown = /^Order 250 goes to \w+\.$/u;
+    expect(hooks.responses).toContainEqual(expect.stringMatching(shown));
+    expect(hooks.messages).toContainEqual(expect.stringMatching(shown));
+    const prompts = byref.model.prompts.slice(count).map(({ messages }) => messages);
+    expect(prompts.join()).toContain("Order 250 goes to $list_orders_1[250].city.");
+    expect(prompts.join()).not.toMatch(/Order 250 goes to \w+\./u);
+  });
+
   it("evicts variables by the scheduler of the Agents SDK, without a request", async () => {
     expect(await (await fetch(`${addressOf("brief")}/brief`)).text()).toBe("Saved");
     const tombstones = async () => (await tablesOf("brief")).byref_tombstone ?? [];

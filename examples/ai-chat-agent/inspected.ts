@@ -2,10 +2,18 @@
  * The example with additions for its test: a view into its tables, a variable that expires soon, and a copy of its
  * variables.
  */
+import type { ChatResponseResult } from "@cloudflare/ai-chat";
 import { getAgentByName } from "agents";
 import worker, { Chat as ExampleChat } from "./chat.ts";
 
 export default worker;
+
+/** What the agent's own hooks received of its answers. */
+const hooks: Record<string, string[]> = { responses: [], messages: [] };
+
+function textOf({ parts }: { parts: readonly { type: string; text?: string }[] }): string {
+  return parts.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
+}
 
 /** The other object, as this class. */
 interface Copy {
@@ -13,6 +21,11 @@ interface Copy {
 }
 
 export class Chat extends ExampleChat {
+  override onChatResponse({ message }: ChatResponseResult) {
+    hooks.responses?.push(textOf(message));
+    hooks.messages?.push(...this.messages.map(textOf));
+  }
+
   override async onRequest(request: Request): Promise<Response> {
     const { pathname, searchParams } = new URL(request.url);
     if (pathname.endsWith("/tables")) return Response.json(this.#tables());
@@ -22,6 +35,7 @@ export class Chat extends ExampleChat {
       await this.variables.store.save({ name: "brief", value: 1, ttlMs: 500 });
       return new Response("Saved");
     }
+    if (pathname.endsWith("/hooks")) return Response.json(hooks);
     if (!pathname.endsWith("/copy")) return super.onRequest(request);
     // The binding has this class instead of the example's.
     const found: unknown = await getAgentByName(this.env.Chat, searchParams.get("to") ?? "");

@@ -129,6 +129,29 @@ describe("a Think agent with byref/durable", () => {
     expect(lastAnswer(stored)).toMatch(/^Order 17 goes to \w+\.$/u);
   });
 
+  it("gives values to its hooks, to clients of the object and to schemas", async () => {
+    await converse("hooks");
+    const before = byref.model.prompts.length;
+    const [, , last] = QUESTIONS;
+    const shown = /^Order 250 goes to \w+\.$/u;
+    const hooks = (await at("hooks", "hooks")) as Readonly<Record<string, readonly string[]>>;
+    expect(last).toContain("250");
+    expect(hooks.chunks?.join("")).not.toContain("$list");
+    expect(hooks.chunks?.join("")).toContain("Order 250 goes to ");
+    expect(hooks.steps).toContainEqual(expect.stringMatching(shown));
+    expect(hooks.responses).toContainEqual(expect.stringMatching(shown));
+    const events = (await at("hooks", "ask")) as readonly string[];
+    const asked = events.map((event) => (JSON.parse(event) as { delta?: string }).delta ?? "");
+    expect(asked.join("")).toMatch(/^Order 3 goes to \w+\.$/u);
+    expect(await at("hooks", "object")).toEqual({
+      output: { city: expect.stringMatching(/^\w+$/u), total: expect.any(Number) },
+      text: '{"city":"$list_orders_1[3].city","total":"$list_orders_1[3].total"}',
+    });
+    const prompts = byref.model.prompts.slice(before).map(({ messages }) => messages);
+    expect(prompts.join()).toContain("Order 250 goes to $list_orders_1[250].city.");
+    expect(prompts.join()).not.toMatch(/Order 250 goes to \w+\./u);
+  });
+
   it("evicts variables by the scheduler of the Agents SDK, without a request", async () => {
     expect(await (await fetch(`${addressOf("brief")}/brief`)).text()).toBe("Saved");
     const tombstones = async () => (await tablesOf("brief")).byref_tombstone ?? [];

@@ -1,5 +1,12 @@
-import type { PrepareStepFunction, TextStreamPart, Tool, ToolSet } from "ai";
+import type {
+  OutputInterface as Output,
+  PrepareStepFunction,
+  TextStreamPart,
+  Tool,
+  ToolSet,
+} from "ai";
 import { asWritten, expandStream, type ShownText } from "../agent/expand-answer.ts";
+import { expandOutput } from "../agent/expand-object.ts";
 import { expandResponse } from "../agent/expand-response.ts";
 import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts";
 import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
@@ -78,6 +85,13 @@ export interface ConversationVariables {
   >;
   /** Replaces the references in a response of `toUIMessageStreamResponse` by their values. */
   expand(response: Response): Response;
+  /**
+   * `output` for `streamText` and `generateText`, of which any part may be a reference. The text of such a turn is
+   * JSON for programs: pass neither `transform` nor `expand` for it.
+   */
+  output<Complete, Partial, Element>(
+    output: Output<Complete, Partial, Element>,
+  ): Output<Complete, Partial, Element>;
   /** Summarizes the variables as Markdown for a prompt. */
   summary(options?: SummaryOptions): string;
   /** Time at which `sweep` is due, in milliseconds since 1970; undefined if nothing is due. */
@@ -175,6 +189,12 @@ class VariablesInObject implements ConversationVariables {
 
   expand(response: Response): Response {
     return expandResponse(response, this.store, this.#expanding);
+  }
+
+  output<Complete, Partial, Element>(
+    output: Output<Complete, Partial, Element>,
+  ): Output<Complete, Partial, Element> {
+    return expandOutput(output, this.store, this.#expanding);
   }
 
   summary(options: SummaryOptions = {}): string {
