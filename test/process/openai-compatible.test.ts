@@ -215,7 +215,9 @@ describe("a turn that fails", () => {
       const asked = endpoint.requests[0]?.body;
       const roles = asked?.messages.map(({ role }) => role) ?? [];
       expect(roles.at(-1)).toBe("user");
-      expect(asked?.messages.at(-1)?.content).toBe("And now?");
+      // Chat templates want roles to alternate, so a question without an answer is joined with the next.
+      expect(asked?.messages.at(-1)?.content).toMatch(/^(?:.+\n\n)?And now\?$/u);
+      expect(roles.filter((role, at) => role === roles[at - 1])).toEqual([]);
       // Endpoints reject an assistant message without text and calls.
       const empty = asked?.messages.filter(
         ({ role, content, tool_calls: calls }) =>
