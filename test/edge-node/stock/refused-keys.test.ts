@@ -5,6 +5,7 @@ import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
+import { planning } from "../../support/planning.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
 import { callsOf, finish, type Step, scriptedModel, text, toolCall } from "../../../src/testing.ts";
@@ -163,5 +164,18 @@ it("a message's metadata with such a key is refused", async () => {
     });
     const { detail } = await problemIn(response, "bad_request");
     expect(detail).toContain("__proto__");
+  });
+});
+
+it.each(refused)("a plan's run shows the value %s without such a key", async (value) => {
+  const tools = {
+    fetch_it: tool({ inputSchema: z.object({}), execute: () => JSON.parse(value) as unknown }),
+  };
+  await withRuntime(planning(tools), async (own) => {
+    const calls = [{ _tool: "fetch_it", _id: "a", _outputPath: "†state.found" }];
+    const response = await own.call("POST", "/conversations/c/plans?run=true", json({ calls }));
+    const frames = framesIn(await response.text()).filter(({ data }) => data !== "[DONE]");
+    expect(frames.at(-1)?.data).toContain('"status":"done"');
+    for (const { data } of frames) expect(() => secureJsonParse(data)).not.toThrow();
   });
 });
