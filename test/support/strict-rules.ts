@@ -15,7 +15,7 @@ export interface Body {
   readonly tools?: readonly unknown[];
 }
 
-export interface Entry {
+interface Entry {
   readonly role?: string;
   readonly type?: string;
   readonly content?: string | readonly Block[] | null;
@@ -431,7 +431,7 @@ interface Content {
 }
 
 /** Converts chat messages as the gateways of Google and Bedrock do. */
-export function contentsOf(body: Body): readonly Content[] {
+function contentsOf(body: Body): readonly Content[] {
   const contents: Content[] = [];
   for (const entry of messagesOf(body)) {
     if (entry.role === "system") continue;
