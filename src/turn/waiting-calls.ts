@@ -1,8 +1,8 @@
+import { getToolName, isToolUIPart } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import type { History } from "./history/history.ts";
 import type { StoredMessage } from "./history/stored-message.ts";
-import { isToolPart, toolNameOf } from "./history/tool-part.ts";
 import type { ToolCall } from "./model/model-try.ts";
 
 /** A call that waits for a person. */
@@ -17,11 +17,11 @@ export function waitingCalls(
 ): ReadonlyMap<string, WaitingCall> {
   const calls = new Map<string, WaitingCall>();
   for (const part of message?.parts ?? []) {
-    if (!isToolPart(part) || part.state !== "approval-requested") continue;
+    if (!isToolUIPart(part) || part.state !== "approval-requested") continue;
     const { toolCallId, approval, input } = part;
     const pin = message?.waiting?.[approval.id] ?? "";
     // The SDK made the input by parsing JSON.
-    calls.set(approval.id, { toolName: toolNameOf(part), toolCallId, input: input as Json, pin });
+    calls.set(approval.id, { toolName: getToolName(part), toolCallId, input: input as Json, pin });
   }
   return calls;
 }
@@ -43,7 +43,7 @@ export interface DecidedCall {
 export function withoutWaiting(message: StoredMessage, reason: string): StoredMessage {
   const { waiting: _waiting, deferred = {}, agent: _agent, ...kept } = message;
   const parts = message.parts.map((part): StoredMessage["parts"][number] => {
-    if (!isToolPart(part)) return part;
+    if (!isToolUIPart(part)) return part;
     if (part.state === "input-available" && Object.hasOwn(deferred, part.toolCallId)) {
       return { ...part, state: "output-error", errorText: `skipped: ${reason}` };
     }
@@ -76,7 +76,7 @@ export function decidedIn(
 /** Throws `approval_closed`. */
 function requireOpen(message: StoredMessage | undefined, approvalId: string): void {
   for (const part of message?.parts ?? []) {
-    if (!isToolPart(part) || part.state !== "output-denied") continue;
+    if (!isToolUIPart(part) || part.state !== "output-denied") continue;
     if (part.approval.id !== approvalId) continue;
     const why = part.approval.reason ?? "The call was denied.";
     throw new ByrefError("approval_closed", `This call did not run, and waits no longer. ${why}`);

@@ -1,4 +1,4 @@
-import type { FinishReason, UIMessageChunk } from "ai";
+import { type FinishReason, UI_MESSAGE_STREAM_HEADERS, type UIMessageChunk } from "ai";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { TurnResult } from "../../turn/turn.ts";
 import { codeOf } from "../../errors.ts";
@@ -13,15 +13,6 @@ import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
-
-/** Copy of the SDK's `UI_MESSAGE_STREAM_HEADERS`, because its main module adds 11 KiB to a Worker (gzip). */
-const UI_MESSAGE_STREAM_HEADERS = {
-  "content-type": "text/event-stream",
-  "cache-control": "no-cache",
-  connection: "keep-alive",
-  "x-vercel-ai-ui-message-stream": "v1",
-  "x-accel-buffering": "no",
-};
 
 /** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {

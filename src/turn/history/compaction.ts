@@ -1,3 +1,4 @@
+import { isToolUIPart } from "ai";
 import * as limits from "../../limits.ts";
 import { firstRow, type Sql, textIn } from "../../store/rows/sql.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
@@ -5,7 +6,6 @@ import { byteLength } from "../../value/utf8.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import type { Agent } from "../agent.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import { isToolPart } from "./tool-part.ts";
 import { type HistoryRecord, historyRecord } from "./history-record.ts";
 import {
   charsOf,
@@ -277,7 +277,7 @@ export function lastToCompact(
 
 /** The characters of a message in a prompt, where roles, and names and ids of calls, are repeated. */
 function promptChars({ chars, message: { parts } }: SizedMessage): number {
-  return chars + MESSAGE_CHARS + CALL_CHARS * parts.filter(isToolPart).length;
+  return chars + MESSAGE_CHARS + CALL_CHARS * parts.filter(isToolUIPart).length;
 }
 
 const MESSAGE_CHARS = 40;

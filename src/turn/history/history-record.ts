@@ -1,8 +1,8 @@
+import { getToolName, isToolUIPart } from "ai";
 import { variableIn } from "../../tool/tool-output.ts";
 import type { Json } from "../../value/json.ts";
 import type { StoredMessage } from "./stored-message.ts";
-import type { MessagePart } from "./message-parts.ts";
-import { isToolPart, type ToolPart, toolNameOf } from "./tool-part.ts";
+import type { MessagePart, ToolPart } from "./message-parts.ts";
 
 /** A message in `$history`, as models wrote and read it: with references and handles in place of values. */
 export type HistoryRecord = {
@@ -32,7 +32,7 @@ export const RECORDS_SHAPE =
 /** Converts a message that belongs to the turn of this number. */
 export function historyRecord(message: StoredMessage, turn: number): HistoryRecord {
   const { createdAt: at, role, parts } = message;
-  const tools = parts.flatMap((part) => (isToolPart(part) ? [recordedCall(part)] : []));
+  const tools = parts.flatMap((part) => (isToolUIPart(part) ? [recordedCall(part)] : []));
   const given = parts.flatMap((part) => handleIn(part) ?? []).map((handle) => JSON.parse(handle));
   const outputs = [...given, ...tools.map(({ output }) => output)];
   const variables = outputs.flatMap((output) => variablesIn(output));
@@ -52,7 +52,7 @@ function handleIn(part: MessagePart): string | undefined {
 }
 
 function recordedCall(part: ToolPart): RecordedCall {
-  const called = { name: toolNameOf(part), input: jsonOf(part.input) };
+  const called = { name: getToolName(part), input: jsonOf(part.input) };
   switch (part.state) {
     case "output-available":
       return { ...called, output: jsonOf(part.output) };

@@ -1,7 +1,6 @@
-import type { UIMessage, UIMessageChunk } from "ai";
+import { getToolName, isToolUIPart, type UIMessage, type UIMessageChunk } from "ai";
 import { compact } from "../../value/json.ts";
-import type { MessagePart } from "./message-parts.ts";
-import { isToolPart, type ToolPart, toolNameOf } from "./tool-part.ts";
+import type { MessagePart, ToolPart } from "./message-parts.ts";
 
 /** Returns the chunks from which a client builds the message when it is sent again, without the end. */
 export function chunksOf({ id, parts }: UIMessage): readonly UIMessageChunk[] {
@@ -25,7 +24,7 @@ function chunksOfPart(part: MessagePart, id: string): readonly UIMessageChunk[] 
       { type: `${kind}-end`, id, ...about },
     ];
   }
-  if (isToolPart(part)) return toolChunks(part);
+  if (isToolUIPart(part)) return toolChunks(part);
   // Files, sources and similar parts are valid chunks. Data parts are never stored.
   return part.type.startsWith("data-") ? [] : [part as UIMessageChunk];
 }
@@ -37,7 +36,7 @@ function toolChunks(part: ToolPart): readonly UIMessageChunk[] {
     ...(part.type === "dynamic-tool" ? { dynamic: true } : {}),
     ...compact({ providerExecuted }),
   };
-  const toolName = toolNameOf(part);
+  const toolName = getToolName(part);
   const call: UIMessageChunk = { type: "tool-input-available", toolName, input, ...about };
   const before = [call, ...(approval === undefined ? [] : approvalChunks(toolCallId, approval))];
   switch (state) {

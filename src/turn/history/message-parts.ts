@@ -3,6 +3,8 @@ import { compact, isObject, type Json } from "../../value/json.ts";
 import { type OpenSpan, type PlacedValue, Receipt, type StoredReceipt } from "./receipt.ts";
 
 export type MessagePart = UIMessage["parts"][number];
+/** A part that is a tool call. */
+export type ToolPart = Extract<MessagePart, { toolCallId: string }>;
 type Fields = Record<string, unknown>;
 
 /** The content of a message so far. */

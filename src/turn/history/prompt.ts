@@ -1,11 +1,15 @@
-import type { ModelMessage, ToolSet } from "ai";
+import {
+  convertToModelMessages,
+  isToolUIPart,
+  type ModelMessage,
+  type ToolSet,
+  type UIMessage,
+} from "ai";
 import * as limits from "../../limits.ts";
 import { isImage, withoutImage } from "../../tool/variables/read-variable.ts";
 import { type StoredMessage, toUIMessage } from "./stored-message.ts";
-import type { MessagePart } from "./message-parts.ts";
-import { modelMessages } from "./model-messages.ts";
+import type { MessagePart, ToolPart } from "./message-parts.ts";
 import { KEPT_AS } from "./shown-variables.ts";
-import { isToolPart, type ToolPart } from "./tool-part.ts";
 
 /**
  * Cache of converted messages that no tool affects. Without it, every turn would convert a long history
@@ -26,9 +30,9 @@ export async function toModelMessages(
 }
 
 async function convert(message: StoredMessage, tools: ToolSet): Promise<readonly ModelMessage[]> {
-  const parts = message.parts.filter((part) => !isToolPart(part) || isDone(part));
-  const own = await modelMessages(forModel({ ...message, parts }, 0), tools);
-  if (!message.parts.some(isToolPart)) converted.set(message, own.map(frozen));
+  const parts = message.parts.filter((part) => !isToolUIPart(part) || isDone(part));
+  const own = await convertToModelMessages([forModel({ ...message, parts }, 0)], { tools });
+  if (!message.parts.some(isToolUIPart)) converted.set(message, own.map(frozen));
   return own;
 }
 
@@ -42,9 +46,10 @@ function frozen(message: ModelMessage): ModelMessage {
 /** Converts the message of the current turn. A provider's own call may receive its result in a later step. */
 export function toTurnMessages(message: StoredMessage, tools: ToolSet): Promise<ModelMessage[]> {
   const parts = message.parts.filter(
-    (part) => !isToolPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
+    (part) => !isToolUIPart(part) || part.providerExecuted === true || DONE_STATES.has(part.state),
   );
-  return modelMessages(forModel({ ...message, parts }, limits.maxShownImages), tools);
+  const shown = forModel({ ...message, parts }, limits.maxShownImages);
+  return convertToModelMessages([shown], { tools });
 }
 
 const DONE_STATES: ReadonlySet<string> = new Set([
@@ -67,9 +72,9 @@ function isCutOff(part: ToolPart): boolean {
   return /^(?:turn_stopped|call_not_run): /u.test(part.errorText);
 }
 
-function forModel(stored: StoredMessage, images: number): Pick<StoredMessage, "role" | "parts"> {
+function forModel(stored: StoredMessage, images: number): Pick<UIMessage, "role" | "parts"> {
   const parts = toUIMessage(stored, "reference").parts.map((part) =>
-    isToolPart(part) ? plainCall(part) : withHandle(part),
+    isToolUIPart(part) ? plainCall(part) : withHandle(part),
   );
   return { role: stored.role, parts: withImages(parts, images) };
 }
@@ -81,7 +86,7 @@ function forModel(stored: StoredMessage, images: number): Pick<StoredMessage, "r
 function withImages(parts: readonly MessagePart[], maximum: number): MessagePart[] {
   const shown = new Set<string>();
   const kept = parts.toReversed().map((part) => {
-    if (!isToolPart(part) || !isImage(part.output)) return part;
+    if (!isToolUIPart(part) || !isImage(part.output)) return part;
     const read = JSON.stringify(part.output);
     if (shown.size < maximum && !shown.has(read)) {
       shown.add(read);

@@ -5,12 +5,11 @@ import type {
   LanguageModelV4Message,
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
-import type { LanguageModel, ModelMessage, ToolSet } from "ai";
+import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
 import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
 import { acceptablePrompt } from "./acceptable-prompt.ts";
-import { upgraded } from "./older-model.ts";
 import { withOutline } from "./refused-prompt.ts";
 
 /** A request to a model. */
@@ -125,7 +124,7 @@ export function resolvedModel(model: LanguageModel): LanguageModelV4 {
       return model;
     case "v3":
     case "v2":
-      return upgraded(model);
+      return wrapLanguageModel({ model, middleware: [] });
     default:
       throw new ByrefError(
         "bad_configuration",
