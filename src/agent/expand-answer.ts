@@ -171,8 +171,7 @@ export class TextParts<Part extends StreamPart> {
     text.isComplete = true;
     this.#onShown(text);
     const metadata = part.providerMetadata ?? text.metadata;
-    const own = isObject(metadata) ? metadata : {};
-    return { ...part, providerMetadata: { ...own, [KEY]: { written: text.written } } };
+    return { ...part, providerMetadata: withWritten(metadata, text.written) };
   }
 }
 
@@ -192,6 +191,12 @@ export function lookupFor(
 
 /** Key in a text's provider metadata for the text as the model wrote it. */
 const KEY = "byref";
+
+/** Adds the text as the model wrote it to the metadata of a text. */
+export function withWritten(metadata: unknown, written: string): object {
+  const own = isObject(metadata) ? metadata : {};
+  return { ...own, [KEY]: { written } };
+}
 
 /**
  * Returns the messages with texts as the model wrote them. A client that keeps the conversation sends back

@@ -1,11 +1,12 @@
 import type { VariableStore } from "../store/variable-store.ts";
 import { isObject } from "../value/json.ts";
-import { type ExpandingOptions, expandText } from "./expand-answer.ts";
+import { type ExpandingOptions, expandText, withWritten } from "./expand-answer.ts";
 
 /**
  * Returns messages of a history as people see them, with values in the texts of the assistant: `responseMessages`,
  * messages of a client, or messages that the memory of Mastra recalls. They are for display; the history itself
- * must keep references.
+ * must keep references. A message that comes back from a client is restored: a changed part has the text that the
+ * model wrote in its metadata.
  */
 export async function expandMessages<Message extends { readonly role: string }>(
   messages: readonly Message[],
@@ -27,20 +28,22 @@ async function withTexts(holder: object, expand: Expand): Promise<object> {
   const { content, parts } = holder as { readonly content?: unknown; readonly parts?: unknown };
   return {
     ...holder,
-    ...(content !== undefined && { content: await texts(content, expand) }),
-    ...(parts !== undefined && { parts: await texts(parts, expand) }),
+    ...(content !== undefined && { content: await texts(content, "providerOptions", expand) }),
+    ...(parts !== undefined && { parts: await texts(parts, "providerMetadata", expand) }),
   };
 }
 
-async function texts(held: unknown, expand: Expand): Promise<unknown> {
+/** `metadata`: the key of a part's metadata. */
+async function texts(held: unknown, metadata: string, expand: Expand): Promise<unknown> {
   if (typeof held === "string") return expand(held);
   if (!Array.isArray(held)) return isObject(held) ? withTexts(held, expand) : held;
   const parts: readonly unknown[] = held;
   return Promise.all(
-    parts.map(async (part) =>
-      isObject(part) && part.type === "text" && typeof part.text === "string"
-        ? { ...part, text: await expand(part.text) }
-        : part,
-    ),
+    parts.map(async (part) => {
+      if (!isObject(part) || part.type !== "text" || typeof part.text !== "string") return part;
+      const text = await expand(part.text);
+      if (text === part.text) return part;
+      return { ...part, text, [metadata]: withWritten(part[metadata], part.text) };
+    }),
   );
 }

@@ -1,5 +1,6 @@
 import type { JSONSchema7 } from "ai";
 import { type ExpandingOptions, expandText, TextParts } from "../agent/expand-answer.ts";
+import { expandMessages } from "../agent/expand-messages.ts";
 import { ObjectExpander } from "../agent/expand-object.ts";
 import { compact, isObject } from "../value/json.ts";
 import type { ClientCalls } from "./client-calls.ts";
@@ -33,6 +34,7 @@ export async function expandedFullOutput(
     text: await shownText(output, showing),
     toolCalls: await shownCalls(output.toolCalls, showing),
     suspendPayload: shownPayload(output.suspendPayload, showing),
+    response: await shownResponse(output.response, showing),
     ...(output.scoringData && { scoringData: await showing.scored(output.scoringData) }),
   };
 }
@@ -47,6 +49,7 @@ export function expandedModelOutput(output: ModelOutput, showing: Showing): Mode
     text: () => shownText(output, showing),
     toolCalls: async () => shownCalls(await output.toolCalls, showing),
     suspendPayload: async () => shownPayload(await output.suspendPayload, showing),
+    response: async () => shownResponse(await output.response, showing),
     getFullOutput: () => async () => expandedFullOutput(await output.getFullOutput(), showing),
   });
 }
@@ -176,9 +179,21 @@ async function shownChunks(chunk: Chunk, showing: Showing): Promise<readonly Chu
   }
   // The last text of a part is left out until the whole is known, which is a part, too, for who reads only parts.
   if (type === "object-result") return [{ ...chunk, type: "object" }, chunk];
+  if (type === "finish") {
+    const response = await shownResponse(chunk.payload?.response, showing);
+    return [{ ...chunk, payload: { ...chunk.payload, ...compact({ response }) } }];
+  }
   if (type !== "object") return [chunk];
   const part = await new ObjectExpander(run.store, expanding, schema).expandPart(object);
   return part === undefined ? [] : [{ ...chunk, object: part }];
+}
+
+/** Returns a response whose messages for clients have values. Those for histories stay as they are. */
+async function shownResponse<Response>(response: Response, showing: Showing): Promise<Response> {
+  const { run, expanding, isJson } = showing;
+  if (isJson || !isObject(response) || !Array.isArray(response.uiMessages)) return response;
+  const uiMessages = await expandMessages(response.uiMessages, run.store, expanding);
+  return { ...response, uiMessages };
 }
 
 /** Returns what is known of a waiting call, with the input that would run. */

@@ -164,6 +164,7 @@ export interface ModelOutput {
   readonly object: Promise<unknown>;
   readonly toolCalls: Promise<readonly Chunk[]>;
   readonly suspendPayload: Promise<unknown>;
+  readonly response: Promise<unknown>;
   readonly finishReason: Promise<string | undefined>;
   getFullOutput(): Promise<FullOutput>;
 }
@@ -175,6 +176,7 @@ export interface FullOutput {
   readonly object: unknown;
   readonly toolCalls: readonly Chunk[];
   readonly suspendPayload: unknown;
+  readonly response: unknown;
   readonly finishReason: string | undefined;
   /** For evaluations, if they were asked for. */
   readonly scoringData?: Pick<Scored, "input" | "output">;
