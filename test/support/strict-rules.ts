@@ -307,7 +307,7 @@ export const responsesRules: readonly Rule[] = [
       ),
   },
   {
-    source: issue("openai/openai-agents-python/issues/2257"),
+    source: issue("openai/openai-agents-python/issues/673"),
     errors: ({ input = [] }) =>
       wrong(
         input,
