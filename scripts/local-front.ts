@@ -9,6 +9,7 @@ import {
 } from "node:http";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { maxBodyBytes, tooLarge } from "../src/edge/http/client-body.ts";
 import { errorCodes } from "../src/errors.ts";
 
 export interface FrontOptions {
@@ -60,6 +61,19 @@ const FULL: Refusal = {
 const ON_FULL_DISK = new Set(["GET", "HEAD", "OPTIONS", "DELETE"]);
 
 /**
+ * Refuses a body that is too large. The Worker would do so too, but wrangler loses the response of a Worker that
+ * does not read a whole body.
+ */
+function tooLargeFor(incoming: IncomingMessage): Refusal {
+  const { code, message } = tooLarge(maxBytesOf(incoming));
+  return { ...errorCodes.body_too_large, code, detail: message };
+}
+
+function maxBytesOf({ method = "", url = "" }: IncomingMessage): number {
+  return maxBodyBytes({ method, path: new URL(`http://localhost${url}`).pathname });
+}
+
+/**
  * The listener in front of wrangler. Local wrangler takes the Host that the Worker sees from a header that
  * any client can send (`MF-Original-URL`), so a page that rebinds its name to this machine would appear
  * local. This listener drops such headers and forwards the Host that the client sent.
@@ -94,7 +108,8 @@ export async function startFront(options: FrontOptions): Promise<Server> {
  * Rejects requests that wrangler would interpret differently from the client, and paths that wrangler
  * reserves.
  */
-function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal | undefined {
+function refusalOf(incoming: IncomingMessage): Refusal | undefined {
+  const { url = "", headers, rawHeaders } = incoming;
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === "host");
   if (hosts.length !== 1 || !isHost(headers.host ?? "")) {
     return badRequest("The request needs one Host header with a name and, if any, a port.");
@@ -102,6 +117,7 @@ function refusalOf({ url = "", headers, rawHeaders }: IncomingMessage): Refusal 
   if (!url.startsWith("/") || !URL.canParse(`http://localhost${url}`)) {
     return badRequest("The target of the request must be a path that begins with a slash.");
   }
+  if (Number(headers["content-length"] ?? 0) > maxBytesOf(incoming)) return tooLargeFor(incoming);
   if (!isReservedPath(url)) return undefined;
   const detail = "Paths below /cdn-cgi belong to wrangler, and are not served.";
   return { ...errorCodes.not_found, code: "not_found", detail };
@@ -165,6 +181,15 @@ function forward(incoming: IncomingMessage, outgoing: ServerResponse, options: F
   });
   // If the client disconnects, its request ends too.
   outgoing.on("close", () => inner.destroy());
+  let left = maxBytesOf(incoming);
+  incoming.on("data", (chunk: Buffer) => {
+    left -= chunk.length;
+    if (left >= 0 || hasResponded) return;
+    hasResponded = true;
+    incoming.unpipe(inner);
+    inner.destroy();
+    refuse(incoming, outgoing, tooLargeFor(incoming));
+  });
   incoming.pipe(inner);
 }
 

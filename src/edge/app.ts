@@ -15,7 +15,7 @@ import * as limits from "../limits.ts";
 import { conversationOf, mutableResponse } from "./conversation-of.ts";
 import type { Api, ConversationParts } from "./conversation-parts.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
-import { ClientBody, tooLarge, withEnd } from "./http/client-body.ts";
+import { ClientBody, isStreamed, tooLarge, withEnd } from "./http/client-body.ts";
 
 export interface AppOptions extends ApiOptions, WorkerApiOptions {
   readonly authenticator: Authenticator;
@@ -147,11 +147,6 @@ async function receive(
   }
   const hasBody = endpoint.body !== undefined || endpoint.content !== undefined;
   return hasBody ? { body: await readText(context) } : {};
-}
-
-/** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
-function isStreamed({ method, path }: { readonly method: string; readonly path: string }): boolean {
-  return method === "PUT" || (method === "POST" && /\/(import|variables)$/.test(path));
 }
 
 /**

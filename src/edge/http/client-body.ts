@@ -66,6 +66,21 @@ export class ClientBody {
   }
 }
 
+/** True for values, files, and parts of an import, which have their own limits (`receive.ts`). */
+export function isStreamed({ method, path }: Place): boolean {
+  return method === "PUT" || (method === "POST" && /\/(import|variables)$/.test(path));
+}
+
+interface Place {
+  readonly method: string;
+  readonly path: string;
+}
+
+/** The largest body that a request may have. */
+export function maxBodyBytes(place: Place): number {
+  return isStreamed(place) ? limits.maxValueBytes : limits.maxChatBodyBytes;
+}
+
 export function tooLarge(maxBytes: number): ByrefError {
   return new ByrefError("body_too_large", `A body is at most ${maxBytes} bytes.`);
 }
