@@ -289,11 +289,14 @@ describe("memory", () => {
     const memory = new MockMemory();
     const { agent, model } = setUp([listing, sealedAnswer, { text: "Again." }], { memory });
     await agent.generate("Which?", inThread);
-    const { messages } = await memory.recall({ threadId: "one", resourceId: "ada" });
+    const [threadId, resourceId] = ["one", "ada"];
+    // --- a history for display
+    const { messages } = await memory.recall({ threadId, resourceId });
+    const shown = await expandMessages(messages, store);
+    // ---
     expect(JSON.stringify(messages)).toContain("Pay $salary in $list_1[0].city");
     expect(JSON.stringify(messages)).not.toMatch(/123456|Pay .* in City 0/);
-    const display = await expandMessages(messages, store);
-    expect(JSON.stringify(display)).toContain(sealedShown);
+    expect(JSON.stringify(shown)).toContain(sealedShown);
     await agent.generate("Again?", inThread);
     expect(JSON.stringify(model.prompts)).not.toContain("123456");
   });
