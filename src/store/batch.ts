@@ -104,7 +104,7 @@ export class Batch {
     if (draft !== undefined && !isExtension(write)) return draft;
     requireTarget(write);
     const { bodies } = this.#tools.state;
-    const lines = await this.#withLines(write, index);
+    const lines = areLines(write.value) ? await this.#withLines(write, index) : undefined;
     if (lines !== undefined) return lines;
     const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
     const content = await this.#contentOf(write, value);
@@ -117,8 +117,7 @@ export class Batch {
   /** Adds the lines of records to those of a variable, without reading them as values. */
   async #withLines(write: Write, index: number): Promise<Draft | undefined> {
     const { name, value, mode, path = [] } = write;
-    const areLines = value instanceof Content && value.about.mediaType === RECORDS_TYPE;
-    if (!areLines || mode !== "append" || path.length > 0 || typeof name !== "string") {
+    if (!areLines(value) || mode !== "append" || path.length > 0 || typeof name !== "string") {
       return undefined;
     }
     const isFirst = this.#drafts.slice(0, index).every((draft) => draft.write.name !== name);
@@ -207,6 +206,10 @@ function requireTarget({ name, path = [], mode }: Write): void {
   if (typeof name === "string") requireName(name);
   if (path.length === 0 || (typeof name === "string" && mode !== "new")) return;
   throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
+}
+
+function areLines(value: Write["value"]): value is Content {
+  return value instanceof Content && value.about.mediaType === RECORDS_TYPE;
 }
 
 /** Returns the result of a batch with one write. */

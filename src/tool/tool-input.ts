@@ -15,6 +15,7 @@ import type { Unresolved } from "../reference/expand.ts";
 import { clip } from "../value/characters.ts";
 import { charsOf } from "../value/json-text.ts";
 import { toHex } from "../value/hex.ts";
+import { requireJson } from "../value/require-json.ts";
 
 const MAX_ISSUES = 10;
 const MAX_ISSUE_CHARS = 200;
@@ -157,7 +158,7 @@ export const anyJsonObject = z
   .refine((value) => isObject(value) && isJson(value), "Invalid input: expected an object of JSON")
   .meta({ type: "object" }) as z.ZodType<JsonObject>;
 
-/** Cost: linear. */
+/** Throws `limit_exceeded` for JSON that is too deep. Cost: linear. */
 function isJson(value: unknown): boolean {
   const open: unknown[] = [value];
   while (open.length > 0) {
@@ -169,6 +170,7 @@ function isJson(value: unknown): boolean {
       return false;
     }
   }
+  requireJson(value as Json);
   return true;
 }
 

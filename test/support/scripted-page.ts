@@ -60,8 +60,9 @@ class Script {
 
   next({ messages }: Body): ChatStep {
     const said = messages.filter(({ role }) => role === "user").map(({ content }) => content);
-    // The runtime may add the list of variables after the question.
-    const question = said.findLast((text) => this.#steps.has(text ?? "")) ?? "";
+    // The runtime joins the question with what a person said before, and with the list of variables.
+    const texts = said.flatMap((text) => (text ? [text, ...text.split("\n\n")] : []));
+    const question = texts.findLast((text) => this.#steps.has(text)) ?? "";
     this.#asked.set(question, this.asked(question) + 1);
     const step = this.#steps.get(question)?.shift();
     return step ?? { kind: "status", status: 400, body: JSON.stringify(UNEXPECTED) };
