@@ -16,7 +16,7 @@ interface Job {
 }
 
 /** Jobs one after the other. Lanes run beside each other, for two cores: servers wait at times. */
-type Lanes = readonly (readonly Job[])[];
+type Lanes = readonly Iterable<Job>[];
 
 const script = (name: string) => ({ name, command: [process.execPath, `scripts/${name}.ts`] });
 const vitest = (name: string, ...options: readonly string[]) => {
@@ -31,28 +31,21 @@ const QUICK: Lanes = [
   [vitest("workerd", ONE_WORKER, "--project=workerd", "--tagsFilter=!slow")],
 ];
 
-const REST: Lanes = [
-  [
-    vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
-    vitest("templates", ONE_WORKER, "--project=templates"),
-  ],
-  [
-    vitest(
-      "slow",
-      ONE_WORKER,
-      "--project=node",
-      "--project=workerd",
-      "--tagsFilter=slow or sampled",
-    ),
-    // These install packages into folders of their own.
-    script("test-examples"),
-    script("peer-ranges"),
-  ],
-  [
-    vitest("large", ONE_WORKER, "--project=large", "--project=large-workerd"),
-    vitest("large-process", ONE_WORKER, "--project=large-process"),
-  ],
-];
+/** The long ones first. */
+const rest = [
+  vitest("large", ONE_WORKER, "--project=large"),
+  vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
+  vitest("slow", ONE_WORKER, "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
+  vitest("large-process", ONE_WORKER, "--project=large-process"),
+  vitest("large-workerd", ONE_WORKER, "--project=large-workerd"),
+  // These install packages into folders of their own.
+  script("test-examples"),
+  vitest("templates", ONE_WORKER, "--project=templates"),
+  script("peer-ranges"),
+].values();
+
+/** Each lane takes the next job. */
+const REST: Lanes = [rest, rest, rest];
 
 /** The projects that arguments select from. */
 const SELECTED = ["node", "workerd", "smoke", "process", "browser", "large", "large-workerd"];
@@ -167,7 +160,7 @@ async function runJob({ name, command }: Job, progress: Progress): Promise<boole
 /** After a failure, the jobs that run go on to their end, and no others start. */
 async function runAll(lanes: Lanes, progress: Progress): Promise<boolean> {
   let passes = true;
-  const runLane = async (jobs: readonly Job[]) => {
+  const runLane = async (jobs: Iterable<Job>) => {
     for (const job of jobs) if (passes && !(await runJob(job, progress))) passes = false;
   };
   await Promise.all(lanes.map(runLane));
