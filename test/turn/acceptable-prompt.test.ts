@@ -257,6 +257,13 @@ describe("a prompt that is acceptable", () => {
     }
   });
 
+  it("keeps a question as one, though it begins like the note of a call", () => {
+    const question = user("You called the wrong tool.");
+    const history = [user("Hi."), assistant(call("abc123XYZ")), results(result("abc123XYZ"))];
+    for (const { reader } of readers())
+      expect(acceptablePrompt([...history, question], reader).at(-1)).toEqual(question);
+  });
+
   it("keeps the ids from which Kimi reads the names of tools", () => {
     const reader = {
       provider: "workersai.chat",

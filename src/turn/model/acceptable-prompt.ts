@@ -44,7 +44,6 @@ const SHORT_ID = /^[a-zA-Z0-9]{9}$/u;
 /** Kimi reads the names of its tools from ids such as `functions.look:0`. */
 const KIMI_ID = /^[\w.:-]{1,128}$/u;
 
-const NOTE_START = "You called ";
 const MAX_NOTE_CHARS = 1_000;
 const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
@@ -84,9 +83,11 @@ export function acceptablePrompt(
 /** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
 export function isNote(message: Message): boolean {
   if (message.role !== "user") return false;
-  const text = textOf(message);
-  return text.startsWith(VARIABLES_TAG) || text.startsWith(NOTE_START);
+  return callNotes.has(message) || textOf(message).startsWith(VARIABLES_TAG);
 }
+
+/** The notes of calls, by identity: a person may begin a message in the same words. */
+const callNotes = new WeakSet<Message>();
 
 /** The calls of a prompt, with their results and their new ids. */
 class Calls {
@@ -158,7 +159,12 @@ class Calls {
     }
     yield* take();
     if (refused.length === 0) return;
-    yield { role: "user", content: [{ type: "text", text: refused.join("\n\n") }] };
+    const note = {
+      role: "user" as const,
+      content: [{ type: "text" as const, text: refused.join("\n\n") }],
+    };
+    callNotes.add(note);
+    yield note;
   }
 
   /** True if the message has a call that the provider has yet to finish. */
@@ -270,5 +276,5 @@ function acceptableOutput(
 
 function noteOf({ toolName, input }: Call, output: LanguageModelV4ToolResultOutput): string {
   const given = clip(JSON.stringify(input) ?? "", MAX_NOTE_CHARS);
-  return `${NOTE_START}${JSON.stringify(toolName)} with ${given}. The result: ${clip(saidIn(output), MAX_NOTE_CHARS)}`;
+  return `You called ${JSON.stringify(toolName)} with ${given}. The result: ${clip(saidIn(output), MAX_NOTE_CHARS)}`;
 }
