@@ -6,6 +6,11 @@ import { figure } from "../support/scorecard.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { post } from "../support/turn-client.ts";
 
+/** The output in a result, which the list of variables may follow. */
+function outputIn(result: { readonly content?: string | null } | undefined): string {
+  return (result?.content ?? "").split("\n\n<variables>", 1).join("");
+}
+
 describe("run_code on a local Worker", () => {
   let endpoint: ChatCompletions;
   let server: Server;
@@ -45,7 +50,7 @@ describe("run_code on a local Worker", () => {
     expect(await ask("How much?")).toEqual({ status: 200, text: "7 in 2 orders." });
     const [, second] = endpoint.requests;
     const result = second?.body.messages.find(({ role }) => role === "tool");
-    expect(JSON.parse(result?.content ?? "")).toEqual({
+    expect(JSON.parse(outputIn(result))).toEqual({
       returned: { $var: "run_code_1", value: 2 },
       vars: [{ $var: "sum", value: 7 }],
     });
@@ -121,7 +126,7 @@ describe("run_code on a local Worker", () => {
       endpoint.play([runs("return orders.length"), { kind: "text", text: "Done." }]);
       expect(await ask("And now?")).toEqual({ status: 200, text: "Done." });
       const next = endpoint.requests.at(-1)?.body.messages.findLast(({ role }) => role === "tool");
-      expect(JSON.parse(next?.content ?? "")).toMatchObject({ returned: { value: 2 } });
+      expect(JSON.parse(outputIn(next))).toMatchObject({ returned: { value: 2 } });
     },
   );
 });
