@@ -55,18 +55,22 @@ async function expectEnded(own: OwnRuntime, chat: Chat): Promise<void> {
   expect([chat.status, chat.error]).toEqual(["ready", undefined]);
 }
 
+async function stopAndExpectEnded(own: OwnRuntime, reached: Promise<unknown>): Promise<void> {
+  const chat = stockChat(own);
+  const asked = chat.sendMessage({ text: "Go." });
+  await reached;
+  await own.call("POST", "/conversations/c/stop");
+  await asked;
+  await expectEnded(own, chat);
+}
+
 describe.each(Object.entries(begun))(
   "%s that the model has begun ends for a client that watches",
   (_, parts) => {
     it("a turn that is stopped", async () => {
       const { reached, wait } = gate();
       await withStep(halting(wait, parts, []), async (own) => {
-        const chat = stockChat(own);
-        const asked = chat.sendMessage({ text: "Go." });
-        await reached;
-        await own.call("POST", "/conversations/c/stop");
-        await asked;
-        await expectEnded(own, chat);
+        await stopAndExpectEnded(own, reached);
       });
     });
 
@@ -103,12 +107,7 @@ it("a provider's call ends in a turn that is stopped, and is in no later prompt"
     [text("Done."), finish()],
   ]);
   await withRuntime({ agents: [agent], model }, async (own) => {
-    const chat = stockChat(own);
-    const asked = chat.sendMessage({ text: "Go." });
-    await reached;
-    await own.call("POST", "/conversations/c/stop");
-    await asked;
-    await expectEnded(own, chat);
+    await stopAndExpectEnded(own, reached);
     expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("search");
   });
 });
