@@ -117,5 +117,5 @@ export function questionOf({ marker }: Pick<Script, "marker">) {
 
 /** Returns the marker of the turn that a text asks for. */
 export function markerIn(text: string): string | undefined {
-  return /Please do turn ([a-z0-9]+) now\./.exec(text)?.[1];
+  return [...text.matchAll(/Please do turn ([a-z0-9]+) now\./g)].at(-1)?.[1];
 }

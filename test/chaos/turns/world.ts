@@ -94,7 +94,7 @@ export class World {
     const results = new Map(
       own
         .filter(({ role }) => role === "tool")
-        .map((message) => [message.tool_call_id ?? "", JSON.stringify(message.content)]),
+        .map((message) => [callOf(message, own), JSON.stringify(message.content)]),
     );
     this.ledger.add(marker, { kind: "model", step, results: new Set(results.keys()) });
     this.onMoment({ kind: "asked", marker, step, index: 0 });
@@ -122,6 +122,17 @@ interface ChatMessage {
   readonly role: string;
   readonly content?: unknown;
   readonly tool_call_id?: string;
+  readonly tool_calls?: readonly {
+    readonly id: string;
+    readonly function: { readonly arguments: string };
+  }[];
+}
+
+/** The id that the model gave to the call of a result. A prompt may have another, which its input does not. */
+function callOf({ tool_call_id: sent }: ChatMessage, messages: readonly ChatMessage[]): string {
+  const calls = messages.flatMap(({ tool_calls: calls = [] }) => calls);
+  const input = calls.find(({ id }) => id === sent)?.function.arguments ?? "{}";
+  return (JSON.parse(input) as { readonly call?: string }).call ?? "";
 }
 
 function isAsked(content: unknown): boolean {
