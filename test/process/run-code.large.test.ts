@@ -1,15 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type ClientVariables, createClient } from "../../src/client.ts";
-import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
+import {
+  type ChatCompletions,
+  outputIn,
+  startChatCompletions,
+} from "../support/chat-completions.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { figure } from "../support/scorecard.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { post } from "../support/turn-client.ts";
-
-/** The output in a result, which the list of variables may follow. */
-function outputIn(result: { readonly content?: string | null } | undefined): string {
-  return (result?.content ?? "").split("\n\n<variables>", 1).join("");
-}
 
 describe("run_code on a local Worker", () => {
   let endpoint: ChatCompletions;

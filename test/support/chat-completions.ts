@@ -35,6 +35,11 @@ export interface ChatBody {
   }[];
 }
 
+/** The output in a result, which the list of variables may follow. */
+export function outputIn(result: ChatMessage | undefined): string {
+  return (result?.content ?? "").split("\n\n<variables>", 1).join("");
+}
+
 export type ChatStep = EndpointStep;
 export type Script = EndpointScript<ChatBody>;
 /** The `url` includes `/v1`. */

@@ -1,6 +1,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { isObject, type Json, type JsonObject } from "../../src/value/json.ts";
-import { type ChatBody, type ChatStep, startChatCompletions } from "./chat-completions.ts";
+import {
+  type ChatBody,
+  type ChatStep,
+  outputIn,
+  startChatCompletions,
+} from "./chat-completions.ts";
 import {
   type OfferedTool,
   type Result,
@@ -159,7 +164,7 @@ function nextStep(traces: readonly Trace[], { messages, tools }: ChatBody): Chat
   const { steps = [] } = traces[Number(asked[1])] ?? {};
   const variables = messages
     .filter(({ role }) => role === "tool")
-    .map(({ content }) => variableIn(content ?? ""));
+    .map((result) => variableIn(outputIn(result)));
   const failed = variables.indexOf(undefined);
   if (failed !== -1) return { kind: "text", text: `Step ${failed} failed.` };
   const step = steps[variables.length];
