@@ -36,6 +36,7 @@ export const errorCodes = {
   variable_read_only: { status: 403, title: "The variable is read-only" },
   precondition_failed: { status: 412, title: "The precondition failed" },
   reference_in_url: { status: 422, title: "The reference is part of a URL" },
+  number_not_exact: { status: 422, title: "A JavaScript number would change the number" },
   path_not_found: { status: 404, title: "The path does not exist in the value" },
   range_not_satisfiable: { status: 416, title: "The range is outside the value" },
   store_in_use: { status: 409, title: "Another process uses the store" },

@@ -4,7 +4,7 @@ import { variableTools as runtimeTools } from "../tool/variables/variable-tools.
 import { jsonSchemaNow } from "../tool/tool-input.ts";
 import { runtimeToolSchema, wrapRuntimeTool } from "../tool/wrap-runtime-tool.ts";
 import type { AnyTool, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import { type Json, plainJson } from "../value/json.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { QueryDatabases } from "../tool/query/query-databases.ts";
 import { type QueryTools, queryTools } from "../tool/query/query-tools.ts";
@@ -68,7 +68,10 @@ export function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
   const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
   if (tool.toModelOutput === undefined) return wrapped;
   const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
-    (await own.wrapped).shown.toModelOutput?.(given) ?? { type: "json", value: given.output };
+    (await own.wrapped).shown.toModelOutput?.(given) ?? {
+      type: "json",
+      value: plainJson(given.output),
+    };
   return { ...wrapped, toModelOutput } as AnyTool;
 }
 

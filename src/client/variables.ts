@@ -140,14 +140,24 @@ export class ClientVariables {
   }
 }
 
-/** Reads the value from a response of `open`. */
+/** Reads the value from a response of `open`. Whole numbers that a double would change are texts. */
 export function valueIn(response: Response): Promise<unknown> {
   const type = response.headers.get("content-type") ?? "";
   return withNetworkErrors(null, async () => {
-    if (type.startsWith("application/json")) return response.json();
+    if (type.startsWith("application/json")) return parsed(await response.text());
     if (type.startsWith("text/plain")) return response.text();
     return new Uint8Array(await response.arrayBuffer());
   });
+}
+
+type Context = { readonly source?: string };
+
+function parsed(text: string): unknown {
+  const keepDigits = (_: string, value: unknown, { source }: Context = {}) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "")
+      ? source
+      : value;
+  return JSON.parse(text, /\d{16}/.test(text) ? keepDigits : undefined);
 }
 
 const JSON_TYPE = "application/json";

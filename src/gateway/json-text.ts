@@ -1,13 +1,13 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import type { JSONSchema7 } from "ai";
 import { codeOf } from "../errors.ts";
-import * as limits from "../limits.ts";
+
 import type { ResolveOptions } from "../reference/resolve.ts";
 import { Content, jsonContent } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { takesTextOnly } from "../tool/json-schema.ts";
 import { valueOfResult } from "../tool/mcp/result-value.ts";
-import { canonicalJson, compact, isObject, type Json, jsonIn } from "../value/json.ts";
+import { canonicalJson, compact, isObject, type Json, jsonIn, withDoubles } from "../value/json.ts";
 import { toJson } from "../value/to-json.ts";
 import { decodeUtf8 } from "../value/utf8.ts";
 
@@ -18,6 +18,10 @@ import { decodeUtf8 } from "../value/utf8.ts";
 export function savedValue(result: CallToolResult): unknown {
   const value = valueOfResult(result);
   const [only, ...others] = result.content;
+  if (value instanceof Content && only?.type === "text") {
+    // A lone surrogate is stored as an escape.
+    return only.text.isWellFormed() ? withTextKey(value, "") : value;
+  }
   if (typeof value === "string" || only?.type !== "text" || others.length > 0) return value;
   try {
     return withText(toJson(value).value, only.text);
@@ -34,23 +38,11 @@ function withText(value: Json, text: string): Json | Content {
   const part = parts.find(([key, inner]) => inner === text && key !== "");
   if (part !== undefined) return withTextKey(jsonContent(value), part[0]);
   const parsed = jsonIn(text);
-  if (parsed === undefined || canonicalJson(parsed) !== canonicalJson(value)) return value;
-  return readFrom(text, value);
-}
-
-/** Content whose stored bytes are the text. Without them, if the text is too long or has a lone surrogate. */
-function readFrom(text: string, read: Json): Content {
-  const content = jsonContent(read);
-  if (JSON.stringify(read) === text) return withTextKey(content, "");
-  const bytes = new TextEncoder().encode(text);
-  if (bytes.length > limits.maxJsonBytes || !text.isWellFormed()) return content;
-  return new Content({
-    about: { ...content.about, textKey: "", bytes: bytes.length, chars: text.length },
-    // The marks of an array are places in its own serialization. Without them, it is read as a whole.
-    marks: [],
-    body: bytes.length > limits.maxRowBytes ? bytes : text,
-    ...compact({ value: content.value }),
-  });
+  // The connection has read the structured content with doubles for all numbers.
+  if (parsed === undefined || canonicalJson(withDoubles(parsed)) !== canonicalJson(value)) {
+    return value;
+  }
+  return withTextKey(jsonContent(parsed, text), "");
 }
 
 function withTextKey({ about, marks, body, value }: Content, textKey: string): Content {

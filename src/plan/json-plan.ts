@@ -1,4 +1,4 @@
-import { compact, isObject } from "../value/json.ts";
+import { compact, isObject, parsedJson } from "../value/json.ts";
 import * as z from "zod";
 import { messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -33,7 +33,7 @@ export const jsonPlans: PlanFormat = {
   mediaTypes: ["application/json"],
   read(text) {
     try {
-      return readJsonPlan(JSON.parse(text));
+      return readJsonPlan(parsedJson(text));
     } catch (error) {
       return { findings: [{ code: "bad_plan", message: `This is not JSON: ${messageOf(error)}` }] };
     }

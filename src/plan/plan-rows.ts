@@ -1,3 +1,4 @@
+import { parseExactly } from "../value/exact-number.ts";
 import * as limits from "../limits.ts";
 import {
   type PlanRecord,
@@ -32,12 +33,12 @@ export function statusIn(row: SqlRow): PlanStatus {
 
 export function planIn(row: SqlRow): PlanRecord {
   // `add` wrote it.
-  return JSON.parse(textIn(row, "data")) as PlanRecord;
+  return parseExactly(textIn(row, "data")) as PlanRecord;
 }
 
 export function recordIn(row: SqlRow): RunRecord {
   // `addRun` and `saveRun` wrote it.
-  return JSON.parse(textIn(row, "data")) as RunRecord;
+  return parseExactly(textIn(row, "data")) as RunRecord;
 }
 
 export function runIn(row: SqlRow): StoredRun {

@@ -1,6 +1,6 @@
 import { type Bound, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { isJsonArray, isJsonObject, type Json } from "../value/json.ts";
+import { isJsonArray, isJsonObject, isScalar, type Json } from "../value/json.ts";
 import { charsOf } from "../value/json-text.ts";
 import { formatPath } from "../value/path.ts";
 import { renderText } from "../value/render.ts";
@@ -132,7 +132,7 @@ class Resolver {
 
   /** True for a value that cannot contain a reference, so that it costs no promise. */
   #isInert(value: Json): boolean {
-    if (typeof value !== "string") return typeof value !== "object" || value === null;
+    if (typeof value !== "string") return isScalar(value);
     return !this.#syntaxes.some((syntax) => value.includes(syntax.opening));
   }
 

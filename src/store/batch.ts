@@ -1,7 +1,7 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
 import { Content, isStored, jsonContent, RECORDS_TYPE, type StoredBody } from "./bytes/content.ts";
-import { joinedBytes, receive } from "./bytes/receive.ts";
+import { joinedLines, receive } from "./bytes/receive.ts";
 import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
@@ -127,7 +127,7 @@ export class Batch {
     if (entry === undefined || stored?.mediaType !== RECORDS_TYPE) return undefined;
     const release = state.bodies.hold(stored.body);
     try {
-      const bytes = joinedBytes([{ about: stored, body: stored.body }, value], state.bodies);
+      const bytes = joinedLines({ about: stored, body: stored.body }, value, state.bodies);
       const content = await receive(bytes, RECORDS_TYPE, state.bodies);
       if (isStored(content.body)) this.#inUse = [...this.#inUse, content.body];
       return { write, content, after: { seq: entry.seq } };

@@ -47,6 +47,12 @@ export interface ToolPolicy extends ResultPolicy {
   readonly approval?: boolean | "untrusted";
   /** Results of more characters are shown as a handle. Default and maximum: 1,000. */
   readonly inlineChars?: number;
+  /**
+   * How the tool receives numbers that a double does not give back, such as 1234567890123456789: as a text, a BigInt
+   * (whole numbers), or `JSON.rawJSON`, which `JSON.stringify` writes as it was written. Default: as a text where its
+   * schema takes texts; elsewhere the call fails with `number_not_exact`.
+   */
+  readonly numbers?: "text" | "bigint" | "raw";
   /** Other names by which a policy may refer to the tool, its own name first: `delete_all` and `mail/delete_all`. */
   readonly aliases?: readonly string[];
 }

@@ -1,11 +1,10 @@
-import { compact, isObject, type Json } from "../value/json.ts";
+import { compact, copied, isObject, type Json } from "../value/json.ts";
 import { copyOf } from "../value/bytes.ts";
-import { bytesContent, Content } from "../store/bytes/content.ts";
+import { bytesContent, Content, valueIn } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import { Deadline } from "../value/deadline.ts";
 import { toJson } from "../value/to-json.ts";
 import { choiceIn, chosenPlaces, type Place, type SaveTarget } from "./save-target.ts";
-import type { ModelMessage } from "ai";
 import { ByrefError, codeOf } from "../errors.ts";
 import type { AnyTool, CallOptions } from "./wrapped-tool.ts";
 
@@ -64,16 +63,9 @@ function executionOptions(
     ...extras,
     get messages() {
       // A copy has the type of its original.
-      return messages.map(copied) as ModelMessage[];
+      return copied([...messages]);
     },
   };
-}
-
-/** Copies arrays and plain objects. URLs and bytes are shared: they cannot or need not be cloned. */
-function copied(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copied);
-  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copied(inner)]));
 }
 
 /** Returns the last result. An iterator that is no longer awaited is closed when it yields next. */
@@ -129,7 +121,10 @@ export async function placedResultOf(
   { target, isFixed, store }: PlacementOptions,
 ): Promise<PlacedResult> {
   if (target === undefined) return { ...(await toolResultOf(returned, store)), places: [] };
-  const { value, named } = target.operator === "first" ? choiceIn(returned) : { value: returned };
+  const given = returned instanceof Content ? valueIn(returned) : returned;
+  const choice: ReturnType<typeof choiceIn> =
+    target.operator === "first" ? choiceIn(given) : { value: given };
+  const { value, named } = choice.named === undefined ? { value: returned } : choice;
   const places = chosenPlaces(target, isFixed ? undefined : named);
   return { ...(await toolResultOf(value, store)), places };
 }

@@ -276,7 +276,7 @@ function nameFor(finished: FinishedCall, value: Json | Content): AutomaticName {
   if (named.isGuarded || !isPlain(finished)) return automatic({ base: name, numbered: true });
   const hides = options.untrusted === "hide";
   if (hides && !named.isTrusted) return automatic(nameForCall(name, split.input));
-  const shown = value instanceof Content ? null : value;
+  const shown = jsonOf(value) ?? null;
   const isHidden = visibility !== "model" || (hides && !isTrusted);
   const chosen = isHidden ? undefined : options.naming?.(name, input.value, shown);
   return automatic(

@@ -2,7 +2,7 @@ import * as limits from "../limits.ts";
 import { strictestVisibility } from "../store/labels.ts";
 import type { Variables, Write } from "../store/variable-store.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import { countOf, type Json, typeOfJson } from "../value/json.ts";
+import { countOf, type Json, plainJson, typeOfJson } from "../value/json.ts";
 import { previewOf } from "../value/preview.ts";
 import { shapeOf } from "../value/shape.ts";
 import { isShortJson } from "../value/strict-json.ts";
@@ -22,7 +22,7 @@ export function isShort(value: Json): boolean {
 export function shownResult(info: VariableInfo, value: Json | undefined): Json {
   const { name, visibility } = info;
   if (visibility !== "model") return { $var: name, visibility };
-  if (value !== undefined && isShort(value)) return value;
+  if (value !== undefined && isShort(value)) return plainJson(value);
   // An output is an object.
   const output = outputJson(toolOutput(info, value)) as { readonly [key: string]: Json };
   const { type = null, count = null, bytes = null, shape = null, preview = null } = output;
@@ -31,7 +31,7 @@ export function shownResult(info: VariableInfo, value: Json | undefined): Json {
 
 /** Returns the short form of an output that is not a variable. */
 export function shortOutput(output: Json): Json {
-  if (isShort(output)) return output;
+  if (isShort(output)) return plainJson(output);
   const [type, count] = [typeOfJson(output), countOf(output)];
   return { type, count, shape: shapeOf(output), preview: previewOf(output) };
 }

@@ -1,6 +1,8 @@
+import { isExactNumber } from "../value/exact-number.ts";
 import * as z from "zod";
 import {
   canonicalJson,
+  copied,
   isJsonObject,
   isObject,
   type Json,
@@ -93,7 +95,7 @@ function keyOf(step: unknown): string {
  */
 function thawed(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Object.isFrozen(value)) return isPlain(value) ? structuredClone(value) : value;
+  if (Object.isFrozen(value)) return copied(value);
   if (!isPlain(value)) return value;
   for (const [key, inner] of Object.entries(value)) {
     const own = thawed(inner);
@@ -120,6 +122,7 @@ async function wholeDigestOf(value: Json): Promise<string> {
   if (charsOf(value, MAX_PART_CHARS) <= MAX_PART_CHARS) return sha256(canonicalJson(value));
   // The value of a reference to bytes (`store-lookup.ts`).
   if ((value as unknown) instanceof Uint8Array) return sha256(value as unknown as Uint8Array);
+  if (isExactNumber(value)) return sha256(value.rawJSON);
   let digests: string = typeOfJson(value);
   for (const part of partsOf(value)) digests += await wholeDigestOf(part);
   return sha256(digests);

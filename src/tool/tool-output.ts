@@ -9,6 +9,7 @@ import {
   isJsonObject,
   type Json,
   type JsonObject,
+  plainJson,
   typeOfJson,
 } from "../value/json.ts";
 import { formatPath, type Path } from "../value/path.ts";
@@ -116,7 +117,7 @@ export function toolOutput(
   // A text may be far longer as JSON, because of its escapes.
   const isShort = value !== undefined && info.chars <= maxChars;
   return isShort && isShortJson(value, maxChars)
-    ? { $var: name, value, ...note }
+    ? { $var: name, value: plainJson(value), ...note }
     : { ...handleOf(info, { value, path }), ...note };
 }
 

@@ -1,3 +1,5 @@
+import { clip } from "../value/characters.ts";
+import { type ExactNumber, mapExactNumbers, printedDouble } from "../value/exact-number.ts";
 import { compact, type Json } from "../value/json.ts";
 import { jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
@@ -22,7 +24,7 @@ import {
   preparing,
 } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
-import { withoutKeywords } from "./json-schema.ts";
+import { type Definition, schemaAt, typesIn, withoutKeywords } from "./json-schema.ts";
 import { declaredIn } from "./unknown-parameters.ts";
 import { type LiveReferences, widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
@@ -156,7 +158,8 @@ async function inputOf(named: NamedTool, written: Json, making: InputOptions): P
     const { value, unresolved } = resolved;
     const isReadonly = options.readonlyTools?.includes(name) ?? false;
     const hint = () => misfitHint({ written, value, unresolved }, options);
-    const checked = await checkInput(tool, value, { unresolved, readonly: isReadonly, hint });
+    const given = await withNumbers(named, value);
+    const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
     return { ...resolved, checked };
   } catch (failure) {
     const isOpened = options.policies?.[name]?.declassifies === true;
@@ -166,6 +169,31 @@ async function inputOf(named: NamedTool, written: Json, making: InputOptions): P
     const stored = (used: string) => storedNames(used, options.store, call.scope);
     if (!isValue) labels.completeFrom(written, stored);
   }
+}
+
+/** Returns the input with the numbers that a double does not give back as the tool takes them. */
+async function withNumbers({ name, tool, options }: NamedTool, value: Json): Promise<Json> {
+  const numbers = options.policies?.[name]?.numbers;
+  if (numbers === "raw") return value;
+  const schema = await jsonSchemaOf(tool, name);
+  const convert = (number: ExactNumber, place: readonly string[]): unknown => {
+    const { rawJSON } = number;
+    if (numbers === "bigint" && /^-?\d+$/.test(rawJSON)) return BigInt(rawJSON);
+    if (numbers === "text" || takesText(schema, place)) return rawJSON;
+    const double = printedDouble(number);
+    if (double !== undefined) return double;
+    const [path, digits] = [place.join("."), clip(rawJSON, 80)];
+    const message = `${path} is ${digits}, which a JavaScript number would change. The tool takes it if its policy has numbers: "text" or "bigint".`;
+    throw new ByrefError("number_not_exact", message, { path, digits });
+  };
+  // What a tool with BigInts takes is no JSON, and only its schema sees it.
+  return mapExactNumbers(value, convert) as Json;
+}
+
+function takesText(schema: JSONSchema7, place: readonly string[]): boolean {
+  let at: Definition = schema;
+  for (const step of place) at = schemaAt(/^\d+$/.test(step) ? Number(step) : step, at, schema);
+  return typesIn(at, schema).has("string");
 }
 
 function resolve(

@@ -1,91 +1,154 @@
 import { ByrefError, messageOf } from "../errors.ts";
-import { ArrayEncoder, type EncodedArray } from "./encode-json.ts";
-import type { Json } from "./json.ts";
+import { copyOf, joinBytes } from "./bytes.ts";
+import { type Json, parsedBody } from "./json.ts";
+import { type Mark, MarkList } from "./marks.ts";
 import { ArrayPreview } from "./preview.ts";
 import { requireJson } from "./require-json.ts";
 import { ArrayShape } from "./shape.ts";
 
 /** A JSON array that was read in pieces. */
-export interface MeteredArray extends EncodedArray {
+export interface MeteredArray {
+  /** The text as it arrived. */
+  readonly bytes: Uint8Array;
+  readonly marks: readonly Mark[];
+  /** The length of `JSON.stringify` of the array. */
+  readonly chars: number;
   readonly count: number;
   readonly shape: string;
   readonly preview: string;
 }
 
 /**
- * Reads the text of a JSON array as it arrives, after its opening bracket, and encodes it again. Holds the
- * encoded bytes and the elements of one piece, which take several times the memory of their text. Throws
- * `bad_json` and the errors of `requireJson`. Unusable after it threw.
+ * Reads the text of a JSON array as it arrives. Holds its bytes and the elements of one piece, which take several
+ * times the memory of their text. Throws `bad_json` and the errors of `requireJson`. Unusable after it threw.
  */
 export class ArrayMeter {
-  readonly #encoder = new ArrayEncoder();
+  readonly #scanner = new ElementScanner();
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #pieces: Uint8Array[] = [];
   readonly #shape = new ArrayShape();
   readonly #preview = new ArrayPreview();
-  /** Text that was not parsed: from a comma on after the first elements, or the text after the array. */
-  #held = "";
-  /** Open brackets and braces. */
-  #depth = 1;
-  #isString = false;
-  #isEscaped = false;
+  /** Bytes after the last complete element. */
+  #held: Uint8Array[] = [];
+  #count = 0;
+  /** With the opening bracket, and a comma or closing bracket after each element. */
+  #chars = 1;
   /** Arrays and objects. The array itself is one. */
   #containers = 1;
 
-  write(text: string): void {
-    let start = 0;
-    for (let index = 0; index < text.length && this.#depth > 0; index++) {
-      const code = text.charCodeAt(index);
-      if (this.#isString) this.#passInString(code);
-      else if (code === QUOTE) this.#isString = true;
-      else if (code === COMMA && this.#depth === 1) start = index;
-      else if (code === OPENING_BRACKET || code === OPENING_BRACE) this.#depth++;
-      else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
-        this.#depth--;
-        if (this.#depth === 0) start = index + 1;
-      }
-    }
-    if (start > 0) this.#take(text.slice(0, start));
-    this.#held += text.slice(start);
+  write(bytes: Uint8Array): void {
+    const piece = copyOf(bytes);
+    this.#pieces.push(piece);
+    const wasClosed = this.#scanner.isClosed;
+    const end = wasClosed ? 0 : this.#scanner.scan(piece);
+    if (end > 0) this.#take([...this.#held.splice(0), piece.subarray(0, end)]);
+    this.#held.push(piece.subarray(end));
   }
 
   /** Call it once. */
   end(): MeteredArray {
     // Fails if anything follows the array, or if it was not closed.
-    this.#parse(this.#depth === 0 ? `]${this.#held}` : this.#held);
-    const { count } = this.#encoder;
+    this.#parse(`${this.#scanner.isClosed ? "[]" : "[0,"}${this.#decode(this.#held)}`);
+    const count = this.#count;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
-    return { count, ...summary, ...this.#encoder.end() };
+    const bytes = joinBytes(this.#pieces);
+    return { bytes, marks: this.#scanner.marks, chars: Math.max(this.#chars, 2), count, ...summary };
   }
 
-  #passInString(code: number): void {
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (code === BACKSLASH) this.#isEscaped = true;
-    else if (code === QUOTE) this.#isString = false;
-  }
-
-  /** Takes complete elements, up to the comma after them, or with the bracket that closes the array. */
-  #take(text: string): void {
-    // The number is an element before the first comma.
-    const before = this.#encoder.count > 0 ? "0" : "";
-    const parsed = this.#parse(before + this.#held + text + (this.#depth === 0 ? "" : "]"));
-    this.#held = "";
-    const elements = parsed.slice(before.length);
+  /** Takes complete elements, up to the comma after the last one, or with the bracket that closes the array. */
+  #take(bytes: readonly Uint8Array[]): void {
+    const text = this.#decode(bytes);
+    const closed = this.#scanner.isClosed ? text : `${text.slice(0, -1)}]`;
+    // Elements after the first ones follow a comma, so that there must be one.
+    const isFirst = this.#count === 0;
+    const parsed = this.#parse(isFirst ? closed : `[0,${closed}`);
+    const elements = isFirst ? parsed : parsed.slice(1);
     // Each piece is an array around its elements, and the first one was counted.
     this.#containers = requireJson(elements, 0, this.#containers - 1);
     for (const element of elements) {
       this.#shape.add(element);
       this.#preview.add(element);
     }
-    this.#encoder.add(elements);
+    this.#count += elements.length;
+    if (elements.length > 0) this.#chars += JSON.stringify(elements).length - 1;
+  }
+
+  #decode(bytes: readonly Uint8Array[]): string {
+    try {
+      return this.#utf8.decode(joinBytes(bytes));
+    } catch {
+      throw this.#notJson("it is not UTF-8.");
+    }
   }
 
   #parse(text: string): readonly Json[] {
     try {
-      // JSON.parse returns an array of Json for a text in brackets.
-      return JSON.parse(`[${text}`) as readonly Json[];
+      // The value of a text in brackets is an array.
+      return parsedBody(text) as readonly Json[];
     } catch (error) {
-      const message = `The body is not JSON, after ${this.#encoder.count} elements: ${messageOf(error)}`;
-      throw new ByrefError("bad_json", message);
+      throw this.#notJson(messageOf(error));
     }
+  }
+
+  #notJson(reason: string): ByrefError {
+    const message = `The body is not JSON, after ${this.#count} elements: ${reason}`;
+    return new ByrefError("bad_json", message);
+  }
+}
+
+/** Returns marks at elements of a JSON array, whose text is valid. */
+export function marksOfElements(bytes: Uint8Array): readonly Mark[] {
+  const scanner = new ElementScanner();
+  scanner.scan(bytes);
+  return scanner.marks;
+}
+
+/** Finds the elements of a JSON array in its text as it arrives. Does not validate it. */
+class ElementScanner {
+  readonly #marks = new MarkList();
+  /** Open brackets and braces; undefined before the first one. */
+  #depth: number | undefined;
+  #isString = false;
+  #isEscaped = false;
+  #bytes = 0;
+  /** Commas between elements. */
+  #commas = 0;
+
+  get isClosed(): boolean {
+    return this.#depth === 0;
+  }
+
+  get marks(): readonly Mark[] {
+    return this.#marks.marks;
+  }
+
+  /** Returns the end of the last element in the piece, with the comma or bracket after it; 0 if none ends in it. */
+  scan(piece: Uint8Array): number {
+    let end = 0;
+    for (let index = 0; index < piece.length && !this.isClosed; index++) {
+      const code = piece[index];
+      if (this.#isString) this.#passInString(code);
+      else if (code === QUOTE) this.#isString = true;
+      else if (code === COMMA && this.#depth === 1) {
+        end = index + 1;
+        this.#commas++;
+        this.#marks.offer(this.#bytes + end, this.#commas);
+      } else if (code === OPENING_BRACKET || code === OPENING_BRACE) {
+        if (this.#depth === undefined) this.#marks.offer(this.#bytes + index + 1, 0);
+        this.#depth = (this.#depth ?? 0) + 1;
+      } else if (code === CLOSING_BRACKET || code === CLOSING_BRACE) {
+        this.#depth = (this.#depth ?? 0) - 1;
+        if (this.isClosed) end = index + 1;
+      }
+    }
+    this.#bytes += piece.length;
+    return end;
+  }
+
+  #passInString(code: number | undefined): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (code === BACKSLASH) this.#isEscaped = true;
+    else if (code === QUOTE) this.#isString = false;
   }
 }
 

@@ -1,5 +1,5 @@
 import * as limits from "../limits.ts";
-import type { Json } from "./json.ts";
+import { type Json, parsedJson } from "./json.ts";
 import { type Mark, MarkList } from "./marks.ts";
 
 /** An array as JSON in UTF-8; `chars` is its length in UTF-16 units. */
@@ -34,11 +34,6 @@ export class ArrayEncoder {
   /** Includes the opening bracket, and a comma or closing bracket after each element. */
   #bytes = 1;
   #chars = 1;
-
-  /** The number of elements. */
-  get count(): number {
-    return this.#count;
-  }
 
   add(values: readonly Json[]): void {
     for (let from = 0; from < values.length;) {
@@ -90,15 +85,27 @@ const CLOSING_BRACKET = 0x5d;
  * closing bracket. An empty text has no elements.
  */
 export function parseElements(text: string): Json[] {
-  return parseArray(`[${text.slice(0, -1)}]`);
+  return parseArray(`[${text.trimEnd().slice(0, -1)}]`);
 }
 
-/** Parses a span of stored NDJSON: each record ends with one line feed and contains none. */
+/** Parses a span of stored NDJSON that was cut at marks. */
 export function parseRecords(text: string): Json[] {
-  return parseArray(`[${text.slice(0, -1).replaceAll("\n", ",")}]`);
+  return parseArray(`[${recordLines(text).join(",")}]`);
+}
+
+/** Returns the lines that are records: not the blank ones. A byte order mark is none of them. */
+export function recordLines(text: string): readonly string[] {
+  const start = text.startsWith("\uFEFF") ? 1 : 0;
+  const end = text.endsWith("\n") ? -1 : undefined;
+  const lines = text.slice(start, end).split("\n");
+  return lines.some(isBlank) ? lines.filter((line) => !isBlank(line)) : lines;
+}
+
+function isBlank(line: string): boolean {
+  return line.length < 1 || (line.charCodeAt(0) <= 32 && /^[ \t\r]*$/.test(line));
 }
 
 function parseArray(text: string): Json[] {
-  // JSON.parse returns an array of Json for a text in brackets.
-  return JSON.parse(text) as Json[];
+  // The value of a text in brackets is an array.
+  return parsedJson(text) as Json[];
 }

@@ -1,3 +1,4 @@
+import { isExactNumber } from "./exact-number.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonArray, type JsonObject } from "./json.ts";
 import type { Segment } from "./segments.ts";
 
@@ -88,7 +89,9 @@ function textOf(value: Json, indent: string): string {
 }
 
 function isSame(one: Json | undefined, other: Json | undefined): boolean {
-  return one === other;
+  return (
+    one === other || (isExactNumber(one) && isExactNumber(other) && one.rawJSON === other.rawJSON)
+  );
 }
 
 /** True for two arrays or two objects that are not empty: an empty one is one line. */

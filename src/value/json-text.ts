@@ -1,3 +1,4 @@
+import { isExactNumber } from "./exact-number.ts";
 import { isJsonArray, isScalar, type Json, type JsonArray, type JsonObject } from "./json.ts";
 
 /**
@@ -21,6 +22,7 @@ export function jsonChars(value: Json, most: number): number {
     chars += Math.max(inner.length + 1, 2);
     for (const one of inner) {
       if (typeof one === "string") chars += textChars(one, most);
+      else if (isExactNumber(one)) chars += one.rawJSON.length;
       else if (isScalar(one)) chars += String(one).length;
       else if ((one as unknown) instanceof Uint8Array) chars += Number(one.length);
       else open.push(one);

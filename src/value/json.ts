@@ -1,14 +1,17 @@
 import { toBase64 } from "./base64.ts";
 import { codePointCount } from "./characters.ts";
+import { type ExactNumber, isExactNumber, mapExactNumbers, parseExactly } from "./exact-number.ts";
 
 /** A value that JSON can represent, deeply read-only. */
-export type Json = string | number | boolean | null | JsonArray | JsonObject;
+export type Json = JsonScalar | JsonArray | JsonObject;
+export type JsonScalar = string | number | ExactNumber | boolean | null;
 export type JsonArray = readonly Json[];
 export type JsonObject = { readonly [key: string]: Json };
 
-/** True for an object that is neither null nor an array. */
+/** True for an object that is neither null nor an array, nor a number with its digits. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  const isThing = typeof value === "object" && value !== null;
+  return isThing && !Array.isArray(value) && !isExactNumber(value);
 }
 
 export function isJsonObject(value: Json): value is JsonObject {
@@ -20,8 +23,27 @@ export function isJsonArray(value: Json): value is JsonArray {
 }
 
 /** True for a string, number, boolean or null. */
-export function isScalar(value: Json): value is string | number | boolean | null {
-  return typeof value !== "object" || value === null;
+export function isScalar(value: Json): value is JsonScalar {
+  return typeof value !== "object" || value === null || isExactNumber(value);
+}
+
+/** JSON whose numbers are all numbers. */
+export type PlainJson =
+  | string
+  | number
+  | boolean
+  | null
+  | readonly PlainJson[]
+  | { readonly [key: string]: PlainJson };
+
+/** Writes numbers with their digits as texts, for those who take JavaScript's numbers only: models, clients. */
+export function plainJson(value: Json): PlainJson {
+  return mapExactNumbers(value, ({ rawJSON }) => rawJSON) as PlainJson;
+}
+
+/** Rounds numbers with their digits, as `JSON.parse` does. */
+export function withDoubles(value: Json): Json {
+  return mapExactNumbers(value, ({ rawJSON }) => Number(rawJSON)) as Json;
 }
 
 export type JsonType = "string" | "number" | "boolean" | "null" | "array" | "object";
@@ -30,8 +52,17 @@ export type JsonType = "string" | "number" | "boolean" | "null" | "array" | "obj
 export function typeOfJson(value: Json): JsonType {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
+  if (isExactNumber(value)) return "number";
   // A Json that is neither null nor an array has one of these four types.
   return typeof value as "string" | "number" | "boolean" | "object";
+}
+
+/** Copies arrays and plain objects. All else is shared: numbers with their digits, bytes, URLs. */
+export function copied<Value>(value: Value): Value;
+export function copied(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copied);
+  if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copied(inner)]));
 }
 
 /** Counts elements, keys or characters (code points); 1 for other types. */
@@ -51,10 +82,15 @@ export function jsonIn(text: string): Json | undefined {
   }
 }
 
-/** Parses JSON. Throws a SyntaxError if the text is not JSON. */
+/** Parses JSON, with all digits of numbers. Throws a SyntaxError if the text is not JSON. */
 export function parsedJson(text: string): Json {
   // JSON.parse returns Json by definition.
-  return JSON.parse(text) as Json;
+  return parseExactly(text) as Json;
+}
+
+/** Like `parsedJson`, for a text that may begin with a byte order mark. */
+export function parsedBody(text: string): Json {
+  return parsedJson(text.startsWith("\uFEFF") ? text.slice(1) : text);
 }
 
 /**

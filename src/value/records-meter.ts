@@ -17,8 +17,8 @@ const LINE_FEED = 10;
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /**
- * Normalises NDJSON: no blank lines, no white space around a record, one line feed after each, no byte
- * order mark. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
+ * Passes NDJSON through unchanged. Blank lines, white space around a record and a byte order mark are no part of its
+ * records. Throws `bad_json` for a record that is not JSON, `limit_exceeded` for a record of more than
  * `maxJsonBytes` as soon as that much has arrived, and the errors of `requireJson`.
  */
 export class RecordsMeter implements Meter {
@@ -29,56 +29,60 @@ export class RecordsMeter implements Meter {
   readonly #preview = new ArrayPreview();
   #lines = 0;
   #count = 0;
+  /** Bytes of complete lines. */
   #bytes = 0;
+  /** The end of the last record's line. Blank lines belong to the record after them. */
+  #end = 0;
   /** Characters of the records, without separators. */
   #chars = 0;
 
   write(bytes: Uint8Array): Uint8Array {
-    const stored: Uint8Array[] = [];
-    for (const piece of piecesOf(bytes, PIECE_BYTES)) stored.push(this.#take(piece));
-    return joinBytes(stored);
+    for (const piece of piecesOf(bytes, PIECE_BYTES)) this.#take(piece);
+    return bytes;
   }
 
   end(): { rest: Uint8Array; metered: Metered } {
-    const rest = this.#held.isEmpty ? EMPTY : this.#take(Uint8Array.of(LINE_FEED));
+    const bytes = this.#bytes + this.#held.length;
+    if (this.#held.length > 0) this.#take(Uint8Array.of(LINE_FEED));
     const count = this.#count;
     const chars = this.#chars + Math.max(count - 1, 0) + 2;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
-    const about = { type: "array", count, bytes: this.#bytes, chars, ...summary } as const;
-    return { rest, metered: { about, marks: this.#marks.marks } };
+    const about = { type: "array", count, bytes, chars, ...summary } as const;
+    return { rest: EMPTY, metered: { about, marks: this.#marks.marks } };
   }
 
   /** Reads complete lines at once and holds the rest. */
-  #take(piece: Uint8Array): Uint8Array {
+  #take(piece: Uint8Array): void {
     const end = piece.lastIndexOf(LINE_FEED) + 1;
-    const stored = end === 0 ? EMPTY : this.#store(this.#completed(piece.subarray(0, end)));
+    if (end > 0) {
+      const bytes = this.#held.length + end;
+      const lines = this.#completed(piece.subarray(0, end));
+      // Blanks that were not held.
+      this.#bytes += bytes - lines.length;
+      this.#read(lines);
+    }
     this.#held.append(piece.subarray(end));
-    return stored;
   }
 
   #completed(lines: Uint8Array): Uint8Array {
-    if (this.#held.isEmpty) return lines;
+    if (this.#held.length === 0) return lines;
     const end = lines.indexOf(LINE_FEED);
     this.#held.append(lines.subarray(0, end));
     return joinBytes([this.#held.take(), lines.subarray(end)]);
   }
 
-  #store(lines: Uint8Array): Uint8Array {
-    const countBefore = this.#count;
-    const records: string[] = [];
-    let isRegular = true;
+  #read(lines: Uint8Array): void {
+    let end = 0;
     for (const line of this.#decode(lines)) {
       this.#lines++;
+      end = lines.indexOf(LINE_FEED, end) + 1;
       const text = this.#lines === 1 ? withoutByteOrderMark(trimmed(line)) : trimmed(line);
-      isRegular &&= text !== "" && text.length === line.length;
       if (text === "") continue;
+      this.#marks.offer(this.#end, this.#count);
       this.#inspect(text);
-      records.push(`${text}\n`);
+      this.#end = this.#bytes + end;
     }
-    const stored = isRegular ? lines : new TextEncoder().encode(records.join(""));
-    this.#mark(stored, countBefore);
-    this.#bytes += stored.length;
-    return stored;
+    this.#bytes += lines.length;
   }
 
   #inspect(text: string): void {
@@ -123,24 +127,16 @@ export class RecordsMeter implements Meter {
       start = end + 1;
     }
   }
-
-  #mark(stored: Uint8Array, countBefore: number): void {
-    if (this.#bytes + stored.length <= this.#marks.dueByte) return;
-    let count = countBefore;
-    for (let start = 0; start < stored.length; start = stored.indexOf(LINE_FEED, start) + 1) {
-      this.#marks.offer(this.#bytes + start, count++);
-    }
-  }
 }
 
 /** The start of an incomplete line. */
 class HeldLine {
   readonly #line = new LineBuffer();
-  /** Blanks beyond `maxJsonBytes` are counted but not stored: only the end of the line may follow them. */
+  /** Blanks beyond `maxJsonBytes` are counted but not held: only the end of the line may follow them. */
   #length = 0;
 
-  get isEmpty(): boolean {
-    return this.#length === 0;
+  get length(): number {
+    return this.#length;
   }
 
   append(bytes: Uint8Array): void {

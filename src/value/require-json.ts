@@ -1,11 +1,11 @@
 import { type Bound, ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { isJsonArray, isScalar, type Json } from "./json.ts";
+import { isJsonArray, isScalar, type Json, type JsonScalar } from "./json.ts";
 
 /**
  * Validates a value. Throws `limit_exceeded` for more than `maxDepth` levels, which would overflow the
  * stack when written or read, or for more than `maxContainers` arrays and objects; `bad_value` for a number
- * that is not finite (1e400), which JSON would turn into null. `around`: levels of a wrapper, which do not
+ * that is not finite, which JSON would turn into null. `around`: levels of a wrapper, which do not
  * count. `before`: containers of the same value that were validated earlier. Returns the containers so far.
  * Not recursive. Cost: linear.
  */
@@ -22,7 +22,7 @@ export function requireJson(value: Json, around = 0, before = 0): number {
   return containers;
 }
 
-type Container = Exclude<Json, string | number | boolean | null>;
+type Container = Exclude<Json, JsonScalar>;
 
 /** The arrays and objects among the elements. */
 function containersIn(container: Container): Container[] {

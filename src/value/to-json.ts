@@ -1,5 +1,6 @@
 import { type Bound, ByrefError, codeOf, limitExceeded, messageOf } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { isExactNumber } from "./exact-number.ts";
 import type { Json } from "./json.ts";
 
 /** A copy that JSON can represent, and the conversions that it needed. */
@@ -67,6 +68,7 @@ class Converter {
   }
 
   #object(value: object, depth: number): Json | undefined {
+    if (isExactNumber(value)) return this.#count(value, value.rawJSON.length);
     if (depth >= limits.maxDepth) {
       throw tooLarge(["maxDepth", limits.maxDepth], depth + 1, "Return flatter data, or text.");
     }

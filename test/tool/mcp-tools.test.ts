@@ -182,16 +182,23 @@ describe("labels", () => {
     const source = "mcp:shop";
     const aliasesOf = (name: string) => [name, `shop/${name}`];
     expect(policies).toEqual({
-      get_order: { source, aliases: aliasesOf("get_order"), trusted: true },
-      get_mail: { source, aliases: aliasesOf("get_mail"), trusted: false, sealed: true },
+      get_order: { source, numbers: "raw", aliases: aliasesOf("get_order"), trusted: true },
+      get_mail: {
+        source,
+        numbers: "raw",
+        aliases: aliasesOf("get_mail"),
+        trusted: false,
+        sealed: true,
+      },
       send_mail: {
         source,
+        numbers: "raw",
         aliases: aliasesOf("send_mail"),
         trusted: false,
         sealed: true,
         approval: true,
       },
-      other: { source, aliases: aliasesOf("other"), trusted: false },
+      other: { source, numbers: "raw", aliases: aliasesOf("other"), trusted: false },
     });
   });
 

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
+import { parsedJson } from "../../src/value/json.ts";
 import { wrapTool, wrapTools } from "../../src/tool/wrap-tool.ts";
 import type { AnyTool, WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { call, failureOf, run, runOnce, storeWith } from "../support/wrapped.ts";
@@ -72,6 +73,31 @@ describe("the tool's own schema", () => {
     await runOnce(tool({ inputSchema, execute }), { n: "$rows[0]" }, { store });
     await runOnce(dynamicTool({ inputSchema, execute }), { n: "$rows" }, { store });
     expect(taken).toEqual([{ n: { id: 1 } }, { n: [{ id: 1 }] }]);
+  });
+});
+
+describe("a number that a double does not give back", () => {
+  const DIGITS = "1234567890123456789";
+  const store = () => storeWith({ rows: parsedJson(`[{"id":${DIGITS}}]`) });
+
+  it("is a text where the schema takes one, else an error", async () => {
+    const { act, taken } = taking(z.object({ id: z.union([z.string(), z.number()]) }));
+    await runOnce(act, { id: "$rows[0].id" }, { store: await store() });
+    expect(taken).toEqual([{ id: DIGITS }]);
+    const { act: strict } = taking(z.object({ rows: z.array(z.object({ id: z.number() })) }));
+    const { run } = await runOnce(strict, { rows: "$rows" }, { store: await store() });
+    expect(failureOf(run)?.code).toBe("number_not_exact");
+    expect(failureOf(run)?.message).toContain(`rows.0.id is ${DIGITS}`);
+  });
+
+  it.each([
+    ["text", DIGITS],
+    ["bigint", 1234567890123456789n],
+  ] as const)("is what the tool's policy says: %s", async (numbers, expected) => {
+    const { act, taken } = taking(z.object({ id: z.any() }));
+    const policies = { act: { numbers } };
+    await runOnce(act, { id: "$rows[0].id" }, { store: await store(), policies });
+    expect(taken).toEqual([{ id: expected }]);
   });
 });
 

@@ -51,24 +51,24 @@ describe("a records meter", () => {
     return `${mark}${lines.join("\n")}${last}`;
   };
 
-  function expectAbout(texts: readonly string[], values: readonly Json[]) {
+  function expectAbout(all: string, texts: readonly string[], values: readonly Json[]) {
     return {
       type: "array",
       count: values.length,
-      bytes: Buffer.byteLength(texts.map((text) => `${text}\n`).join("")),
+      bytes: Buffer.byteLength(all),
       chars: `[${texts.join(",")}]`.length,
       shape: shapeOf(values.slice(0, 1_000)),
       preview: previewOf(values),
     };
   }
 
-  it("normalizes any records, wherever they are split, and describes them like an array", () => {
+  it("stores any records as they are, wherever they are split, and describes them like an array", () => {
     const property = fc.property(layout, cuts, (given, lengths) => {
       const { stored, about } = runRecords(sent(given), lengths);
       const texts = given.written.map(textOf);
-      expect(stored.toString()).toBe(texts.map((text) => `${text}\n`).join(""));
+      expect(stored).toEqual(Buffer.from(sent(given)));
       const values = texts.map((text): Json => JSON.parse(text));
-      expect(about).toEqual(expectAbout(texts, values));
+      expect(about).toEqual(expectAbout(sent(given), texts, values));
       expect(parseRecords(stored.toString())).toEqual(values);
     });
     fc.assert(property, { numRuns: 150 });
@@ -96,9 +96,10 @@ describe("a records meter", () => {
   ])("reads %s", (_name, text, records) => {
     for (const lengths of [[1], [2], [3], [Infinity]]) {
       const { stored, about, marks } = runRecords(text, lengths);
-      expect(stored.toString()).toBe(records.map((record) => `${record}\n`).join(""));
+      expect(stored.toString()).toBe(text);
       expect(about).toEqual(
         expectAbout(
+          text,
           records,
           records.map((record): Json => JSON.parse(record)),
         ),
@@ -107,7 +108,7 @@ describe("a records meter", () => {
     }
   });
 
-  it("returns normalized bytes without copying them", () => {
+  it("returns bytes without copying them", () => {
     const bytes = new TextEncoder().encode('{"a":1}\n{"a":2}\n');
     expect(new RecordsMeter().write(bytes).buffer).toBe(bytes.buffer);
   });
@@ -227,7 +228,7 @@ describe("a records meter", () => {
     });
 
     it("invalid records with the same message, wherever the stream is split", () => {
-      const fault = fc.constantFrom("x", "{", "[1,", "1 2", '"\ud83d', "\uFEFF1", "1e400");
+      const fault = fc.constantFrom("x", "{", "[1,", "1 2", '"\ud83d', "\uFEFF1");
       const property = fc.property(layout, layout, fault, cuts, (...given) => {
         const [before, after, wrong, lengths] = given;
         const text = `${sent(before)}\n${wrong}\n${sent(after)}`;
@@ -245,8 +246,7 @@ describe("a records meter", () => {
       fc.assert(property, { numRuns: 80 });
     });
 
-    it("numbers out of range, and nesting that is too deep", () => {
-      expect(() => runRecords("1\n[1e400]\n")).toThrow(withCode("bad_value"));
+    it("nesting that is too deep", () => {
       const deep = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
       expect(runRecords(deep(limits.maxDepth)).about.count).toBe(1);
       expect(() => runRecords(deep(limits.maxDepth + 1))).toThrow(
@@ -266,10 +266,10 @@ describe("a records meter", () => {
       for (const lengths of [[65_536], [1_000_003], [Infinity]]) {
         const text = `1\n${recordOf(limits.maxJsonBytes)}\r\n2\n`;
         const { about, marks } = runRecords(text, lengths);
-        expect(about).toMatchObject({ count: 3, bytes: limits.maxJsonBytes + 5 });
+        expect(about).toMatchObject({ count: 3, bytes: limits.maxJsonBytes + 6 });
         expect(marks).toEqual([
           [0, 0],
-          [limits.maxJsonBytes + 3, 2],
+          [limits.maxJsonBytes + 4, 2],
         ]);
         expect(() => runRecords(`1\n${recordOf(limits.maxJsonBytes + 1)}\n`, lengths)).toThrow(
           tooLong,
@@ -283,15 +283,16 @@ describe("a records meter", () => {
       meter.write(Buffer.from("1\n"));
       const write = () => meter.write(piece);
       for (let sent = piece.length; sent <= limits.maxJsonBytes; sent += piece.length) {
-        expect(write().length).toBe(0);
+        expect(write()).toBe(piece);
       }
       expect(write).toThrow(tooLong);
     });
 
-    it("drops any number of blanks after a record and in an empty line", slow, () => {
+    it("keeps any number of blanks after a record and in an empty line", slow, () => {
       const blanks = " ".repeat(limits.maxJsonBytes + 100_000);
-      const { stored, about } = runRecords(`{"a":1}${blanks}\r\n${blanks}\n2\n`, [65_537]);
-      expect(stored.toString()).toBe('{"a":1}\n2\n');
+      const text = `{"a":1}${blanks}\r\n${blanks}\n2\n`;
+      const { stored, about } = runRecords(text, [65_537]);
+      expect(stored.equals(Buffer.from(text))).toBe(true);
       expect(about.count).toBe(2);
       expect(() => runRecords(`[1${blanks}]\n`, [65_537])).toThrow(tooLong);
     });
@@ -299,7 +300,7 @@ describe("a records meter", () => {
     it("reads short ones after a long one", () => {
       const long = recordOf(3_000_000);
       const { stored } = runRecords(`1\n${long}\n2\n${long}\n3`, [1_000]);
-      expect(stored.toString() === `1\n${long}\n2\n${long}\n3\n`).toBe(true);
+      expect(stored.toString() === `1\n${long}\n2\n${long}\n3`).toBe(true);
     });
   });
 });

@@ -181,7 +181,7 @@ function jsonOf(value) {
   const text = JSON.stringify(value, function (key, inner) {
     const raw = this[key];
     if (raw === null || typeof raw !== "object") {
-      return typeof inner === "bigint" ? inner.toString() : inner;
+      return typeof inner === "bigint" ? JSON.rawJSON(inner.toString()) : inner;
     }
     while (open.length > 0 && open.at(-1) !== this) open.pop();
     if (open.includes(raw)) throw new TypeError("The value contains itself: it cannot be kept.");
@@ -247,7 +247,29 @@ function failure(thrown) {
 async function settled(answer) {
   const { text, error } = await answer;
   if (error !== undefined) throw new Error(error);
-  return JSON.parse(text);
+  return parsed(text);
+}
+
+// As exact-number.ts does, with BigInts for whole numbers and texts for others.
+function parsed(text) {
+  if (!/\\d[\\d.]{15}|e[-+]?\\d{3}/i.test(text)) return JSON.parse(text);
+  return JSON.parse(text, (key, value, { source }) =>
+    typeof value === "number" && !isPrinted(value, source) ? exact(source) : value,
+  );
+}
+
+function isPrinted(value, source) {
+  const digits = digitsIn(source);
+  const precision = Math.min(Math.max(digits.length, 1), 17);
+  return Number.isFinite(value) && digitsIn(value.toPrecision(precision)) === digits;
+}
+
+function digitsIn(number) {
+  return number.split(/e/i, 1)[0].replace(/\\D/g, "").replace(/^0+|0+$/g, "");
+}
+
+function exact(source) {
+  return /^-?\\d+$/.test(source) ? BigInt(source) : source;
 }
 
 function largeValue(host, name, about) {
@@ -265,7 +287,7 @@ export default class extends WorkerEntrypoint {
     const tools = new Proxy(Object.create(null), {
       get: (_, name) => (typeof name === "string" && name !== "then" ? call(name) : undefined),
     });
-    const values = job.values.map(([, value]) => JSON.parse(value));
+    const values = job.values.map(([, value]) => parsed(value));
     const large = job.large.map(([name, about]) => largeValue(host, name, JSON.parse(about)));
     try {
       const { default: body } = await import("./code.js");

@@ -1,5 +1,6 @@
 import * as limits from "../../limits.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
+import { recordLines } from "../../value/encode-json.ts";
 import type { OpenValue } from "../../store/variable.ts";
 import { type JsonArray, parsedJson } from "../../value/json.ts";
 
@@ -9,22 +10,30 @@ export interface Elements {
   close(): void;
 }
 
+type OpenRecords = Pick<OpenValue, "read"> & { readonly info: { readonly bytes: number } };
+
 /** The elements of stored records. They are read from storage as they are needed. */
-export function storedRecords(open: Pick<OpenValue, "info" | "read" | "close">): Elements {
-  const step = limits.maxWholeBodyBytes;
+export function storedRecords(open: OpenRecords & Pick<OpenValue, "close">): Elements {
   return {
     async *read() {
-      const utf8 = new TextDecoder();
-      let held = "";
-      for (let from = 0; from < open.info.bytes; from += step) {
-        const bytes = await open.read(from, Math.min(from + step, open.info.bytes));
-        const lines = (held + utf8.decode(bytes, { stream: true })).split("\n");
-        held = lines.pop() ?? "";
-        yield lines.map(parsedJson);
-      }
+      for await (const lines of linesOf(open)) yield lines.map(parsedJson);
     },
     close: () => open.close(),
   };
+}
+
+/** The lines of stored records, in parts. */
+export async function* linesOf({ info, read }: OpenRecords): AsyncGenerator<readonly string[]> {
+  const step = limits.maxWholeBodyBytes;
+  const utf8 = new TextDecoder();
+  let held = "";
+  for (let from = 0; from < info.bytes; from += step) {
+    held += utf8.decode(await read(from, Math.min(from + step, info.bytes)), { stream: true });
+    const end = held.lastIndexOf("\n") + 1;
+    if (end > 0) yield recordLines(held.slice(0, end));
+    held = held.slice(end);
+  }
+  yield recordLines(held);
 }
 
 const PART_ELEMENTS = 1_000;

@@ -12,6 +12,7 @@ import {
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
+import { streamOf } from "../../value/bytes.ts";
 import { isJsonArray, type Json, type JsonArray } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
@@ -27,7 +28,7 @@ import {
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
-import { csvBody, elementsOf, storedRecords } from "./serve-csv.ts";
+import { csvBody, elementsOf, linesOf, storedRecords } from "./serve-csv.ts";
 
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
@@ -225,24 +226,29 @@ function unsatisfiable(size: number): Response {
 /** The JSON of stored records, or of a stored text. */
 async function jsonBodyOf(open: StoredBytes, stored: Format): Promise<Body> {
   const size = open.info.bytes;
-  if (size === 0) {
-    open.close();
-    return stored === "records" ? "[]" : '""';
-  }
-  const transform = stored === "records" ? arrayOf(size) : stringOf(size);
-  return bodyOf(open, { from: 0, to: size }, transform);
+  if (stored === "records") return arrayBody(open);
+  if (size > 0) return bodyOf(open, { from: 0, to: size }, stringOf(size));
+  open.close();
+  return '""';
 }
 
-/**
- * Turns one record a line into a JSON array: each line feed becomes a comma, the last one the closing
- * bracket.
- */
-function arrayOf(size: number): Transform {
-  return (bytes, from) => {
-    const array = bytes.map((byte) => (byte === LINE_FEED ? COMMA : byte));
-    if (from + bytes.length === size) array[array.length - 1] = CLOSING_BRACKET;
-    return from === 0 ? opened(array) : array;
-  };
+/** A JSON array of stored records, which is written while it is read. */
+function arrayBody(open: StoredBytes): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    let before = "[";
+    try {
+      for await (const lines of linesOf(open)) {
+        if (lines.length === 0) continue;
+        yield encoder.encode(`${before}${lines.join(",")}`);
+        before = ",";
+      }
+      yield encoder.encode(before === "[" ? "[]" : "]");
+    } finally {
+      open.close();
+    }
+  }
+  return streamOf(parts());
 }
 
 /**
@@ -256,18 +262,6 @@ function stringOf(size: number): Transform {
     const escaped = JSON.stringify(utf8.decode(bytes, { stream: !isLast })).slice(1, -1);
     return new TextEncoder().encode(`${from === 0 ? '"' : ""}${escaped}${isLast ? '"' : ""}`);
   };
-}
-
-const LINE_FEED = 0x0a;
-const COMMA = 0x2c;
-const OPENING_BRACKET = 0x5b;
-const CLOSING_BRACKET = 0x5d;
-
-function opened(rest: Uint8Array): Uint8Array {
-  const bytes = new Uint8Array(rest.length + 1);
-  bytes[0] = OPENING_BRACKET;
-  bytes.set(rest, 1);
-  return bytes;
 }
 
 type Transform = (bytes: Uint8Array, from: number) => Uint8Array;

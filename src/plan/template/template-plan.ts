@@ -1,4 +1,4 @@
-import { compact, type Json } from "../../value/json.ts";
+import { compact, type Json, parsedJson } from "../../value/json.ts";
 import type { Finding, Plan, PlanCall, PlanOutput, ReadPlan } from "../plan.ts";
 import { shortened } from "./template-directives.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";
@@ -83,7 +83,7 @@ function callsFor(steps: readonly TemplateStep[]): readonly PlanCall[] {
     const id = idFor(step, { number: index + 1, taken: ids });
     ids.add(id);
     // Removes undefined fields, as JSON does.
-    const parameters = JSON.parse(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
+    const parameters = parsedJson(JSON.stringify(withPlace(step, id))) as Record<string, Json>;
     return { id, tool: PROMPT_TOOL, parameters };
   });
 }

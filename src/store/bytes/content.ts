@@ -1,18 +1,19 @@
 import { requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { MeteredArray } from "../../value/array-meter.ts";
+import { marksOfElements, type MeteredArray } from "../../value/array-meter.ts";
 import { encodeArray } from "../../value/encode-json.ts";
 import {
   countOf,
   deepFreeze,
   isJsonArray,
   type Json,
-  parsedJson,
+  parsedBody,
   typeOfJson,
 } from "../../value/json.ts";
 import type { Mark } from "../../value/marks.ts";
 import { BytesMeter } from "../../value/meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
+import { jsonChars } from "../../value/json-text.ts";
 import { previewOf } from "../../value/preview.ts";
 import { requireJson } from "../../value/require-json.ts";
 import { shapeOf } from "../../value/shape.ts";
@@ -84,32 +85,30 @@ export function bytesContent(bytes: Uint8Array, mediaType: string): Content {
 }
 
 /**
- * Creates content from a JSON value. Throws `limit_exceeded` for a text of more than `maxValueBytes`, or
- * for another value of more than `maxJsonBytes` as JSON; `bad_value` for numbers that JSON cannot
- * represent. Cost: linear.
+ * Creates content from a JSON value. The JSON text that it was read from, if there is one, is stored as it is. Throws
+ * `limit_exceeded` for a text of more than `maxValueBytes`, or for another value of more than `maxJsonBytes` as
+ * JSON; `bad_value` for numbers that JSON cannot represent. Cost: linear.
  */
-export function jsonContent(value: Json): Content {
+export function jsonContent(value: Json, source?: string): Content {
   requireJson(value);
   // A lone surrogate cannot be stored as UTF-8; JSON escapes it.
   if (typeof value === "string" && value.isWellFormed()) return textContent(value);
-  const { bytes, chars, marks } = isJsonArray(value) ? encodeArray(value) : encoded(value);
+  const { bytes, chars, marks } = encoded(value, source);
   requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
   const about = { ...described(value), bytes: bytes.length, chars, mediaType: JSON_TYPE } as const;
   // A value of this size would take too much memory twice. It is parsed when it is first read.
   if (bytes.length > limits.maxChunkedBytes) return new Content({ about, marks, body: bytes });
   const text = decodeUtf8(bytes);
-  const copy = deepFreeze(parsedJson(text));
+  const copy = deepFreeze(parsedBody(text));
   return bytes.length > limits.maxRowBytes
     ? new Content({ about, marks, body: bytes, value: copy })
     : new Content({ about, marks: [], body: text, value: copy });
 }
 
-/** Creates content from an array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
+/** Creates content from a long array in pieces. It is parsed when it is first read. Throws `limit_exceeded`. */
 export function arrayContent(array: MeteredArray): Content {
   const { bytes, marks, count, chars, shape, preview } = array;
   requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes.length, JSON_ADVICE);
-  // Most of the text was white space.
-  if (bytes.length <= limits.maxRowBytes) return jsonContent(parsedJson(decodeUtf8(bytes)));
   const sizes = { count, bytes: bytes.length, chars };
   const about = { type: "array", ...sizes, shape, preview, mediaType: JSON_TYPE } as const;
   return new Content({ about, marks, body: bytes });
@@ -120,7 +119,7 @@ export function valueIn({ about, body, value }: Content): Json | undefined {
   if (value !== undefined || !(body instanceof Uint8Array)) return value;
   const format = formatOf(about.mediaType);
   if (format === "text") return decodeUtf8(body);
-  return format === "json" ? parsedJson(decodeUtf8(body)) : undefined;
+  return format === "json" ? parsedBody(decodeUtf8(body)) : undefined;
 }
 
 export const JSON_ADVICE =
@@ -138,9 +137,16 @@ function textContent(text: string): Content {
   return new Content({ about, marks: meter.end().metered.marks, body, value: text });
 }
 
-function encoded(value: Json) {
-  const text = JSON.stringify(value);
-  return { bytes: new TextEncoder().encode(text), chars: text.length, marks: [] };
+/** Returns the bytes to store, and the length of `JSON.stringify`. */
+function encoded(value: Json, source: string | undefined) {
+  if (source?.isWellFormed() !== true) {
+    if (isJsonArray(value)) return encodeArray(value);
+    const text = JSON.stringify(value);
+    return { bytes: new TextEncoder().encode(text), chars: text.length, marks: [] };
+  }
+  const bytes = new TextEncoder().encode(source);
+  const marks = isJsonArray(value) ? marksOfElements(bytes) : [];
+  return { bytes, chars: jsonChars(value, Infinity), marks };
 }
 
 function described(value: Json) {

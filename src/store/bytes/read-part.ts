@@ -1,7 +1,7 @@
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { parseElements, parseRecords } from "../../value/encode-json.ts";
-import { deepFreeze, type Json, parsedJson } from "../../value/json.ts";
+import { deepFreeze, type Json, parsedBody } from "../../value/json.ts";
 import { spanOf } from "../../value/marks.ts";
 import { byteLength, decodeUtf8 } from "../../value/utf8.ts";
 import { sliceCodePoints } from "../../value/characters.ts";
@@ -49,7 +49,7 @@ export async function readWhole(
   }
   const text = decodeUtf8(whole);
   if (format === "text") return text;
-  return deepFreeze(format === "records" ? parseRecords(text) : parsedJson(text));
+  return deepFreeze(format === "records" ? parseRecords(text) : parsedBody(text));
 }
 
 /**

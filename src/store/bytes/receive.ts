@@ -6,7 +6,7 @@ import { HeldBytes } from "../../value/held-bytes.ts";
 import { BytesMeter, type Meter, PIECE_BYTES } from "../../value/meter.ts";
 import { RecordsMeter } from "../../value/records-meter.ts";
 import { TextMeter } from "../../value/text-meter.ts";
-import { type Json, type JsonArray, parsedJson } from "../../value/json.ts";
+import { type Json, type JsonArray, parsedBody } from "../../value/json.ts";
 import { decodeUtf8 } from "../../value/utf8.ts";
 import type { Bodies, BodyWriter } from "./bodies.ts";
 import {
@@ -68,13 +68,27 @@ export async function receiveRecords(
 
 type Part = Pick<Content, "body"> & { readonly about: { readonly bytes: number } };
 
-/** Reads contents one after the other. */
-export async function* joinedBytes(
-  contents: readonly Part[],
+/** Reads NDJSON and more of it, which begins on a line of its own, without its byte order mark. */
+export async function* joinedLines(
+  content: Part,
+  added: Part,
   bodies: Bodies,
 ): AsyncGenerator<Uint8Array> {
-  for (const content of contents) yield* partsOf(content, bodies);
+  let last: number | undefined = LINE_FEED;
+  for await (const part of partsOf(content, bodies)) {
+    last = part.at(-1);
+    yield part;
+  }
+  if (last !== LINE_FEED) yield Uint8Array.of(LINE_FEED);
+  let isStart = true;
+  for await (const part of partsOf(added, bodies)) {
+    yield isStart && BYTE_ORDER_MARK.every((byte, at) => part[at] === byte) ? part.subarray(3) : part;
+    isStart = false;
+  }
 }
+
+const LINE_FEED = 10;
+const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
 async function* partsOf({ about, body }: Part, bodies: Bodies): AsyncGenerator<Uint8Array> {
   for (let from = 0; from < about.bytes; from += limits.maxChunkBytes) {
@@ -162,12 +176,9 @@ class Incoming {
   }
 }
 
-/**
- * Receives JSON. Of a long array, only encoded elements are held. Other values are held as bytes until they end: V8
- * copies strings that it keeps, which takes half as much memory again.
- */
+/** Receives JSON. Of a long array, only its bytes are held, and the elements of one piece. */
 async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> {
-  const text = new HeldText();
+  const held = new HeldBytes();
   let array: ArrayMeter | undefined;
   let bytes = 0;
   let longBytes = LONG_BYTES;
@@ -175,67 +186,38 @@ async function receiveJson(stream: AsyncIterable<Uint8Array>): Promise<Content> 
     bytes += chunk.length;
     requireAtMost(["maxJsonBytes", limits.maxJsonBytes], bytes, JSON_ADVICE);
     for (const piece of piecesOf(chunk, PIECE_BYTES)) {
-      text.append(piece);
-      if (text.bytes < longBytes) continue;
-      if (array !== undefined) array.write(text.take());
-      else if (ARRAY_START.test(text.start())) {
+      if (array !== undefined) array.write(piece);
+      else held.append(piece);
+      if (held.length < longBytes) continue;
+      if (ARRAY_START.test(new TextDecoder().decode(held.start()))) {
         array = new ArrayMeter();
-        array.write(text.take().replace(ARRAY_START, ""));
+        for (const block of held.take()) array.write(block);
       } else longBytes = Infinity;
     }
   }
-  if (array === undefined) return jsonContent(parseBody(text.end()));
-  array.write(text.end());
-  return arrayContent(array.end());
+  if (array !== undefined) return arrayContent(array.end());
+  const text = textIn(held);
+  return jsonContent(parseBody(text), text);
 }
 
 /** An array is read in pieces of this length. A shorter text is read as a whole. */
 const LONG_BYTES = 1_048_576;
 const ARRAY_START = /^[ \t\n\r]*\[/u;
 
-/** Holds UTF-8 text as it arrives. */
-class HeldText {
-  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-  readonly #held = new HeldBytes();
-
-  append(bytes: Uint8Array): void {
-    this.#held.append(bytes);
-  }
-
-  get bytes(): number {
-    return this.#held.length;
-  }
-
-  /** The first characters. */
-  start(): string {
-    return new TextDecoder().decode(this.#held.start());
-  }
-
-  /** Returns the text and forgets it. Bytes of a character that is not complete are part of the next text. */
-  take(): string {
-    let text = "";
-    for (const block of this.#held.take()) text += this.#decode(block);
-    return text;
-  }
-
-  /** Returns the rest of the text. Throws `bad_json` if it is not UTF-8. */
-  end(): string {
-    return this.take() + this.#decode();
-  }
-
-  /** Without an argument, flushes the decoder. */
-  #decode(bytes?: Uint8Array): string {
-    try {
-      return this.#utf8.decode(bytes, { stream: bytes !== undefined });
-    } catch {
-      throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
-    }
+function textIn(held: HeldBytes): string {
+  const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  let text = "";
+  try {
+    for (const block of held.take()) text += utf8.decode(block, { stream: true });
+    return text + utf8.decode();
+  } catch {
+    throw new ByrefError("bad_json", "The body is not JSON: it is not UTF-8.");
   }
 }
 
 function parseBody(text: string): Json {
   try {
-    return parsedJson(text);
+    return parsedBody(text);
   } catch (error) {
     throw new ByrefError("bad_json", `The body is not JSON: ${messageOf(error)}`);
   }

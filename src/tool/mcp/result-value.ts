@@ -1,4 +1,5 @@
 import { fromBase64 } from "../../value/base64.ts";
+import { Content, jsonContent } from "../../store/bytes/content.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 import type { BytesResult } from "../run-tool.ts";
 
@@ -11,7 +12,7 @@ export interface ServerResult {
 }
 
 /**
- * Returns an MCP tool's result as a value: `structuredContent`; else its single text, parsed if all of it is
+ * Returns an MCP tool's result as a value: `structuredContent`; else its single text, as `Content` if all of it is
  * JSON; else the bytes of its single image, audio or binary resource, as a `BytesResult`; else the list of
  * its contents, links to resources included; null without content. Throws for invalid base64.
  */
@@ -21,11 +22,20 @@ export function valueOfResult(result: ServerResult): unknown {
   const [only, ...others]: readonly unknown[] = result.content;
   if (only === undefined) return null;
   if (others.length > 0 || !isObject(only)) return result.content;
-  if (only.type === "text" && typeof only.text === "string") {
-    const parsed = jsonIn(only.text);
-    return parsed === undefined ? only.text : parsed;
-  }
+  if (only.type === "text" && typeof only.text === "string") return valueOfText(only.text);
   return bytesIn(only) ?? result.content;
+}
+
+/** JSON keeps its text. What breaks a limit for JSON is a text. */
+function valueOfText(text: string): Content | string {
+  const parsed = jsonIn(text);
+  if (parsed === undefined) return text;
+  if (typeof parsed === "string") return parsed;
+  try {
+    return jsonContent(parsed, text);
+  } catch {
+    return text;
+  }
 }
 
 /** Joins the texts of a result by line breaks. */

@@ -52,6 +52,8 @@ export function policyOf(server: RuledServer, tool: string): ToolPolicy {
   return {
     trusted,
     source: `mcp:${server.name}`,
+    // The input goes on as JSON text.
+    numbers: "raw",
     aliases: [tool, `${server.name}/${tool}`],
     ...compact({ sealed, approval, inlineChars }),
   };

@@ -2,7 +2,7 @@ import { codePointCount, cutsPair } from "../../value/characters.ts";
 import type { Matcher, TextMatch } from "./matcher.ts";
 import type { Sequence } from "./sequence.ts";
 import * as limits from "../../limits.ts";
-import { isJsonArray, isScalar, type Json } from "../../value/json.ts";
+import { isJsonArray, isScalar, type Json, typeOfJson } from "../../value/json.ts";
 import { formatPath, type Path, readPath, type Segment } from "../../value/path.ts";
 import type { Work } from "../../value/work.ts";
 
@@ -80,7 +80,7 @@ function* childrenIn(value: Json): Generator<[Segment, Json]> {
 function* hitsBelow(search: JsonSearch, path: Path, value: Json): Generator<Hit> {
   if (search.isOver()) return;
   if (isScalar(value)) {
-    const text = typeof value === "number" ? String(value) : value;
+    const text = typeOfJson(value) === "number" ? JSON.stringify(value) : value;
     const match = typeof text === "string" ? search.matcher.find(text, 0) : undefined;
     if (match !== undefined && typeof text === "string") yield hit(search, path, { text, match });
     return;

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../value/exact-number.ts";
 import * as limits from "../../limits.ts";
 import { readText, SqlChunks, writeText } from "../../store/bytes/chunks.ts";
 import { byteLength } from "../../value/utf8.ts";
@@ -388,7 +389,7 @@ export class History {
     return {
       id: textIn(row, "id"),
       role: textIn(row, "role") as StoredMessage["role"],
-      ...(JSON.parse(body) as Omit<StoredMessage, "id" | "role" | "createdAt">),
+      ...(parseExactly(body) as Omit<StoredMessage, "id" | "role" | "createdAt">),
       createdAt: new Date(numberIn(row, "created_at")).toISOString(),
     };
   }

@@ -1,4 +1,4 @@
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, codeOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { bytesOrRecords } from "../../tool/run-tool.ts";
 import { bytesContent, formatOf } from "../../store/bytes/content.ts";
@@ -6,7 +6,8 @@ import { toIdentifier } from "../../store/names.ts";
 import type { VariableStore, Write } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { toolOutput } from "../../tool/tool-output.ts";
-import { compact, parsedJson } from "../../value/json.ts";
+import { copyOf } from "../../value/bytes.ts";
+import { compact } from "../../value/json.ts";
 import type { MessagePart } from "./message-parts.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 import { variableAt, variableUrl } from "./variable-url.ts";
@@ -118,14 +119,9 @@ async function valueOf(
   const format = formatOf(type.trim());
   if (format === "bytes") return bytesOrRecords({ bytes, mediaType }, store);
   try {
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(bytes);
-    if (format === "text") return text;
-    if (format === "json") return parsedJson(text);
-    return text
-      .split("\n")
-      .filter((line) => line.trim() !== "")
-      .map(parsedJson);
-  } catch {
+    return await store.receive(new Blob([copyOf(bytes)]).stream(), type.trim());
+  } catch (error) {
+    if (codeOf(error) === "internal") throw error;
     return bytesContent(bytes, mediaType);
   }
 }

@@ -1,3 +1,4 @@
+import { parseExactly } from "../../value/exact-number.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import {
@@ -326,7 +327,7 @@ export interface EventPage {
 
 function eventsIn(row: SqlRow): ConversationEvent[] {
   // `flush` wrote these rows.
-  return JSON.parse(textIn(row, "data")) as ConversationEvent[];
+  return parseExactly(textIn(row, "data")) as ConversationEvent[];
 }
 
 export function eventVariable(info: VariableInfo): EventVariable {

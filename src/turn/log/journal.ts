@@ -1,8 +1,9 @@
+import { parseExactly } from "../../value/exact-number.ts";
 import type { UIMessageChunk } from "ai";
 import * as limits from "../../limits.ts";
 import { firstRow, numberIn, type Sql, textIn } from "../../store/rows/sql.ts";
 import { slicesOf } from "../../value/characters.ts";
-import type { Json } from "../../value/json.ts";
+import { type Json } from "../../value/json.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
 import type { Counts, Spent } from "../spend/spend.ts";
@@ -199,7 +200,7 @@ export class Journal {
   #readHead(): TurnHead | null {
     const row = firstRow(this.#sql, `SELECT head FROM turn WHERE part = 0`);
     // `begin` and `append` wrote it.
-    return row === undefined ? null : (JSON.parse(textIn(row, "head")) as TurnHead);
+    return row === undefined ? null : (parseExactly(textIn(row, "head")) as TurnHead);
   }
 
   #readEnd(): { part: number; chars: number } {

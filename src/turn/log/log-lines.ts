@@ -1,3 +1,4 @@
+import { parseExactly } from "../../value/exact-number.ts";
 import type { JournalCall, JournalEntry } from "./journal.ts";
 
 /** The line that starts an attempt at a turn. */
@@ -51,7 +52,7 @@ export function readLines(log: string, { onAttempt, onFrame }: LogReader): Recov
       onFrame(data);
       if (typeOf(data) === "start-step") recoveredLog.steps++;
     } else if (line.startsWith("j")) {
-      const entry = JSON.parse(data) as JournalEntry;
+      const entry = parseExactly(data) as JournalEntry;
       entries.push(entry);
       noteCalls(begun, entry);
       // The attempt that made progress is the first of those that may still fail.

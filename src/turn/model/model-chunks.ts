@@ -1,3 +1,4 @@
+import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
 import type { ToolSet, UIMessageChunk } from "ai";
 import { createDefaultDownloadFunction, parseToolCall } from "ai/internal";
@@ -124,7 +125,10 @@ export class ToolChunks {
       instructions: undefined,
       messages: [],
     });
-    const { toolCallId, toolName, input, dynamic, invalid, error } = parsed;
+    const { toolCallId, toolName, dynamic, invalid, error } = parsed;
+    // The SDK reads all numbers as doubles.
+    const isExact = invalid === true || !hasExactNumber(part.input);
+    const input: unknown = isExact ? parsed.input : parseExactly(part.input);
     const { providerExecuted, providerMetadata, toolMetadata, title } = parsed;
     this.#metadata.set(toolCallId, toolMetadata);
     const about = {

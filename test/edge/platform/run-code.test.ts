@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
+import { parsedJson, plainJson } from "../../../src/value/json.ts";
 import { failureOf, fakeTool, returnedBy } from "../../support/run-code.ts";
 import { runInObject as run } from "../../support/run-code-in-object.ts";
 
@@ -18,6 +19,19 @@ describe("code that runs on variables", () => {
     const code = "return [orders.reduce((sum, { total }) => sum + total * rate, 0), typeof other]";
     const outcome = await run(code, { store, variables: ["orders", "rate"] });
     expect(returnedBy(outcome)).toEqual([14, "undefined"]);
+  });
+
+  it("has whole numbers beyond doubles as BigInts, long decimals as texts, and returns all digits", async () => {
+    const store = new MemoryStore();
+    const text = '[1234567890123456789,0.1234567890123456789,1e400,0.10000000000000001,2]';
+    await store.save({ name: "rows", value: parsedJson(text) });
+    const code = "return [rows[0] + 1n, ...rows.map((row) => typeof row), rows]";
+    const outcome = await run(code, { store, variables: ["rows"] });
+    const types = '"bigint","string","string","number","number"';
+    const kept = '[1234567890123456789,"0.1234567890123456789","1e400",0.1,2]';
+    const returned = `[1234567890123456790,${types},${kept}]`;
+    expect(returnedBy(outcome)).toEqual(plainJson(parsedJson(returned)));
+    expect(JSON.stringify(await store.read("run_code_1"))).toBe(returned);
   });
 
   it("has copies, so that its changes stay local", async () => {

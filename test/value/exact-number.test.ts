@@ -1,0 +1,143 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import { exactNumber, isDouble, isExactNumber } from "../../src/value/exact-number.ts";
+import {
+  canonicalJson,
+  copied,
+  countOf,
+  deepFreeze,
+  isObject,
+  isScalar,
+  jsonIn,
+  parsedJson,
+  plainJson,
+  typeOfJson,
+} from "../../src/value/json.ts";
+import { jsonSegments } from "../../src/value/json-segments.ts";
+import { charsOf } from "../../src/value/json-text.ts";
+import { readPath } from "../../src/value/path.ts";
+import { previewOf } from "../../src/value/preview.ts";
+import { renderText } from "../../src/value/render.ts";
+import { requireJson } from "../../src/value/require-json.ts";
+import { shapeOf } from "../../src/value/shape.ts";
+import { toJson } from "../../src/value/to-json.ts";
+
+const LOST = [
+  "1234567890123456789",
+  "-1234567890123456789",
+  "9007199254740993",
+  "1e400",
+  "-1E+400",
+  "1e-400",
+  "0.1234567890123456789",
+  "123456789.12345678901",
+  "12345678901234567890e2",
+  "9".repeat(400),
+];
+const KEPT = [
+  "0",
+  "-0",
+  "-0.0",
+  "0e999",
+  "1.0",
+  "1.10",
+  "100",
+  "1e2",
+  "1E-7",
+  "9007199254740992",
+  "123456789012345680000",
+  "1e23",
+  "0.1",
+  "0.30000000000000004",
+  "51.50735099999999",
+  "1.7976931348623157e308",
+  "5e-324",
+  "1.000000000000000000",
+];
+
+test.each(LOST)("%s keeps its digits", (source) => {
+  expect(isDouble(source)).toBe(false);
+  const number = parsedJson(` ${source}\n`);
+  expect(isExactNumber(number)).toBe(true);
+  for (const text of [source, `[${source}]`, `{"a":${source}}`, `[1,[{"a":[0,${source}]}]]`]) {
+    const value = parsedJson(text);
+    expect(JSON.stringify(value)).toBe(text);
+    expect(canonicalJson(value)).toBe(text);
+    expect(JSON.stringify(copied(deepFreeze(value)))).toBe(text);
+    expect(JSON.stringify(toJson(value))).toBe(`{"value":${text},"notes":[]}`);
+    expect(charsOf(value, Infinity)).toBe(text.length);
+    expect(renderText(value)).toBe(text);
+    requireJson([value]);
+  }
+  expect([typeOfJson(number), countOf(number), isScalar(number), isObject(number)]).toEqual([
+    "number",
+    1,
+    true,
+    false,
+  ]);
+  expect(shapeOf([number])).toBe("number[]");
+  expect(previewOf([number], 1_000)).toBe(`[${source}]`);
+  expect(readPath(number, [{ key: "rawJSON" }])).toEqual({ found: false, nearest: [] });
+  expect(readPath(number, [{ each: true }])).toEqual({ found: false, nearest: [] });
+  expect(plainJson([{ a: number }])).toEqual([{ a: source }]);
+});
+
+test.each(KEPT)("%s is a double", (source) => {
+  expect(isDouble(source)).toBe(true);
+  expect(exactNumber(source)).toBe(Number(source));
+  expect(parsedJson(`[${source}]`)).toEqual([Number(source)]);
+});
+
+test("digits in strings stay strings", () => {
+  const text = '["1234567890123456789","a: 1234567890123456789, b","\\"1e400",1e400]';
+  expect(JSON.stringify(parsedJson(text))).toBe(text);
+});
+
+test("equal digits are no difference, others are one", () => {
+  const kinds = (one: string, other: string) =>
+    Array.from(jsonSegments(parsedJson(one), parsedJson(other)), ({ kind }) => kind);
+  expect(kinds("[1e400]", "[1e400]")).not.toContain("added");
+  expect(kinds("[1234567890123456789]", "[1234567890123456790]")).toContain("added");
+});
+
+test("jsonIn takes deep text that is too deep to look into", () => {
+  const depth = 100_000;
+  const text = `${"[".repeat(depth)}1e400${"]".repeat(depth)}`;
+  expect(() => requireJson(jsonIn(text) ?? null)).toThrow(
+    expect.objectContaining({ code: "limit_exceeded" }),
+  );
+});
+
+/** JSON texts with numbers of any digits, without white space. */
+const number = fc
+  .tuple(
+    fc.constantFrom("", "-"),
+    fc.oneof(fc.constant("0"), fc.stringMatching(/^[1-9]\d{0,30}$/)),
+    fc.oneof(fc.constant(""), fc.stringMatching(/^\.\d{1,30}$/)),
+    fc.oneof(fc.constant(""), fc.stringMatching(/^[eE][-+]?\d{1,4}$/)),
+  )
+  .map((parts) => parts.join(""));
+
+test("any number is a double that gives it back, or keeps its text", () => {
+  fc.assert(
+    fc.property(number, (source) => {
+      const written = JSON.stringify(parsedJson(source));
+      if (written !== source) expect(sameDecimal(written, source)).toBe(true);
+    }),
+  );
+});
+
+/** Compares as whole numbers, at the power of ten of the smaller exponent. */
+function sameDecimal(one: string, other: string): boolean {
+  const [a, b] = [partsOf(one), partsOf(other)];
+  if (a.digits === 0n || b.digits === 0n) return a.digits === b.digits;
+  const least = Math.min(a.exponent, b.exponent);
+  const scaled = ({ digits, exponent }: typeof a) => digits * 10n ** BigInt(exponent - least);
+  return scaled(a) === scaled(b);
+}
+
+function partsOf(text: string) {
+  const [mantissa = "", exponent = "0"] = text.toLowerCase().split("e");
+  const [whole = "", fraction = ""] = mantissa.split(".");
+  return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length };
+}
