@@ -9,6 +9,7 @@ import {
   type JsonObject,
 } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
+import { mayHaveHalf, requireWellFormed } from "../../value/well-formed.ts";
 import { childrenOf, partAt, type ReadTarget, type Sequence } from "../variables/sequence.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";
@@ -132,6 +133,7 @@ class TableWriter {
     for await (const record of records) {
       if (isScalar(record) || !isJsonObject(record)) return false;
       const row = this.#rowOf(record);
+      if (mayHaveHalf(row)) this.#refuseHalf(record);
       const bytes = byteLength(row) + 1;
       requireRow(bytes);
       this.#largestRow = Math.max(this.#largestRow, bytes);
@@ -161,12 +163,19 @@ class TableWriter {
     };
   }
 
+  /** SQLite would read three other characters. */
+  #refuseHalf(record: JsonObject): void {
+    const index = this.#rows + this.#waiting.length;
+    requireWellFormed(record, "a table", [...this.#source.target.path, { index }]);
+  }
+
   #rowOf(record: JsonObject): string {
     const row: Json[] = Array.from({ length: this.#columns.size }, () => null);
     for (const [key, value] of Object.entries(record)) {
       let at = this.#columns.get(key);
       if (at === undefined) {
         if (this.#columns.size >= limits.maxQueryColumns) continue;
+        if (!key.isWellFormed()) this.#refuseHalf(record);
         at = this.#columns.size;
         this.#columns.set(key, at);
       }
@@ -207,7 +216,7 @@ function requireRow(actual: number): void {
 function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>();
   return names.map((key) => {
-    const name = key.toWellFormed().replaceAll("\0", "\ufffd");
+    const name = key.replaceAll("\0", "\ufffd");
     let distinct = name;
     for (let number = 2; taken.has(distinct.toLowerCase()); number++)
       distinct = `${name}_${number}`;

@@ -6,6 +6,7 @@ import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";
+import { mayHaveHalf, requireWellFormed } from "../../value/well-formed.ts";
 import type { ReadTarget } from "../variables/sequence.ts";
 import { newestVisible } from "../store-lookup.ts";
 import { existing, type Target } from "../variables/variable-target.ts";
@@ -77,7 +78,7 @@ export interface QueryResult {
 }
 
 /**
- * Runs one SQL statement over variables. Throws `bad_query`, `query_not_allowed`, `query_too_expensive`,
+ * Runs one SQL statement over variables. Throws `bad_query`, `bad_value`, `query_not_allowed`, `query_too_expensive`,
  * `not_queryable`, `limit_exceeded`, and the errors of variables that cannot be read.
  */
 export async function runQuery(sql: string, access: QueryAccess): Promise<QueryResult> {
@@ -92,6 +93,7 @@ export async function prepareQuery(
   sql: string,
   access: QueryAccess,
 ): Promise<(options?: RunOptions) => Promise<QueryResult>> {
+  requireWellFormed(sql, "SQL");
   const query = new Query(access.databases.reader(sql, access.syntaxes), access);
   const resolved = await query.resolve();
   return (options) => query.run(resolved, options);
@@ -254,6 +256,7 @@ class Query {
         throw this.#unknown(name, token);
       }
       const { text, bound } = literalOf(value, use.isList);
+      if (mayHaveHalf(bound ?? "")) requireWellFormed(value, "SQL", token.reference?.path);
       texts.set(use, text);
       if (bound !== undefined) parameters.push(bound);
     }
