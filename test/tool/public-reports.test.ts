@@ -45,6 +45,11 @@ describe("an edit changes nothing else", () => {
       { find: "b", replace: "c", after: "\uFEFFa\r\nc\r\n" },
     ],
     [
+      "qwen-code-dev-bot/oh-my-cli#477, strands-agents/sdk-typescript#688: no pattern is read in it",
+      "PID=x; v=x2",
+      { find: "x;", replace: "$$ $& $` $' $1 $<a>;", after: "PID=$$ $& $` $' $1 $<a>; v=x2" },
+    ],
+    [
       "claude-code-best/claude-code#371: Chinese text is found",
       "\tinput int Take = 620; // 止盈点数(点) — 32个pip=320点\n",
       {

@@ -175,4 +175,24 @@ describe("half of a character is refused with its place", () => {
     const problem = await problemIn(await putAs(newId(), "a", { body, type: TEXT }), "bad_value");
     expect(problem.detail).toBe(`The text is not UTF-8 at byte ${byte + 1}; send it in UTF-8.`);
   });
+
+  it.each([
+    ["messages", '{"message":"Ein Caf', '"}'],
+    [
+      "messages",
+      '{"messages":[{"role":"user"},{"role":"user","parts":[{"type":"text","text":"Caf',
+      '"}]}]}',
+    ],
+    ["interpolate", '{"syntax":"mustache","text":"Caf', '"}'],
+    ["query", '{"sql":"SELECT Caf', '"}'],
+  ])("a JSON body that is not UTF-8: %s", async (at, before, after) => {
+    for (const bytes of [[0xe9], [0xed, 0xa0, 0xbd]]) {
+      const encoder = new TextEncoder();
+      const body = Uint8Array.from([...encoder.encode(before), ...bytes, ...encoder.encode(after)]);
+      const headers = { "content-type": "application/json" };
+      const refused = await call("POST", path(newId(), at), { body, headers });
+      const { detail } = await problemIn(refused, "bad_json");
+      expect(detail).toMatch(/^The body is not UTF-8 after ".*Caf.?"; send it in UTF-8\.$/);
+    }
+  });
 });
