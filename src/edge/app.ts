@@ -74,7 +74,14 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
 }
 
 /** Response headers that pages of other origins may read. */
-const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
+const EXPOSED_HEADERS = [
+  "etag",
+  "location",
+  "content-range",
+  "accept-ranges",
+  "retry-after",
+  "x-byref-notes",
+];
 
 function nothingAt(context: Context<AppEnv>): Response {
   const { req } = context;

@@ -12,6 +12,7 @@ import { byteLength } from "../../value/utf8.ts";
 import { mayHaveHalf, requireWellFormed } from "../../value/well-formed.ts";
 import { childrenOf, partAt, type ReadTarget, type Sequence } from "../variables/sequence.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
+import { CellCounter } from "./column-cells.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";
 
 export interface TableSource {
@@ -104,12 +105,17 @@ interface WriterOptions {
   readonly showsIndex?: boolean;
 }
 
+/** The most names of columns in a message. */
+const MAX_NAMED = 10;
+
 /** Turns records into chunks of rows. */
 class TableWriter {
   readonly #engine: QueryEngine;
   readonly #source: TableSource;
   readonly #showsIndex: boolean;
   readonly #columns: Map<string, number>;
+  readonly #counters: CellCounter[] = [];
+  readonly #omitted = new Set<string>();
   #rows = 0;
   #chars = 0;
   #largestRow = 0;
@@ -154,8 +160,13 @@ class TableWriter {
   }
 
   get #shape(): TableShape {
+    const first = [...this.#omitted].slice(0, MAX_NAMED);
     return {
       columns: distinctNames([...this.#columns.keys()]),
+      cells: Array.from(this.#columns, (_, at) =>
+        (this.#counters[at] ?? new CellCounter()).cells(),
+      ),
+      ...(first.length === 0 ? {} : { omitted: { count: this.#omitted.size, first } }),
       rows: this.#rows,
       chars: this.#chars,
       largestRow: this.#largestRow,
@@ -174,12 +185,16 @@ class TableWriter {
     for (const [key, value] of Object.entries(record)) {
       let at = this.#columns.get(key);
       if (at === undefined) {
-        if (this.#columns.size >= limits.maxQueryColumns) continue;
+        if (this.#columns.size >= limits.maxQueryColumns) {
+          this.#omitted.add(key);
+          continue;
+        }
         if (!key.isWellFormed()) this.#refuseHalf(record);
         at = this.#columns.size;
         this.#columns.set(key, at);
       }
       row[at] = value;
+      (this.#counters[at] ??= new CellCounter()).add(value, this.#rows + this.#waiting.length);
     }
     return JSON.stringify(row);
   }
