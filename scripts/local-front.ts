@@ -69,8 +69,9 @@ function tooLargeFor(incoming: IncomingMessage): Refusal {
   return { ...errorCodes.body_too_large, code, detail: message };
 }
 
-function maxBytesOf({ method = "", url = "" }: IncomingMessage): number {
-  return maxBodyBytes({ method, path: new URL(`http://localhost${url}`).pathname });
+function maxBytesOf({ method = "", url = "", headers }: IncomingMessage): number {
+  const path = new URL(`http://localhost${url}`).pathname;
+  return maxBodyBytes({ method, path }, headers["content-type"]);
 }
 
 /**

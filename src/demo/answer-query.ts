@@ -2,7 +2,8 @@ import { type Outcome, type Variable, isObject, outcomeOfCall } from "./read-con
 import { sayColumns } from "./introduce.ts";
 import { type Query, readQuery } from "./read-query.ts";
 import { type DemoPrompt, type DemoStep, inert, refuse, say } from "./step.ts";
-import { PLAIN, type Table, tableOf } from "./tables.ts";
+import { jsonIn } from "../value/json.ts";
+import { type Column, columnOf, PLAIN, type Table, tableOf } from "./tables.ts";
 import { isFiller, isPreposition, recordsFor, type Token } from "./words.ts";
 import { resultNames, sayFilter, sqlOf, sqlToFind, textColumns } from "./write-query.ts";
 
@@ -62,11 +63,54 @@ function withAllColumns(table: Table, prompt: DemoPrompt): { table: Table } | { 
   const looked = prompt.conversation.earlier.filter(({ result }) => result.kind === "variable");
   const asked = ask(`SELECT * FROM "${table.name}" LIMIT 1`, prompt, looked);
   if ("step" in asked) return asked;
-  const record = tableOf(asked.result);
-  if (record === undefined) return { table };
+  const shown = tableOf(asked.result);
+  const record = shown?.isOpen === false ? shown : columnsOf(asked.result, { prompt, looked });
+  if ("step" in record) return record;
   const known = new Map(table.columns.map((column) => [column.name, column]));
   const columns = record.columns.map((column) => known.get(column.name) ?? column);
   return { table: { ...table, columns, isOpen: record.isOpen } };
+}
+
+/** A list of names and types is shown in full up to this number, if the names are not long. */
+const MAX_SHOWN_COLUMNS = 40;
+const MAX_COLUMNS = 200;
+
+/** Reads the columns of a record that is too large to be shown, a part at a time. */
+function columnsOf(
+  { name }: Variable,
+  { prompt, looked }: { readonly prompt: DemoPrompt; readonly looked: readonly Outcome[] },
+): Pick<Table, "columns" | "isOpen"> | { step: DemoStep } {
+  const columns: Column[] = [];
+  let size = MAX_SHOWN_COLUMNS;
+  while (size > 1 && columns.length < MAX_COLUMNS) {
+    const part = `SELECT * FROM $${name}[0] LIMIT ${size} OFFSET ${columns.length}`;
+    const pair = `"key" || ':' || typeof("value")`;
+    const asked = ask(
+      `SELECT json_group_array(${pair}) AS "columns" FROM (${part})`,
+      prompt,
+      looked,
+    );
+    if ("step" in asked) return asked;
+    const read = columnsIn(asked.result);
+    if (read === undefined) size = Math.floor(size / 2);
+    else {
+      columns.push(...read);
+      if (read.length < size) return { columns, isOpen: false };
+    }
+  }
+  return { columns, isOpen: true };
+}
+
+/** Undefined if the prompt does not show them. */
+function columnsIn({ value }: Variable): readonly Column[] | undefined {
+  const [first] = Array.isArray(value) ? value : [];
+  if (!isObject(first) || typeof first["columns"] !== "string") return undefined;
+  const pairs = jsonIn(first["columns"]);
+  if (!Array.isArray(pairs)) return undefined;
+  return pairs.map((pair) => {
+    const [, name = "", type = ""] = /^([^]*):(\w+)$/u.exec(String(pair)) ?? [];
+    return columnOf(name, type);
+  });
 }
 
 /** Finds the columns of the values that the question names without one. */

@@ -41,7 +41,7 @@ export function tablesIn({ conversation }: DemoPrompt): readonly Table[] {
 }
 
 /** A column's name may be anything: others are not repeated. */
-const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ -]{0,59}$/u;
+const PLAIN_NAME = /^[\p{L}\p{N}_][\p{L}\p{N}_ ()%&+-]{0,59}$/u;
 const SETTING =
   "I follow rules and do not guess. A language model is one setting away: `MODEL=` in `.dev.vars`, or in the environment.";
 

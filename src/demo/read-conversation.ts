@@ -61,7 +61,10 @@ const maxQuotedChars = 300;
 
 /** Reads everything that the demo model uses from the prompt, because the model has no state between calls. */
 export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
-  const questionIndex = prompt.findLastIndex((message) => isQuestion(message));
+  const list = listIn(prompt);
+  const questionIndex = prompt.findLastIndex(
+    (message) => message.role === "user" && message !== list,
+  );
   const outputs = outputsByCall(prompt);
   const outcomesIn = (messages: LanguageModelV4Prompt) =>
     callsIn(messages).map((call) => outcomeOf(call, outputs.get(call.toolCallId)));
@@ -75,9 +78,12 @@ export function readConversation(prompt: LanguageModelV4Prompt): Conversation {
   };
 }
 
-/** False for the list of variables at the end of a prompt: it is from the runtime, not from the person. */
-function isQuestion(message: Message): boolean {
-  return message.role === "user" && !textsIn(message)[0]?.startsWith(VARIABLES_TAG);
+/** Returns the list of variables at the end of a prompt, which is from the runtime, not from the person. */
+function listIn(prompt: LanguageModelV4Prompt): Message | undefined {
+  const [before, last] = prompt.slice(-2);
+  // A question follows an answer.
+  if (last === undefined || before?.role === "assistant") return undefined;
+  return textsIn(last)[0]?.startsWith(VARIABLES_TAG) === true ? last : undefined;
 }
 
 /** Returns the user's text, without the handles of files. */
@@ -93,11 +99,12 @@ function textsIn(message: Message): readonly string[] {
 
 function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variable> {
   const all = new Map<string, Variable>();
+  const list = listIn(prompt);
   const inputs = new Map(callsIn(prompt).map(({ toolCallId, input }) => [toolCallId, input]));
   for (const message of prompt) {
     if (message.role === "user") {
       for (const text of textsIn(message)) {
-        if (text.startsWith(VARIABLES_TAG)) readList(text, all);
+        if (message === list) readList(text, all);
         const file = fileIn(text);
         if (file !== undefined) all.set(file.name, file);
       }
@@ -118,8 +125,9 @@ function variablesIn(prompt: LanguageModelV4Prompt): ReadonlyMap<string, Variabl
 }
 
 function unlistedIn(prompt: LanguageModelV4Prompt): number {
-  const text = prompt.flatMap(textsIn).findLast((one) => one.startsWith(VARIABLES_TAG));
-  return Number(/^\((\d+) older variables are not listed\)$/mu.exec(text ?? "")?.[1] ?? 0);
+  const list = listIn(prompt);
+  const text = list === undefined ? "" : textsIn(list).join("\n");
+  return Number(/^\((\d+) older variables are not listed\)$/mu.exec(text)?.[1] ?? 0);
 }
 
 function fileIn(text: string): Variable | undefined {

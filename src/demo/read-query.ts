@@ -127,7 +127,7 @@ class QueryReader {
   #operand(): boolean {
     const found = this.#needsColumn ? this.#columnAt(this.#at) : undefined;
     if (found === undefined || this.#conditionAt(this.#at) !== undefined) return false;
-    if (found.column.type !== "number") {
+    if (found.column.type !== "number" && found.column.type !== "unknown") {
       return this.#refuse(`“${found.column.name}” is not a column of numbers`);
     }
     this.#column = found.column;
@@ -242,6 +242,13 @@ class QueryReader {
   }
 
   #columnAt(at: number): { readonly column: Column; readonly length: number } | undefined {
+    const token = this.#tokens[at];
+    if (token?.kind === "quoted") {
+      const named = this.#table.columns.find(
+        ({ name }) => name.trim().toLowerCase() === token.word,
+      );
+      return named && { column: named, length: 1 };
+    }
     const found = this.#table.columns
       .map((column) => ({ column, length: phraseAt(this.#tokens, at, column.words) }))
       .filter(({ length }) => length > 0)

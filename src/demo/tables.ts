@@ -19,8 +19,15 @@ export interface Table {
 export interface Column {
   readonly name: string;
   readonly words: readonly string[];
-  /** `mixed` for anything that is not always of one of these types. */
-  readonly type: "string" | "number" | "boolean" | "mixed";
+  /** `mixed` for anything that is not always of one of these types; `unknown` if the prompt shows no value. */
+  readonly type: "string" | "number" | "boolean" | "mixed" | "unknown";
+}
+
+/** A column of a record, by the type of its value in SQL. */
+export function columnOf(name: string, sqlType: string): Column {
+  const words = wordsOfName(name);
+  if (sqlType === "text") return { name, words, type: "string" };
+  return { name, words, type: sqlType === "null" ? "unknown" : "number" };
 }
 
 /** The table in a variable. Undefined for what is no list of records. */
@@ -76,6 +83,7 @@ function columnsOf([list, ...others]: Shape): Pick<Table, "columns" | "isOpen"> 
 
 function typeOf(shape: Shape): Column["type"] {
   const [type, ...others] = shape.filter((kind) => kind !== "null");
+  if (type === undefined) return "unknown";
   const isPlain = type === "string" || type === "number" || type === "boolean";
   return isPlain && others.length === 0 ? type : "mixed";
 }

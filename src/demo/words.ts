@@ -56,14 +56,31 @@ export function isTelling({ kind, word, stem }: Token): boolean {
   return /n['’]t$|^(?:non|un)-/u.test(word) || TELLING.has(word) || TELLING.has(stem);
 }
 
-/** Returns the number of tokens from `at` on that match these words, or 0 unless all words match. */
+/**
+ * Returns the number of tokens from `at` on that match these words, or 0 unless all words match. Signs may be between
+ * them, as in "Amount (EUR)".
+ */
 export function phraseAt(tokens: readonly Token[], at: number, words: readonly string[]): number {
-  const isThere = words.every((word, index) => {
-    const token = tokens[at + index];
-    return token !== undefined && token.kind !== "quoted" && token.stem === word;
-  });
-  return isThere ? words.length : joinedAt(tokens[at], words);
+  let end = at;
+  let closing = "";
+  for (const word of words) {
+    for (; end > at && SIGNS.has(tokens[end]?.text ?? ""); end++) {
+      closing = CLOSING.get(tokens[end]?.text ?? "") ?? closing;
+    }
+    const token = tokens[end];
+    if (token === undefined || token.kind === "quoted" || token.stem !== word)
+      return joinedAt(tokens[at], words);
+    end++;
+  }
+  if (closing !== "" && tokens[end]?.text === closing) end++;
+  return end - at;
 }
+
+const CLOSING: ReadonlyMap<string, string> = new Map([
+  ["(", ")"],
+  ["[", "]"],
+]);
+const SIGNS: ReadonlySet<string> = new Set([...CLOSING.keys(), "/", "&", "-", ":", "#"]);
 
 /** "record" or "records". */
 export function recordsFor(count: number): string {
@@ -111,8 +128,8 @@ function isPause({ word }: Token, before: Token | undefined): boolean {
   return word === "," && before !== undefined && isFiller(before);
 }
 
-/** A name may be written as it is: `placed_at`. */
+/** A name may be written as it is: `placed_at`, `e-mail`. */
 function joinedAt(token: Token | undefined, words: readonly string[]): number {
-  if (token?.kind !== "word" || words.length < 2 || !token.text.includes("_")) return 0;
+  if (token?.kind !== "word" || words.length < 2 || !/[_\-./&:]/u.test(token.text)) return 0;
   return wordsOfName(token.text).join(" ") === words.join(" ") ? 1 : 0;
 }

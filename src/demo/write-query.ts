@@ -12,7 +12,7 @@ export function sqlToFind(value: string, table: Table): string {
 
 /** The columns in which a text may be. */
 export function textColumns({ columns }: Table): readonly Column[] {
-  return columns.filter(({ type }) => type === "string" || type === "mixed");
+  return columns.filter(({ type }) => type !== "number" && type !== "boolean");
 }
 
 /** The names that the columns of a query's result have. */
@@ -39,9 +39,13 @@ export function sqlOf(query: Query, table: Table): string {
     `count(${of}) AS ${quoted(rows)}`,
   ].join(", ");
   if (group === undefined) return `SELECT ${figures}${from}`;
-  const by = quoted(group.name);
+  const name = quoted(group.name);
   const first = quoted(operation === "count" ? rows : figure);
-  return `SELECT ${by}, ${figures}${from} GROUP BY ${by} ORDER BY ${first} DESC`;
+  const isText = group.type !== "number" && group.type !== "boolean";
+  const [shown, by] = isText
+    ? [`min(trim(${name})) AS ${name}`, `trim(${name}) COLLATE NOCASE`]
+    : [name, name];
+  return `SELECT ${shown}, ${figures}${from} GROUP BY ${by} ORDER BY ${first} DESC`;
 }
 
 /** Describes a filter in words, with other spellings of a country. */
@@ -51,6 +55,7 @@ export function sayFilter(filter: Filter): string {
 
 const FUNCTIONS = { sum: "sum", average: "avg", max: "max", min: "min" } as const;
 
+/** Texts are compared without case, as groups are made. */
 function condition(filter: Filter): string {
   const { column, value } = filter;
   const name = quoted(column.name);

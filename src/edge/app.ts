@@ -15,7 +15,7 @@ import * as limits from "../limits.ts";
 import { conversationOf, mutableResponse } from "./conversation-of.ts";
 import type { Api, ConversationParts } from "./conversation-parts.ts";
 import { type Endpoint, parseHeaders } from "./http/endpoint.ts";
-import { ClientBody, isStreamed, tooLarge, withEnd } from "./http/client-body.ts";
+import { ClientBody, isStreamed, maxBodyBytes, tooLarge, withEnd } from "./http/client-body.ts";
 
 export interface AppOptions extends ApiOptions, WorkerApiOptions {
   readonly authenticator: Authenticator;
@@ -74,7 +74,14 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
 }
 
 /** Response headers that pages of other origins may read. */
-const EXPOSED_HEADERS = ["etag", "location", "content-range", "accept-ranges", "retry-after"];
+const EXPOSED_HEADERS = [
+  "etag",
+  "location",
+  "content-range",
+  "accept-ranges",
+  "retry-after",
+  "x-byref-notes",
+];
 
 function nothingAt(context: Context<AppEnv>): Response {
   const { req } = context;
@@ -141,7 +148,7 @@ async function receive(
   }
   if (isStreamed(endpoint)) {
     // A value without a declared length is counted while it is received.
-    const maximum = limits.maxValueBytes;
+    const maximum = maxBodyBytes(context.req, raw.headers.get("content-type") ?? "");
     if (Number(raw.headers.get("content-length")) > maximum) throw tooLarge(maximum);
     return withEnd(context.var.body.pieces());
   }

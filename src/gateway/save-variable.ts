@@ -7,6 +7,7 @@ import { type RuntimeTool, runtimeTool } from "../tool/runtime-tool.ts";
 import { valueAt } from "../tool/variables/sequence.ts";
 import { inspect, readable, type Target, targetIn } from "../tool/variables/variable-target.ts";
 import type { Json } from "../value/json.ts";
+import { requireWellFormed } from "../value/well-formed.ts";
 import { textOf } from "./json-text.ts";
 
 /** Writes files of the person's computer. */
@@ -69,7 +70,9 @@ async function* textPieces(
   if (info.type === "bytes")
     throw new ByrefError("bad_path", `$${info.name} is bytes: it has no path.`);
   const value = await inspect(info, target, () => valueAt(store, target));
-  yield new TextEncoder().encode(await textToSave(store, { value, target, file }));
+  const text = await textToSave(store, { value, target, file });
+  requireWellFormed(text, "A file");
+  yield new TextEncoder().encode(text);
 }
 
 /** Texts are written as they are, other values in the format that the file's ending names, by default as JSON. */

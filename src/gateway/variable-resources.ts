@@ -5,6 +5,7 @@ import type { VariableStore } from "../store/variable-store.ts";
 import { guardedView } from "../tool/tool-output.ts";
 import { valueAt } from "../tool/variables/sequence.ts";
 import { readable, targetIn } from "../tool/variables/variable-target.ts";
+import { sliceCodePoints } from "../value/characters.ts";
 import { toBase64 } from "../value/base64.ts";
 import type { Gateway } from "./gateway.ts";
 import { uriOf, VARIABLES } from "./call-result.ts";
@@ -51,7 +52,11 @@ export async function readVariableUri(
   const offset = countIn(searchParams.get("offset"), 0);
   const limit = Math.min(countIn(searchParams.get("limit"), text.length), limits.maxResourceChars);
   const mimeType = isText ? "text/plain" : "application/json";
-  return { contents: [{ uri, mimeType, text: text.slice(offset, offset + limit) }] };
+  return {
+    contents: [
+      { uri, mimeType, text: sliceCodePoints(text, { from: offset, to: offset + limit }) },
+    ],
+  };
 }
 
 async function bytesOf(name: string, store: VariableStore): Promise<string> {

@@ -167,7 +167,7 @@ export class Expander {
         this.#work.spend(answer.chars ?? charsOf(answer.value, limits.maxReadWork));
       }
       const text = answer.found
-        ? printValue(piece, answer, this.#urls === undefined)
+        ? printValue(piece, answer, this.#urls)
         : `[secret: ${piece.reference.name}]`;
       if (text === undefined || this.#urls?.wouldContain(text) === true) {
         this.#options.onUnresolved?.({ reference: piece.source, ...IN_URL });

@@ -1,6 +1,6 @@
-import { compact, isObject, type Json } from "../value/json.ts";
+import { compact, isJsonObject, isObject, type Json } from "../value/json.ts";
 import { codeOf, messageOf } from "../errors.ts";
-import { formatPath, type Reading, readPath } from "../value/path.ts";
+import { formatPath, type Path, type Reading, readPath } from "../value/path.ts";
 import { LookupWork, type Found, type Lookup, type Missing } from "./lookup.ts";
 import { nearest } from "./near.ts";
 import type { Reference } from "./reference.ts";
@@ -50,16 +50,36 @@ export function answerFrom(
   work = new LookupWork(),
 ): Found | Missing {
   if (reading.found) return reading;
-  const { keys = [], length } = reading;
+  const { keys, length, type } = reading;
   const wanted = path[reading.nearest.length];
   const isKey = wanted !== undefined && "key" in wanted;
-  const near = isKey && work.explains() ? nearest(wanted.key, keys) : [];
+  const near = isKey && work.explains() ? nearIn(wanted.key, reading, { name, path, work }) : [];
   return {
     found: false,
     reason: "path",
     nearest: `${name}${formatPath(reading.nearest)}`,
-    ...(reading.keys === undefined ? {} : { keys }),
-    ...compact({ length }),
+    ...compact({ keys, length, type }),
     ...(near.length === 0 ? {} : { near }),
   };
+}
+
+/** Similar keys, as they are written after a name. For a key of a list's elements: the reference with `[*]`. */
+function nearIn(
+  wanted: string,
+  { keys = [], element, nearest: above }: Exclude<Reading, { found: true }>,
+  { name, path, work }: Reference & { readonly work: LookupWork },
+): readonly string[] {
+  if (element === undefined || !isJsonObject(element)) {
+    return nearest(wanted, keys).map(writtenKey);
+  }
+  const below = path.slice(above.length);
+  const rests: readonly Path[] = readPath(element, below, work).found
+    ? [below]
+    : nearest(wanted, work.keysOf(element)).map((key) => [{ key }]);
+  return rests.map((rest) => `${name}${formatPath([...above, { each: true }, ...rest])}`);
+}
+
+/** A key as it is written after a full stop, or else in brackets. */
+export function writtenKey(key: string): string {
+  return formatPath([{ key }]).replace(/^\./u, "");
 }

@@ -30,6 +30,8 @@ export interface Missing {
   readonly keys?: readonly string[];
   /** The number of elements or characters at `nearest`. Set for `path`. */
   readonly length?: number;
+  /** The type of the value at `nearest`, if it is a scalar. */
+  readonly type?: string;
   /** Names or keys similar to the written one. */
   readonly near?: readonly string[];
   /** A text with the time, the reason and how to get the value back. Set for `evicted`. */

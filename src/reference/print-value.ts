@@ -6,30 +6,36 @@ import type { ReferencePiece } from "./scanner.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
 /**
- * Prints the value of a reference. Returns undefined if a renderer may read several of its strings as one tag or
- * URL, whatever is between them, unless references resolve `inUrls`.
+ * Prints the value of a reference after a text. Returns undefined if a renderer may read several of its strings as one
+ * tag or URL, whatever is between them. `before`: undefined if references resolve `inUrls`.
  */
 export function printValue(
   piece: ReferencePiece,
   { value, inert }: Found,
-  inUrls: boolean,
+  before: Pick<UrlTracker, "isRaw"> | undefined,
 ): string | undefined {
   const isInert = inert === true;
-  const mayJoin = isInert || inUrls;
+  const mayJoin = isInert || before === undefined;
+  const isRaw = before?.isRaw === true;
   if (isScalar(value)) return isInert ? inertText(renderInline(value)) : renderInline(value);
   const isRows = isTable(value);
   // A projection's list prints in one line, unless it is a table (decision 0003).
   if (!piece.alone || (isProjection(piece.reference) && !isRows)) {
     const text = printInline(value);
     if (isInert) return inertText(text);
-    return mayJoin || !reachesOver(text, tokensOf) ? text : undefined;
+    return mayJoin || !reachesOver(text, tokensOf, isRaw) ? text : undefined;
   }
   const block = renderBlock(value, piece.source);
-  if (isRows && !mayJoin && reachesOver(block, cellsOf)) return undefined;
-  // Code has no links, but a fence inside HTML is not code.
+  // Code has no tags, but a fence inside raw HTML is not code.
+  const mayReach = isRows
+    ? reachesOver(block, cellsOf, isRaw)
+    : isRaw && reachesOver(block, tokensOf, isRaw);
+  if (!mayJoin && mayReach) return undefined;
   const inertBlock = () => (isRows ? inertText(block) : block.replaceAll("<", "\\u003c"));
   // A line break on each side makes an empty line for Markdown; none at the ends of the response.
-  return (piece.first ? "" : "\n") + (isInert ? inertBlock() : block) + (piece.last ? "" : "\n");
+  const gap = piece.isAfterReturn ? "\n\n" : "\n";
+  const shown = isInert ? inertBlock() : block;
+  return `${piece.first ? "" : gap}${shown}${piece.last ? "" : "\n"}`;
 }
 
 function isProjection({ path }: ReferencePiece["reference"]): boolean {
@@ -70,13 +76,18 @@ function cellsOf(table: string): Iterable<string> {
 }
 
 /** True for a tag, or a destination in angle brackets, that opens in one part: a space does not end them. */
-function reachesOver(text: string, partsOf: (text: string) => Iterable<string>): boolean {
-  return text.includes("<") && joinsParts(partsOf(text));
+function reachesOver(
+  text: string,
+  partsOf: (text: string) => Iterable<string>,
+  isRaw: boolean,
+): boolean {
+  return text.includes("<") && joinsParts(partsOf(text), isRaw);
 }
 
 /** True if a URL that opens in one part of a printed array or object reaches into another. Cost: linear. */
-function joinsParts(parts: Iterable<string>): boolean {
+function joinsParts(parts: Iterable<string>, isRaw = false): boolean {
   const urls = new UrlTracker();
+  if (isRaw) urls.feed("<pre>");
   for (const part of parts) {
     if (urls.isOpen && /\w/.test(part)) return true;
     urls.feed(part);

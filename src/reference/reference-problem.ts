@@ -1,6 +1,7 @@
 import { ByrefError, type ErrorCode } from "../errors.ts";
 import type { Unresolved } from "./expand.ts";
 import type { Missing } from "./lookup.ts";
+import { writtenKey } from "./lookup-in.ts";
 
 /**
  * The error for a reference that cannot be resolved, with data for the model that wrote it. `code` is
@@ -40,11 +41,15 @@ function sentence(source: string, missing: Missing): string {
   return `${source} leads nowhere.${existingPart(missing)}${didYouMean(near)}`;
 }
 
-function existingPart({ nearest, keys, length }: Missing): string {
+function existingPart({ nearest, keys, length, type }: Missing): string {
   if (nearest === undefined) return "";
-  if (keys !== undefined)
-    return ` ${nearest} has the keys ${keys.slice(0, 20).join(", ") || "(none)"}.`;
-  return length === undefined ? ` ${nearest} exists.` : ` ${nearest} has length ${length}.`;
+  if (keys !== undefined) {
+    const shown = keys.slice(0, 20).map(writtenKey).join(", ");
+    return ` ${nearest} has the keys ${shown || "(none)"}.`;
+  }
+  const kind = type === undefined || type === "null" ? type : `a ${type}`;
+  if (length === undefined) return ` ${nearest} ${kind === undefined ? "exists" : `is ${kind}`}.`;
+  return ` ${nearest} ${kind === undefined ? "has" : `is ${kind} of`} length ${length}.`;
 }
 
 function didYouMean(near: readonly string[] = []): string {
@@ -54,7 +59,8 @@ function didYouMean(near: readonly string[] = []): string {
 /** Returns the same as an error, with all known details. */
 export function problemFrom(source: string, missing: Missing): ReferenceProblem {
   const { code, message } = describe(source, missing);
-  const { nearest, keys, length, near, tombstone } = missing;
-  const details = { reference: source, nearest, keys: keys?.slice(0, 50), length, near, tombstone };
+  const { nearest, keys, length, type, near, tombstone } = missing;
+  const about = { nearest, keys: keys?.slice(0, 50), length, type, near, tombstone };
+  const details = { reference: source, ...about };
   return new ReferenceProblem(code, message, details);
 }

@@ -17,6 +17,7 @@ import {
 import { inertText } from "./inert-text.ts";
 import { Scanner } from "./scanner.ts";
 import { pickSyntaxes, type SyntaxName } from "./syntaxes.ts";
+import { unreadIn } from "./unread.ts";
 import { UrlTracker } from "./url-tracker.ts";
 
 /** How references in a tool's input are resolved. */
@@ -216,6 +217,7 @@ class Resolver {
     for (let piece = scanner.next(); piece !== undefined; piece = scanner.next()) {
       if (typeof piece === "string") {
         resolved.push(piece);
+        await this.#noteUnread(piece);
         continue;
       }
       this.#count();
@@ -281,6 +283,17 @@ class Resolver {
   #noteUnknown(source: string, missing: Missing): void {
     if (this.#options.unknown === "error") throw problemFrom(source, missing);
     this.#note(source, missing);
+  }
+
+  /** Text in braces stays as written, too, if its name is known and its path cannot be read. */
+  async #noteUnread(text: string): Promise<void> {
+    for (const { source, reference, written } of unreadIn(text, this.#syntaxes)) {
+      const answer = await this.#find(reference);
+      if (answer.found) {
+        const message = `${source} cannot be read: a key with other characters than letters, digits and _ is written in quotes. Write ${written}.`;
+        this.unresolved.push({ reference: source, code: "bad_path", message });
+      } else if (answer.reason !== "unknown") this.#note(source, answer);
+    }
   }
 
   #note(reference: string, missing: Missing): void {

@@ -17,6 +17,8 @@ export interface ReferencePiece {
   readonly escaped: boolean;
   /** Alone on its line: only spaces before it, a line break or the end of the text after it. */
   readonly alone: boolean;
+  /** Directly after a carriage return, which a line feed would only complete. */
+  readonly isAfterReturn: boolean;
   /** At the start of the text. */
   readonly first: boolean;
   /** At the end of the text. */
@@ -167,15 +169,15 @@ export class Scanner {
     if (match.kind === "partial") return isInView ? "partial" : undefined;
     // The next character decides whether it is alone on its line and whether it is part of an address or scheme.
     const isAtEnd = match.end === text.length;
-    const escaped = from < start;
-    if (isAtEnd && !escaped && !this.#ended) return "partial";
+    if (isAtEnd && !this.#ended) return "partial";
     this.#pendingStart = from;
     this.#pendingEnd = match.end;
     return {
       reference: match.reference,
       source: text.slice(start, match.end),
-      escaped,
+      escaped: from < start,
       alone: this.#onlySpaces && (isAtEnd || isLineBreak(text.charCodeAt(match.end))),
+      isAfterReturn: this.#before === CR,
       first: this.#first,
       last: isAtEnd,
       next: text.charCodeAt(match.end),

@@ -93,6 +93,11 @@ export class TagTracker {
     return this.#places !== 0;
   }
 
+  /** True from a tag or comment on that may be open over everything that follows: code in it is none. */
+  get isRaw(): boolean {
+    return this.#isRaw;
+  }
+
   /** Call it for a `<`. `isAlone`: nothing else is open and no backslash escapes it. */
   begin(isAlone: boolean): void {
     this.#text = isAlone && !this.isOpen ? "<" : "";

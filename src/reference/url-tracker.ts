@@ -99,6 +99,11 @@ export class UrlTracker {
     );
   }
 
+  /** True if raw HTML may be open, in which neither a fence nor an empty line ends a tag. */
+  get isRaw(): boolean {
+    return this.#tag.isRaw;
+  }
+
   /**
    * True if text before a character, given as its code, would be the end of an address, or all or the start of an
    * autolink's scheme (`<value:`).

@@ -3,6 +3,7 @@ import { ByrefError } from "../errors.ts";
 import { csvText } from "../value/csv-text.ts";
 import { isJsonArray, isScalar, type Json } from "../value/json.ts";
 import { cellsOf, columnsOf, fencedJson, isTable, renderText, tableLine } from "../value/render.ts";
+import { requireWellFormed } from "../value/well-formed.ts";
 import type { ValueLabels } from "../store/labels.ts";
 
 /**
@@ -79,13 +80,14 @@ export function formatFor(path: string, value: Json): FileFormat {
   return typeof value === "string" ? "txt" : "json";
 }
 
-/** Formats the value. Throws `bad_value` if it should be CSV and is not a table. */
+/** Formats the value. Throws `bad_value` if it should be CSV and is not a table, and for half of a character. */
 export function fileContent(value: Json, format: FileFormat): FileContent {
   if (format === "csv") return { text: csv(value), mediaType: "text/csv" };
-  if (format === "md") return { text: markdown(value), mediaType: "text/markdown" };
-  return format === "txt"
-    ? { text: renderText(value), mediaType: "text/plain" }
-    : { text: JSON.stringify(value), mediaType: "application/json" };
+  if (format === "json") return { text: JSON.stringify(value), mediaType: "application/json" };
+  const isMarkdown = format === "md";
+  const text = isMarkdown ? markdown(value) : renderText(value);
+  if (!text.isWellFormed()) requireWellFormed(value, "A text file");
+  return { text, mediaType: isMarkdown ? "text/markdown" : "text/plain" };
 }
 
 function csv(value: Json): string {

@@ -1,6 +1,7 @@
 import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
+import { requireWellFormed } from "../value/well-formed.ts";
 
 /** Allowed ports and limits of a fetch. */
 export interface PublicFetchOptions {
@@ -25,7 +26,8 @@ const CROSS_ORIGIN_HEADERS = new Set(["accept", "accept-language", "content-type
  * `fetch` for tools that receive a URL from a model. Fetches from public servers only, by http or https, on
  * port 80 or 443. Checks each redirect in the same way, and drops headers that could hold keys on a redirect
  * to another origin. Rejects with `address_not_allowed`, `limit_exceeded` (too many redirects or bytes) or
- * `tool_timeout`; reading the body may reject with the latter two.
+ * `tool_timeout`; reading the body may reject with the latter two. Rejects with `bad_value` for half of a character,
+ * which would arrive as another one.
  *
  * It does not check the address that a name resolves to: a name that resolves to a private address is
  * reached, at once or on a later lookup (DNS rebinding). A Worker on Cloudflare cannot reach private
@@ -37,6 +39,8 @@ export async function publicFetch(
   init: RequestInit = {},
   options: PublicFetchOptions = {},
 ): Promise<Response> {
+  requireWellFormed(String(input), "A URL");
+  if (typeof init.body === "string") requireWellFormed(init.body, "The body of a request");
   const { timeMs = limits.fetchMs, maxBytes = limits.maxFetchedBytes } = options;
   const timeout = AbortSignal.timeout(timeMs);
   const { signal: callerSignal } = init;

@@ -61,6 +61,8 @@ interface Saving {
   readonly writes: readonly [Write, ...Write[]];
   readonly places: readonly Place[];
   readonly unresolved: readonly Unresolved[];
+  /** See `ToolOutput`. */
+  readonly notes?: readonly string[];
   readonly call: Pick<CallOptions, "scope" | "isPlanned" | "saveTo" | "keepAs">;
   /** A value of more characters is not shown. */
   readonly inlineChars?: number | undefined;
@@ -219,14 +221,17 @@ function withheld(error: unknown): ByrefError {
   return new ByrefError(codeOf(error), "The result does not fit into the guarded variable.");
 }
 
-interface SavedWrite extends Pick<Saving, "places" | "unresolved" | "call" | "inlineChars"> {
+interface SavedWrite extends Pick<
+  Saving,
+  "places" | "unresolved" | "notes" | "call" | "inlineChars"
+> {
   readonly value: Json | Content | undefined;
   /** True if the last variable keeps a plan's result. */
   readonly isKept: boolean;
 }
 
 function savedOf(
-  { value, places, unresolved, call: { scope, keepAs }, isKept, inlineChars }: SavedWrite,
+  { value, places, unresolved, notes, call: { scope, keepAs }, isKept, inlineChars }: SavedWrite,
   infos: readonly VariableInfo[],
   { store, owner, untrusted, taint }: WrapOptions,
 ): Saved {
@@ -238,7 +243,7 @@ function savedOf(
   const named = { ...info, name: writtenName(info.name, store, scope) ?? info.name };
   const about = path.length > 0 && json !== undefined ? partInfo(named, json) : named;
   const hidesUntrusted = untrusted === "hide";
-  const output = toolOutput(about, json, { unresolved, path, hidesUntrusted, inlineChars });
+  const output = toolOutput(about, json, { unresolved, notes, path, hidesUntrusted, inlineChars });
   if ("untrusted" in output) taint?.add();
   const saved = { info, output, places: places.map(({ source }) => source) };
   if (keepAs === undefined) return saved;

@@ -35,6 +35,8 @@ interface ResultNotes {
   /** The value comes from an untrusted source: it is data, not instructions. */
   readonly untrusted?: true;
   readonly unresolved?: readonly Unresolved[];
+  /** What the result depends on, such as texts that a query did not read as numbers. */
+  readonly notes?: readonly string[];
 }
 
 /** The output for a large result. At most `maxHandleChars` as JSON, notes excluded. */
@@ -81,6 +83,7 @@ export type ToolOutput = ShownValue | Handle | GuardedHandle | NotKept;
 
 export interface OutputOptions {
   readonly unresolved?: readonly Unresolved[];
+  readonly notes?: readonly string[] | undefined;
   /** The path of the value in its variable; `info` is then about the value, not the variable. */
   readonly path?: Path;
   /** True if untrusted values are not shown. */
@@ -98,6 +101,7 @@ export function toolOutput(
   value: Json | undefined,
   {
     unresolved = [],
+    notes = [],
     path = [],
     hidesUntrusted = false,
     inlineChars = Infinity,
@@ -109,11 +113,17 @@ export function toolOutput(
   const guarded = guardedView(info);
   // The list of unresolved references would reveal how far a failed call got.
   if (guarded !== undefined) return { $var: name, ...guarded, ...place };
-  const notes = unresolved.slice(0, MAX_NOTES);
-  const details = { ...place, ...(notes.length === 0 ? {} : { unresolved: notes }) };
+  const details = {
+    ...place,
+    ...(unresolved.length === 0 ? {} : { unresolved: unresolved.slice(0, MAX_NOTES) }),
+  };
   if (!trusted && hidesUntrusted)
     return { $var: name, visibility: "hidden", type, count, ...details };
-  const note = trusted ? details : { ...details, untrusted: true as const };
+  const note = {
+    ...details,
+    ...(notes.length === 0 ? {} : { notes: notes.slice(0, MAX_NOTES) }),
+    ...(trusted ? {} : { untrusted: true as const }),
+  };
   // A text may be far longer as JSON, because of its escapes.
   const isShort = value !== undefined && info.chars <= maxChars;
   return isShort && isShortJson(value, maxChars)

@@ -113,10 +113,12 @@ export class Prompts {
     // A question that shows no variables needs no explanation of references.
     const guide = variables?.()?.length === 0 ? NO_GUIDE : guideOf(agent);
     const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+    const listed = withTail(withoutRepeats(messages), { details, lines });
     return {
       model: this.tools.modelFor(model, newId),
       instructions: instructionsOf(agent, guide),
-      messages: withTail(withoutRepeats(messages), { details, lines }),
+      messages: listed,
+      hasList: listed.length > messages.length,
       tools: this.toolsAt(stage),
       callable: this.tools.all,
       hasTags: this.tools.hasTags,

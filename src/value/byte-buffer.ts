@@ -1,3 +1,6 @@
+import { ByrefError } from "../errors.ts";
+import { decodeUtf8, invalidByteIn } from "./utf8.ts";
+
 const BLOCK_BYTES = 262_144;
 
 /**
@@ -39,17 +42,33 @@ export class ByteBuffer {
     this.#lost = 0;
   }
 
-  /** The held bytes, decoded. Invalid UTF-8 becomes U+FFFD. */
+  /** The held bytes, decoded. Throws `bad_json` if they are not UTF-8. */
   text(): string {
-    const utf8 = new TextDecoder();
+    const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
     let text = "";
-    for (let at = 0; at < this.#held; at += BLOCK_BYTES) {
-      text += utf8.decode(this.#blockOf(at).subarray(0, this.#held - at), { stream: true });
+    let block: Uint8Array = new Uint8Array();
+    try {
+      for (let at = 0; at < this.#held; at += BLOCK_BYTES) {
+        block = this.#blockOf(at).subarray(0, this.#held - at);
+        text += utf8.decode(block, { stream: true });
+      }
+      return text + utf8.decode();
+    } catch {
+      throw notUtf8(block);
     }
-    return text + utf8.decode();
   }
 
   #blockOf(at: number): Uint8Array {
     return (this.#blocks[Math.floor(at / BLOCK_BYTES)] ??= new Uint8Array(BLOCK_BYTES));
   }
+}
+
+/** Characters that say where in a text something is wrong. */
+const SHOWN_BYTES = 24;
+
+function notUtf8(block: Uint8Array): ByrefError {
+  const at = invalidByteIn(block);
+  const before = decodeUtf8(block.subarray(Math.max(at - SHOWN_BYTES, 0), at));
+  const message = `The body is not UTF-8 after ${JSON.stringify(before)}; send it in UTF-8.`;
+  return new ByrefError("bad_json", message);
 }

@@ -90,3 +90,8 @@ export function visibleText(text: string): string {
 export function inOneLine(text: string): string {
   return text.replaceAll(/[\s\p{C}]+/gu, " ").replaceAll("<", "‹");
 }
+
+/** True for white space, and for characters that cannot be seen either: providers refuse such a text as empty. */
+export function isBlankText(text: string): boolean {
+  return !/[^\s\p{Cf}]/u.test(text);
+}

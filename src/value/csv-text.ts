@@ -1,6 +1,7 @@
 import { requireAtMost } from "../errors.ts";
 import * as limits from "../limits.ts";
 import { isScalar, type Json, type JsonObject } from "./json.ts";
+import { requireWellFormed } from "./well-formed.ts";
 
 /** Writes a line of a CSV by RFC 4180: quotes where needed, and CR LF at the end. */
 export function csvLine(cells: readonly string[]): string {
@@ -41,11 +42,18 @@ export class RecordColumns {
     return [...this.#columns.keys()];
   }
 
-  /** Throws `limit_exceeded` if far more cells are empty than not: each record has a cell for each column. */
+  /**
+   * Throws `limit_exceeded` if far more cells are empty than not: each record has a cell for each column. Throws
+   * `bad_value` for half of a character in a key or text; in a nested value it is an escape.
+   */
   add(record: Json): void {
-    const keys = Object.keys(recordOf(record));
-    for (const name of keys) this.#add(name);
-    this.#fields += keys.length;
+    const fields = Object.entries(recordOf(record));
+    for (const [name, value] of fields) {
+      const isWhole = name.isWellFormed() && (typeof value !== "string" || value.isWellFormed());
+      if (!isWhole) requireWellFormed({ [name]: value }, "CSV", [{ index: this.#records }]);
+      this.#add(name);
+    }
+    this.#fields += fields.length;
     const cells = this.#columns.size * ++this.#records;
     const maximum = limits.maxCsvCells + MAX_TIMES * this.#fields;
     const advice = "Its records have too many different keys; read it as JSON.";

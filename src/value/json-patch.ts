@@ -249,7 +249,9 @@ function contentsOf(value: Json): string {
   if (isScalar(value)) return "is neither an object nor an array";
   if (isJsonArray(value)) return `has ${value.length} elements`;
   const keys = Object.keys(value).slice(0, MAX_KEYS);
-  return `has the keys ${keys.map((key) => clip(key, 60)).join(", ") || "(none)"}`;
+  // As they are written in a path.
+  const shown = keys.map((key) => clip(pointer([key]).slice(1), 60)).join(", ");
+  return `has the keys ${shown || "(none)"}`;
 }
 
 function pointer(path: readonly string[]): string {

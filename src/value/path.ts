@@ -1,5 +1,5 @@
 import { isDigit, isWordCode, sliceCodePoints } from "./characters.ts";
-import { countOf, isJsonArray, isJsonObject, type Json } from "./json.ts";
+import { countOf, isJsonArray, isJsonObject, type Json, typeOfJson } from "./json.ts";
 import { Work } from "./work.ts";
 
 /** One step into a value. `from` and `to` are a slice as defined by RFC 9535, with step 1. */
@@ -23,6 +23,10 @@ interface Missing {
   readonly keys?: readonly string[];
   /** The length of `nearest`, if it is an array or a string. */
   readonly length?: number;
+  /** The type of `nearest`, if it is a scalar. */
+  readonly type?: string;
+  /** The first element of `nearest`, if it is an array of which the path names a key. */
+  readonly element?: Json;
 }
 
 /**
@@ -41,7 +45,7 @@ export function readPath(root: Json, path: Path, work = new Work()): Reading {
     }
     const above = path.slice(0, position);
     const elements = "each" in segment ? elementsOf(value, work) : undefined;
-    if (elements === undefined) return missing(value, above, work);
+    if (elements === undefined) return missing(value, above, { work, segment });
     const each = new EachReading(path.slice(position + 1), work);
     for (const element of elements) each.add(element);
     return below(each.reading(), above);
@@ -102,12 +106,29 @@ export function below(reading: Reading, prefix: Path): Reading {
   return reading.found ? reading : { ...reading, nearest: [...prefix, ...reading.nearest] };
 }
 
-function missing(value: Json, nearest: Path, work: Work): Reading {
+function missing(
+  value: Json,
+  nearest: Path,
+  { work, segment }: { readonly work: Work; readonly segment: Segment },
+): Reading {
+  if (isJsonArray(value))
+    return missingIn({ length: value.length, first: value[0] }, segment, nearest);
   if (isJsonObject(value)) return { found: false, nearest, keys: work.keysOf(value) };
-  if (!isJsonArray(value) && typeof value !== "string") return { found: false, nearest };
+  const miss = { found: false, nearest, type: typeOfJson(value) } as const;
+  if (typeof value !== "string") return miss;
   // Counting the characters of a text costs its length.
-  if (typeof value === "string") work.spend(value.length);
-  return { found: false, nearest, length: countOf(value) };
+  work.spend(value.length);
+  return { ...miss, length: countOf(value) };
+}
+
+/** The miss of a segment in an array. */
+export function missingIn(
+  { length, first }: { readonly length: number; readonly first?: Json | undefined },
+  segment: Segment | undefined,
+  nearest: Path = [],
+): Reading {
+  const isKey = segment !== undefined && "key" in segment;
+  return { found: false, nearest, length, ...(isKey && first !== undefined && { element: first }) };
 }
 
 function elementsOf(value: Json, work: Work): readonly Json[] | undefined {

@@ -84,6 +84,8 @@ export class TextEdit {
   readonly #replacement: Replacement;
   readonly #work: EditWork;
   readonly #borders: Int32Array;
+  /** Line breaks before the last character of `find`. */
+  readonly #breaksInside: number;
   readonly #queue = new SegmentQueue();
   /** Characters of `find` that the end of the queue matches. */
   #matched = 0;
@@ -97,6 +99,7 @@ export class TextEdit {
     this.#work = work;
     work.read(FIND_COST * replacement.find.length);
     this.#borders = bordersOf(replacement.find);
+    this.#breaksInside = lineBreaksIn(replacement.find.slice(0, -1));
   }
 
   /** Occurrences so far. */
@@ -104,7 +107,7 @@ export class TextEdit {
     return this.#count;
   }
 
-  /** The numbers of the lines in which the first occurrences end, from 1. */
+  /** The numbers of the lines in which the first occurrences begin, from 1. */
   get lines(): readonly number[] {
     return this.#lines;
   }
@@ -157,7 +160,7 @@ export class TextEdit {
       if (this.#lines.length < MAX_LINES) {
         this.#line += lineBreaksIn(text.slice(counted, end - 1));
         counted = end - 1;
-        this.#lines.push(this.#line);
+        this.#lines.push(this.#line - this.#breaksInside);
       }
       if (all || this.#count === 1) yield end;
     }

@@ -4,6 +4,7 @@ import { piecesOf } from "./bytes.ts";
 import { MarkList } from "./marks.ts";
 import { type Meter, type Metered, PIECE_BYTES } from "./meter.ts";
 import { previewOfText } from "./preview.ts";
+import { invalidByteIn, isContinuation } from "./utf8.ts";
 
 /** Passes text through unchanged, including a byte order mark. Throws `bad_value` for text that is not UTF-8. */
 export class TextMeter implements Meter {
@@ -47,14 +48,11 @@ export class TextMeter implements Meter {
     try {
       return piece === undefined ? this.#utf8.decode() : this.#utf8.decode(piece, { stream: true });
     } catch {
-      throw new ByrefError("bad_value", "The text is not UTF-8; send it in UTF-8.");
+      const byte = this.#bytes + (piece === undefined ? 0 : invalidByteIn(piece)) + 1;
+      const message = `The text is not UTF-8 at byte ${byte}; send it in UTF-8.`;
+      throw new ByrefError("bad_value", message, { byte });
     }
   }
-}
-
-/** True for any byte of a character except its first. */
-function isContinuation(byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80;
 }
 
 /** Counts the characters that begin in these bytes. */

@@ -225,4 +225,44 @@ describe("an answer", () => {
       expect.stringContaining("Four."),
     ]);
   });
+
+  it("keeps the files and metadata of a question that is edited", async ({ open, scripted }) => {
+    for (const [asked, said] of [
+      ["Hello, files.", "Of which?"],
+      ["What is in it?", "A note."],
+      ["And what else?", "No more."],
+    ]) {
+      scripted.answer(String(asked), { kind: "text", text: String(said) });
+    }
+    const page = await open(scripted.url);
+    await ask(page, "Hello, files.");
+    await page.getByText("Of which?").waitFor();
+    await eventually(async () => expect(idIn(page)).not.toBe(""));
+    const id = idIn(page);
+    const file = {
+      type: "file",
+      mediaType: "text/plain",
+      filename: "note.txt",
+      url: "data:text/plain;base64,Tm90ZS4=",
+    };
+    const parts = [file, { type: "text", text: "What is in it?" }];
+    const message = { id: "q2", role: "user", parts, metadata: { from: "mail" } };
+    const sent = await fetch(`${scripted.url}/conversations/${id}/messages`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify({ message }),
+    });
+    expect(await sent.text()).toContain("A note.");
+    await page.reload();
+    await page.getByText("A note.").waitFor();
+    await page.getByRole("button", { name: "Edit" }).last().click();
+    await page.getByLabel("Your message").fill("And what else?");
+    await page.getByRole("button", { name: "Send" }).first().click();
+    await page.getByText("No more.").waitFor();
+    const { messages } = await createClient(scripted.url).conversation(id).messages();
+    expect(messages.at(-2)).toMatchObject({
+      metadata: { from: "mail" },
+      parts: [{ type: "file", filename: "note.txt" }, { text: "And what else?" }],
+    });
+  });
 });

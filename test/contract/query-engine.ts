@@ -245,6 +245,7 @@ export function describeQueryEngine(name: string, make: () => QueryEngine): void
         kept: ["tt 1"],
         parameters: [],
         names: ["a"],
+        texts: [],
         usesAllColumns: false,
         facts: {
           aliases: new Map(),

@@ -37,6 +37,8 @@ const sales =
   "$sales_csv: array (300) {city: string, country: string, status: string, total: number, items: number}[]";
 const bills =
   "$bills: array (40) {customer: string, paid: boolean, overdue: boolean, total: number}[]";
+const deals =
+  '$deals: array (9) {"Amount (EUR)": number, "Close Date": string, "E-mail": string, Stage: string, Score: number | string}[]';
 const wide = "$plants: array (9) {kind: string, height_cm: number, a_long_name: string, an";
 const asked: Readonly<Record<string, Asked>> = {
   desk: { tools: desk },
@@ -45,6 +47,7 @@ const asked: Readonly<Record<string, Asked>> = {
   shop: { tools: shop, listed: [sales] },
   wide: { tools: shop, listed: [wide] },
   bills: { tools: shop, listed: [bills] },
+  crm: { tools: shop, listed: [deals] },
   both: { tools: shop, listed: [bills, sales] },
   fresh: { tools: [...desk, ...shop] },
   two: { tools: shop, listed: [sales, "$shops: array (3) {city: string, size: number}[]"] },
@@ -55,6 +58,8 @@ const asked: Readonly<Record<string, Asked>> = {
 const sql = (text: string) => `query_variables ${JSON.stringify({ sql: text })}`;
 const is = (column: string, ...values: readonly string[]) =>
   `trim("${column}") COLLATE NOCASE IN (${values.map((value) => `'${value}'`).join(", ")})`;
+const by = (column: string) => `GROUP BY trim("${column}") COLLATE NOCASE`;
+const group = (column: string) => `min(trim("${column}")) AS "${column}"`;
 const finds = (value: string, ...others: readonly string[]) => {
   const found = (column: string, ...more: readonly string[]) =>
     `count(*) FILTER (WHERE ${is(column, value, ...more)}) AS "${column}"`;
@@ -114,14 +119,14 @@ const answered: readonly (readonly [from: string, question: string, step: string
     "shop",
     "total items by country",
     sql(
-      'SELECT "country", sum("items") AS "sum", count("items") AS "rows" FROM "sales_csv" GROUP BY "country" ORDER BY "sum" DESC',
+      `SELECT ${group("country")}, sum("items") AS "sum", count("items") AS "rows" FROM "sales_csv" ${by("country")} ORDER BY "sum" DESC`,
     ),
   ],
   [
     "shop",
     "How many sales per status with country Norway?",
     sql(
-      `SELECT "status", count(*) AS "rows" FROM "sales_csv" WHERE ${is("country", "Norway", "NO")} GROUP BY "status" ORDER BY "rows" DESC`,
+      `SELECT ${group("status")}, count(*) AS "rows" FROM "sales_csv" WHERE ${is("country", "Norway", "NO")} ${by("status")} ORDER BY "rows" DESC`,
     ),
   ],
   [
@@ -141,14 +146,14 @@ const answered: readonly (readonly [from: string, question: string, step: string
     "shop",
     "count by country",
     sql(
-      'SELECT "country", count(*) AS "rows" FROM "sales_csv" GROUP BY "country" ORDER BY "rows" DESC',
+      `SELECT ${group("country")}, count(*) AS "rows" FROM "sales_csv" ${by("country")} ORDER BY "rows" DESC`,
     ),
   ],
   [
     "shop",
     "What is the average number of items by city?",
     sql(
-      'SELECT "city", avg("items") AS "average", count("items") AS "rows" FROM "sales_csv" GROUP BY "city" ORDER BY "average" DESC',
+      `SELECT ${group("city")}, avg("items") AS "average", count("items") AS "rows" FROM "sales_csv" ${by("city")} ORDER BY "average" DESC`,
     ),
   ],
   ["shop", "How many paid sales?", finds("paid")],
@@ -182,6 +187,31 @@ const answered: readonly (readonly [from: string, question: string, step: string
     "bills",
     "How many paid bills have customer Ada?",
     sql(`SELECT count(*) AS "rows" FROM "bills" WHERE "paid" = 1 AND ${is("customer", "Ada")}`),
+  ],
+  ...["Amount (EUR)", '"Amount (EUR)"', "amount (eur)", "amount EUR", "“amount (EUR)”"].map(
+    (name) =>
+      [
+        "crm",
+        `What is the sum of ${name}?`,
+        sql('SELECT sum("Amount (EUR)") AS "sum", count("Amount (EUR)") AS "rows" FROM "deals"'),
+      ] as const,
+  ),
+  [
+    "crm",
+    'sum of Amount (EUR) by "Stage"',
+    sql(
+      `SELECT ${group("Stage")}, sum("Amount (EUR)") AS "sum", count("Amount (EUR)") AS "rows" FROM "deals" ${by("Stage")} ORDER BY "sum" DESC`,
+    ),
+  ],
+  [
+    "crm",
+    "How many deals have Stage won?",
+    sql(`SELECT count(*) AS "rows" FROM "deals" WHERE ${is("Stage", "won")}`),
+  ],
+  [
+    "crm",
+    "How many deals have e-mail ada@example.com?",
+    sql(`SELECT count(*) AS "rows" FROM "deals" WHERE ${is("E-mail", "ada@example.com")}`),
   ],
   ["wide", "How many plants have kind fern?", sql('SELECT * FROM "plants" LIMIT 1')],
 ];

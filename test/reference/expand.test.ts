@@ -312,6 +312,21 @@ describe("values", () => {
     expect(resolved).toEqual(["${temp}", "72", "$ids[0]", "u1"]);
   });
 
+  it.each([String.raw`<\${temp}\: b`, String.raw`<\$temp:x>`, String.raw`a <\{{temp}}+b`])(
+    "that are escaped in an autolink are the same wherever the text is cut: %s",
+    (text) => {
+      const options: ExpandOptions = { syntaxes: ["dollar", "mustache"] };
+      const whole = expand(text, options);
+      for (let at = 1; at < text.length; at++) {
+        const answer = start(options);
+        void answer.write(text.slice(0, at));
+        void answer.write(text.slice(at));
+        void answer.flush();
+        expect(answer.out).toBe(whole);
+      }
+    },
+  );
+
   it("leave the stream in slices that split no surrogate pair", async () => {
     for (const pad of ["", "a"]) {
       const value = pad + "😀".repeat(limits.maxSliceChars);

@@ -39,7 +39,7 @@ describe("a lookup in an object", () => {
     });
     const missing = { found: false, reason: "path" };
     expect(look("list", { index: 1 })).toEqual({ ...missing, nearest: "list", length: 1 });
-    expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp" });
+    expect(look("temp", { key: "x" })).toEqual({ ...missing, nearest: "temp", type: "number" });
     // There are no near keys for an index.
     expect(look("weather", { index: 0 })).not.toHaveProperty("near");
   });

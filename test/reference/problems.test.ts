@@ -51,6 +51,7 @@ describe("an error about a reference", () => {
     [{ reason: "unreadable", code: "bad_value", message: "Is bytes." }, "bad_value", "Is bytes."],
     [{}, "path_not_found", "$x leads nowhere."],
     [{ nearest: "x" }, "path_not_found", "$x leads nowhere. x exists."],
+    [{ nearest: "x", type: "null" }, "path_not_found", "$x leads nowhere. x is null."],
     [{ nearest: "x", length: 0 }, "path_not_found", "$x leads nowhere. x has length 0."],
     [{ nearest: "x", keys: [] }, "path_not_found", "$x leads nowhere. x has the keys (none)."],
     [
@@ -95,7 +96,8 @@ describe("an error about a reference", () => {
       details: { reference: "†temp || †city && †temp" },
     });
     expect(await problemOf("†nope || †temp.x", lookup, dagger)).toMatchObject({
-      message: "†nope || †temp.x: †nope is not a variable. †temp.x leads nowhere. temp exists.",
+      message:
+        "†nope || †temp.x: †nope is not a variable. †temp.x leads nowhere. temp is a number.",
     });
     // A variable that exists but must not be read does not lead to the next alternative.
     expect(await problemOf("†key || †temp", lookup, dagger)).toMatchObject({
@@ -216,7 +218,7 @@ describe("interpolated text", () => {
       {
         reference: "{{temp.x}}",
         code: "path_not_found",
-        message: "{{temp.x}} leads nowhere. temp exists.",
+        message: "{{temp.x}} leads nowhere. temp is a number.",
       },
     ]);
   });

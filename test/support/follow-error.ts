@@ -84,7 +84,21 @@ function columnOf(shape: string, type: string): string | undefined {
 }
 
 const rules: readonly Rule[] = [
-  // Names that exist.
+  // References and names that exist.
+  {
+    says: /\$(\w[^\s"]*) leads nowhere\..* Did you mean (\w+(?:\.|\[).*?)\?/u,
+    next: (call, [wrong = "", right = ""]) => {
+      const text = JSON.stringify(call.input).replaceAll(`$${wrong}`, () => `$${right}`);
+      return { ...call, input: JSON.parse(text) as Call["input"] };
+    },
+  },
+  {
+    says: /leads nowhere\. (\S+) is (?:null|a \w+)/u,
+    next: (call, [existing = ""]) => {
+      const text = JSON.stringify(call.input).replace(/\$\w[^\s"]*/u, () => `$${existing}`);
+      return { ...call, input: JSON.parse(text) as Call["input"] };
+    },
+  },
   { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => ({ ...retool(call, name) }) },
   { says: /Did you mean:? \$?(\w+)/u, next: (call, [name = ""]) => swapped(call, name) },
   { says: /The nearest is (\w+)\./u, next: (call, [name = ""]) => swapped(call, name) },

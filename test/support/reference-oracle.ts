@@ -638,7 +638,8 @@ function printInAnswer(text: string, match: Match, value: Json): string {
   const isBlock =
     isCollection(value) && isAloneOnItsLine(text, match) && !isLineOfValues(match, value);
   if (!isBlock) return printInLine(value);
-  const before = match.start === 0 ? "" : "\n";
+  const gap = text[match.start - 1] === "\r" ? "\n\n" : "\n";
+  const before = match.start === 0 ? "" : gap;
   const after = match.end === text.length ? "" : "\n";
   return before + printBlock(value, text.slice(match.start, match.end)) + after;
 }

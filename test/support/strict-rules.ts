@@ -107,7 +107,7 @@ export const anthropicRules: readonly Rule[] = [
     errors: (body) =>
       wrong(
         messagesOf(body).map((entry) => blocksOf(entry).filter(({ type }) => type === "text")),
-        (texts) => texts.length > 0 && texts.every(({ text = "" }) => text.trim() === ""),
+        (texts) => texts.length > 0 && texts.every(({ text = "" }) => /^[\s\p{Cf}]*$/u.test(text)),
         () => "messages: text content blocks must contain non-whitespace text",
       ),
   },
@@ -533,7 +533,9 @@ export const bedrockRules: readonly Rule[] = [
       wrong(
         contentsOf(body),
         ({ texts, results }) =>
-          [...texts, ...results.map(({ text }) => text)].some((text) => text.trim() === ""),
+          [...texts, ...results.map(({ text }) => text)].some((text) =>
+            /^[\s\p{Cf}]*$/u.test(text),
+          ),
         (at) =>
           `The text field in the ContentBlock object at messages.${at}.content.0 is blank. Add text to the text field, and try again.`,
       ),

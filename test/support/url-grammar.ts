@@ -54,8 +54,11 @@ export const harmlessVariables = JSON.parse(
   JSON.stringify(urlVariables).replaceAll(/canary7q/gi, "word"),
 ) as Variables;
 
-/** A projection prints in a line, wherever it is. */
-const LISTS = "urls[*] hosts[*] images[*] angles[*] tags[*] links links[*].url".split(" ");
+/** A projection prints in a line, wherever it is; a list alone on its line is a table or in a fence. */
+const LISTS =
+  "urls urls[*] hosts hosts[*] images images[*] angles angles[*] tags tags[*] links links[*].url".split(
+    " ",
+  );
 const SECRETS = "v o.k o.list[0] o spaced indented lines ends paren rows".split(" ").concat(LISTS);
 const OPENERS = Object.keys(urlVariables).slice(8, -6);
 

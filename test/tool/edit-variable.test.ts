@@ -88,6 +88,15 @@ describe("edit_variable", () => {
     expect(await store.read("v")).toBe("a \ud83d c");
   });
 
+  it("keeps half of an emoji that a sealed value has, of which nothing may be told", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "half", value: "b\ud83d", visibility: "sealed" });
+    await store.save({ name: "page", value: "a" });
+    const edits = [{ find: "a", replace: "$half" }];
+    await edit(store, { name: "page", edits, saveAs: "filled" });
+    expect(await store.read("filled")).toBe("b\ud83d");
+  });
+
   it("keeps a key named __proto__", async () => {
     const store = new MemoryStore();
     await store.save({ name: "doc", value: {} });

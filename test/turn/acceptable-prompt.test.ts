@@ -1,6 +1,9 @@
 import type { LanguageModelV4CallOptions, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { acceptablePrompt } from "../../src/turn/model/acceptable-prompt.ts";
+import {
+  acceptablePrompt as acceptable,
+  type PromptReader,
+} from "../../src/turn/model/acceptable-prompt.ts";
 import { startStrictProviders, type StrictProvider } from "../support/strict-providers.ts";
 import { SIGNATURE } from "../support/strict-rules.ts";
 
@@ -62,6 +65,10 @@ const results = (...content: readonly ReturnType<typeof result>[]): Message => (
 });
 const tail = user("<variables>\n$seen: 3 characters\n</variables>");
 
+/** The prompt of a reader, which knows the list of variables by identity. */
+const acceptablePrompt = (prompt: LanguageModelV4Prompt, reader: PromptReader) =>
+  acceptable(prompt, { ...reader, hasList: prompt.at(-1) === tail });
+
 /** Histories that providers refuse, by what is wrong with them. */
 const histories: readonly (readonly [what: string, ...history: readonly Message[]])[] = [
   ["an answer ends with thinking", user("Hi."), assistant(thinking), user("And?")],
@@ -73,6 +80,12 @@ const histories: readonly (readonly [what: string, ...history: readonly Message[
     assistant(text("\n\n"), call("call_000001")),
     results(result("call_000001")),
     assistant(text("So.")),
+    user("And?"),
+  ],
+  [
+    "an answer of characters that cannot be seen (zoedolan/Vybn#2895)",
+    user("Hi."),
+    assistant(text("\u200b\ufeff")),
     user("And?"),
   ],
   ["a blank answer", user("Hi."), assistant(text("\n")), user("And?")],
@@ -257,12 +270,15 @@ describe("a prompt that is acceptable", () => {
     }
   });
 
-  it("keeps a question as one, though it begins like the note of a call", () => {
-    const question = user("You called the wrong tool.");
-    const history = [user("Hi."), assistant(call("abc123XYZ")), results(result("abc123XYZ"))];
-    for (const { reader } of readers())
-      expect(acceptablePrompt([...history, question], reader).at(-1)).toEqual(question);
-  });
+  it.each(["You called the wrong tool.", "<variables>\n$seen: 3 characters\n</variables>"])(
+    "keeps a question as one, though it begins like a message of the runtime: %j",
+    (said) => {
+      const question = user(said);
+      const history = [user("Hi."), assistant(call("abc123XYZ")), results(result("abc123XYZ"))];
+      for (const { reader } of readers())
+        expect(acceptablePrompt([...history, question], reader).at(-1)).toEqual(question);
+    },
+  );
 
   it("keeps the ids from which Kimi reads the names of tools", () => {
     const reader = {

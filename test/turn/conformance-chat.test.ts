@@ -39,6 +39,22 @@ describe("over chat completions a stock client sees the same as with the SDK:", 
   });
 });
 
+describe("over chat completions events may be framed in any way that the standard allows", () => {
+  const [, answers] = chatExchanges[0] ?? ["", []];
+  it.each<[report: string, frame: (event: string) => string]>([
+    ["CRLF (miruamel/xuan#194)", (event) => event.replaceAll("\n", "\r\n")],
+    ["CR alone (Soju06/codex-lb#1010)", (event) => event.replaceAll("\n", "\r")],
+    ["no space (praxis-proxy/praxis#739)", (event) => event.replace("data: ", "data:")],
+    ["comments between (brave/brave-browser#52830)", (event) => `: ping\n\n${event}`],
+    ["fields of other names", (event) => `event: message\nid: 1\nretry: 5\n${event}`],
+  ])("%s", async (_, frame) => {
+    const played = wire.play(answers, (event) => frame(dataEvent(event)));
+    const { result, chunks } = await callWith({ model: model(played), tools });
+    expect(result).toMatchObject({ finishReason: "stop" });
+    expect(shownText(chunks)).toBe("Hello, world. 🙂");
+  });
+});
+
 describe("over chat completions a call is retried after", () => {
   it.each(chatMishaps)("%s", async (_, answers) => {
     const played = wire.play(answers, dataEvent);

@@ -164,6 +164,10 @@ describe("a JSON Patch", () => {
   it("reports the existing keys or elements at a missing path", () => {
     const at = (path: string) => () => patched({ a: [1], b: 2 }, [{ op: "remove", path }]);
     expect(at("/c")).toThrow("/c leads nowhere. The value has the keys a, b.");
+    const odd = { "a/b": 1, "a~b": 2 };
+    const miss = () => run(odd, [{ op: "replace", path: "/a", value: 1 }]);
+    expect(miss).toThrow("/a leads nowhere. The value has the keys a~1b, a~0b.");
+    expect(run(odd, [{ op: "replace", path: "/a~1b", value: 3 }])).toMatchObject({ "a/b": 3 });
     expect(at("/a/1")).toThrow("/a/1 leads nowhere. /a has 1 elements.");
     expect(at("/b/x/y")).toThrow("/b/x leads nowhere. /b is neither an object nor an array.");
     expect(at("a")).toThrow('"a" is not a JSON Pointer; write e.g. /orders/0/total.');

@@ -174,12 +174,14 @@ describe("misses", () => {
     expect(missed(value, ".rows[0].name.x")).toEqual({
       found: false,
       nearest: ".rows[0].name",
+      type: "string",
       length: 2,
     });
   });
 
   it("report no keys or length of a number, a boolean or null", () => {
-    expect(missed(value, ".rows[0].id.x")).toEqual({ found: false, nearest: ".rows[0].id" });
+    const miss = { found: false, nearest: ".rows[0].id", type: "number" };
+    expect(missed(value, ".rows[0].id.x")).toEqual(miss);
   });
 
   it("include a projection in the prefix", () => {

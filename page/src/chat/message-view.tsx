@@ -15,7 +15,7 @@ import "./message-view.css";
 
 export interface MessageActions {
   readonly decide: Decide;
-  readonly edit: (messageId: string, text: string) => void;
+  readonly edit: (question: UIMessage, text: string) => void;
   readonly regenerate: (messageId: string) => void;
 }
 
@@ -49,7 +49,7 @@ function Question({ message, isBusy, actions }: MessageViewProps) {
         cancel={() => setEdited(false)}
         send={(next) => {
           setEdited(false);
-          actions.edit(message.id, next);
+          actions.edit(message, next);
         }}
       />
     );

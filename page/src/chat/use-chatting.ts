@@ -21,7 +21,8 @@ export interface Chatting {
   readonly stop: () => void;
   readonly retry: () => void;
   readonly decide: Decide;
-  readonly edit: (messageId: string, text: string) => void;
+  /** Asks a question again with another text. Its files stay. */
+  readonly edit: (question: UIMessage, text: string) => void;
   readonly regenerate: (messageId: string) => void;
   /** Loads the messages from the server. */
   readonly reload: () => void;
@@ -79,7 +80,10 @@ export function useChatting(options: ChattingOptions): Chatting {
       [run, addToolApprovalResponse],
     ),
     edit: useCallback(
-      (messageId, text) => run(() => sendMessage({ text, messageId })),
+      ({ id: messageId, parts, metadata }, text) => {
+        const files = parts.filter((part) => part.type === "file");
+        run(() => sendMessage({ text, files, metadata, messageId }));
+      },
       [run, sendMessage],
     ),
     reload: useCallback(() => run(reload), [run, reload]),

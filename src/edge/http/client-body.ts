@@ -2,6 +2,8 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { Deadline } from "../../value/deadline.ts";
 import { joinBytes } from "../../value/bytes.ts";
+import { JSON_ADVICE, JSON_TYPE } from "../../store/bytes/content.ts";
+import { parseMediaType } from "../../value/media-type.ts";
 
 /** A body as its client sends it. */
 export class ClientBody {
@@ -76,13 +78,20 @@ interface Place {
   readonly path: string;
 }
 
-/** The largest body that a request may have. */
-export function maxBodyBytes(place: Place): number {
-  return isStreamed(place) ? limits.maxValueBytes : limits.maxChatBodyBytes;
+/** The largest body that a request may have. A value as JSON is parsed as a whole. */
+export function maxBodyBytes(place: Place, contentType = ""): number {
+  if (!isStreamed(place)) return limits.maxChatBodyBytes;
+  const isValue = /\/variables(?:\/[^/]*)?$/.test(place.path);
+  const isJson = parseMediaType(contentType)?.essence === JSON_TYPE;
+  return isValue && isJson ? limits.maxJsonBytes : limits.maxValueBytes;
 }
 
+/** The error for a body of more bytes, which names another way for JSON. */
 export function tooLarge(maxBytes: number): ByrefError {
-  return new ByrefError("body_too_large", `A body is at most ${maxBytes} bytes.`);
+  const message = `A body is at most ${maxBytes} bytes.`;
+  if (maxBytes !== limits.maxJsonBytes) return new ByrefError("body_too_large", message);
+  const details = { limit: "maxJsonBytes", maximum: maxBytes };
+  return new ByrefError("body_too_large", `${message} ${JSON_ADVICE}`, details);
 }
 
 function tooSlow(): ByrefError {

@@ -1,4 +1,5 @@
 import { compact, isObject, jsonIn } from "../../value/json.ts";
+import { requireWellFormed } from "../../value/well-formed.ts";
 import { ByrefError, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { type ValueLabels, visibilityIn, visibilityText } from "../../store/labels.ts";
@@ -107,8 +108,11 @@ interface WrittenFile {
   readonly bytes: number;
 }
 
+/** Throws `bad_value` for half of a character. */
 function bytesOf(content: FileContent): Uint8Array {
-  return "text" in content ? new TextEncoder().encode(content.text) : content.bytes;
+  if (!("text" in content)) return content.bytes;
+  requireWellFormed(content.text, "A file");
+  return new TextEncoder().encode(content.text);
 }
 
 function writeConflict(path: string): ByrefError {

@@ -6,6 +6,7 @@ import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { after, pageSize, text } from "../http/parameters.ts";
 import { preferred } from "../http/request-headers.ts";
 import * as schemas from "../openapi/schemas.ts";
+import { requireWellFormed } from "../../value/well-formed.ts";
 import { watchTurn } from "../turns/turn-response.ts";
 
 /** `PATCH /conversations/:id`. */
@@ -30,6 +31,7 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       answers: { 200: conversation },
     },
     ({ params: { id }, body: { title } }, parts) => {
+      requireWellFormed(title, "A title");
       parts.context.requireExisting().setTitle(title);
       parts.context.index.update();
       return Response.json({ id, ...infoOf(parts) });

@@ -59,7 +59,8 @@ const query: Endpoint<ConversationParts> = endpoint(
     const result = await runQuery(sql, accessOf(store, databases, labels));
     context.queries?.log({ variables: result.variables, digest: await digestOf(sql) });
     if (saveAs !== undefined) {
-      return saved(context, { id, name: saveAs, labels, value: parsedJson(result.records) });
+      const { records: text, notes } = result;
+      return saved(context, { id, name: saveAs, labels, notes, value: parsedJson(text) });
     }
     context.settleSoon();
     return served(result, request.headers.get("accept"));
@@ -109,11 +110,12 @@ interface Saving {
   readonly name: string;
   readonly labels: Labels;
   readonly value: Json;
+  readonly notes: readonly string[];
 }
 
 /** Saves the records, as guarded as the variables that they come from. */
 async function saved(context: ConversationContext, saving: Saving): Promise<Response> {
-  const { id, labels, value } = saving;
+  const { id, labels, value, notes } = saving;
   const { name, path } = targetIn(saving.name);
   if (path.length > 0)
     throw new ByrefError("bad_path", "saveAs is a variable's name, without a path.");
@@ -122,20 +124,34 @@ async function saved(context: ConversationContext, saving: Saving): Promise<Resp
     name,
     value,
     keepsVersion: true,
+    // A note has a cell.
+    ...(notes.length === 0 || labels.isGuarded ? {} : { description: notes.join(" ") }),
     ...labels.ofResult("query", { source: "caller" }),
   };
   const isNew = context.store.glance(name) === undefined;
   const info: VariableInfo = await new ScopedStore(context.store).save(write);
   await context.settle();
-  const headers = { etag: etagOf(info), location: `/conversations/${id}/variables/${name}` };
+  const headers = {
+    etag: etagOf(info),
+    location: `/conversations/${id}/variables/${name}`,
+    ...headerOf(notes),
+  };
   return Response.json(info, { status: isNew ? 201 : 200, headers });
 }
 
-function served({ records: text, columns }: QueryResult, accept: string | null): Response {
+/** The notes as a JSON array, in ASCII. */
+function headerOf(notes: readonly string[]): Readonly<Record<string, string>> {
+  if (notes.length === 0) return {};
+  const escaped = (unit: string) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return { "x-byref-notes": JSON.stringify(notes).replaceAll(/[^ -~]/g, escaped) };
+}
+
+function served({ records: text, columns, notes }: QueryResult, accept: string | null): Response {
   const type = preferred(accept, OFFERS);
   const headers = {
     "content-type": type.startsWith("text/") ? `${type}; charset=utf-8` : type,
     vary: "accept",
+    ...headerOf(notes),
   };
   if (type === "application/json") return new Response(text, { headers });
   // A query returns an array of objects.

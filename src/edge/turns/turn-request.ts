@@ -8,6 +8,7 @@ import type { ApprovalResponse } from "../../turn/waiting-calls.ts";
 import { CONVERSATION_ID } from "../conversation-of.ts";
 import { parse } from "../http/endpoint.ts";
 import { variableAt } from "../../turn/history/variable-url.ts";
+import { isBlankText } from "../../value/characters.ts";
 import { isStrict } from "../../value/strict-json.ts";
 
 const messageId = z.string().min(1).max(128);
@@ -163,7 +164,7 @@ export function parseMessage(message: unknown, conversation: string): UserMessag
   requireFewParts(message);
   const { id, parts, metadata } = parse(userMessage, message, "message");
   const known = parts.map((part, index) => partFrom(part, conversation, `message.parts.${index}`));
-  if (known.every((part) => part.type === "text" && part.text.trim() === "")) {
+  if (known.every((part) => part.type === "text" && isBlankText(part.text))) {
     throw new ByrefError("bad_request", "The message has no text.");
   }
   return { ...compact({ id, metadata }), parts: known };

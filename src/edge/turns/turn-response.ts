@@ -11,8 +11,10 @@ import type { ConversationData } from "../conversation-data.ts";
 import { framesForSdk6, isForSdk6 } from "./sdk-6.ts";
 import type { QueuedTurn, TurnQueue } from "./turn-queue.ts";
 import * as limits from "../../limits.ts";
+import { joinBytes } from "../../value/bytes.ts";
 import { isHighSurrogate } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
+import { byteLength } from "../../value/utf8.ts";
 
 /** Compression would delay the text. */
 const PLAIN_TEXT_HEADERS = {
@@ -138,8 +140,10 @@ function watch(log: TurnLog, first: number | undefined, form: Form): ReadableStr
       for (let hasWritten = false; !hasWritten;) {
         const { value: frames, done } = await all.next();
         const silence = frames?.length === 0 ? form.keepAlive : "";
-        const text = done === true ? form.last : silence + (frames ?? []).map(form.write).join("");
-        const bytes = encoder.encode(text);
+        const bytes =
+          done === true
+            ? encoder.end(form.last)
+            : encoder.encode(silence + (frames ?? []).map(form.write).join(""));
         hasWritten = bytes.length > 0;
         if (hasWritten) controller.enqueue(bytes);
         if (done === true) return controller.close();
@@ -206,15 +210,33 @@ function lineOf(data: unknown): string {
   return `${String(call)}: ${String(status)}${why}${result}\n`;
 }
 
-/** Encodes UTF-8. A surrogate pair may be split between two texts. */
+/** Encodes UTF-8. A surrogate pair may be split between two texts. A last line says where half of one was replaced. */
 class StreamEncoder {
   readonly #encoder = new TextEncoder();
   #held = "";
+  #bytes = 0;
+  /** The number of the first byte of what replaced half of a character. */
+  #replaced: number | undefined;
 
   encode(text: string): Uint8Array {
     const all = this.#held + text;
     const endsInHalf = isHighSurrogate(all.charCodeAt(all.length - 1));
     this.#held = endsInHalf ? all.slice(-1) : "";
-    return this.#encoder.encode(endsInHalf ? all.slice(0, -1) : all);
+    return this.#write(endsInHalf ? all.slice(0, -1) : all);
+  }
+
+  end(text: string): Uint8Array {
+    const rest = this.#write(this.#held + text);
+    if (this.#replaced === undefined) return rest;
+    const line = `\n[error: bad_value] Half of a character (a lone surrogate) is replaced from byte ${this.#replaced} on, because text cannot hold it. Ask for JSON or an event stream.\n`;
+    return joinBytes([rest, this.#write(line)]);
+  }
+
+  #write(text: string): Uint8Array {
+    const half = text.isWellFormed() ? undefined : text.search(/\p{Cs}/u);
+    if (half !== undefined) this.#replaced ??= this.#bytes + byteLength(text.slice(0, half)) + 1;
+    const bytes = this.#encoder.encode(text);
+    this.#bytes += bytes.length;
+    return bytes;
   }
 }

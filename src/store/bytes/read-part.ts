@@ -9,6 +9,7 @@ import {
   below,
   type Bounds,
   EachReading,
+  missingIn,
   type Path,
   type Reading,
   readPath,
@@ -66,7 +67,7 @@ export async function readPart(source: Source, path: Path): Promise<Reading> {
   }
   const [first, ...rest] = path;
   const isSlice = first !== undefined && !("key" in first || "each" in first || "index" in first);
-  if (!isSlice) return { found: false, nearest: [], length: count };
+  if (!isSlice) return { found: false, nearest: [], type: "string", length: count };
   const bounds = sliceBounds(first, count);
   const value = bounds.from === bounds.to ? "" : await text(source, bounds);
   return below(readPath(value, rest, work), [first]);
@@ -87,8 +88,11 @@ export interface Elements {
 export async function readElements(array: Elements, path: Path): Promise<Reading> {
   const [first, ...rest] = path;
   const { count, work } = array;
-  const isMissing: Reading = { found: false, nearest: [], length: count };
-  if (first === undefined || "key" in first) return isMissing;
+  const isMissing = missingIn({ length: count }, first);
+  if (first === undefined || "key" in first) {
+    const [element] = count === 0 ? [] : await array.slice({ from: 0, to: 1 });
+    return missingIn({ length: count, first: element }, first);
+  }
   if ("each" in first) return readEach(array, rest);
   if ("index" in first) {
     const index = first.index < 0 ? count + first.index : first.index;

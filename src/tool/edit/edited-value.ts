@@ -40,11 +40,16 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
   const { store, edits, isPart } = editing;
   const open =
     edits.kind === "text" && target.path.length === 0 ? openText(store, target) : undefined;
+  /** UTF-8 has no lone surrogates, which guarded replacements may have. */
+  const isJoined = (before: string) =>
+    isPart ||
+    !before.isWellFormed() ||
+    (edits.kind === "text" && !edits.replacements.every(({ replace }) => replace.isWellFormed()));
   try {
     if (edits.kind === "text" && open !== undefined) {
       const { chars } = open.info;
       const edited = new EditedText(() => piecesOf(open), chars, edits.replacements);
-      return await finished(edited, isPart ? joined(edited) : received(edited, store));
+      return await finished(edited, isJoined("") ? joined(edited) : received(edited, store));
     }
     const before = await valueAt(store, target);
     if (edits.kind === "json") return patchedValue(before, edits);
@@ -58,9 +63,7 @@ export async function editedValue(target: Target, editing: Editing): Promise<Edi
       throw new ByrefError("bad_value", message);
     }
     const edited = new EditedText(() => textOf(before), before.length, edits.replacements);
-    // UTF-8 has no lone surrogates.
-    const isJoined = isPart || !before.isWellFormed();
-    return await finished(edited, isJoined ? joined(edited) : received(edited, store));
+    return await finished(edited, isJoined(before) ? joined(edited) : received(edited, store));
   } finally {
     open?.close();
   }

@@ -8,6 +8,7 @@ import { renderText } from "../../value/render.ts";
 import { lineEndOf, type Replacement, withLineEnds } from "../../value/text-edit.ts";
 import { hidesFailure } from "../policy.ts";
 import type { RuntimeToolContext } from "../runtime-tool.ts";
+import { halfAt } from "../../value/well-formed.ts";
 import { anyJson, anyJsonObject, issuesOf } from "../tool-input.ts";
 import type { Target } from "../variables/variable-target.ts";
 import { OpaqueValues } from "./opaque-values.ts";
@@ -148,9 +149,9 @@ async function replacementsOf(
 
 /** A lone surrogate matches half of an emoji, and cannot be stored in a text. */
 function requireWhole(text: string, index: number, part: string): void {
-  if (text.isWellFormed()) return;
-  const at = [...text].findIndex((character) => !character.isWellFormed());
-  const message = `Edit ${index + 1}: ${part} has half of a character (a lone surrogate), as its character ${at + 1}. Write the whole character.`;
+  const at = halfAt(text);
+  if (at === undefined) return;
+  const message = `Edit ${index + 1}: ${part} has half of a character (a lone surrogate), as its character ${at}. Write the whole character.`;
   throw new ByrefError("invalid_tool_input", message);
 }
 

@@ -1,4 +1,5 @@
-import { notAllowed } from "./query-problem.ts";
+import { MEDIAN } from "./explain-problem.ts";
+import { notAllowed, queryProblem } from "./query-problem.ts";
 import { closingAt } from "./select-columns.ts";
 import type { Token } from "./sql-tokens.ts";
 import { ROW_JOINING } from "./statement-size.ts";
@@ -10,6 +11,9 @@ const FORBIDDEN_FUNCTIONS = new Set(
     /\s+/,
   ),
 );
+/** Functions that SQLite has in Node, and not in Durable Objects. */
+const MISSING = /^(?:MEDIAN|PERCENTILE(?:_CONT|_DISC)?)$/;
+
 interface Place {
   readonly sql: string;
   readonly tokens: readonly Token[];
@@ -20,6 +24,10 @@ export function requireAllowed(word: string, at: number, { sql, tokens }: Place)
   const token = tokens[at];
   if (FORBIDDEN_FUNCTIONS.has(word))
     throw notAllowed(`${token?.value} is not allowed.`, { sql, at: token?.start });
+  if (MISSING.test(word)) {
+    const said = `no such function: ${token?.value}. For the median write ${MEDIAN}.`;
+    throw queryProblem(said, { sql, at: token?.start });
+  }
   if (!ROW_JOINING.has(word) || !isWindow(tokens, at)) return;
   const said = "Texts and arrays are joined by GROUP BY, not in windows.";
   throw notAllowed(said, { sql, at: token?.start });

@@ -10,13 +10,19 @@ interface Explaining {
   readonly at: number | undefined;
 }
 
+/** A median; `x` is the column, `t` the table. */
+export const MEDIAN =
+  "SELECT avg(x) FROM (SELECT x, row_number() OVER (ORDER BY x) AS r, count(*) OVER () AS n FROM t WHERE x IS NOT NULL) WHERE r IN ((n + 1) / 2, (n + 2) / 2)";
+
 /** Replacements for features of other databases that SQLite does not have. */
 const INSTEAD: Readonly<Record<string, string>> = {
   REGEXP: "LIKE or GLOB",
   NOW: "datetime('now')",
   GETDATE: "datetime('now')",
-  YEAR: "strftime('%Y', x)",
-  MONTH: "strftime('%m', x)",
+  YEAR: "CAST(strftime('%Y', x) AS INTEGER)",
+  MONTH: "CAST(strftime('%m', x) AS INTEGER)",
+  DAY: "CAST(strftime('%d', x) AS INTEGER)",
+  DATE_PART: "CAST(strftime('%Y', x) AS INTEGER)",
   DATE_TRUNC: "strftime('%Y-%m', x)",
   DATEDIFF: "julianday(x) - julianday(y)",
   TO_CHAR: "strftime(format, x) or printf(format, x)",
@@ -25,7 +31,6 @@ const INSTEAD: Readonly<Record<string, string>> = {
   ILIKE: "LIKE, which ignores capitals",
   ARRAY_AGG: "json_group_array(x)",
   UNNEST: "json_each(x)",
-  MEDIAN: "row_number() OVER (ORDER BY x)",
 };
 
 /** Turns SQLite's message into `bad_query`: with the place, similar names, and what to write instead. */

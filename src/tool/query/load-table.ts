@@ -9,8 +9,10 @@ import {
   type JsonObject,
 } from "../../value/json.ts";
 import { byteLength } from "../../value/utf8.ts";
+import { mayHaveHalf, requireWellFormed } from "../../value/well-formed.ts";
 import { childrenOf, partAt, type ReadTarget, type Sequence } from "../variables/sequence.ts";
 import { referenceTo, type Target } from "../variables/variable-target.ts";
+import { CellCounter } from "./column-cells.ts";
 import type { QueryEngine, TableShape } from "./query-engine.ts";
 
 export interface TableSource {
@@ -103,12 +105,17 @@ interface WriterOptions {
   readonly showsIndex?: boolean;
 }
 
+/** The most names of columns in a message. */
+const MAX_NAMED = 10;
+
 /** Turns records into chunks of rows. */
 class TableWriter {
   readonly #engine: QueryEngine;
   readonly #source: TableSource;
   readonly #showsIndex: boolean;
   readonly #columns: Map<string, number>;
+  readonly #counters: CellCounter[] = [];
+  readonly #omitted = new Set<string>();
   #rows = 0;
   #chars = 0;
   #largestRow = 0;
@@ -132,6 +139,7 @@ class TableWriter {
     for await (const record of records) {
       if (isScalar(record) || !isJsonObject(record)) return false;
       const row = this.#rowOf(record);
+      if (mayHaveHalf(row)) this.#refuseHalf(record);
       const bytes = byteLength(row) + 1;
       requireRow(bytes);
       this.#largestRow = Math.max(this.#largestRow, bytes);
@@ -152,8 +160,13 @@ class TableWriter {
   }
 
   get #shape(): TableShape {
+    const first = [...this.#omitted].slice(0, MAX_NAMED);
     return {
       columns: distinctNames([...this.#columns.keys()]),
+      cells: Array.from(this.#columns, (_, at) =>
+        (this.#counters[at] ?? new CellCounter()).cells(),
+      ),
+      ...(first.length === 0 ? {} : { omitted: { count: this.#omitted.size, first } }),
       rows: this.#rows,
       chars: this.#chars,
       largestRow: this.#largestRow,
@@ -161,16 +174,27 @@ class TableWriter {
     };
   }
 
+  /** SQLite would read three other characters. */
+  #refuseHalf(record: JsonObject): void {
+    const index = this.#rows + this.#waiting.length;
+    requireWellFormed(record, "a table", [...this.#source.target.path, { index }]);
+  }
+
   #rowOf(record: JsonObject): string {
     const row: Json[] = Array.from({ length: this.#columns.size }, () => null);
     for (const [key, value] of Object.entries(record)) {
       let at = this.#columns.get(key);
       if (at === undefined) {
-        if (this.#columns.size >= limits.maxQueryColumns) continue;
+        if (this.#columns.size >= limits.maxQueryColumns) {
+          this.#omitted.add(key);
+          continue;
+        }
+        if (!key.isWellFormed()) this.#refuseHalf(record);
         at = this.#columns.size;
         this.#columns.set(key, at);
       }
       row[at] = value;
+      (this.#counters[at] ??= new CellCounter()).add(value, this.#rows + this.#waiting.length);
     }
     return JSON.stringify(row);
   }
@@ -207,7 +231,7 @@ function requireRow(actual: number): void {
 function distinctNames(names: readonly string[]): readonly string[] {
   const taken = new Set<string>();
   return names.map((key) => {
-    const name = key.toWellFormed().replaceAll("\0", "\ufffd");
+    const name = key.replaceAll("\0", "\ufffd");
     let distinct = name;
     for (let number = 2; taken.has(distinct.toLowerCase()); number++)
       distinct = `${name}_${number}`;

@@ -1,4 +1,5 @@
 import * as limits from "../../limits.ts";
+import { typedCell } from "./column-cells.ts";
 import { CHUNKS, type ElementCounts, ELEMENTS, ROWS } from "./plan-estimate.ts";
 import type { TableChunk, TableShape } from "./query-engine.ts";
 import { identifier } from "./rewrite-statement.ts";
@@ -26,6 +27,8 @@ interface ViewOptions {
   readonly isRepeated: boolean;
   /** The name of a further column with the position. Default: none. */
   readonly position?: string | undefined;
+  /** Returns what to read in place of a column's cell. */
+  readonly cellOf?: ((cell: string, at: number) => string) | undefined;
 }
 
 /** The name of the column with the position. */
@@ -95,7 +98,7 @@ export class LoadedTables {
 
   #makeReal(table: LoadedTable): LoadedTable {
     const columns = table.columns.map((_, at) => `c${at}`);
-    const selected = columns.map((column, at) => `e.value->>${at} AS ${column}`);
+    const selected = columns.map((column, at) => `${chunkCell("e", table, at)} AS ${column}`);
     this.#run(`CREATE TABLE ${realName(table)} AS
       SELECT ${[...selected, "c.seq + e.key AS i"].join(", ")}
       FROM chunk c CROSS JOIN json_each(c.json) e WHERE c.id = ${table.id} AND c.seq >= 0 ORDER BY c.seq, e.key`);
@@ -105,15 +108,18 @@ export class LoadedTables {
   }
 
   /** Returns the definition of a table for WITH: its columns under their names. */
-  viewOf(table: LoadedTable, { name, columns, isRepeated, position }: ViewOptions): string {
+  viewOf(
+    table: LoadedTable,
+    { name, columns, isRepeated, position, cellOf = (cell) => cell }: ViewOptions,
+  ): string {
     const { id, isReal, showsIndex } = table;
     const [chunks, elements, rows] = [CHUNKS, ELEMENTS, ROWS].map((prefix) =>
       identifier(prefix + name),
     );
     const isUsed = (column: string) => columns?.includes(column.toLowerCase()) ?? true;
     const selected = table.columns.flatMap((column, at) => {
-      const source = isReal ? `${rows}.c${at}` : `${elements}.value->>${at}`;
-      return isUsed(column) ? `${source} AS ${identifier(column)}` : [];
+      const cell = isReal ? `${rows}.c${at}` : chunkCell(elements, table, at);
+      return isUsed(column) ? `${cellOf(cell, at)} AS ${identifier(column)}` : [];
     });
     const hasIndex = table.columns.some((column) => column.toLowerCase() === INDEX);
     const at = isReal ? `${rows}.i` : `${chunks}.seq + ${elements}.key`;
@@ -235,6 +241,13 @@ export class LoadedTables {
 const MAX_GROUPS = 64;
 /** SQLite's limit in Durable Objects, the position included. */
 const MAX_COLUMNS = 100;
+
+/** The cell of a column in a row of a chunk. */
+function chunkCell(elements: string | undefined, { cells = [] }: LoadedTable, at: number): string {
+  const cell = `${elements}.value->>${at}`;
+  const own = cells[at];
+  return own === undefined ? cell : typedCell(cell, own);
+}
 
 function realName({ id }: LoadedTable): string {
   return `real_${id}`;

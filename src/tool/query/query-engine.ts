@@ -1,3 +1,4 @@
+import type { ColumnCells } from "./column-cells.ts";
 import type { Key } from "./select-group.ts";
 import type { TextWork } from "./statement-size.ts";
 
@@ -8,6 +9,10 @@ export type SqlScalar = string | number | null;
 export interface TableShape {
   /** The columns, without the position. */
   readonly columns: readonly string[];
+  /** What is in the columns, in their order. */
+  readonly cells?: readonly ColumnCells[] | undefined;
+  /** Columns that are not loaded because there are too many: their number, and the first of their names. */
+  readonly omitted?: { readonly count: number; readonly first: readonly string[] } | undefined;
   readonly rows: number;
   /** Characters of its rows as JSON. */
   readonly chars: number;
@@ -44,6 +49,8 @@ export interface EngineQuery {
   readonly parameters: readonly string[];
   /** All names in the statement, in lower case: its columns have one of these. */
   readonly names: readonly string[];
+  /** All texts in it, and those that references have. */
+  readonly texts: readonly string[];
   /** Keys of other tables that may stay beside its own. All others are deleted before it runs. */
   readonly kept: readonly string[];
   /** True if columns are needed that it does not name. */
@@ -117,6 +124,8 @@ export type EngineAnswer =
       readonly records: string;
       readonly count: number;
       readonly columns: readonly string[];
+      /** Says where the result depends on texts that were not read as numbers or NULL. */
+      readonly notes: readonly string[];
       /** The rows that it visited, as they were estimated. */
       readonly visits: number;
     }
@@ -128,6 +137,13 @@ export type EngineAnswer =
       readonly message: string;
       readonly at?: number | undefined;
       readonly columns: readonly (readonly string[])[];
+    }
+  /** The statement may use columns that are not loaded. `table`: its position in the query. */
+  | {
+      readonly kind: "omitted";
+      readonly table: number;
+      readonly columns: number;
+      readonly first: readonly string[];
     }
   | {
       readonly kind: "expensive";

@@ -58,7 +58,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
       const syntaxes = call.madeOf === undefined ? pickSyntaxes(wrap.syntaxes) : [];
       const sources = new UrlSources();
       const access = modelAccess(context, { databases, syntaxes, sources });
-      const { records, variables } = await runQuery(input.sql, access);
+      const { records, variables, notes } = await runQuery(input.sql, access);
       if (call.signal.aborted) throw new ByrefError("tool_failed", `${NAME} was stopped.`);
       onQuery?.({ variables, digest: await digestOf(input.sql) });
       const value = parsedJson(records);
@@ -70,6 +70,7 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
         toolCallId: call.toolCallId,
         // A result that is saved under its own name again replaces itself.
         keepsVersion: input.saveAs !== undefined,
+        ...(notes.length === 0 ? {} : { description: notes.join(" ") }),
         // A call from code contains values. One that replaces its own source cannot be repeated.
         ...(call.madeOf === undefined && !variables.includes(input.saveAs ?? "")
           ? keptInput(input)
@@ -77,7 +78,13 @@ export function queryTool({ databases, wrap, onQuery }: QueryToolOptions): Runti
         ...labels.ofResult(NAME, wrap.policies?.[NAME]),
       };
       const chosen = places === undefined ? [] : chosenPlaces(places);
-      const saving = { writes: writesAt(chosen, write), places: chosen, unresolved: [], call };
+      const saving = {
+        writes: writesAt(chosen, write),
+        places: chosen,
+        unresolved: [],
+        notes,
+        call,
+      };
       return { output: null, save: savingAt(saving, wrap) };
     },
   });

@@ -7,7 +7,7 @@ import { aliasAt, isComparison, namesAt, ownAliasOf } from "./table-names.ts";
 import { argumentsAt } from "./select-columns.ts";
 import { type AliasTarget, SelectGroup, type TableUse } from "./select-group.ts";
 import { tableFunctionAt, tableFunctionsIn } from "./table-functions.ts";
-import { isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
+import { isLongNumber, isSign, statementTokensOf, type Token } from "./sql-tokens.ts";
 import { textWorkOf } from "./statement-size.ts";
 import {
   QUADRATIC_FRAMES,
@@ -41,6 +41,20 @@ interface FoundTable {
   readonly alias: { readonly name: string; readonly isWritten: boolean } | undefined;
 }
 
+/** The formats of strftime for the parts of a date. */
+const DATE_PARTS: Readonly<Record<string, string>> = {
+  YEAR: "%Y",
+  MONTH: "%m",
+  DAY: "%d",
+  HOUR: "%H",
+  MINUTE: "%M",
+  SECOND: "%S",
+  DOW: "%w",
+  DOY: "%j",
+  WEEK: "%W",
+  EPOCH: "%s",
+};
+
 /** Reads the tokens once, from left to right, with the parentheses that are open. */
 class StatementReader {
   readonly #sql: string;
@@ -71,7 +85,9 @@ class StatementReader {
     for (const [at, token] of this.#tokens.entries()) this.#next(token, at);
     if (this.#group !== this.#root) throw this.#problem("A parenthesis is not closed.");
     const tables = this.#resolve();
-    const texts = this.#tokens.map(({ kind, value }) => (kind === "text" ? value.length : 0));
+    const texts = this.#tokens
+      .filter(({ kind, value }) => kind === "text" || (kind === "value" && isLongNumber(value)))
+      .map(({ value }) => value);
     const names = this.#tokens.filter(({ kind }) => kind === "name" || kind === "text");
     return {
       sql: this.#sql,
@@ -82,12 +98,13 @@ class StatementReader {
       unnamed: this.#unnamed,
       aliases: this.#aliases,
       names: new Set(names.map(({ value }) => value.toLowerCase())),
+      texts,
       usesAllColumns: this.#usesAllColumns,
       recursionSteps: this.#recursionSteps,
       readsOnce: this.#recursionSteps === 1 && this.#groups.every(({ readsOnce }) => readsOnce),
       comparesLoosely: comparesLoosely(this.#tokens),
       knowsFunctions: this.#functionCount === tableFunctionsIn(this.#tokens),
-      text: textWorkOf(this.#root, Math.max(0, ...texts)),
+      text: textWorkOf(this.#root, Math.max(0, ...texts.map(({ length }) => length))),
     };
   }
 
@@ -114,6 +131,7 @@ class StatementReader {
     const select = group.select;
     const previous = this.#tokens[at - 1]?.word;
     if (word === "FROM" && !isComparison(this.#tokens, at)) {
+      if (!group.isSelect) throw this.#problem(this.#fromInCall(at), this.#tokens[at]?.start);
       group.isInFrom = true;
       group.expectsTable = true;
       group.isInOutputs = false;
@@ -140,6 +158,20 @@ class StatementReader {
       this.#usesAllColumns = true;
       group.expectsTable = true;
     }
+  }
+
+  /** Says what to write for a FROM that is none of a SELECT: `extract(year FROM day)`. */
+  #fromInCall(at: number): string {
+    const tokens = this.#tokens;
+    const opening = tokens.findLastIndex((token, index) => index < at && isSign(token, "("));
+    const name = tokens[opening - 1]?.word ?? "";
+    const format = DATE_PARTS[tokens[opening + 1]?.word ?? ""] ?? "%Y";
+    const [day = []] = argumentsAt(tokens, at);
+    const text = this.#sql.slice(day[0]?.start ?? 0, day.at(-1)?.end ?? 0);
+    if (name === "EXTRACT")
+      return `SQLite has no extract. Write CAST(strftime('${format}', ${text}) AS INTEGER).`;
+    if (name === "SUBSTRING") return "Write substr(x, start, length), without FROM.";
+    return name === "TRIM" ? "Write trim(x, characters), without FROM." : "FROM belongs to SELECT.";
   }
 
   #isSign(at: number, sign: string): boolean {

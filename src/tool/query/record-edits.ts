@@ -17,6 +17,7 @@ import { changedRecords, type FindRecords, type RecordChange } from "./edited-re
 import type { ReadTarget } from "../variables/sequence.ts";
 import type { Target } from "../variables/variable-target.ts";
 import { digestOf } from "../tool-input.ts";
+import { queryProblem } from "./query-problem.ts";
 import { modelAccess } from "./model-access.ts";
 import { type QueryToolOptions, tablesIn } from "./query-tool.ts";
 import { SharedVisits } from "./shared-visits.ts";
@@ -80,6 +81,13 @@ async function searchFor(where: string, search: Search): Promise<FindRecords> {
     try {
       const result = await visits.counted((allowed) => query({ replacing, visits: allowed }));
       onQuery?.({ variables: result.variables, digest });
+      const [note] = result.notes;
+      if (note !== undefined) {
+        // The note has a cell.
+        const isHidden = context.hidesUntrusted && context.labels.hasUntrusted;
+        const said = isHidden ? "The condition takes texts for numbers: write CAST." : note;
+        throw queryProblem(`${said} Nothing was changed.`, { sql: where });
+      }
       return positionsIn(result);
     } catch (error) {
       throw codeOf(error) === "limit_exceeded" ? tooMany(error) : error;

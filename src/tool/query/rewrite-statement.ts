@@ -1,3 +1,4 @@
+import { isLongNumber, isSign } from "./sql-tokens.ts";
 import type { TableUse } from "./select-group.ts";
 import type { ParameterUse, Statement } from "./statement.ts";
 
@@ -39,10 +40,17 @@ export function rewrite(statement: Statement, { nameOf, textOf }: Rewriting): Re
     if (replaced.has(token.start) || (!isQuoted && token.word !== "INDEX")) return [];
     return { ...token, text: identifier(token.value) };
   });
+  const numbers = statement.tokens.flatMap((token, at) => {
+    const isNegative = isSign(statement.tokens[at - 1], "-");
+    const isText = token.kind === "value" && isLongNumber(token.value) && !isNegative;
+    return isText ? { ...token, text: `'${token.value}'` } : [];
+  });
   const aliases = statement.unnamed.map(({ end, alias }) => {
     return { start: end, end, text: ` AS ${identifier(alias)} ` };
   });
-  const pieces = [...tables, ...parameters, ...names, ...aliases].sort((a, b) => a.start - b.start);
+  const pieces = [...tables, ...parameters, ...names, ...numbers, ...aliases].sort(
+    (a, b) => a.start - b.start,
+  );
   return joined(statement, pieces);
 }
 

@@ -1,4 +1,4 @@
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { nearest, withWordsOf } from "../../reference/near.ts";
 import type { Syntax } from "../../reference/reference.ts";
@@ -6,6 +6,7 @@ import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import { compact, isJsonArray, isScalar, type Json } from "../../value/json.ts";
 import { formatPath, type Path } from "../../value/path.ts";
+import { mayHaveHalf, requireWellFormed } from "../../value/well-formed.ts";
 import type { ReadTarget } from "../variables/sequence.ts";
 import { newestVisible } from "../store-lookup.ts";
 import { existing, type Target } from "../variables/variable-target.ts";
@@ -72,12 +73,14 @@ export interface QueryResult {
   readonly columns: readonly string[];
   /** The names of the variables that are tables in it. */
   readonly variables: readonly string[];
+  /** Says where the result depends on texts that were not read as numbers or NULL. */
+  readonly notes: readonly string[];
   /** The rows that it visited, as they were estimated. */
   readonly visits: number;
 }
 
 /**
- * Runs one SQL statement over variables. Throws `bad_query`, `query_not_allowed`, `query_too_expensive`,
+ * Runs one SQL statement over variables. Throws `bad_query`, `bad_value`, `query_not_allowed`, `query_too_expensive`,
  * `not_queryable`, `limit_exceeded`, and the errors of variables that cannot be read.
  */
 export async function runQuery(sql: string, access: QueryAccess): Promise<QueryResult> {
@@ -92,6 +95,7 @@ export async function prepareQuery(
   sql: string,
   access: QueryAccess,
 ): Promise<(options?: RunOptions) => Promise<QueryResult>> {
+  requireWellFormed(sql, "SQL");
   const query = new Query(access.databases.reader(sql, access.syntaxes), access);
   const resolved = await query.resolve();
   return (options) => query.run(resolved, options);
@@ -142,6 +146,7 @@ class Query {
       }),
       parameters,
       names: [...this.#statement.names],
+      texts: [...this.#statement.texts, ...parameters],
       usesAllColumns: this.#statement.usesAllColumns,
       facts: planFacts(this.#statement, { parameters, aliasOf: (use) => this.#aliasOf(use) }),
       ...compact({ visits }),
@@ -254,6 +259,7 @@ class Query {
         throw this.#unknown(name, token);
       }
       const { text, bound } = literalOf(value, use.isList);
+      if (mayHaveHalf(bound ?? "")) requireWellFormed(value, "SQL", token.reference?.path);
       texts.set(use, text);
       if (bound !== undefined) parameters.push(bound);
     }
@@ -269,6 +275,7 @@ class Query {
     { rewritten, tables }: { readonly rewritten: Rewritten; readonly tables: readonly Table[] },
   ): ByrefError {
     if (answer.kind === "expensive") return this.#tooExpensive(answer);
+    if (answer.kind === "omitted") return tooManyColumns(answer, tables);
     if (answer.kind !== "failed") return new ByrefError("internal", "The query has no answer.");
     const columns = Object.fromEntries(
       tables.map(({ name, path }, at) => [
@@ -291,6 +298,18 @@ class Query {
     const message = `The statement would visit about ${estimate} rows, and may visit ${maximum} (rows for each reading: ${listed}). Join on an equality, and filter or aggregate before joining.`;
     return new ByrefError("query_too_expensive", message, { estimate, maximum, scans: shown });
   }
+}
+
+function tooManyColumns(
+  { table, columns, first }: Extract<EngineAnswer, { kind: "omitted" }>,
+  tables: readonly Table[],
+): ByrefError {
+  const { name, path } = tables[table] ?? { name: "", path: [] };
+  const maximum = limits.maxQueryColumns;
+  const part = formatPath([...path, { each: true }, { key: first[0] ?? "" }]);
+  const rest = columns - maximum - first.length;
+  const advice = `The last ones are no columns here: ${first.join(", ")}${rest > 0 ? ` and ${rest} more` : ""}. Name the columns that you need, or query one of these as FROM $${name}${part}.`;
+  return limitExceeded("maxQueryColumns", { maximum, actual: columns, advice });
 }
 
 /** Returns the rows of a table as far as the variable's metadata has them. */

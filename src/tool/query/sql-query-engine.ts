@@ -1,8 +1,22 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { cellUses, type Instruction, marked } from "./cell-uses.ts";
+import {
+  cleaningOf,
+  type ColumnCells,
+  emptyNote,
+  isMostlyNumbers,
+  isSameResult,
+  nullIfEmpty,
+  numberIn,
+  numberNote,
+  truthOf,
+  typedCell,
+} from "./column-cells.ts";
 import type { QueryDatabase } from "./query-database.ts";
 import { offsetOf, sqliteMessage } from "./sqlite-message.ts";
 import { PlanEstimate, type PlanLine, type RowChars } from "./plan-estimate.ts";
+import { identifier } from "./rewrite-statement.ts";
 import { LoadedTables, type LoadedTable, type RowGroups } from "./loaded-tables.ts";
 import type {
   EngineAnswer,
@@ -54,10 +68,17 @@ export class SqlQueryEngine implements QueryEngine {
     if (missing.length > 0)
       return run.refusal() ?? { kind: "missing", keys: missing.map(({ key }) => key) };
     const answer = run.answer();
-    if (answer.kind !== "expensive" || !tables.some(([, { isReal }]) => isReal)) return answer;
+    if (answer.kind !== "expensive") return answer;
     // SQLite has indexes for what it computes from chunks, and none of these tables.
     const chunks = tables.map(([name, table]) => [name, { ...table, isReal: false }] as const);
-    return new Run(this.#database, this.#tables, { ...running, tables: new Map(chunks) }).answer();
+    const computed = { ...running, tables: new Map(chunks) };
+    const other = new Run(this.#database, this.#tables, computed).answer();
+    if (other.kind !== "expensive") return other;
+    // It has no index for a text that is compared with the result of a function.
+    const readings = run.withoutAffinity();
+    return readings.length === 0
+      ? other
+      : new Run(this.#database, this.#tables, { ...computed, readings }).answer();
   }
 }
 
@@ -72,10 +93,29 @@ interface Running {
   readonly tables: ReadonlyMap<string, LoadedTable>;
   /** Statements that may run, with the rows that they visit. Tables never change, so this is decided once. */
   readonly checked: Map<string, number>;
+  /** Columns whose cells are read in another way. */
+  readonly readings?: readonly Reading[] | undefined;
+}
+
+/** A column of a statement's table, and what to read in place of its cells. */
+interface Reading {
+  readonly table: string;
+  readonly at: number;
+  readonly cellOf: (cell: string) => string;
+}
+
+/** A column that a statement may take for what it is not. */
+interface Suspect extends Reading {
+  readonly name: string;
+  readonly cells: ColumnCells;
+  /** True if it is about numbers, false if about empty texts. */
+  readonly isNumber: boolean;
 }
 
 /** Combinations of columns whose values are counted for one statement. Each reads a table once. */
 const MAX_MEASURED = 16;
+/** Columns that are tried one by one to find on which of them a result depends. */
+const MAX_SUSPECTS = 8;
 /** A statement that is too expensive for this many rows is refused without reading the others. */
 const SAMPLED_ROWS = 10_000;
 /** Elements are counted in tables of up to this many characters, once for each column. */
@@ -94,23 +134,60 @@ class Run {
     this.#database = database;
     this.#loaded = loaded;
     this.#running = running;
-    const { tables, query } = running;
+    const { readings = [], query } = running;
+    this.#views = this.#viewsWith((table, at) => {
+      const { cellOf } = readings.find((one) => one.table === table && one.at === at) ?? {};
+      return cellOf ?? this.#truthOf(table, at);
+    }, query.facts.isJoin);
+  }
+
+  /** The definitions of the tables, with what to read in place of the cells of their columns. */
+  #viewsWith(
+    cellOf: (table: string, at: number) => (cell: string) => string,
+    isRepeated: boolean,
+  ): string {
+    const { tables, query } = this.#running;
     const columns = query.usesAllColumns ? undefined : query.names;
-    const options = { columns, isRepeated: query.facts.isJoin };
     const positions = new Map(query.tables.map(({ name, position }) => [name, position]));
     const views = Array.from(tables, ([name, table]) =>
-      loaded.viewOf(table, { ...options, name, position: positions.get(name) }),
+      this.#loaded.viewOf(table, {
+        columns,
+        isRepeated,
+        name,
+        position: positions.get(name),
+        cellOf: (cell, at) => cellOf(name, at)(cell),
+      }),
     );
-    this.#views = views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
+    return views.length === 0 ? "" : `WITH ${views.join(",\n")}\n`;
+  }
+
+  /** TRUE and FALSE are 1 and 0, unless the statement has them as texts. */
+  #truthOf(table: string, at: number): (cell: string) => string {
+    const { query, tables } = this.#running;
+    const isTruth = tables.get(table)?.cells?.[at]?.type === "truth";
+    const isNamed = query.texts.some((text) => /^(?:true|false)$/i.test(text));
+    return isTruth && !isNamed ? truthOf : (cell) => cell;
   }
 
   answer(): EngineAnswer {
     try {
+      if (this.#running.query.usesAllColumns && this.#omitted !== undefined) return this.#omitted;
       const visits = this.#check();
       if (typeof visits !== "number") return visits;
-      return this.#database.undone(() => this.#read(visits));
+      const read = this.#database.undone(() => this.#read());
+      if ("kind" in read) return read;
+      const { columns, records } = read;
+      return {
+        kind: "done",
+        records: `[${records.join(",")}]`,
+        count: records.length,
+        columns,
+        visits,
+        notes: this.#notes(records),
+      };
     } catch (error) {
       const { message, byte } = sqliteMessage(error);
+      if (message.startsWith("no such column") && this.#omitted !== undefined) return this.#omitted;
       const explained =
         byte === undefined ? undefined : offsetOf(`EXPLAIN QUERY PLAN ${this.#whole}`, byte);
       const before = "EXPLAIN QUERY PLAN ".length + this.#opening.length;
@@ -137,6 +214,112 @@ class Run {
       // The plan needs the tables' columns.
       return undefined;
     }
+  }
+
+  /** The answer to a statement that may use columns that are not loaded. */
+  get #omitted(): EngineAnswer | undefined {
+    const tables = [...this.#running.tables.values()];
+    const table = tables.findIndex(({ omitted }) => omitted !== undefined);
+    const { columns = [], omitted } = tables[table] ?? {};
+    if (omitted === undefined) return undefined;
+    const { count, first } = omitted;
+    return { kind: "omitted", table, columns: columns.length + count, first };
+  }
+
+  /** Runs the statement again with numbers in place of texts. Says on which columns its result depends. */
+  #notes(records: readonly string[]): readonly string[] {
+    const suspects = this.#suspects;
+    const depends = (readings: readonly Reading[]) => {
+      const other = new Run(this.#database, this.#loaded, {
+        ...this.#running,
+        readings: [...readings, ...(this.#running.readings ?? [])],
+      });
+      if (typeof other.#check() !== "number") return false;
+      const read = this.#database.undone(() => other.#read());
+      return "records" in read && !isSameResult(records, read.records);
+    };
+    try {
+      if (suspects.length === 0 || !depends(suspects)) return [];
+      const one = suspects.slice(0, MAX_SUSPECTS);
+      const found = one.length === 1 ? one : one.filter((suspect) => depends([suspect]));
+      return (found.length === 0 ? one : found).map((suspect) => this.#noteOf(suspect));
+    } catch {
+      // A statement that fails with numbers depends on the texts.
+      return [];
+    }
+  }
+
+  #noteOf({ table, name, cells, isNumber }: Suspect): string {
+    if (!isNumber) return emptyNote(name, cells);
+    const loaded = this.#running.tables.get(table);
+    const works = (expression: string) => {
+      if (loaded === undefined) return false;
+      const view = this.#loaded.viewOf(loaded, {
+        name: "t",
+        columns: [name.toLowerCase()],
+        isRepeated: false,
+      });
+      const number = numberIn(identifier(name), cells);
+      const { rows } = this.#database.query(
+        `WITH ${view} SELECT 1 FROM t WHERE ${expression} IS NOT ${number} LIMIT 1`,
+      );
+      return [...rows].length === 0;
+    };
+    const cleanings = cleaningOf(name, cells);
+    return numberNote(name, cells, cleanings.find(works) ?? cleanings.at(-1) ?? "");
+  }
+
+  /** Columns of texts that the statement takes for numbers, or tests for NULL. */
+  get #suspects(): readonly Suspect[] {
+    const { names, texts } = this.#running.query;
+    // An empty text is what REPLACE puts in place of others.
+    const named = texts.filter((text) => text !== "" || !names.includes("replace"));
+    return this.#textColumns.flatMap(({ uses, ...column }) => {
+      const { cells } = column;
+      const isNumber = uses.has("numbers") || (uses.has("order") && isMostlyNumbers(cells));
+      if (!isNumber && !(uses.has("nulls") && cells.empty > 0)) return [];
+      const cellOf = (cell: string) =>
+        isNumber ? numberIn(cell, cells, named) : nullIfEmpty(cell, named);
+      return { ...column, isNumber, cellOf };
+    });
+  }
+
+  /** Readings that let texts keep their type in comparisons; none if they are compared with numbers. */
+  withoutAffinity(): readonly Reading[] {
+    const texts = this.#textColumns.filter(({ cells }) => cells.type === "text");
+    if (texts.some(({ uses }) => uses.has("compared"))) return [];
+    return texts.map(({ table, at }) => ({ table, at, cellOf: (cell) => `+${cell}` }));
+  }
+
+  /** The columns with texts that the statement uses, and how. */
+  get #textColumns() {
+    const { tables, query } = this.#running;
+    const columns = Array.from(tables, ([table, { columns: names, cells: all = [] }]) =>
+      names.flatMap((name, at) => {
+        const cells = all[at];
+        const isUsed = query.usesAllColumns || query.names.includes(name.toLowerCase());
+        const isText = cells?.type === "text" || cells?.type === "mixed";
+        return isUsed && isText ? [{ table, at, name, cells }] : [];
+      }),
+    ).flat();
+    if (columns.length === 0) return [];
+    const marks = new Map(columns.map((one) => [`${one.table} ${one.at}`, one.cells]));
+    const views = this.#viewsWith((table, at) => {
+      const mark = `${table} ${at}`;
+      const cells = marks.get(mark);
+      if (cells === undefined) return this.#truthOf(table, at);
+      return (cell) => typedCell(marked(cell, mark), cells);
+    }, false);
+    const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
+    const uses = cellUses(
+      this.#rows<Instruction>(explained),
+      (mark) => marks.get(mark)?.hasDecimalComma === false,
+    );
+    const kinds = ["numbers", "order", "nulls", "compared"] as const;
+    return columns.map((column) => {
+      const mark = `${column.table} ${column.at}`;
+      return { ...column, uses: new Set(kinds.filter((kind) => uses[kind].has(mark))) };
+    });
   }
 
   get #opening(): string {
@@ -238,16 +421,28 @@ class Run {
     );
   }
 
-  #read(visits: number): EngineAnswer {
-    const { parameters } = this.#running.query;
-    const { columns: given, rows } = this.#database.query(this.#whole, ...parameters);
+  /** `exact`: the statement's own names of columns whose whole numbers are read as their digits. */
+  #read(own: readonly string[] = [], exact = new Set<number>()): Read {
+    const { parameters, sql } = this.#running.query;
+    const digits = own.map((name, at) => (exact.has(at) ? digitsOf(name) : identifier(name)));
+    const whole =
+      exact.size === 0
+        ? this.#whole
+        : `${this.#views}SELECT ${digits.join(", ")} FROM (\n${sql}\n)`;
+    const { columns: read, rows } = this.#database.query(whole, ...parameters);
+    const given = exact.size === 0 ? read : own;
     const columns = distinctColumns(given);
+    const rounded = new Set<number>();
     const keys = columns.map((column) => `${JSON.stringify(column)}:`);
     const records: string[] = [];
     let chars = 2;
     for (const row of rows) {
       if (records.length === limits.maxQueryRecords) return tooMany(records.length + 1);
-      const record = `{${keys.map((key, at) => key + jsonOf(row[at], columns[at])).join(",")}}`;
+      for (const [at, value] of row.entries()) if (isRounded(value)) rounded.add(at);
+      const cells = keys.map(
+        (key, at) => key + jsonOf(row[at], exact.has(at) ? undefined : columns[at]),
+      );
+      const record = `{${cells.join(",")}}`;
       chars += record.length + 1;
       if (chars > limits.maxJsonBytes) {
         return {
@@ -259,15 +454,14 @@ class Run {
       }
       records.push(record);
     }
-    return {
-      kind: "done",
-      records: `[${records.join(",")}]`,
-      count: records.length,
-      columns,
-      visits,
-    };
+    return rounded.size > 0 && exact.size === 0 ? this.#read(given, rounded) : { columns, records };
   }
 }
+
+/** Records as JSON, or why there are none. */
+type Read =
+  | { readonly columns: readonly string[]; readonly records: readonly string[] }
+  | Extract<EngineAnswer, { kind: "large" }>;
 
 function charsOf({ rows, chars, largestRow = chars }: LoadedTable): RowChars {
   return { average: chars / Math.max(rows, 1), largest: largestRow, all: chars };
@@ -282,7 +476,7 @@ function expensive({ visits, scans }: PlanEstimate): EngineAnswer {
   return { kind: "expensive", estimate: Math.round(visits), scans };
 }
 
-function tooMany(actual: number): EngineAnswer {
+function tooMany(actual: number): Extract<EngineAnswer, { kind: "large" }> {
   return { kind: "large", limit: "maxQueryRecords", maximum: limits.maxQueryRecords, actual };
 }
 
@@ -299,10 +493,24 @@ function distinctColumns(columns: readonly string[]): readonly string[] {
   });
 }
 
-function jsonOf(value: unknown, column = ""): string {
+/** True for a number that Durable Objects, which return every number as a double, may have rounded. */
+function isRounded(value: unknown): boolean {
+  return typeof value === "number" && Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** A whole number as bytes of its digits: nothing else in a result is bytes. */
+function digitsOf(column: string): string {
+  const name = identifier(column);
+  return `CASE typeof(${name}) WHEN 'integer' THEN CAST(CAST(${name} AS TEXT) AS BLOB) ELSE ${name} END`;
+}
+
+/** `column`: the name of one that must not be bytes; undefined for one with digits. */
+function jsonOf(value: unknown, column: string | undefined): string {
   if (value === null || value === undefined) return "null";
   if (typeof value === "string") return JSON.stringify(value);
-  if (typeof value === "bigint") return String(Number(value));
+  if (typeof value === "bigint") return String(value);
+  if (column === undefined && (value instanceof Uint8Array || value instanceof ArrayBuffer))
+    return new TextDecoder().decode(value);
   // Infinity has no JSON.
   if (typeof value === "number") return Number.isFinite(value) ? String(value) : "null";
   throw new Error(`${column} is bytes; write hex(…) or json(…) around it`);

@@ -26,6 +26,13 @@ export function isSign(token: Token | undefined, value: string): boolean {
   return token?.kind === "sign" && token.value === value;
 }
 
+const MAX_INTEGER = 2n ** 63n - 1n;
+
+/** True for a whole number that SQLite would round. It is a text. */
+export function isLongNumber(value: string): boolean {
+  return /^\d{19,}$/.test(value) && BigInt(value) > MAX_INTEGER;
+}
+
 /** Everything that SQLite skips between tokens. */
 const SKIPPED = /(?:[ \t\n\f\r]|--[^\n]*|\/\*[^]*?\*\/)+/y;
 const WORD = /[A-Za-z_\u0080-\uffff][\w$\u0080-\uffff]*/y;
@@ -101,6 +108,8 @@ function quotedToken(sql: string, start: number, end: number): Token {
   return { kind: mark === "'" ? "text" : "name", start, end, value, word: "" };
 }
 
+const MAX_NAME_CHARS = 100;
+
 /** Throws for a character with which something begins that has no end, or that is not allowed. */
 function requirePlain(sql: string, at: number): void {
   const character = sql.charAt(at);
@@ -109,6 +118,11 @@ function requirePlain(sql: string, at: number): void {
   }
   if (sql.startsWith("/*", at)) throw queryProblem("This comment has no end.", { sql, at });
   if (!"?:@#${".includes(character)) return;
+  const [, type] = /^::\s*([A-Za-z]\w*)/.exec(sql.slice(at, at + MAX_NAME_CHARS)) ?? [];
+  if (type !== undefined) {
+    const [operand = "x"] = /[\w.]+$/.exec(sql.slice(Math.max(0, at - MAX_NAME_CHARS), at)) ?? [];
+    throw queryProblem(`SQLite has no ::. Write CAST(${operand} AS ${type}).`, { sql, at });
+  }
   const message = "Write a value here, or a reference to a variable, such as $order.id.";
   throw queryProblem(message, { sql, at });
 }

@@ -32,6 +32,8 @@ export interface Statement {
   readonly aliases: ReadonlyMap<string, readonly AliasTarget[]>;
   /** All names in it, in lower case: columns have one of these. */
   readonly names: ReadonlySet<string>;
+  /** All texts in quotes. */
+  readonly texts: readonly string[];
   /** True if columns are used that the statement does not name. */
   readonly usesAllColumns: boolean;
   /** See `PlanFacts`. */

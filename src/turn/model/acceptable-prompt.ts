@@ -6,12 +6,11 @@ import type {
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
-import { clip } from "../../value/characters.ts";
+import { clip, isBlankText } from "../../value/characters.ts";
 import { isObject } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
-import { VARIABLES_TAG } from "../history/prompt.ts";
-import { alternating, saidIn, textOf } from "./alternating.ts";
+import { alternating, saidIn } from "./alternating.ts";
 
 type Message = LanguageModelV4Message;
 type Of<Role extends Message["role"]> = Extract<Message, { role: Role }>;
@@ -26,6 +25,8 @@ export interface PromptReader {
   readonly tools: NonNullable<LanguageModelV4CallOptions["tools"]>;
   /** True if calls and results become texts later, in messages that alternate. */
   readonly hasTags?: boolean;
+  /** True if the last message is the list of variables. */
+  readonly hasList?: boolean;
 }
 
 /**
@@ -72,7 +73,8 @@ export function acceptablePrompt(
     }
   }
   const tail = messages.at(-1);
-  if (tail !== undefined && isNote(tail)) {
+  if (tail !== undefined && reader.hasList === true) {
+    notes.add(tail);
     const pending = messages.findIndex((message) => calls.isPending(message));
     // The provider continues the call only if the prompt ends with it.
     if (pending >= 0) messages.splice(pending, 0, ...messages.splice(-1));
@@ -82,12 +84,11 @@ export function acceptablePrompt(
 
 /** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
 export function isNote(message: Message): boolean {
-  if (message.role !== "user") return false;
-  return callNotes.has(message) || textOf(message).startsWith(VARIABLES_TAG);
+  return notes.has(message);
 }
 
-/** The notes of calls, by identity: a person may begin a message in the same words. */
-const callNotes = new WeakSet<Message>();
+/** By identity: a person may begin a message in the same words. */
+const notes = new WeakSet<Message>();
 
 /** The calls of a prompt, with their results and their new ids. */
 class Calls {
@@ -163,7 +164,7 @@ class Calls {
       role: "user" as const,
       content: [{ type: "text" as const, text: refused.join("\n\n") }],
     };
-    callNotes.add(note);
+    notes.add(note);
     yield note;
   }
 
@@ -229,13 +230,13 @@ function shortId(text: string): string {
 }
 
 function isPlain(part: AssistantPart): boolean {
-  return part.type === "text" && part.text.trim() !== "" && part.text.isWellFormed();
+  return part.type === "text" && !isBlankText(part.text) && part.text.isWellFormed();
 }
 
 /** Returns nothing for blank text, which several providers refuse, unless its metadata matters to its provider. */
 function plainPart<Part extends Exclude<AssistantPart, Call | Result>>(part: Part): Part[] {
   if (part.type !== "text") return [part];
-  if (part.text.trim() !== "") return [{ ...part, text: part.text.toWellFormed() }];
+  if (!isBlankText(part.text)) return [{ ...part, text: part.text.toWellFormed() }];
   const { providerOptions } = part;
   return providerOptions === undefined || "anthropic" in providerOptions
     ? []
@@ -244,7 +245,7 @@ function plainPart<Part extends Exclude<AssistantPart, Call | Result>>(part: Par
 
 function withTexts(message: Of<"user">): Message {
   const isEmpty = (part: Of<"user">["content"][number]) =>
-    part.type === "text" && part.text.trim() === "";
+    part.type === "text" && isBlankText(part.text);
   const { content: given } = message;
   // The next question of a prompt that is only described has no character at all.
   const isSame = given.every((part) => part.type !== "text" || part.text === "" || isPlain(part));
@@ -268,9 +269,9 @@ function acceptableOutput(
 ): LanguageModelV4ToolResultOutput {
   const said = wellFormed(output);
   if (said.type === "text" || said.type === "error-text")
-    return said.value.trim() === "" ? { ...said, value: NO_OUTPUT } : said;
+    return isBlankText(said.value) ? { ...said, value: NO_OUTPUT } : said;
   if (said.type !== "content") return said;
-  const value = said.value.filter((part) => part.type !== "text" || part.text.trim() !== "");
+  const value = said.value.filter((part) => part.type !== "text" || !isBlankText(part.text));
   return { ...said, value: value.length === 0 ? [{ type: "text", text: NO_OUTPUT }] : value };
 }
 

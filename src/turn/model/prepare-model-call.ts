@@ -22,6 +22,8 @@ export interface ModelRequest {
   readonly callable?: ToolSet;
   /** True if the model writes calls as tags in its text. */
   readonly hasTags?: boolean;
+  /** True if the last message is the list of variables. */
+  readonly hasList?: boolean;
   /** The earlier turn that the provider refuses, counted from 0. It is sent in outline. */
   readonly outlined?: number | undefined;
   readonly signal: AbortSignal;
@@ -37,7 +39,7 @@ export interface ModelCall {
 
 /** Prepares the same call as the SDK's own loop, for a model of any version that the SDK knows. */
 export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
-  const { instructions, tools, signal, hasTags = false, outlined } = request;
+  const { instructions, tools, signal, hasTags = false, hasList = false, outlined } = request;
   const model = resolvedModel(request.model);
   const supportedUrls = await model.supportedUrls;
   const given = await standardizePrompt({ messages: [...request.messages] });
@@ -55,7 +57,7 @@ export async function prepareModelCall(request: ModelRequest): Promise<ModelCall
   const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
   const plain = [...system, ...messages];
   const { provider, modelId } = model;
-  const reader = { provider, modelId, tools: prepared ?? [], hasTags };
+  const reader = { provider, modelId, tools: prepared ?? [], hasTags, hasList };
   const prompt = acceptablePrompt(plain, reader);
   return {
     model,

@@ -132,6 +132,27 @@ describe("a page that loads in the middle of an answer shows it once (vercel/ai#
   });
 });
 
+it("a tab that joins a later turn does not show the earlier answer again in it (vercel/ai#18107)", async () => {
+  const { reached, open, wait } = gate();
+  const later = halting(wait, text("La").slice(0, -1), [
+    { type: "text-delta", id: "text_1", delta: "ter." },
+    ...text("").slice(-1),
+    ...finish(),
+  ]);
+  await talking([done, later], async ({ own }) => {
+    const first = stockChat(own);
+    await first.sendMessage({ text: "Go." });
+    const second = stockChat(own, await loaded(own));
+    const asking = first.sendMessage({ text: "More." });
+    await reached;
+    const resuming = second.resumeStream();
+    open();
+    await Promise.all([asking, resuming]);
+    // It has not loaded the question.
+    expect(second.messages.map(textOf)).toEqual(["Go.", "Done.", "Later."]);
+  });
+});
+
 it("a call that is approved in two tabs runs once, and the second is told (BuilderIO/agent-native#3635, archestra-ai/archestra#4030)", async () => {
   await talking([[toolCall("pay", {}), asked].flat(), done], async ({ own, paid }) => {
     await stockChat(own).sendMessage({ text: "Go." });

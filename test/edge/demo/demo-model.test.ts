@@ -112,3 +112,32 @@ it("queries a table with the shop's words if the shop's tools are not offered", 
   const { message } = await ask(id, "How many orders do I have?", { agent: "weather" });
   expect(textOf(message)).toBe("orders has 300 records.");
 });
+
+it("answers questions about an export with many columns, as a person names them", () => {
+  const model = modelFromSettings(demoModels);
+  const options = { agents: [desk] as const, model, queries, csv: csvRecords };
+  const settings = { bindings: { AUTH: "none", MODEL: "demo" } };
+  const names = Array.from({ length: 30 }, (_, at) => `Long name of the column ${at + 1} (EUR)`);
+  const stages = ["Won", "won", "WON", "Lost", "lost"];
+  const lines = stages.map((stage, row) => [stage, ...names.map((_, at) => row + at)].join(","));
+  return withRuntime(
+    options,
+    async (own) => {
+      const body = [["Stage", ...names].join(","), ...lines].join("\n");
+      const headers = { "content-type": "text/csv" };
+      await own.call("PUT", "/conversations/c/variables/deals", { body, headers });
+      const answers = {
+        'What is the sum of "Long name of the column 17 (EUR)" of deals?': "is 90, over 5 records",
+        "What is the sum of Long name of the column 30 (EUR) of deals?": "is 155, over 5 records",
+        "How many deals have Stage won?": "3 of 5 records of deals have Stage won.",
+        "How many deals by Stage?": /\| WON \| 3 \|\n\| Lost \| 2 \|/,
+      };
+      for (const [question, said] of Object.entries(answers)) {
+        const answer = await answerTo(own.call, question);
+        if (typeof said === "string") expect(answer).toContain(said);
+        else expect(answer).toMatch(said);
+      }
+    },
+    settings,
+  );
+});

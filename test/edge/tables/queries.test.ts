@@ -73,6 +73,20 @@ describe("a query over HTTP", () => {
     ]);
   });
 
+  it("says in a header where it depends on texts that were not read as numbers", async () => {
+    const id = newId();
+    await put(id, "crm", [{ price: "€5" }, { price: "20" }]);
+    const sql = "SELECT sum(price) AS sum FROM crm";
+    const response = await query(id, sql);
+    expect(await response.json()).toEqual([{ sum: 20 }]);
+    const notes: unknown = JSON.parse(response.headers.get("x-byref-notes") ?? "");
+    expect(notes).toEqual([expect.stringContaining(`CAST(REPLACE("price", '€', '') AS REAL)`)]);
+    const saved = await call("POST", `/conversations/${id}/query`, json({ sql, saveAs: "sum" }));
+    expect(await saved.json()).toMatchObject({ description: expect.stringContaining("€5") });
+    const plain = await query(id, `SELECT sum(CAST(REPLACE(price, '€', '') AS REAL)) FROM crm`);
+    expect(plain.headers.has("x-byref-notes")).toBe(false);
+  });
+
   it("returns lines, CSV or Markdown on request", async () => {
     const id = newId();
     await put(id, "orders", ORDERS);

@@ -1,9 +1,10 @@
 import { env } from "cloudflare:workers";
 import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
 import { describeQueryEngine } from "../../contract/query-engine.ts";
+import { describeTextColumns } from "../../contract/text-columns.ts";
 import { newId } from "../../support/edge.ts";
 
-describeQueryEngine("a Tables object", () => {
+function tables(): QueryEngine {
   // The type of the namespace is that of the bound class, which the generated types do not include.
   const stub = env.TABLES.get(env.TABLES.idFromName(newId())) as unknown as QueryEngine;
   return {
@@ -13,4 +14,7 @@ describeQueryEngine("a Tables object", () => {
     complete: (table, shape) => stub.complete(table, shape),
     keep: (keys) => stub.keep(keys),
   };
-});
+}
+
+describeQueryEngine("a Tables object", tables);
+describeTextColumns("a Tables object", tables);

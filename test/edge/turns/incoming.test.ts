@@ -54,6 +54,7 @@ describe("a person's long text", () => {
 describe("a message with only white space", () => {
   it.each([
     ["a text", "   "],
+    ["characters that cannot be seen", "\u200b \u2060"],
     [
       "parts",
       {

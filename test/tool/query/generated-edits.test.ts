@@ -10,7 +10,6 @@ import {
   KEYS,
   quoted,
   type Records,
-  sqlOf,
   table,
   value,
 } from "./generated-queries.ts";
@@ -25,64 +24,86 @@ const change = fc.record({
   set: fc.dictionary(fc.constantFrom(...KEYS, "new"), value, { minKeys: 1, maxKeys: 2 }),
 });
 
-/** Returns the rows after the same changes by UPDATE; undefined if one fails or changes nothing. */
-function updated(database: DatabaseSync, changes: readonly Where[]) {
-  for (const { where, set } of changes) {
-    try {
-      // Fails if the condition reads columns that only this change creates.
-      database.prepare(`SELECT 1 FROM t WHERE ${where}`).all();
-      const columns = database.prepare("SELECT name FROM pragma_table_info('t')").all();
-      const known = new Set(columns.map(({ name }) => name));
-      for (const key of Object.keys(set)) {
-        if (!known.has(key)) database.exec(`ALTER TABLE t ADD COLUMN ${quoted(key)}`);
-      }
-      const setting = Object.entries(set).map(([key, one]) => `${quoted(key)} = ${sqlOf(one)}`);
-      const { changes: count } = database
-        .prepare(`UPDATE t SET ${setting.join(", ")} WHERE ${where}`)
-        .run();
-      if (count === 0) return undefined;
-    } catch {
-      return undefined;
-    }
-  }
-  return rowsOf(database, "t");
+interface Tables {
+  readonly t: Records;
+  readonly other: Records;
 }
 
-function rowsOf(database: DatabaseSync, name: string) {
-  const prepared = database.prepare(`SELECT * FROM ${name} ORDER BY "index"`);
-  prepared.setReadBigInts(true);
-  const rows = prepared.all() as unknown as readonly Readonly<Record<string, unknown>>[];
-  return rows.map((row) => {
-    // A key that a record lacks is NULL in its row.
-    const entries = Object.entries(row).filter(([, one]) => one !== null);
-    return Object.fromEntries(
-      entries.map(([key, one]) => [key, typeof one === "bigint" ? Number(one) : one]),
+/** Returns the positions of the records that an UPDATE of a plain table changes; undefined if it fails. */
+function foundBy({ t, other }: Tables, where: string): readonly unknown[] | undefined {
+  const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: false });
+  try {
+    createTable(database, "t", t);
+    createTable(database, "other", other);
+    const updated = database.prepare(
+      `UPDATE t SET "index" = "index" WHERE ${where} RETURNING "index"`,
     );
-  });
+    return updated.all().map(({ index }) => index);
+  } catch {
+    return undefined;
+  } finally {
+    database.close();
+  }
+}
+
+/** Other readings of the tables: numbers, or NULL, in place of the texts of one column or of all. */
+function* readings({ t, other }: Tables): Generator<Tables> {
+  const asNumber = (one: Json) =>
+    typeof one !== "string"
+      ? one
+      : one.trim() !== "" && Number.isFinite(Number(one))
+        ? Number(one)
+        : null;
+  const asNull = (one: Json) => (one === "" ? null : one);
+  const changed = (records: Records, read: (one: Json) => Json, columns: readonly string[]) =>
+    records.map((record) =>
+      Object.fromEntries(
+        Object.entries(record).map(([key, one]) => [key, columns.includes(key) ? read(one) : one]),
+      ),
+    );
+  for (const read of [asNumber, asNull]) {
+    for (const columns of [KEYS, ...KEYS.map((key) => [key]), ["new"]]) {
+      yield { t: changed(t, read, columns), other };
+      yield { t, other: changed(other, read, columns) };
+      yield { t: changed(t, read, columns), other: changed(other, read, columns) };
+    }
+  }
+}
+
+/** True if a condition finds other records when texts are read as numbers, or empty ones as NULL. */
+function isAmbiguous(tables: Tables, where: string): boolean {
+  const found = JSON.stringify(foundBy(tables, where));
+  return [...readings(tables)].some((other) => JSON.stringify(foundBy(other, where)) !== found);
 }
 
 it("random edits make the same changes as UPDATE on a plain table", sampled, async () => {
   let made = 0;
   const compare = async (t: Records, other: Records, changes: readonly Where[]) => {
-    const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: false });
     const editor = new Editor();
-    for (const [name, records] of Object.entries({ t, other })) {
-      await editor.store.save({ name, value: records as Json });
-      createTable(database, name, records);
-    }
-    const expected = updated(database, changes);
+    for (const [name, value] of Object.entries({ t, other }))
+      await editor.store.save({ name, value: value as Json });
     const refusal = await editor.refusal({ name: "t", edits: changes as unknown as Json });
     const after = (await editor.store.read("t")) as Records;
-    if (expected === undefined) {
+    let expected: Records | undefined = t;
+    let mayBeRefused = false;
+    for (const { where, set } of changes) {
+      if (expected === undefined) break;
+      const tables: Tables = { t: expected, other };
+      const found = foundBy(tables, where) ?? [];
+      mayBeRefused ||= refusal.endsWith("Nothing was changed.") && isAmbiguous(tables, where);
+      expected =
+        found.length === 0
+          ? undefined
+          : expected.map((one, at) => (found.includes(at) ? { ...one, ...set } : one));
+    }
+    if (expected === undefined || mayBeRefused) {
       expect(refusal).toMatch(/^(?:bad_query|edit_not_found)/);
       expect(after).toEqual(t);
     } else {
       made++;
       expect(refusal).toBe("done");
-      createTable(database, "after", after);
-      expect(rowsOf(database, "after")).toEqual(expected);
+      expect(after).toEqual(expected);
     }
-    database.close();
   };
   const changes = fc.array(change, { minLength: 1, maxLength: 3 });
   await fc.assert(

@@ -98,12 +98,21 @@ const statement = fc.oneof(plain, grouped, joined, windowed, compound, defined, 
 /** Creates a table with the same records in plain SQL. */
 export function createTable(database: DatabaseSync, name: string, records: Records): void {
   const keys = [...new Set(records.flatMap((one) => Object.keys(one)))];
-  const columns = [...keys, "index"].map(quoted);
+  const types = keys.map((key) => typeOf(records.map((one) => one[key] ?? null)));
+  const columns = [...keys.map((key, at) => `${quoted(key)} ${types[at]}`), '"index"'];
   database.exec(`CREATE TABLE ${name} (${columns.join(", ")})`);
   for (const [index, one] of records.entries()) {
     const values = [...keys.map((key) => sqlOf(one[key])), index];
     database.exec(`INSERT INTO ${name} VALUES (${values.join(", ")})`);
   }
+}
+
+/** The type that a column is declared with: only texts, only numbers, or anything. */
+function typeOf(values: readonly Json[]): string {
+  const types = new Set(values.filter((one) => one !== null).map((one) => typeof one));
+  if (types.has("object") || types.size === 0) return "";
+  if (types.has("string")) return types.size === 1 ? "TEXT" : "";
+  return "NUMERIC";
 }
 
 export function sqlOf(value: Json | undefined): string {

@@ -4,7 +4,7 @@ import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { QueryDatabases } from "../../../src/tool/query/query-databases.ts";
 import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
-import { runQuery } from "../../../src/tool/query/run-query.ts";
+import { type QueryResult, runQuery } from "../../../src/tool/query/run-query.ts";
 import { anyValueAt } from "../../../src/tool/variables/sequence.ts";
 import { readable } from "../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../src/value/json.ts";
@@ -27,8 +27,13 @@ export class Queries {
   });
 
   async records(sql: string): Promise<Json> {
+    const { records } = await this.result(sql);
+    return JSON.parse(records) as Json;
+  }
+
+  async result(sql: string): Promise<QueryResult> {
     const syntaxes = pickSyntaxes();
-    const { records } = await runQuery(sql, {
+    const result = await runQuery(sql, {
       store: this.store,
       databases: this.#databases,
       most: "visible",
@@ -46,6 +51,6 @@ export class Queries {
       },
     });
     this.read++;
-    return JSON.parse(records) as Json;
+    return result;
   }
 }

@@ -76,6 +76,7 @@ class Walled {
       kept: this.#keys,
       parameters: [],
       names: [],
+      texts: [],
       usesAllColumns: true,
       facts: {
         aliases: new Map(),

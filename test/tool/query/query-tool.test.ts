@@ -69,6 +69,14 @@ describe("query_variables", () => {
     expect((await conversation.saved("SELECT 1 AS n")).info?.name).toBe("query_2");
   });
 
+  it("shows the model where a result depends on texts that were not read as numbers", async () => {
+    const conversation = await Conversation.with({ crm: [{ score: "7" }, { score: "N/A" }] });
+    const { output, info } = await conversation.saved("SELECT avg(score) AS a FROM crm");
+    const note = expect.stringContaining(`"N/A" in row 2 (index 1)`);
+    expect(output).toMatchObject({ value: [{ a: 3.5 }], notes: [note] });
+    expect(info?.description).toEqual(note);
+  });
+
   it("saves under a name that the model chooses, even over a table that it reads", async () => {
     const conversation = await Conversation.with({ orders });
     await conversation.saved("SELECT id FROM orders WHERE id > 1", { saveAs: "orders" });

@@ -29,6 +29,7 @@ const query = (sql: string, names: readonly string[]): EngineQuery => ({
   kept: [],
   parameters: [],
   names,
+  texts: [],
   usesAllColumns: false,
   facts: {
     aliases: new Map([["t", [{ table: "$1" }]]]),

@@ -102,6 +102,7 @@ function uncheckedReader(believed: readonly string[]) {
       parameters: [],
       unnamed: [],
       aliases: new Map(),
+      texts: [],
       names: new Set((sql.match(/\w+/g) ?? []).map((name) => name.toLowerCase())),
       usesAllColumns: true,
       recursionSteps: 1,
