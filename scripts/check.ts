@@ -29,7 +29,7 @@ const MAX_REACT_BYTES = 4_096;
 const MAX_DURABLE_BYTES = 12_288;
 
 /** Bytes that the folder of `byref/mastra` adds to the code that it imports from others, such as `byref/agent`. */
-const MAX_MASTRA_BYTES = 5_800;
+const MAX_MASTRA_BYTES = 6_000;
 
 /** All files that a browser loads for the page, including lazy ones. */
 const MAX_PAGE_KIB = 250;

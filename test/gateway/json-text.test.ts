@@ -68,19 +68,19 @@ describe("the text of a server's JSON", () => {
     expect(await keptText(result('{ "a": "\uD800" }'))).toBeUndefined();
   });
 
-  it("does not change the value of a result that is too deep to save", () => {
+  it("is the value of a result that is too deep to save", () => {
     let deep: Json = [];
     for (let level = 0; level < 1_000; level++) deep = [deep];
     const text = JSON.stringify(deep);
-    expect(savedValue(result(text))).toEqual(deep);
+    expect(savedValue(result(text))).toBe(text);
   });
 
   it("is stored in a row up to 64 KiB, and as bytes above", () => {
     const bodyOf = (bytes: number) => {
       const text = `[1${" ".repeat(bytes - 3)}]`;
       const content = savedValue(result(text)) as Content;
-      expect(content.about).toMatchObject({ textKey: "", bytes, chars: bytes, type: "array" });
-      expect([content.marks, content.value]).toEqual([[], [1]]);
+      expect(content.about).toMatchObject({ textKey: "", bytes, chars: 3, type: "array" });
+      expect(content.value).toEqual([1]);
       return content.body;
     };
     expect(typeof bodyOf(limits.maxRowBytes)).toBe("string");
@@ -88,10 +88,10 @@ describe("the text of a server's JSON", () => {
   });
 
   it("is kept up to 16 MiB", () => {
-    const keyOf = (bytes: number) =>
-      (savedValue(result(`[1${" ".repeat(bytes - 3)}]`)) as Content).about.textKey;
-    expect(keyOf(limits.maxJsonBytes)).toBe("");
-    expect(keyOf(limits.maxJsonBytes + 1)).toBeUndefined();
+    const textOf = (bytes: number) => `[1${" ".repeat(bytes - 3)}]`;
+    const [longest, tooLong] = [textOf(limits.maxJsonBytes), textOf(limits.maxJsonBytes + 1)];
+    expect((savedValue(result(longest)) as Content).about.textKey).toBe("");
+    expect(savedValue(result(tooLong)) === tooLong).toBe(true);
   });
 });
 

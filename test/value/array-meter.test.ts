@@ -19,7 +19,7 @@ function metered(pieces: readonly (string | Uint8Array)[]) {
 function cuts(text: string): readonly (readonly Uint8Array[])[] {
   const bytes = Buffer.from(text);
   const twice = Array.from(bytes, (_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
-  return [[bytes], ...twice, Array.from(bytes, (byte) => Uint8Array.of(byte))];
+  return [[bytes], ...twice, [...bytes].map((byte) => Uint8Array.of(byte))];
 }
 
 function expected(values: readonly Json[], text: string) {

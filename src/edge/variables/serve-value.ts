@@ -240,7 +240,7 @@ function arrayBody(open: StoredBytes): ReadableStream<Uint8Array> {
     try {
       for await (const lines of linesOf(open)) {
         if (lines.length === 0) continue;
-        yield encoder.encode(`${before}${lines.join(",")}`);
+        yield encoder.encode(`${before}${lines.map((line) => line.trim()).join(",")}`);
         before = ",";
       }
       yield encoder.encode(before === "[" ? "[]" : "]");

@@ -123,7 +123,7 @@ describe("the results of code", () => {
   it.each([
     ["new Date(0)", "1970-01-01T00:00:00.000Z"],
     ["new Map([['a', new Set([1])]])", { a: [1] }],
-    ["[10n ** 20n, NaN, undefined]", ["100000000000000000000", null, null]],
+    ["[10n ** 20n, NaN, undefined]", [100_000_000_000_000_000_000, null, null]],
     ["{ f() {}, s: Symbol('x'), u: undefined, k: 1 }", { k: 1 }],
     ["'\\u0000\\ud83d \\u{1F600}'", "\u0000\ud83d \u{1F600}"],
     ["new Error('no')", { name: "Error", message: "no" }],

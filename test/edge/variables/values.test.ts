@@ -144,7 +144,7 @@ describe("records", () => {
     expect(response.headers.get("content-type")).toBe(NDJSON);
     expect(response.headers.get("vary")).toBe("accept");
     expect(response.headers.get("content-disposition")).toBe("attachment");
-    expect(await response.text()).toBe(lines);
+    expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(untidy);
   });
 
   it("are the lines of a JSON array on request; other JSON stays as it is", async () => {
@@ -166,10 +166,10 @@ describe("records", () => {
     ["only blank lines", "\n \n\r\n"],
   ])("may be %s", async (_, body) => {
     const id = newId();
-    const info = { type: "array", count: 0, bytes: 0 };
+    const info = { type: "array", count: 0, bytes: body.length };
     expect(await (await putAs(id, "a", { body: body, type: NDJSON })).json()).toMatchObject(info);
     expect(await (await get(id, "a")).text()).toBe("[]");
-    expect(await (await getWith(id, "a", { accept: NDJSON })).text()).toBe("");
+    expect(await (await getWith(id, "a", { accept: NDJSON })).text()).toBe(body);
   });
 
   it.each([

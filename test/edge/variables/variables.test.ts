@@ -23,7 +23,7 @@ describe("PUT and GET", () => {
     const first = await putText(at(id), "[1, 2]");
     expect(first.status).toBe(201);
     const info = await first.json();
-    expect(info).toMatchObject({ name: "a", version: 1, type: "array", count: 2, bytes: 5 });
+    expect(info).toMatchObject({ name: "a", version: 1, type: "array", count: 2, bytes: 6 });
     expect(await (await get(id, "a/info")).json()).toEqual(info);
     const second = await putText(at(id), "two", "text/plain; charset=utf-8");
     expect(second.status).toBe(200);
