@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
 import { describeTextColumns, textRows as rows } from "../../contract/text-columns.ts";
+import type { Json } from "../../../src/value/json.ts";
 import { Editor } from "./editor.ts";
 import { Queries } from "./queries.ts";
 
@@ -28,6 +29,28 @@ it("whole numbers are exact in statements, columns and results", async () => {
     "SELECT count(*) AS n FROM ids WHERE id = 12345678901234567890",
   );
   expect(found).toEqual([{ n: 1 }]);
+});
+
+it("numbers that a double does not give back are exact up to 64 bits, and texts beyond", async () => {
+  const queries = new Queries();
+  const raw = Reflect.get(JSON, "rawJSON") as (text: string) => Json;
+  const digits = [
+    "9007199254740993",
+    "9007199254740992",
+    "12345678901234567890",
+    "0.12345678901234567891",
+  ];
+  queries.readAs = digits.map((text, at) => ({ id: raw(text), at }));
+  await queries.store.save({ name: "ids", value: { rows: [{ id: 1 }] } });
+  for (const [sql, records] of [
+    ["SELECT id FROM $ids.rows WHERE at = 0", '[{"id":9007199254740993}]'],
+    ["SELECT at FROM $ids.rows WHERE id = 9007199254740993", '[{"at":0}]'],
+    ["SELECT at FROM $ids.rows WHERE id = 12345678901234567890", '[{"at":2}]'],
+    ["SELECT count(DISTINCT id) AS n FROM $ids.rows", '[{"n":4}]'],
+    ["SELECT count(*) AS n FROM $ids.rows a JOIN $ids.rows b ON a.id = b.id", '[{"n":4}]'],
+    ["SELECT id FROM $ids.rows WHERE at = 3", '[{"id":"0.12345678901234567891"}]'],
+  ] as const)
+    expect((await queries.result(sql)).records, sql).toBe(records);
 });
 
 it("columns beyond the most are named when a statement may use them", async () => {
