@@ -193,8 +193,9 @@ class TableWriter {
         at = this.#columns.size;
         this.#columns.set(key, at);
       }
-      row[at] = value;
-      (this.#counters[at] ??= new CellCounter()).add(value, this.#rows + this.#waiting.length);
+      const cell = cellOf(value);
+      row[at] = cell;
+      (this.#counters[at] ??= new CellCounter()).add(cell, this.#rows + this.#waiting.length);
     }
     return JSON.stringify(row);
   }
@@ -208,6 +209,16 @@ class TableWriter {
     this.#waiting = [];
     this.#waitingBytes = 0;
   }
+}
+
+/** Returns a number that a double does not give back with its digits if it has 64 bits, else as a text. */
+function cellOf(value: Json): Json {
+  if (typeof value !== "object" || value === null || !("rawJSON" in value)) return value;
+  const digits = JSON.stringify(value);
+  // An object with such a key.
+  if (digits.startsWith("{")) return value;
+  const isWhole = /^-?\d+$/.test(digits);
+  return isWhole && BigInt.asIntN(64, BigInt(digits)) === BigInt(digits) ? value : digits;
 }
 
 /** What was read may be another value by now, or one that this database must not have. */

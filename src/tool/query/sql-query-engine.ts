@@ -311,15 +311,22 @@ class Run {
       return (cell) => typedCell(marked(cell, mark), cells);
     }, false);
     const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
-    const uses = cellUses(
-      this.#rows<Instruction>(explained),
-      (mark) => marks.get(mark)?.hasDecimalComma === false,
-    );
+    const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
+    const uses = cellUses(this.#program(explained), isCleanable);
     const kinds = ["numbers", "order", "nulls", "compared"] as const;
     return columns.map((column) => {
       const mark = `${column.table} ${column.at}`;
       return { ...column, uses: new Set(kinds.filter((kind) => uses[kind].has(mark))) };
     });
+  }
+
+  /** Returns nothing for a statement that exceeds a limit only with its marks. */
+  #program(explained: string): readonly Instruction[] {
+    try {
+      return this.#rows<Instruction>(explained);
+    } catch {
+      return [];
+    }
   }
 
   get #opening(): string {

@@ -115,7 +115,7 @@ function typeOf(values: readonly Json[]): string {
   return "NUMERIC";
 }
 
-export function sqlOf(value: Json | undefined): string {
+function sqlOf(value: Json | undefined): string {
   if (value === undefined || value === null) return "NULL";
   if (typeof value === "boolean") return value ? "1" : "0";
   if (typeof value === "number") return String(value);

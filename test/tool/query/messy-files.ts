@@ -7,7 +7,7 @@ export interface MessyFile {
 }
 
 /** The same question in SQLite and in DuckDB, whose columns are all text: there numbers are cast. */
-export interface Question {
+interface Question {
   readonly sqlite: string;
   readonly duckdb: string;
 }

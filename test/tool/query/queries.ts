@@ -16,6 +16,8 @@ export class Queries {
   read = 0;
   loads = 0;
   valuesRead = 0;
+  /** What the parts of variables are read as. Default: what they are. */
+  readAs: Json | undefined;
   readonly #databases = new QueryDatabases(() => {
     const engine: QueryEngine = nodeQueryEngine();
     const { begin } = engine;
@@ -38,9 +40,9 @@ export class Queries {
       databases: this.#databases,
       most: "visible",
       syntaxes,
-      read: (store, target) => {
+      read: async (store, target) => {
         this.valuesRead++;
-        return anyValueAt(store, target);
+        return this.readAs ?? anyValueAt(store, target);
       },
       table: ({ name }) => readable(this.store, name),
       parameter: async (source) => {

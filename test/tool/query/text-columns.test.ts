@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
 import { describeTextColumns, textRows as rows } from "../../contract/text-columns.ts";
+import type { Json } from "../../../src/value/json.ts";
 import { Editor } from "./editor.ts";
 import { Queries } from "./queries.ts";
 
@@ -28,6 +29,60 @@ it("whole numbers are exact in statements, columns and results", async () => {
     "SELECT count(*) AS n FROM ids WHERE id = 12345678901234567890",
   );
   expect(found).toEqual([{ n: 1 }]);
+});
+
+const reports: readonly (readonly [
+  name: string,
+  cells: readonly Json[],
+  sql: string,
+  said: RegExp | undefined,
+])[] = [
+  ["dbeaver#34986", ["1,000,000", "1,500,000"], "sum(v) FROM t", /REPLACE\("v", ',', ''\)/],
+  ["sqlitebrowser#3004", ["37,00", "4821,00", "933,00"], "max(v) FROM t", /',', '\.'\)/],
+  [
+    "smoothcsv3#191",
+    ["1000", "5000", "10000"],
+    "v * 1.2 FROM t WHERE v > 5000",
+    /"v" is numbers as/,
+  ],
+  ["q#141", ["7.33", "15.52"], "max(v) FROM t", /"v" is numbers as texts/],
+  ["csvs-to-sqlite#42", ["00645155909931", "7"], "v FROM t WHERE v = '00645155909931'", undefined],
+  ["practical-sql#6", ["01", "10"], "count(*) FROM t WHERE v = 1", /"v" is numbers as texts/],
+  ["practical-sql#6, quoted", ["01", "10"], "count(*) FROM t WHERE v = '1'", undefined],
+  ["letos#4033", ["8.4-123", "8.K-123"], "v FROM t ORDER BY v", undefined],
+  ["letos#2608", ["1.1", "1.10"], "v, count(*) FROM t GROUP BY v", undefined],
+  ["dbgate#1531", ["1254071346418286654"], "v FROM t WHERE v = 1254071346418286654", undefined],
+];
+
+it.each(reports)("%s: %j in SELECT %s has the note %s", async (...report) => {
+  const [, cells, sql, said] = report;
+  const queries = new Queries();
+  await queries.store.save({ name: "t", value: cells.map((v) => ({ v })) });
+  const { notes } = await queries.result(`SELECT ${sql}`);
+  if (said === undefined) expect(notes).toEqual([]);
+  else expect(notes).toEqual([expect.stringMatching(said)]);
+});
+
+it("numbers that a double does not give back are exact up to 64 bits, and texts beyond", async () => {
+  const queries = new Queries();
+  const raw = Reflect.get(JSON, "rawJSON") as (text: string) => Json;
+  const digits = [
+    "9007199254740993",
+    "9007199254740992",
+    "12345678901234567890",
+    "0.12345678901234567891",
+  ];
+  queries.readAs = digits.map((text, at) => ({ id: raw(text), at }));
+  await queries.store.save({ name: "ids", value: { rows: [{ id: 1 }] } });
+  for (const [sql, records] of [
+    ["SELECT id FROM $ids.rows WHERE at = 0", '[{"id":9007199254740993}]'],
+    ["SELECT at FROM $ids.rows WHERE id = 9007199254740993", '[{"at":0}]'],
+    ["SELECT at FROM $ids.rows WHERE id = 12345678901234567890", '[{"at":2}]'],
+    ["SELECT count(DISTINCT id) AS n FROM $ids.rows", '[{"n":4}]'],
+    ["SELECT count(*) AS n FROM $ids.rows a JOIN $ids.rows b ON a.id = b.id", '[{"n":4}]'],
+    ["SELECT id FROM $ids.rows WHERE at = 3", '[{"id":"0.12345678901234567891"}]'],
+  ] as const)
+    expect((await queries.result(sql)).records, sql).toBe(records);
 });
 
 it("columns beyond the most are named when a statement may use them", async () => {
