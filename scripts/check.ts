@@ -20,7 +20,7 @@ const bundles = [
 ];
 
 /** The client code that a page loads. */
-const MAX_CLIENT_BYTES = 3_400;
+const MAX_CLIENT_BYTES = 3_600;
 
 /** The code of `byref/react`, without the client, React and the AI SDK. */
 const MAX_REACT_BYTES = 4_096;

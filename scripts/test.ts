@@ -33,10 +33,11 @@ const QUICK: Lanes = [
 
 /** The long ones first. */
 const rest = [
-  vitest("large", ONE_WORKER, "--project=large"),
-  vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
-  vitest("slow", ONE_WORKER, "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
   vitest("large-process", ONE_WORKER, "--project=large-process"),
+  vitest("large-1", ONE_WORKER, "--project=large", "--shard=1/2"),
+  vitest("large-2", ONE_WORKER, "--project=large", "--shard=2/2"),
+  vitest("slow", ONE_WORKER, "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
+  vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
   vitest("large-workerd", ONE_WORKER, "--project=large-workerd"),
   // These install packages into folders of their own.
   script("test-examples"),

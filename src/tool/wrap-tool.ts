@@ -183,7 +183,7 @@ async function withNumbers({ name, tool, options }: NamedTool, value: Json): Pro
     const double = printedDouble(number);
     if (double !== undefined) return double;
     const [path, digits] = [place.join("."), clip(rawJSON, 80)];
-    const message = `${path} is ${digits}, which a JavaScript number would change. The tool takes it if its policy has numbers: "text" or "bigint".`;
+    const message = `${path} is ${digits}, which a JavaScript number would change, and the tool takes no text there: continue without it. A developer can set numbers: "text" or "bigint" in the tool's policy.`;
     throw new ByrefError("number_not_exact", message, { path, digits });
   };
   // What a tool with BigInts takes is no JSON, and only its schema sees it.

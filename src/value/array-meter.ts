@@ -52,7 +52,13 @@ export class ArrayMeter {
     const count = this.#count;
     const summary = { shape: this.#shape.shape(), preview: this.#preview.preview(count) };
     const bytes = joinBytes(this.#pieces);
-    return { bytes, marks: this.#scanner.marks, chars: Math.max(this.#chars, 2), count, ...summary };
+    return {
+      bytes,
+      marks: this.#scanner.marks,
+      chars: Math.max(this.#chars, 2),
+      count,
+      ...summary,
+    };
   }
 
   /** Takes complete elements, up to the comma after the last one, or with the bracket that closes the array. */

@@ -25,7 +25,7 @@ export function encodeArray(values: readonly Json[]): EncodedArray {
 }
 
 /** Encodes elements that arrive in several arrays. */
-export class ArrayEncoder {
+class ArrayEncoder {
   readonly #pieces: Uint8Array[] = [];
   readonly #marks = new MarkList();
   readonly #utf8 = new TextEncoder();

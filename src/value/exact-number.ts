@@ -25,11 +25,21 @@ const { rawJSON, isRawJSON } = JSON.rawJSON === undefined ? flaggedJson() : JSON
 
 /** In Node 20, V8 has them behind a flag, and new contexts have them once it is set. */
 function flaggedJson(): Pick<JSON, "rawJSON" | "isRawJSON"> {
-  const { process } = globalThis as { readonly process?: Partial<NodeJS.Process> };
-  const v8 = process?.getBuiltinModule?.("node:v8");
-  const vm = process?.getBuiltinModule?.("node:vm");
-  v8?.setFlagsFromString("--harmony-json-parse-with-source");
-  return (vm?.runInNewContext("JSON") ?? {}) as JSON;
+  const { process } = globalThis as {
+    readonly process?: { getBuiltinModule?(name: string): object };
+  };
+  const v8 = process?.getBuiltinModule?.("node:v8") as Partial<V8> | undefined;
+  const vm = process?.getBuiltinModule?.("node:vm") as Partial<Vm> | undefined;
+  v8?.setFlagsFromString?.("--harmony-json-parse-with-source");
+  return vm?.runInNewContext?.("JSON") ?? {};
+}
+
+interface V8 {
+  setFlagsFromString(flags: string): void;
+}
+
+interface Vm {
+  runInNewContext(code: "JSON"): JSON;
 }
 
 export function isExactNumber(value: unknown): value is ExactNumber {

@@ -1,3 +1,4 @@
+import { parsedJson } from "../../src/value/json.ts";
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
@@ -166,6 +167,7 @@ const refusals: readonly (readonly [ErrorCode, Call])[] = [
   ["bad_name", of("delete_variable", { name: "input" })],
   ["bad_request", of("delete_variable", { name: "pin" })],
   ["tool_denied", of("forbidden")],
+  ["number_not_exact", of("sum", { numbers: [parsedJson("1234567890123456789")] })],
 ];
 
 describe("a model that follows an error message literally", () => {

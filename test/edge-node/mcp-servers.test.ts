@@ -116,6 +116,7 @@ describe("an agent with MCP servers", () => {
     expect(made.policies?.bank_get).toEqual({
       trusted: false,
       source: "mcp:evil",
+      numbers: "raw",
       aliases: ["bank/get", "evil/bank/get"],
     });
   });

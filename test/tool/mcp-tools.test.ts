@@ -1,3 +1,5 @@
+import * as limits from "../../src/limits.ts";
+import { Content } from "../../src/store/bytes/content.ts";
 import { asSchema } from "ai";
 import { describe, expect, it } from "vitest";
 import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
@@ -138,7 +140,15 @@ describe("a result's value", () => {
     ["a link beside a text", { content: [text("see"), link] }, [text("see"), link]],
     ["an image beside a text", { content: [text("see"), image] }, [text("see"), image]],
   ])("is %s", async (_what, result, value) => {
-    expect(await valueOf(result)).toEqual(value);
+    const given = await valueOf(result);
+    expect(given instanceof Content ? given.value : given).toEqual(value);
+  });
+
+  it("keeps the text of JSON, and is a text if it is too deep for JSON", async () => {
+    const json = ' {"id": 1234567890123456789, "n": 1.0}\n';
+    expect(await valueOf(textResult(json))).toMatchObject({ body: json });
+    const deep = "[".repeat(limits.maxDepth + 1) + "]".repeat(limits.maxDepth + 1);
+    expect(await valueOf(textResult(deep))).toBe(deep);
   });
 
   it.each<readonly [string, Result, string]>([

@@ -82,7 +82,9 @@ export async function* joinedLines(
   if (last !== LINE_FEED) yield Uint8Array.of(LINE_FEED);
   let isStart = true;
   for await (const part of partsOf(added, bodies)) {
-    yield isStart && BYTE_ORDER_MARK.every((byte, at) => part[at] === byte) ? part.subarray(3) : part;
+    yield isStart && BYTE_ORDER_MARK.every((byte, at) => part[at] === byte)
+      ? part.subarray(3)
+      : part;
     isStart = false;
   }
 }

@@ -1,5 +1,5 @@
 import { fromBase64 } from "../../value/base64.ts";
-import { Content, jsonContent } from "../../store/bytes/content.ts";
+import { type Content, jsonContent } from "../../store/bytes/content.ts";
 import { isObject, jsonIn } from "../../value/json.ts";
 import type { BytesResult } from "../run-tool.ts";
 

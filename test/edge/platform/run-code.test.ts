@@ -23,7 +23,7 @@ describe("code that runs on variables", () => {
 
   it("has whole numbers beyond doubles as BigInts, long decimals as texts, and returns all digits", async () => {
     const store = new MemoryStore();
-    const text = '[1234567890123456789,0.1234567890123456789,1e400,0.10000000000000001,2]';
+    const text = "[1234567890123456789,0.1234567890123456789,1e400,0.10000000000000001,2]";
     await store.save({ name: "rows", value: parsedJson(text) });
     const code = "return [rows[0] + 1n, ...rows.map((row) => typeof row), rows]";
     const outcome = await run(code, { store, variables: ["rows"] });

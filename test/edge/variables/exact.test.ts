@@ -21,13 +21,13 @@ const rows = (count: number) =>
 /** Bodies that a parser and a writer of JSON would change. */
 const BODIES: Readonly<Record<string, readonly [type: string, body: string]>> = {
   "white space": [JSON_TYPE, '\r\n{ "a" : [ 1 ,\t2 ] }\n'],
-  "numbers with zeros at their end": [JSON_TYPE, '[1.0, 1.10, 1e2, -0.0, 1E+2]'],
+  "numbers with zeros at their end": [JSON_TYPE, "[1.0, 1.10, 1e2, -0.0, 1E+2]"],
   "ids beyond doubles": [JSON_TYPE, '[{"id":1234567890123456789},{"id":1234567890123456790}]'],
   "numbers out of range": [JSON_TYPE, "[1e400,-1e999,1e-400]"],
   "a long decimal": [JSON_TYPE, "0.1234567890123456789"],
   "a key twice": [JSON_TYPE, '{"a":1,"b":2,"a":3}'],
   "special keys": [JSON_TYPE, '{"__proto__":{"a":1},"constructor":{"prototype":1},"":2}'],
-  "escapes": [JSON_TYPE, String.raw`["\u00e9\/\u0041", "\ud800"]`],
+  escapes: [JSON_TYPE, String.raw`["\u00e9\/\u0041", "\ud800"]`],
   "a byte order mark": [JSON_TYPE, "\uFEFF[1, 2]"],
   "an indented long array": [JSON_TYPE, `${JSON.stringify(rows(2_000), null, 2)}\n`],
   "an indented array that arrives in parts": [JSON_TYPE, JSON.stringify(rows(20_000), null, "\t")],
@@ -35,7 +35,12 @@ const BODIES: Readonly<Record<string, readonly [type: string, body: string]>> = 
   "records without a last line end": [NDJSON, '{"id":1234567890123456789}\n{"id":2.0}'],
   "records with blank lines and CRLF": [NDJSON, '\r\n{"id": 1}\r\n\r\n \t\n{"id": 2}\r\n\n'],
   "records after a byte order mark": [NDJSON, '\uFEFF{"id":1}\n{"id":2}\n'],
-  "many records with spaces": [NDJSON, rows(3_000).map((row) => ` ${JSON.stringify(row)} \r\n`).join("")],
+  "many records with spaces": [
+    NDJSON,
+    rows(3_000)
+      .map((row) => ` ${JSON.stringify(row)} \r\n`)
+      .join(""),
+  ],
 };
 
 describe.each(Object.entries(BODIES))("a body with %s", (_, [type, body]) => {
@@ -43,7 +48,9 @@ describe.each(Object.entries(BODIES))("a body with %s", (_, [type, body]) => {
     const id = newId();
     expect((await putBody(at(id), body, type)).status).toBe(201);
     const whole = (of: string) => call("GET", at(of), { headers: { accept: type } });
-    const bytesOf = async (of: string) => [...new Uint8Array(await (await whole(of)).arrayBuffer())];
+    const bytesOf = async (of: string) => [
+      ...new Uint8Array(await (await whole(of)).arrayBuffer()),
+    ];
     const sent = [...new TextEncoder().encode(body)];
     expect(await bytesOf(id)).toEqual(sent);
     expect(await bytesOf(await imported(await exportOf(id)))).toEqual(sent);
