@@ -250,7 +250,7 @@ function finding(at: Testing): void {
       ],
     ];
     for (const [path, expected] of missing) {
-      expect(await at.store.readPath("v", path)).toEqual({ found: false, ...(expected as object) });
+      expect(await at.store.readPath("v", path)).toMatchObject({ found: false, ...(expected as object) });
     }
     expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
   });

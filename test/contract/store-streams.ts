@@ -85,7 +85,10 @@ export function streams(at: Testing): void {
       const content = await receive(cutAt(encode(body), [1, 500_000, 1_100_001]), JSON_TYPE);
       const saved = await at.store.save({ name: "a", value });
       const received = await at.store.save({ name: "b", value: content });
-      expect({ ...received, name: "a" }).toEqual(saved);
+      // A text is stored without its quotes, all else as it arrived.
+      const bytes = typeof value === "string" ? saved.bytes : encode(body).length;
+      const location = expect.any(String);
+      expect({ ...received, name: "a" }).toEqual({ ...saved, bytes, location });
       at.store.forget();
       expect(isSame(await at.store.read("b"), value)).toBe(true);
     }
@@ -105,8 +108,7 @@ export function streams(at: Testing): void {
     await at.store.save({ name: "v", value: await receive([encode(body)], NDJSON) });
     expect(await at.store.read("v")).toEqual([{ a: 1 }, [2], "é", 5]);
     expect(at.store.info("v")).toMatchObject({ type: "array", count: 4 });
-    const stored = new TextDecoder().decode(await bytesOf(at.store, "v"));
-    expect(stored).toBe('{"a": 1}\n[2]\n"é"\n5\n');
+    expect([...(await bytesOf(at.store, "v"))]).toEqual([...encode(body)]);
     const long = JSON.stringify("x".repeat(16 * MIB - 2));
     const pieces = ["1\n", long.slice(0, 9_999_999), long.slice(9_999_999), "\n[2]\n"].map(encode);
     await at.store.save({ name: "v", value: await receive(pieces, NDJSON) });
