@@ -42,6 +42,13 @@ describe("the text of a server's JSON", () => {
     expect(await keptText(result(text, { a: 2, b: [1] }))).toBe(text);
   });
 
+  it("gives structured content the digits that the connection has rounded", async () => {
+    const text = '{"id":1234567890123456789}';
+    const { value } = await saved(result(text, JSON.parse(text) as object));
+    expect(JSON.stringify(value)).toBe(text);
+    expect(await keptText(result(text, JSON.parse(text) as object))).toBe(text);
+  });
+
   it("is that of the key whose text the server repeats", async () => {
     expect(await keptText(result("hello", { status: "ok", said: "hello" }))).toBe("hello");
     expect(await keptText(result("hello", { said: "hello", status: "ok" }))).toBe("hello");

@@ -1,7 +1,8 @@
 import * as limits from "../../src/limits.ts";
 import { Content } from "../../src/store/bytes/content.ts";
 import { asSchema } from "ai";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import { parsedJson } from "../../src/value/json.ts";
 import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
 import {
   failure,
@@ -142,6 +143,19 @@ describe("a result's value", () => {
   ])("is %s", async (_what, result, value) => {
     const given = await valueOf(result);
     expect(given instanceof Content ? given.value : given).toEqual(value);
+  });
+
+  it("is that of an input with all digits of its numbers", async () => {
+    const { url } = await start([offering("act", textResult("ok"))]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
+    const sending = vi.spyOn(globalThis, "fetch");
+    try {
+      await run(tools, "act", { input: parsedJson('{"id":1234567890123456789,"far":1e400}') });
+      const bodies = sending.mock.calls.map(([, init]) => String(init?.body));
+      expect(bodies.join()).toContain('"arguments":{"id":1234567890123456789,"far":1e400}');
+    } finally {
+      sending.mockRestore();
+    }
   });
 
   it("keeps the text of JSON, and is a text if it is too deep for JSON", async () => {
