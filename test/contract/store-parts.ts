@@ -250,7 +250,10 @@ function finding(at: Testing): void {
       ],
     ];
     for (const [path, expected] of missing) {
-      expect(await at.store.readPath("v", path)).toMatchObject({ found: false, ...(expected as object) });
+      expect(await at.store.readPath("v", path)).toMatchObject({
+        found: false,
+        ...(expected as object),
+      });
     }
     expect(await at.store.readPath("nobody", [{ index: 0 }])).toBeUndefined();
   });
