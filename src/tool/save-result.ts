@@ -281,9 +281,8 @@ function nameFor(finished: FinishedCall, value: Json | Content): AutomaticName {
   if (named.isGuarded || !isPlain(finished)) return automatic({ base: name, numbered: true });
   const hides = options.untrusted === "hide";
   if (hides && !named.isTrusted) return automatic(nameForCall(name, split.input));
-  const shown = jsonOf(value) ?? null;
   const isHidden = visibility !== "model" || (hides && !isTrusted);
-  const chosen = isHidden ? undefined : options.naming?.(name, input.value, shown);
+  const chosen = isHidden ? undefined : options.naming?.(name, input.value, jsonOf(value) ?? null);
   return automatic(
     chosen === undefined ? nameForCall(name, input.value) : { base: chosen, numbered: false },
   );
