@@ -10,21 +10,21 @@ export interface ExactNumber {
   readonly rawJSON: string;
 }
 
-type Reviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown;
+type Reviver = (key: string, value: unknown, context?: { readonly source?: string }) => unknown;
 
-declare global {
-  interface JSON {
-    /** Missing in Node 20. */
-    rawJSON?(text: string): ExactNumber;
-    isRawJSON?(value: unknown): value is ExactNumber;
-    parse(text: string, reviver: Reviver): unknown;
-  }
+/** What the library of types does not have yet. A global declaration would change the types of applications. */
+interface SourceJson {
+  /** Missing in Node 20. */
+  rawJSON?(text: string): ExactNumber;
+  isRawJSON?(value: unknown): value is ExactNumber;
+  parse(text: string, reviver?: Reviver): unknown;
 }
 
-const { rawJSON, isRawJSON } = JSON.rawJSON === undefined ? flaggedJson() : JSON;
+const json = JSON as SourceJson;
+const { rawJSON, isRawJSON } = json.rawJSON === undefined ? flaggedJson() : json;
 
 /** In Node 20, V8 has them behind a flag, and new contexts have them once it is set. */
-function flaggedJson(): Pick<JSON, "rawJSON" | "isRawJSON"> {
+function flaggedJson(): Pick<SourceJson, "rawJSON" | "isRawJSON"> {
   const { process } = globalThis as {
     readonly process?: { getBuiltinModule?(name: string): object };
   };
@@ -39,7 +39,7 @@ interface V8 {
 }
 
 interface Vm {
-  runInNewContext(code: "JSON"): JSON;
+  runInNewContext(code: "JSON"): SourceJson;
 }
 
 export function isExactNumber(value: unknown): value is ExactNumber {
@@ -96,7 +96,7 @@ function isContainer(value: unknown): value is object {
 export function parseExactly(text: string): unknown {
   if (!hasExactNumber(text)) return JSON.parse(text);
   try {
-    return JSON.parse(text, keepDigits);
+    return json.parse(text, keepDigits);
   } catch (error) {
     // Nested too deep for V8 to look at each value: far deeper than a value may be.
     if (error instanceof RangeError) return JSON.parse(text);
@@ -151,5 +151,5 @@ export function hasExactNumber(text: string): boolean {
 
 const LONG_NUMBER = /(?<=^|[[,:\s])-?(?:\d[\d.]{15,}(?:[eE][-+]?\d+)?|\d[\d.]*[eE][-+]?\d{3,})/g;
 
-const keepDigits: Reviver = (_key, value, { source }) =>
+const keepDigits: Reviver = (_key, value, { source } = {}) =>
   typeof value === "number" && source !== undefined ? exactNumber(source) : value;
