@@ -60,21 +60,27 @@ export function exactNumber(source: string): number | ExactNumber {
 /** The keys and indices that lead to a part of a value. */
 type Place = readonly string[];
 
-/** Returns the value with something else in place of each such number. Parts without any are shared. */
-export function mapExactNumbers(
-  value: unknown,
-  convert: (number: ExactNumber, place: Place) => unknown,
-  place: Place = [],
-): unknown {
+type Convert = (number: ExactNumber, place: Place) => unknown;
+
+/** Returns the value with something else in place of each such number. Parts without any are shared. Cost: linear. */
+export function mapExactNumbers(value: unknown, convert: Convert): unknown {
+  return holdsExactNumber(value) ? mapBelow(value, convert, []) : value;
+}
+
+function mapBelow(value: unknown, convert: Convert, place: Place): unknown {
   if (isExactNumber(value)) return convert(value, place);
-  if (!holdsExactNumber(value)) return value;
-  const entries = Object.entries(value).map(
-    ([key, inner]) => [key, mapExactNumbers(inner, convert, [...place, key])] as const,
-  );
+  if (!isContainer(value)) return value;
+  let isSame = true;
+  const entries = Object.entries(value).map(([key, inner]: [string, unknown]) => {
+    const mapped = mapBelow(inner, convert, [...place, key]);
+    isSame &&= mapped === inner;
+    return [key, mapped] as const;
+  });
+  if (isSame) return value;
   return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries);
 }
 
-function holdsExactNumber(value: unknown): value is object {
+function holdsExactNumber(value: unknown): boolean {
   const open = [value];
   while (open.length > 0) {
     const next = open.pop();
