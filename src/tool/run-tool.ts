@@ -1,4 +1,4 @@
-import { compact, copied, isObject, type Json } from "../value/json.ts";
+import { compact, copyJson, isObject, type Json } from "../value/json.ts";
 import { copyOf } from "../value/bytes.ts";
 import { bytesContent, Content, valueIn } from "../store/bytes/content.ts";
 import type { VariableStore } from "../store/variable-store.ts";
@@ -63,7 +63,7 @@ function executionOptions(
     ...extras,
     get messages() {
       // A copy has the type of its original.
-      return copied([...messages]);
+      return copyJson([...messages]);
     },
   };
 }

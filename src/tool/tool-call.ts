@@ -1,4 +1,4 @@
-import { compact, copied, deepFreeze, type Json } from "../value/json.ts";
+import { compact, copyJson, deepFreeze, type Json } from "../value/json.ts";
 import { codeOf } from "../errors.ts";
 import { Labels } from "../store/labels.ts";
 import type { Variables } from "../store/variable-store.ts";
@@ -126,7 +126,7 @@ async function prepare(tool: CallableTool, given: Json, call: CallOptions): Prom
   const labels = new Labels(variables, options.taint, call.madeOf);
   try {
     // The model's input is part of the history: the tool must not change it.
-    const written = deepFreeze(copied(given));
+    const written = deepFreeze(copyJson(given));
     requireKnown(written, tool.parameters);
     const { split, places } = placed(tool, written, call);
     const references = { authoredChars: 0, resolvedChars: 0, values: [] };

@@ -2,7 +2,7 @@ import { isExactNumber } from "../value/exact-number.ts";
 import * as z from "zod";
 import {
   canonicalJson,
-  copied,
+  copyJson,
   isJsonObject,
   isObject,
   type Json,
@@ -95,7 +95,7 @@ function keyOf(step: unknown): string {
  */
 function thawed(value: unknown): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Object.isFrozen(value)) return copied(value);
+  if (Object.isFrozen(value)) return copyJson(value);
   if (!isPlain(value)) return value;
   for (const [key, inner] of Object.entries(value)) {
     const own = thawed(inner);

@@ -58,11 +58,11 @@ export function typeOfJson(value: Json): JsonType {
 }
 
 /** Copies arrays and plain objects. All else is shared: numbers with their digits, bytes, URLs. */
-export function copied<Value>(value: Value): Value;
-export function copied(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(copied);
+export function copyJson<Value>(value: Value): Value;
+export function copyJson(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyJson);
   if (!isObject(value) || Object.getPrototypeOf(value) !== Object.prototype) return value;
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copied(inner)]));
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyJson(inner)]));
 }
 
 /** Counts elements, keys or characters (code points); 1 for other types. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { exactNumber, isDouble, isExactNumber } from "../../src/value/exact-number.ts";
 import {
   canonicalJson,
-  copied,
+  copyJson,
   countOf,
   deepFreeze,
   isObject,
@@ -63,7 +63,7 @@ test.each(LOST)("%s keeps its digits", (source) => {
     const value = parsedJson(text);
     expect(JSON.stringify(value)).toBe(text);
     expect(canonicalJson(value)).toBe(text);
-    expect(JSON.stringify(copied(deepFreeze(value)))).toBe(text);
+    expect(JSON.stringify(copyJson(deepFreeze(value)))).toBe(text);
     expect(JSON.stringify(toJson(value))).toBe(`{"value":${text},"notes":[]}`);
     expect(charsOf(value, Infinity)).toBe(text.length);
     expect(renderText(value)).toBe(text);

@@ -20,7 +20,7 @@ export interface CellUses {
 const MARK = "\u0001cell ";
 
 /** Marks a cell, so that the instructions show where it goes. `mark`: any text. */
-export function marked(cell: string, mark: string): string {
+export function markCell(cell: string, mark: string): string {
   return `nullif(${cell}, '${MARK}${mark.replaceAll("'", "''")}')`;
 }
 

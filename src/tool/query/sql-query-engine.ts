@@ -1,6 +1,6 @@
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { cellUses, type Instruction, marked } from "./cell-uses.ts";
+import { cellUses, type Instruction, markCell } from "./cell-uses.ts";
 import {
   cleaningOf,
   type ColumnCells,
@@ -308,7 +308,7 @@ class Run {
       const mark = `${table} ${at}`;
       const cells = marks.get(mark);
       if (cells === undefined) return this.#truthOf(table, at);
-      return (cell) => typedCell(marked(cell, mark), cells);
+      return (cell) => typedCell(markCell(cell, mark), cells);
     }, false);
     const explained = `EXPLAIN ${views}SELECT * FROM (\n${query.sql}\n)`;
     const isCleanable = (mark: string) => marks.get(mark)?.hasDecimalComma === false;
