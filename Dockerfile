@@ -11,6 +11,7 @@ WORKDIR /build
 COPY package.json package-lock.json ./
 COPY page/package.json page/
 COPY create-byref/package.json create-byref/
+COPY packages packages
 RUN npm ci
 COPY . .
 RUN node scripts/workerd-bundle.ts /app

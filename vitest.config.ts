@@ -3,7 +3,7 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /** Whole files that are slow. Single slow tests have the tag. */
-const LARGE = "test/**/*.large.test.ts";
+const LARGE = ["test/**/*.large.test.ts", "packages/*/test/**/*.large.test.ts"];
 /** These start servers or browsers. */
 const SERVERS = ["test/smoke/**", "test/process/**", "test/browser/**", "test/templates/**"];
 
@@ -52,6 +52,8 @@ export default defineConfig({
   test: {
     // Each project runs in a group of its own: a worker that another project's file follows is started again.
     maxWorkers: 2,
+    // Not the default: runs with another lock file, such as those with older peers, empty it while others read it.
+    fsModuleCachePath: new URL("node_modules/.cache/vitest", import.meta.url).pathname,
     sequence: { sequencer: ByPath },
     tags: [
       { name: "slow", description: "Takes more than half a second. `npm test` leaves it out." },
@@ -64,8 +66,12 @@ export default defineConfig({
         resolve: IN_NODE,
         test: {
           name: "node",
-          include: ["test/**/*.test.ts", "page/test/**/*.test.{ts,tsx}"],
-          exclude: ["test/edge/**", ...SERVERS, LARGE],
+          include: [
+            "test/**/*.test.ts",
+            "packages/*/test/**/*.test.ts",
+            "page/test/**/*.test.{ts,tsx}",
+          ],
+          exclude: ["test/edge/**", ...SERVERS, ...LARGE],
           ...SEEDED,
         },
       },
@@ -75,7 +81,7 @@ export default defineConfig({
         test: {
           name: "workerd",
           include: ["test/edge/**/*.test.ts"],
-          exclude: [LARGE],
+          exclude: LARGE,
           ...WITH_PAGE,
           sequence: { groupOrder: 1 },
         },
@@ -92,7 +98,7 @@ export default defineConfig({
         test: {
           name: "process",
           include: ["test/process/**/*.test.ts"],
-          exclude: [LARGE],
+          exclude: LARGE,
           ...WITH_PAGE,
           sequence: { groupOrder: 3 },
         },
@@ -101,7 +107,7 @@ export default defineConfig({
         test: {
           name: "browser",
           include: ["test/browser/**/*.test.ts"],
-          exclude: [LARGE],
+          exclude: LARGE,
           ...WITH_PAGE,
           // All files share one browser, and so one worker.
           fileParallelism: false,
@@ -113,7 +119,7 @@ export default defineConfig({
         resolve: IN_NODE,
         test: {
           name: "large",
-          include: [LARGE],
+          include: LARGE,
           exclude: ["test/edge/**", ...SERVERS],
           ...SEEDED,
           isolate: true,

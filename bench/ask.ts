@@ -7,8 +7,6 @@ import { answerTo, type Load, questionFor } from "./load.ts";
 const agent = new Agent({ keepAlive: false });
 
 export interface Answer {
-  /** Milliseconds until the first byte of the response body. */
-  readonly firstByteMs: number;
   /** Milliseconds until the first delta of text. */
   readonly firstMs: number;
   readonly wholeMs: number;
@@ -47,18 +45,15 @@ export function ask(url: string, load: Load, more: object = {}): Promise<Answer>
 
 export class Times {
   readonly #startMs = performance.now();
-  #firstByteMs = Number.NaN;
   #firstMs = Number.NaN;
 
   received(isText: boolean): void {
-    const ms = performance.now() - this.#startMs;
-    if (Number.isNaN(this.#firstByteMs)) this.#firstByteMs = ms;
-    if (isText && Number.isNaN(this.#firstMs)) this.#firstMs = ms;
+    if (isText && Number.isNaN(this.#firstMs)) this.#firstMs = performance.now() - this.#startMs;
   }
 
-  ended(): Pick<Answer, "firstByteMs" | "firstMs" | "wholeMs"> {
+  ended(): Pick<Answer, "firstMs" | "wholeMs"> {
     const wholeMs = performance.now() - this.#startMs;
-    return { firstByteMs: this.#firstByteMs, firstMs: this.#firstMs, wholeMs };
+    return { firstMs: this.#firstMs, wholeMs };
   }
 }
 

@@ -9,7 +9,7 @@ import { join } from "node:path";
 import { ensurePage } from "../scripts/page.ts";
 import { plainRow, report } from "./results.ts";
 import { withPeers } from "./sides.ts";
-import { spreadOf } from "./statistics.ts";
+import { type Spread, spreadOf } from "./statistics.ts";
 
 const root = join(import.meta.dirname, "..");
 const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
@@ -34,7 +34,7 @@ function gzipKiB(config: string): number {
 
 ensurePage();
 const smallest = gzipKiB("scripts/bundle/wrangler.toml");
-const peers = withPeers
+const peers: Readonly<Record<string, Spread>> = withPeers
   ? Object.fromEntries(
       ["ai-chat", "think"].map((name) => [
         name,
@@ -44,9 +44,25 @@ const peers = withPeers
   : {};
 const sides = { ours: spreadOf([smallest]), ...peers };
 const unit = "KiB gzip";
+const chat = peers["ai-chat"];
+const against =
+  chat === undefined
+    ? []
+    : [
+        plainRow(
+          {
+            name: "bundle: createRuntime, against ai-chat",
+            value: smallest / chat.median,
+            unit: "times",
+            against: "ai-chat",
+          },
+          0.6,
+        ),
+      ];
 report({
   rows: [
-    plainRow({ name: "bundle: createRuntime", value: smallest, unit, sides }, 180),
-    plainRow({ name: "bundle: deployable", value: gzipKiB("wrangler.toml"), unit }, 380),
+    plainRow({ name: "bundle: createRuntime", value: smallest, unit, sides }),
+    ...against,
+    plainRow({ name: "bundle: deployable", value: gzipKiB("wrangler.toml"), unit }),
   ],
 });

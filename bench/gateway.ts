@@ -3,7 +3,6 @@
  * package first, because a client starts the built program. All times are measured in the client.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -27,11 +26,9 @@ import { isQuick } from "./sides.ts";
 import { interleave, median } from "./statistics.ts";
 
 const CALLS = isQuick ? 100 : 1_000;
-const STARTS = isQuick ? 3 : 11;
 const ROOT = join(import.meta.dirname, "..");
 const MAIN = join(ROOT, "dist/cli/main.js");
 const CHARS_OF_FILE = 4_000_000;
-const VALUES = 50;
 
 execFileSync(process.execPath, ["scripts/build.ts"], {
   cwd: ROOT,
@@ -45,7 +42,7 @@ const { command, args } = gatewayCommand(folder, servers);
 const gateway = [command, MAIN, ...args.slice(1)];
 
 try {
-  report({ rows: [...(await callRows()), ...(await startRows()), ...(await valueRows())] });
+  report({ rows: [...(await callRows()), ...(await valueRows())] });
 } finally {
   rmSync(folder, { recursive: true, force: true });
 }
@@ -119,44 +116,7 @@ async function listening(
   throw new Error(`${program} ended.`);
 }
 
-/** From the start of the program to its tools. */
-async function startRows(): Promise<readonly Row[]> {
-  const commands = { ours: gateway, kept: gateway, ...servers };
-  type Side = keyof typeof commands;
-  const listed = async (side: Side) => {
-    const client = await started(commands[side]);
-    const { tools } = await client.listTools();
-    if (tools.length === 0) throw new Error(`${side} has no tools.`);
-    return client;
-  };
-  const names = ["files", "everything", "memory"] as const;
-  const sides = ["ours", "kept", "together", ...names] as const;
-  const samples = await interleave(sides, STARTS, async (side) => {
-    if (side === "ours") rmSync(join(folder, "state"), { recursive: true, force: true });
-    const beganMs = performance.now();
-    const clients = await Promise.all(side === "together" ? names.map(listed) : [listed(side)]);
-    const ms = performance.now() - beganMs;
-    await Promise.all(clients.map((client) => client.close()));
-    return ms;
-  });
-  const alone = names
-    .map((side) => samples[side])
-    .reduce((slowest, side) => (median(side) > median(slowest) ? side : slowest));
-  const { together } = samples;
-  const rowOf = (name: string, ours: readonly number[], goal: number) =>
-    ratioRows({
-      name,
-      samples: { ours, alone, together },
-      unit: "ms",
-      against: { alone: goal, together: null },
-    });
-  return [
-    ...rowOf("start to tools, three servers, first time", samples.ours, 2),
-    ...rowOf("start to tools, three servers, lists kept", samples.kept, 1.2),
-  ];
-}
-
-/** Large values from one server to another: what passes the client, and whether they are the same. */
+/** A large value from one server to another: what passes the client, and whether it is the same. */
 async function valueRows(): Promise<readonly Row[]> {
   const client = await started(gateway);
   let sent = 0;
@@ -175,20 +135,10 @@ async function valueRows(): Promise<readonly Row[]> {
   };
   const line = 'ü𝄞 \\ "quoted" $orders[0] \t\r\n';
   const isSame = await copied(line.repeat(CHARS_OF_FILE / line.length));
-  const characters = sent;
-  let wrong = 0;
-  for (let index = 0; index < VALUES; index++) {
-    const bytes = 1_024 + Math.round((index / (VALUES - 1)) * 511_000);
-    if (!(await copied(randomBytes(bytes).toString("base64")))) wrong++;
-  }
   await client.close();
   const copy = "file of 4 MB, read by one server, written by another";
   return [
-    plainRow({ name: `${copy}: through the client`, value: characters, unit: "characters" }, 2_000),
+    plainRow({ name: `${copy}: through the client`, value: sent, unit: "characters" }, 2_000),
     plainRow({ name: `${copy}: copies that differ`, value: isSame ? 0 : 1, unit: "of 1" }, 0),
-    plainRow(
-      { name: "Base64 of 1 to 500 KB: copies that differ", value: wrong, unit: `of ${VALUES}` },
-      0,
-    ),
   ];
 }

@@ -13,18 +13,15 @@ export interface Load {
   readonly isSerial?: boolean;
   /** A reference that the model writes in one delta, instead of words. */
   readonly say?: string;
-  /** Number of deltas of which one is `say`; the others are words. Default: `say` alone. */
-  readonly each?: number;
 }
 
 export function questionFor(load: Load): string {
-  const { deltas, gapMs, word, calls = 0, tool, isSerial = false, say, each } = load;
+  const { deltas, gapMs, word, calls = 0, tool, isSerial = false, say } = load;
   const more = [
     ...(word === undefined ? [] : [`word=${word}`]),
     ...(tool === undefined ? [] : [`tool=${tool}`]),
     ...(isSerial ? ["serial=1"] : []),
     ...(say === undefined ? [] : [`say=${say}`]),
-    ...(each === undefined ? [] : [`each=${each}`]),
   ];
   return [`deltas=${deltas} gap=${gapMs} calls=${calls}`, ...more].join(" ");
 }
@@ -47,13 +44,11 @@ export function loadIn(text: string): Load {
     ...(word === undefined ? {} : { word }),
     ...(tool === undefined ? {} : { tool }),
     ...(say === undefined ? {} : { say }),
-    ...(fields.has("each") ? { each: Number(fields.get("each")) } : {}),
   };
 }
 
-export function deltaOf({ word, say, each }: Load, index: number): string {
-  if (say !== undefined && each === undefined) return say;
-  if (say !== undefined && index % (each ?? 1) === 0) return `${say} `;
+export function deltaOf({ word, say }: Load, index: number): string {
+  if (say !== undefined) return say;
   return word === undefined ? "word " : `${word}.${index} `;
 }
 

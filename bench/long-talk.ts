@@ -37,13 +37,10 @@ report({
       },
       0,
     ),
-    plainRow(
-      {
-        name: `${SHORT_TURNS} turns of mixed work: what the request before does not begin with`,
-        value: newChars(requests) / all,
-        unit: "of all characters",
-      },
-      0.1,
-    ),
+    plainRow({
+      name: `${SHORT_TURNS} turns of mixed work: what the request before does not begin with`,
+      value: newChars(requests) / all,
+      unit: "of all characters",
+    }),
   ],
 });

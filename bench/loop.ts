@@ -1,17 +1,14 @@
 /**
- * Compares a turn of Byref with the SDK's loop in a bare object, an object that streams the same bytes from
- * memory, and the peers: `npm run bench -- loop`. The figures and the goals are in `bench/README.md`.
+ * Compares a turn of Byref with the SDK's loop in a bare object and the peers: `npm run bench -- loop`. The figures and the goals are in `bench/README.md`.
  * `--quick` takes few samples.
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
 import { type Comparison, ratioRows, report } from "./results.ts";
-import { isQuick, present, type Side, startContest, withPeers } from "./sides.ts";
+import { isQuick, present, type Side, startContest } from "./sides.ts";
 import { interleave } from "./statistics.ts";
 
-/** The peers use a socket, so Byref is also measured over one. */
-const BY_SOCKET: readonly Side[] = withPeers ? ["ours, by socket"] : [];
-const SIDES = present(["bare", "ours", ...BY_SOCKET, "raw", "ai-chat", "think"]);
+const SIDES = present(["bare", "ours", "ai-chat", "think"]);
 const WHOLE: Load = { deltas: 400, gapMs: 0 };
 const PACED: Load = { deltas: 400, gapMs: 2.15 };
 const SHORT: Load = { deltas: 1, gapMs: 0 };
@@ -35,31 +32,25 @@ const tasks: readonly Task[] = [
       talk.close();
       return firstMs;
     },
-    against: { bare: 0.7, raw: null, ...PEERS },
+    against: { bare: 1, ...PEERS },
   },
   {
     name: "first part",
     rounds: isQuick ? 10 : 60,
     run: async (side) => (await askAwake(side, SHORT)).firstMs,
-    against: { bare: 0.8, raw: 1.7, ...PEERS },
+    against: { bare: 0.9, ...PEERS },
   },
   {
     name: "whole turn",
     rounds: isQuick ? 10 : 40,
     run: async (side) => (await askAwake(side, WHOLE)).wholeMs,
-    against: { bare: 0.15, raw: null, ...PEERS },
-  },
-  {
-    name: "whole turn in 0.86 s",
-    rounds: isQuick ? 2 : 8,
-    run: async (side) => (await askAwake(side, PACED)).wholeMs,
-    against: { bare: null, raw: null, ...PEERS },
+    against: { bare: 0.06, ...PEERS },
   },
   {
     name: "many at once",
     rounds: isQuick ? 1 : 3,
     run: askMany,
-    against: { bare: 0.1, raw: 1.5, ...PEERS },
+    against: { bare: 0.08, ...PEERS },
   },
 ];
 

@@ -3,7 +3,7 @@
  * run bench:peers`: all benches with the peers, which it installs; it takes two hours on an idle machine.
  * Both write `bench/results.local.json`, which git ignores. Only the second publishes: it copies the results
  * to `bench/results.json`, draws the charts and writes the tables of all documents that publish figures. `npm
- * run bench -- loop many` runs the named benches with all of their samples, and only prints. `--quick` takes
+ * run bench -- loop queries` runs the named benches with all of their samples, and only prints. `--quick` takes
  * few samples, and never publishes.
  */
 import { execFileSync, spawnSync } from "node:child_process";
@@ -27,8 +27,6 @@ if (isRecorded) {
   const machine = describeMachine();
   writeResults(localPath, {
     rows: [],
-    curves: [],
-    texts: {},
     versions: describeVersions(isBesidePeers),
     machine,
   });

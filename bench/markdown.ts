@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Curve, type Results, type Row, shown, shownSpread } from "./results.ts";
+import { type Results, type Row, shown, shownSpread } from "./results.ts";
 
 const BEGIN = "<!-- figures: written by npm run bench:peers -->";
 const END = "<!-- end of figures -->";
@@ -13,7 +13,6 @@ const HEADLINES = new Set([
   "first part",
   "whole turn",
   "many at once",
-  "many conversations, wall",
 ]);
 const HEADLINE_SIDES = ["ours", "bare", "ai-chat", "think"];
 /** Rows about the cost of a prompt, in the README. */
@@ -26,22 +25,12 @@ const PROMPT_ROWS = [
   "50 turns of mixed work: what the request before does not begin with",
   "500 turns of mixed work: messages of the last prompt",
   "500 turns of mixed work: facts of turn 3 that one call does not find",
-  "2000 turns: first part",
-  "2000 turns: wake and first part",
-];
-
-/** Rows that the guide on costs promises to keep small. */
-const PROMISED_ROWS = [
-  "prompt after a large result, messages: against ai-chat",
-  "prompt after a large result, messages: against think",
-  ...PROMPT_ROWS,
 ];
 
 /** Documents with published figures, and what each has between its markers. */
 export const PUBLISHED_TABLES: Readonly<Record<string, (results: Results) => string>> = {
   "README.md": headlinesOf,
   "bench/README.md": markdownOf,
-  "docs/guides/costs.md": boundsOf,
 };
 
 /** Writes the results into all documents that publish them, in the project's folder `root`. */
@@ -51,11 +40,6 @@ export function writeTables(results: Results, root: string): void {
   }
 }
 
-/** The table of the guide on costs. */
-export function boundsOf({ rows }: Pick<Results, "rows">): string {
-  return besideBounds("row", rowsNamed(rows, PROMISED_ROWS), ({ value }) => shown(value));
-}
-
 /** The tables of the README. */
 export function headlinesOf({ rows }: Pick<Results, "rows">): string {
   return [
@@ -63,23 +47,15 @@ export function headlinesOf({ rows }: Pick<Results, "rows">): string {
       rows.filter((row) => HEADLINES.has(baseName(row))),
       HEADLINE_SIDES,
     ),
-    besideBounds("what a prompt costs", rowsNamed(rows, PROMPT_ROWS), withUnit),
+    table(
+      ["what a prompt costs", "measured"],
+      PROMPT_ROWS.flatMap((name) => rows.find((row) => row.name === name) ?? []).map(costCells),
+    ),
   ].join("\n\n");
 }
 
-function withUnit({ value, unit }: Row): string {
-  return `${shown(value)} ${unit}`;
-}
-
-function rowsNamed(rows: readonly Row[], names: readonly string[]): readonly Row[] {
-  return names.flatMap((name) => rows.find((row) => row.name === name) ?? []);
-}
-
-function besideBounds(head: string, rows: readonly Row[], textOf: (row: Row) => string): string {
-  return table(
-    [head, "measured", "at most"],
-    rows.map((row) => [row.name, textOf(row), String(row.goal)]),
-  );
+function costCells({ name, value, unit }: Row): readonly string[] {
+  return [name, `${shown(value)} ${unit}`];
 }
 
 function writeBetweenMarkers(path: string, text: string): void {
@@ -104,7 +80,7 @@ function aroundFigures(path: string) {
 }
 
 export function markdownOf(results: Results): string {
-  const { rows, curves, texts, versions, machine } = results;
+  const { rows, versions, machine } = results;
   const sections = [
     `Measured on ${listed(machine)}; versions: ${listed(versions)}.`,
     table(
@@ -112,8 +88,6 @@ export function markdownOf(results: Results): string {
       rows.filter(({ goal }) => goal !== null).map(goalCells),
     ),
     besideTable(rows),
-    ...(curves.length === 0 ? [] : [curveTable(curves)]),
-    ...Object.values(texts),
   ];
   return sections.join("\n\n");
 }
@@ -148,19 +122,6 @@ function besideTable(rows: readonly Row[], chosen?: readonly string[]): string {
 
 export function baseName({ name }: Pick<Row, "name">): string {
   return name.replace(/: against .*$/u, "");
-}
-
-function curveTable(curves: readonly Curve[]): string {
-  const lines = curves.flatMap(({ name, x, unit, lines, exponents }) =>
-    Object.entries(lines).map(([line, points]) => [
-      `${name}: ${line}`,
-      x,
-      points.map((point) => `${shown(point.x)}: ${shownSpread(point)}`).join(" · "),
-      unit,
-      shown(exponents[line] ?? Number.NaN),
-    ]),
-  );
-  return table(["growth", "of", "medians (range)", "unit", "exponent"], lines);
 }
 
 function table(head: readonly string[], lines: readonly (readonly string[])[]): string {

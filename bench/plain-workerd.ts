@@ -1,13 +1,5 @@
 import { execFileSync, spawn } from "node:child_process";
-import {
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../scripts/local-worker.ts";
@@ -26,23 +18,7 @@ export interface Bundle {
 
 export interface PlainWorkerd<Side extends string> {
   readonly urls: Readonly<Record<Side, string>>;
-  /** The base URL of the inspector; append a slash and a side for its isolate. */
-  readonly inspector: string;
-  usage(): Usage;
-  /** Bytes of all files of all objects. */
-  storedBytes(): number;
   stop(): void;
-}
-
-/** Resource usage of the process, read from Linux. */
-export interface Usage {
-  /** Current memory, and its peak. */
-  readonly bytes: number;
-  readonly peakBytes: number;
-  /** CPU time on all cores, including system time, to the nearest 10 ms. */
-  readonly cpuMs: number;
-  /** Files, sockets and pipes. */
-  readonly openFiles: number;
 }
 
 /** A Worker with its own settings. */
@@ -52,16 +28,12 @@ export interface Service {
 }
 
 /** Bundles the Worker of this configuration in `bench`. Deleted when this process ends. */
-export function bundleWorker(
-  config: string,
-  classes: Bundle["classes"],
-  { isReadable = false } = {},
-): Bundle {
+export function bundleWorker(config: string, classes: Bundle["classes"]): Bundle {
   const folder = temporaryFolder();
   process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
   const wrangler = join(root, "node_modules/wrangler/bin/wrangler.js");
   const bundling = ["deploy", "--dry-run", `--config=bench/${config}`, `--outdir=${folder}`];
-  execFileSync(process.execPath, [wrangler, ...bundling, ...(isReadable ? [] : ["--minify"])], {
+  execFileSync(process.execPath, [wrangler, ...bundling, "--minify"], {
     cwd: root,
     stdio: "pipe",
     env: { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1" },
@@ -75,7 +47,6 @@ export function bundleWorker(
  */
 export async function startWorkerd<Side extends string>(
   services: Readonly<Record<Side, Service>>,
-  { inspected = false } = {},
 ): Promise<PlainWorkerd<Side>> {
   const folder = temporaryFolder();
   const placed: Placed<Side>[] = [];
@@ -88,9 +59,7 @@ export async function startWorkerd<Side extends string>(
   const config = join(folder, "config.capnp");
   writeFileSync(config, configFor(placed, folder));
   const workerd = join(root, "node_modules/workerd/bin/workerd");
-  const inspector = `127.0.0.1:${await freePort()}`;
-  const inspecting = inspected ? [`--inspector-addr=${inspector}`] : [];
-  const child = spawn(workerd, ["serve", ...inspecting, config], {
+  const child = spawn(workerd, ["serve", config], {
     stdio: ["ignore", "inherit", "inherit"],
   });
   const stop = () => {
@@ -106,9 +75,6 @@ export async function startWorkerd<Side extends string>(
   return {
     // Made from `services` above.
     urls: urls as Record<Side, string>,
-    inspector: `ws://${inspector}`,
-    usage: () => usageOf(child.pid),
-    storedBytes: () => bytesIn(folder),
     stop,
   };
 }
@@ -156,28 +122,6 @@ function serviceFor({ side, service }: Placed<string>, folder: string): string {
     bindings=[${bindings.join()}]
   )), (name="${side}-disk", disk=(path="${join(folder, side)}", writable=true))`;
 }
-
-function usageOf(pid: number | undefined): Usage {
-  const status = readFileSync(`/proc/${pid}/status`, "utf8");
-  const bytes = (field: string) =>
-    1_024 * Number(new RegExp(`${field}:\\s+(\\d+)`, "u").exec(status)?.[1]);
-  // The fields after the name, which may contain spaces: user and system time are the 12th and 13th.
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
-  const [user = 0, system = 0] = fields.slice(11, 13).map(Number);
-  return {
-    bytes: bytes("VmRSS"),
-    peakBytes: bytes("VmHWM"),
-    cpuMs: (user + system) * TICK_MS,
-    openFiles: readdirSync(`/proc/${pid}/fd`).length,
-  };
-}
-
-function bytesIn(folder: string): number {
-  const [bytes = ""] = execFileSync("du", ["-s", "--block-size=1", folder]).toString().split("\t");
-  return Number(bytes);
-}
-
-const TICK_MS = 10;
 
 async function ready(url: string): Promise<void> {
   const endMs = performance.now() + START_TIMEOUT_MS;

@@ -21,8 +21,8 @@ import { spreadOf } from "./statistics.ts";
 const SIDES = present(["ours", "kept", "ai-chat", "ai-chat, pruned", "think", "think, short"]);
 const FOLLOW_UPS = 6;
 /** Goals for peers with default options. An option that drops data from the prompt also hides it from the model. */
-const MESSAGE_GOALS: Goals = { kept: 0.008, "ai-chat": 0.008, think: 0.0095 };
-const WHOLE_GOALS: Goals = { kept: 0.013, "ai-chat": 0.013, think: 0.015 };
+const MESSAGE_GOALS: Goals = { "ai-chat": 0.008 };
+const WHOLE_GOALS: Goals = { "ai-chat": 0.013 };
 const STORED_CHARS = 1_000_000;
 /** A question to the agent with the tool that causes no call. */
 const QUESTION: Load = { deltas: 20, gapMs: 0, tool: "fetch_report" };
@@ -79,9 +79,9 @@ async function smallTurns(contest: Contest): Promise<readonly Row[]> {
   const name = "two short turns with small results";
   return [
     figureRow(`${name}: characters of messages`, "characters", messages),
-    ...ratiosOf(`${name}, messages`, messages, { kept: 1.3 }),
+    ...ratiosOf(`${name}, messages`, messages, {}),
     figureRow(`${name}: characters of messages and tools`, "characters", all),
-    ...ratiosOf(`${name}, messages and tools`, all, { kept: 1.6 }),
+    ...ratiosOf(`${name}, messages and tools`, all, { kept: 1.25 }),
   ];
 }
 
@@ -106,7 +106,7 @@ async function firstQuestion(sent: ReadonlyMap<Side, Sent>): Promise<readonly Ro
     unit: "times",
     against: "kept",
   };
-  return [figureRow(`${name}, tools too`, "characters", first), plainRow(row, 1.8)];
+  return [figureRow(`${name}, tools too`, "characters", first), plainRow(row)];
 }
 
 /** The data that the side still stores, as JSON. */
@@ -142,10 +142,7 @@ async function answerFromData(contest: Contest): Promise<Row> {
   const answer = await contest.talk("ours", "stored").ask({ deltas: 1, gapMs: 0, say });
   if (answer.text !== text) throw new Error(`It said ${answer.text.length} characters, or others.`);
   const row = { name: "answer from data", value: say.length, unit: "characters written" };
-  return plainRow(
-    { ...row, against: `the ${STORED_CHARS.toLocaleString("en-US")} that are read` },
-    20,
-  );
+  return plainRow({ ...row, against: `the ${STORED_CHARS.toLocaleString("en-US")} that are read` });
 }
 
 function figureRow(name: string, unit: string, values: ReadonlyMap<Side, number>): Row {

@@ -1,6 +1,5 @@
 /**
- * Rows that do not measure speed: replayed tool calls, killed servers, hostile input. Each runs a separate
- * script; the row counts the runs that found a fault. `--quick` takes few of each.
+ * Rows that do not measure speed: replayed tool calls and killed servers. Each runs a separate script; the row counts the runs that found a fault. `--quick` takes few of each.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
@@ -23,43 +22,19 @@ function runsOf(script: string, ...all: readonly (readonly string[])[]): Proof["
   return all.map((parameters) => [`scripts/${script}`, ...parameters]);
 }
 
-function runOfTest(file: string): readonly string[] {
-  return ["node_modules/vitest/vitest.mjs", "run", "--project", "large-process", file];
-}
-
 const hasRecorded = existsSync(recorded);
 
 const proofs: readonly Proof[] = [
   {
     name: "exactness: replays of recorded calls that differ",
-    runs: hasRecorded ? runsOf("replay.ts", [recorded], ["--as-plans", recorded]) : [],
-  },
-  {
-    name: "gateway: replays of recorded calls that differ",
-    runs: hasRecorded ? runsOf("replay.ts", ["--through-gateway", recorded]) : [],
-  },
-  {
-    name: "gateway: runs of 40 kills with a dead handle, or a call that ran twice",
-    runs: isQuick ? [] : [runOfTest("test/process/gateway-kills.large.test.ts")],
-  },
-  {
-    // Runs against the server alone, and with the gateway in front of it.
-    name: "gateway: runs of the conformance suite with a scenario that fails",
-    runs: isQuick ? [] : [runOfTest("test/process/conformance.large.test.ts")],
+    runs: hasRecorded
+      ? runsOf("replay.ts", [recorded], ["--as-plans", recorded], ["--through-gateway", recorded])
+      : [],
   },
   {
     // This many kills among variables, and as many in turns and plans.
     name: "crashes: runs of kills with a broken promise",
     runs: runsOf("chaos.ts", ["--kills", isQuick ? "3" : "250"]),
-  },
-  {
-    name: "hostile input: runs of random texts that differ",
-    runs: runsOf("fuzz.ts", [isQuick ? "200000" : "10000000"]),
-  },
-  {
-    // JSONTestSuite, naughty strings, prototype paths, linear time.
-    name: "hostile input: rows of the scorecard that are not met",
-    runs: runsOf("scorecard.ts", ...(isQuick ? [["S7"]] : [["S6"], ["S7"], ["S9"], ["S15"]])),
   },
 ];
 

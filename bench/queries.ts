@@ -1,15 +1,13 @@
 /**
- * Compares queries over variables with the same statement on a real table in the same object, and the first part of
- * a turn during a query with one without: `npm run bench -- queries`. All times are measured in the client.
+ * Compares queries over variables with the same statement on a real table in the same object: `npm run bench --
+ * queries`. All times are measured in the client.
  */
-import { ask } from "./ask.ts";
 import { bundleWorker, startWorkerd } from "./plain-workerd.ts";
 import { plainRow, report, type Row } from "./results.ts";
 import { isQuick } from "./sides.ts";
 import { median } from "./statistics.ts";
 
 const ROUNDS = isQuick ? 3 : 9;
-const TURNS = isQuick ? 10 : 40;
 const STATEMENT =
   "SELECT customer, count(*) AS n, sum(total) AS total FROM TABLE GROUP BY customer";
 
@@ -55,10 +53,7 @@ async function put(name: string, lines: string): Promise<void> {
 }
 
 /** Rows for one number of records: the first query and later ones, compared with a real table. */
-async function compared(
-  count: number,
-  goals: { first: number; again: number },
-): Promise<readonly Row[]> {
+async function compared(count: number, goal: number): Promise<readonly Row[]> {
   const lines = linesOf(count);
   const samples = {
     first: [] as number[],
@@ -92,64 +87,21 @@ async function compared(
   );
   const shown = count.toLocaleString("en-US");
   return [
-    plainRow(
-      {
-        name: `query of ${shown} records, first: against a real table`,
-        value: first / realFirst,
-        unit: "times",
-      },
-      goals.first,
-    ),
+    plainRow({
+      name: `query of ${shown} records, first: against a real table`,
+      value: first / realFirst,
+      unit: "times",
+    }),
     plainRow(
       {
         name: `query of ${shown} records, again: against a real table`,
         value: again / real,
         unit: "times",
       },
-      goals.again,
+      goal,
     ),
   ];
 }
 
-/** Milliseconds until the first part of a turn that starts together with the other work. */
-async function firstPart(name: string, beside?: () => Promise<Response>): Promise<number> {
-  const url = `${base}/conversations/${name}/messages`;
-  const samples: number[] = [];
-  for (let turn = 0; turn < TURNS; turn++) {
-    const running = beside?.();
-    samples.push((await ask(url, { deltas: 5, gapMs: 0, word: `w${turn}` })).firstMs);
-    await (await running)?.text();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return median(samples);
-}
-
-const rows: Row[] = [];
-rows.push(...(await compared(5_000, { first: 3, again: 1.5 })));
-rows.push(...(await compared(200_000, { first: 3, again: 8 })));
-await put("turns", linesOf(200_000));
-await timed(() => query("turns", "SELECT count(*) FROM rows"));
-await firstPart("turns");
-const alone = await firstPart("turns");
-const refused = await firstPart("turns", () =>
-  query("turns", "SELECT count(*) FROM rows a, rows b"),
-);
-const slow = await firstPart("turns", () => query("turns", STATEMENT.replace("TABLE", "rows")));
-console.log(
-  `first part: ${alone.toFixed(1)} ms alone, ${refused.toFixed(1)} ms beside refused queries, ${slow.toFixed(1)} ms beside slow ones`,
-);
-const unit = "times";
-rows.push(
-  plainRow(
-    { name: "first part beside refused queries: against none", value: refused / alone, unit },
-    1.2,
-  ),
-);
-rows.push(
-  plainRow(
-    { name: "first part beside slow queries: against none", value: slow / alone, unit },
-    1.2,
-  ),
-);
-report({ rows });
+report({ rows: [...(await compared(5_000, 2)), ...(await compared(200_000, 8))] });
 server.stop();

@@ -20,26 +20,8 @@ export interface Row {
   readonly note?: string;
 }
 
-/** A time as a function of another quantity. */
-export interface Curve {
-  readonly name: string;
-  /** The quantity that grows, and its unit. */
-  readonly x: string;
-  readonly unit: string;
-  readonly lines: Readonly<Record<string, readonly Point[]>>;
-  /** Exponents of a power law fitted to each line's medians. */
-  readonly exponents: Readonly<Record<string, number>>;
-}
-
-export interface Point extends Spread {
-  readonly x: number;
-}
-
 export interface Results {
   readonly rows: readonly Row[];
-  readonly curves: readonly Curve[];
-  /** Other output of a bench in Markdown, by name. */
-  readonly texts: Readonly<Record<string, string>>;
   readonly versions: Readonly<Record<string, string>>;
   readonly machine: Readonly<Record<string, string | number | boolean>>;
 }
@@ -78,22 +60,15 @@ export function ratioRows({ name, samples, unit, against }: Comparison): readonl
 }
 
 /** Prints the results and adds them to the results of this run. */
-export function report(found: Partial<Pick<Results, "rows" | "curves" | "texts">>): void {
-  for (const row of found.rows ?? []) console.log(lineOf(row));
-  for (const { name, exponents } of found.curves ?? []) {
-    const grown = Object.entries(exponents).map(([line, exponent]) => `${line} ${shown(exponent)}`);
-    console.log(`${name}: exponents ${grown.join(", ")}`);
-  }
-  for (const text of Object.values(found.texts ?? {})) console.log(`\n${text}`);
+export function report({ rows }: Pick<Results, "rows">): void {
+  for (const row of rows) console.log(lineOf(row));
   const path = process.env.BENCH_RESULTS;
   if (path === undefined) return;
   const previous = readResults(path);
-  const names = new Set(found.rows?.map(({ name }) => name));
+  const names = new Set(rows.map(({ name }) => name));
   writeResults(path, {
     ...previous,
-    rows: [...previous.rows.filter(({ name }) => !names.has(name)), ...(found.rows ?? [])],
-    curves: [...previous.curves, ...(found.curves ?? [])],
-    texts: { ...previous.texts, ...found.texts },
+    rows: [...previous.rows.filter(({ name }) => !names.has(name)), ...rows],
   });
 }
 

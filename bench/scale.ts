@@ -5,9 +5,9 @@
  */
 import { requireExact } from "./ask.ts";
 import type { Load } from "./load.ts";
-import { plainRow, report } from "./results.ts";
+import { plainRow, report, type Row } from "./results.ts";
 import { isQuick, startContest, urlOf } from "./sides.ts";
-import { interleave, ratioOf, spreadOf } from "./statistics.ts";
+import { interleave, median, ratioOf, spreadOf } from "./statistics.ts";
 
 const SHORT: Load = { deltas: 1, gapMs: 0 };
 const VARIABLES = isQuick ? 100 : 10_000;
@@ -59,29 +59,29 @@ async function list(conversation: Conversation): Promise<number> {
   return performance.now() - startMs;
 }
 
-function reportRatio(
-  name: string,
-  samples: Readonly<Record<Conversation, readonly number[]>>,
-  goal: number,
-) {
-  const { median: value, low, high } = ratioOf(samples.large, samples.empty);
+type Samples = Readonly<Record<Conversation, readonly number[]>>;
+
+function reportRow(name: string, samples: Samples, figure: Pick<Row, "value" | "unit" | "goal">) {
   const sides = { "ours, empty": spreadOf(samples.empty), "ours, large": spreadOf(samples.large) };
-  const row = { name: `scale in one conversation: ${name}`, value, low, high, unit: "times" };
-  const against = "an empty conversation";
-  report({ rows: [plainRow({ ...row, against, sides, sidesUnit: "ms" }, goal)] });
+  const { value, unit, goal } = figure;
+  const row = { name: `scale in one conversation: ${name}`, value, unit, sides, sidesUnit: "ms" };
+  report({ rows: [plainRow({ ...row, against: "an empty conversation" }, goal)] });
 }
 
 try {
   await firstPart("empty");
   await fill();
-  reportRatio("first part", await interleave(CONVERSATIONS, FIRST_PARTS, firstPart), 1.15);
+  const firstParts = await interleave(CONVERSATIONS, FIRST_PARTS, firstPart);
+  const value = ratioOf(firstParts.large, firstParts.empty).median;
+  reportRow("first part", firstParts, { value, unit: "times", goal: 1.2 });
   const wakes: Record<Conversation, number[]> = { empty: [], large: [] };
   for (let round = 0; round < WAKES; round++) {
     await new Promise((resolve) => setTimeout(resolve, IDLE_MS));
     const order = round % 2 === 0 ? CONVERSATIONS : CONVERSATIONS.toReversed();
     for (const conversation of order) wakes[conversation].push(await list(conversation));
   }
-  reportRatio("wake", wakes, 1.3);
+  const moreMs = median(wakes.large) - median(wakes.empty);
+  reportRow("wake, more than an empty one", wakes, { value: moreMs, unit: "ms", goal: 30 });
 } finally {
   contest.stop();
 }

@@ -27,7 +27,7 @@ export const scriptedModel: LanguageModelV4 = {
  * Makes deltas ready at times that do not depend on the reader: a provider does not wait, and deltas sent
  * meanwhile are available at once.
  */
-export function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefined {
+function pace({ gapMs }: Load): (delta: number) => Promise<void> | undefined {
   const startMs = Date.now();
   return (delta) => {
     const waitMs = startMs + (delta + 1) * gapMs - Date.now();
@@ -86,7 +86,7 @@ function callsOf(
 }
 
 function partsOf(load: Load): ReadableStream<LanguageModelV4StreamPart> {
-  const deltas = load.say === undefined || load.each !== undefined ? load.deltas : 1;
+  const deltas = load.say === undefined ? load.deltas : 1;
   const paced = pace(load);
   let sent = -1;
   return new ReadableStream({

@@ -3,32 +3,21 @@ export const LOCAL_RESULTS = "results.local.json";
 /** The results that the documents quote. Only a complete run with the peers replaces them. */
 export const PUBLISHED_RESULTS = "results.json";
 
-const QUICK = ["bundle", "references", "prompt", "long-talk", "written-rows", "wire", "loop"];
-const FULL = [
-  ...QUICK,
-  "many",
-  "three-tools",
+const QUICK = [
+  "bundle",
+  "prompt",
+  "long-talk",
+  "written-rows",
+  "loop",
   "saturation",
-  "idle-sockets",
   "cold-start",
-  "directory",
   "scale",
-  "history",
-  "memory",
-  "growth",
   "queries",
-  "query-bounds",
   "gateway",
-  "page",
-  "profile",
   "proofs",
-  "plan-kills",
-  "soak",
-  "new-project",
-  "dollars",
 ];
-/** These benches only print, and need minutes and gigabytes of writes. */
-const OTHERS = ["turns-memory"];
+/** The last installs packages, and takes a minute. */
+const BENCHES = [...QUICK, "new-project"];
 
 /** The benches and options of one run of `bench/main.ts`. */
 export interface Selection {
@@ -45,17 +34,16 @@ export interface Selection {
 /** Reads the command line. Throws if it names an unknown bench. */
 export function selectionOf(given: readonly string[]): Selection {
   const named = given.filter((argument) => !argument.startsWith("--"));
-  const known = [...FULL, ...OTHERS];
   for (const name of named) {
-    if (known.includes(name)) continue;
-    throw new Error(`There is no bench ${name}; there are ${known.join(", ")}.`);
+    if (BENCHES.includes(name)) continue;
+    throw new Error(`There is no bench ${name}; there are ${BENCHES.join(", ")}.`);
   }
   const isBesidePeers = given.includes("--peers");
   const isRecorded = named.length === 0;
   const isQuick = given.includes("--quick") || (isRecorded && !isBesidePeers);
   const others = given.filter((argument) => argument.startsWith("--") && argument !== "--quick");
   return {
-    benches: isRecorded ? (isBesidePeers ? FULL : QUICK) : named,
+    benches: isRecorded ? (isBesidePeers ? BENCHES : QUICK) : named,
     options: isQuick ? [...others, "--quick"] : others,
     isBesidePeers,
     isRecorded,

@@ -8,16 +8,13 @@ import {
   startWorkerd,
 } from "./plain-workerd.ts";
 import { type Begin, type Talk, talkOver, talkToOurs } from "./talk.ts";
-import { talkToAgent, talkToOursOverSocket } from "./talk-socket.ts";
+import { talkToAgent } from "./talk-socket.ts";
 
 /** The measured sides: Byref, objects that need no other packages, and the peers. */
 export const sides = {
   ours: { begin: talkToOurs, peer: false },
-  "ours, by socket": { begin: talkToOursOverSocket, peer: false },
   bare: { begin: talkOver("bare"), peer: false },
   kept: { begin: talkOver("kept"), peer: false },
-  raw: { begin: talkOver("raw"), peer: false },
-  rows: { begin: talkOver("rows"), peer: false },
   "ai-chat": { begin: talkToAgent("chat"), peer: true },
   "ai-chat, pruned": { begin: talkToAgent("pruned-chat"), peer: true },
   think: { begin: talkToAgent("thinker"), peer: true },
@@ -41,8 +38,6 @@ export const classes = {
   CONVERSATIONS: "Conversation",
   BARE: "Bare",
   KEPT: "Kept",
-  RAW: "Raw",
-  ROWS: "Rows",
 };
 
 let ours: Bundle | undefined;

@@ -53,17 +53,3 @@ export async function interleave<Side extends string>(
   // All of `sides`, and no others.
   return Object.fromEntries(samples) as Record<Side, number[]>;
 }
-
-/**
- * The exponent of a power law fitted to these points, by least squares on logarithms: 0 is constant, 1 is
- * linear.
- */
-export function exponentOf(points: readonly { readonly x: number; readonly y: number }[]): number {
-  const logs = points.map(({ x, y }) => ({ x: Math.log(x), y: Math.log(y) }));
-  const mean = (values: readonly number[]) =>
-    values.reduce((sum, value) => sum + value, 0) / values.length;
-  const middle = mean(logs.map(({ x }) => x));
-  const level = mean(logs.map(({ y }) => y));
-  const along = mean(logs.map(({ x }) => (x - middle) ** 2));
-  return mean(logs.map(({ x, y }) => (x - middle) * (y - level))) / along;
-}

@@ -1,9 +1,9 @@
 import { randomUUID } from "node:crypto";
-import type { UIMessageChunk, WebSocketChatTransportResponse } from "ai";
+import type { UIMessageChunk } from "ai";
 import { type Answer, checked, Times } from "./ask.ts";
 import { textIn } from "../test/support/turn-client.ts";
 import { type Load, questionFor } from "./load.ts";
-import { agentFor, type Begin } from "./talk.ts";
+import type { Begin } from "./talk.ts";
 
 /** A server's protocol over a socket. */
 interface Dialect {
@@ -23,27 +23,6 @@ interface ParsedFrame {
   readonly isEnd?: boolean;
   readonly error?: string;
 }
-
-/** Talks to a Byref conversation, as the AI SDK's `WebSocketChatTransport` does. */
-export const talkToOursOverSocket: Begin = (url, name) =>
-  talkOverSocket({
-    url: `${url}/conversations/${name}/socket`,
-    question: (requestId, messages, load) => ({
-      type: "send",
-      requestId,
-      id: name,
-      messages,
-      trigger: "submit-message",
-      headers: {},
-      body: { agent: agentFor(load) },
-    }),
-    read: (data, id) => {
-      const frame = JSON.parse(data) as WebSocketChatTransportResponse;
-      if (frame.requestId !== id) return {};
-      if (frame.type === "chunk") return { chunk: frame.chunk };
-      return frame.type === "error" ? { error: data } : { isEnd: frame.type === "end" };
-    },
-  });
 
 interface AgentFrame {
   readonly type?: string;

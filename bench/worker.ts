@@ -3,13 +3,11 @@ import * as z from "zod";
 import { createRuntime } from "../src/byref.ts";
 import type { Bare, Kept } from "./bare-objects.ts";
 import { answerMeter, metered, type MeterEnv } from "./meter.ts";
-import type { Raw, Rows } from "./raw-objects.ts";
 import { KIBIBYTE } from "./report.ts";
 import { scriptedModel } from "./scripted-model.ts";
 import { INSTRUCTIONS, shop } from "./shop.ts";
 
 export { Bare, Kept } from "./bare-objects.ts";
-export { Raw, Rows } from "./raw-objects.ts";
 
 /**
  * One Worker with all objects that answer the same question: Byref, and objects that need no other packages.
@@ -18,8 +16,6 @@ export { Raw, Rows } from "./raw-objects.ts";
 interface Env extends Cloudflare.Env, MeterEnv {
   readonly BARE: DurableObjectNamespace<Bare>;
   readonly KEPT: DurableObjectNamespace<Kept>;
-  readonly RAW: DurableObjectNamespace<Raw>;
-  readonly ROWS: DurableObjectNamespace<Rows>;
 }
 
 const runtime = createRuntime({
@@ -56,7 +52,7 @@ export default {
     const answer = answerMeter(request, env);
     if (answer !== undefined) return answer;
     const [, kind = "", name = ""] = new URL(request.url).pathname.split("/");
-    const namespace = { bare: env.BARE, kept: env.KEPT, raw: env.RAW, rows: env.ROWS }[kind];
+    const namespace = { bare: env.BARE, kept: env.KEPT }[kind];
     if (namespace === undefined) return runtime.worker.fetch(request, env, context);
     return namespace.get(namespace.idFromName(name)).fetch(request);
   },

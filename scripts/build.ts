@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { type InputOptions, rolldown } from "rolldown";
 import { dts } from "rolldown-plugin-dts";
+import { entryFolder } from "./entry-folder.ts";
 
 const NOT_IN_NODE = `byref is for Cloudflare Workers: it imports "cloudflare:workers", which Node does not have. In Node, import "byref/agent" (agents of the AI SDK), "byref/client" (the HTTP client) or "byref/references" (the reference engine).`;
 
@@ -41,8 +42,8 @@ async function bundle(): Promise<void> {
   const modules = await rolldown({
     ...INPUT,
     input: {
-      ...named(entries, (name) => `src/${name}.ts`),
-      "cli/main": "src/cli/main.ts",
+      ...named(entries, (name) => `${entryFolder(name)}/${name}.ts`),
+      "cli/main": "packages/gateway/src/cli/main.ts",
       ...partsOf(entries),
     },
   });
@@ -54,7 +55,7 @@ async function bundle(): Promise<void> {
   });
   const types = await rolldown({
     ...INPUT,
-    input: named(entries, (name) => join(declarations, `${name}.d.ts`)),
+    input: named(entries, (name) => join(declarations, entryFolder(name), `${name}.d.ts`)),
     plugins: [dts({ dtsInput: true })],
   });
   await types.write({
@@ -87,10 +88,10 @@ function entryNames(): readonly string[] {
  */
 function partsOf(entries: readonly string[]): Readonly<Record<string, string>> {
   const text = readFileSync("src/byref.ts", "utf8");
-  const exported = text.matchAll(/^export (?!type\b)[^;]*? from "\.\/([^"]+)\.ts";/gm);
-  const paths = Array.from(exported, ([, path = ""]) => path);
-  const parts = paths.filter((path) => !entries.includes(path));
-  return Object.fromEntries(parts.map((path) => [`parts/${path}`, `src/${path}.ts`]));
+  const exported = text.matchAll(/^export (?!type\b)[^;]*? from "([^"]+)\.ts";/gm);
+  const paths = Array.from(exported, ([, path = ""]) => join("src", path));
+  const parts = paths.filter((path) => !entries.includes(basename(path)));
+  return Object.fromEntries(parts.map((path) => [`parts/${path}`, `${path}.ts`]));
 }
 
 function named(

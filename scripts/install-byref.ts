@@ -6,6 +6,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { dirname, join } from "node:path";
+import { entryFolder, sourceFolders } from "./entry-folder.ts";
 import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
 
 interface Package {
@@ -25,9 +26,12 @@ requireSameVersions();
 // Suppresses Node's warning, once per process, that `stripTypeScriptTypes` is experimental.
 process.removeAllListeners("warning");
 const made = newFolderFor(join(modules, "byref"));
-copyFolder(join(root, "src"), join(made, "src"));
-for (const name of readdirSync(join(made, "src"), { recursive: true, encoding: "utf8" })) {
-  if (name.endsWith(".ts")) writeJavaScript(name);
+for (const folder of sourceFolders) {
+  mkdirSync(dirname(join(made, folder)), { recursive: true });
+  copyFolder(join(root, folder), join(made, folder));
+}
+for (const name of readdirSync(made, { recursive: true, encoding: "utf8" })) {
+  if (name.endsWith(".ts")) writeJavaScript(join(made, name));
 }
 writeFileSync(join(made, "package.json"), JSON.stringify(withSources(own), null, 2));
 replaceFolder(join(modules, "byref"), made);
@@ -45,22 +49,29 @@ function requireSameVersions(): void {
   for (const [name, version] of Object.entries(versions)) {
     const path = join(modules, name, "package.json");
     const installed = existsSync(path) ? readJson(path).version : version;
-    if (installed === version) continue;
+    // npm checks ranges.
+    if (installed === version || version.startsWith("^")) continue;
     throw new Error(`byref needs ${name} ${version}, and ${process.cwd()} has ${installed}.`);
   }
 }
 
-function writeJavaScript(name: string): void {
-  const source = readFileSync(join(made, "src", name), "utf8");
-  const target = join(made, "dist", name.replace(/\.ts$/, ".js"));
-  mkdirSync(dirname(target), { recursive: true });
+/** Writes it beside the source. */
+function writeJavaScript(path: string): void {
+  const source = readFileSync(path, "utf8");
   const imported = /((?:\bfrom|\bimport\() ?"\.{1,2}\/[^"]+)\.ts"/g;
-  writeFileSync(target, stripTypeScriptTypes(source).replaceAll(imported, '$1.js"'));
+  writeFileSync(
+    path.replace(/\.ts$/, ".js"),
+    stripTypeScriptTypes(source).replaceAll(imported, '$1.js"'),
+  );
 }
 
-/** Points the package's types to its sources, which need no compiler. */
+/** Points the package's entries and types to its sources, which need no compiler. */
 function withSources(given: Package): object {
-  const text = JSON.stringify(given).replaceAll(/"\.\/dist\/([\w-]+)\.d\.ts"/g, '"./src/$1.ts"');
+  const text = JSON.stringify(given).replaceAll(
+    /"\.\/dist\/([\w-]+)(\.d\.ts|\.js)"/g,
+    (_, name: string, end: string) =>
+      `"./${entryFolder(name === "byref-in-node" ? "byref" : name)}/${name}${end.slice(-3)}"`,
+  );
   return JSON.parse(text) as object;
 }
 

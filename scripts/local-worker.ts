@@ -130,8 +130,7 @@ async function startSandbox(stateDir: string, mark: Mark, log: (line: string) =>
 async function ready(all: readonly Supervisor[]): Promise<void> {
   const areReady = await Promise.all(all.map((one) => one.ready()));
   if (areReady.every(Boolean)) return;
-  const lastOutput = all.map((one) => one.lastOutput()).join("");
-  throw new Error(`The local Worker did not start.\n${lastOutput}`);
+  throw new Error(`The local Worker did not start.\n${all.map(({ failure }) => failure).join("")}`);
 }
 
 function closeFront(front: Server): void {

@@ -11,7 +11,7 @@ import { packFolder } from "./pack-folder.ts";
 import { buildPage } from "./page.ts";
 
 /** Maximum size of the tarball, with the page. */
-const MAX_BYTES = 950_000;
+const MAX_BYTES = 1_000_000;
 const MAX_FILES = 250;
 /** Maximum ratio of a Worker that imports `createRuntime` from the package to one that imports the sources. */
 const MAX_GROWTH = 1.02;

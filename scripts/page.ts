@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import { namesIn, pageFolder as built } from "../src/page/page-files.ts";
+import { namesIn, pageFolder as built } from "../packages/gateway/src/bundle/page-files.ts";
 import { copyFolder, newFolderFor, replaceFolder } from "./whole-folder.ts";
 
 const root = join(import.meta.dirname, "..");
@@ -11,7 +11,7 @@ const root = join(import.meta.dirname, "..");
 const builtApp = join(root, "dist/web-app");
 
 /** The sources of the page. */
-const sources = ["src", "page", "package-lock.json"];
+const sources = ["src", "packages", "page", "package-lock.json"];
 
 /**
  * Throws Vite's output if the build fails. Replaces the page as a whole, because a server may be reading it.

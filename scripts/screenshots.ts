@@ -6,7 +6,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { type PageOptions, startBrowser } from "../test/support/browser.ts";
-import { createClient } from "../src/client.ts";
+import { createClient } from "../packages/client/src/client.ts";
 import { animatedWebp, type Frame } from "./animated-webp.ts";
 import { startDemoWorker } from "./local-worker.ts";
 

@@ -40,7 +40,9 @@ function stopSignal(): AbortSignal {
   // A killed npm sends no signal.
   const before = String(ancestors());
   setInterval(() => {
-    if (String(ancestors()) !== before) stopping.abort();
+    if (stopping.signal.aborted || String(ancestors()) === before) return;
+    console.error("The process that started this server has ended, so the server stops.");
+    stopping.abort();
   }, CHECK_INTERVAL_MS).unref();
   return stopping.signal;
 }

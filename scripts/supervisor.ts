@@ -6,7 +6,8 @@ const PAUSE_MS = 1_000;
 const PAUSE_AFTER_SILENCE_MS = 250;
 /** If this much data passed the listener since the last check, the process is slow, not in a loop. */
 const PROGRESS_BYTES = 256 * 1_024;
-const START_TIMEOUT_MS = 60_000;
+/** Long, because a crowded machine starts wrangler slowly; a process that ends is noticed at once. */
+const START_TIMEOUT_MS = 180_000;
 const MAX_RESTARTS = 3;
 
 /**
@@ -84,15 +85,16 @@ export class Supervisor {
   #current: Supervised;
   #isUp = false;
   #isStopping = false;
+  #failure = "";
 
   constructor(options: SupervisorOptions) {
     this.#options = options;
     this.#current = this.#start();
   }
 
-  /** The last output of the process. */
-  lastOutput(): string {
-    return this.#current.lastOutput();
+  /** Why the last start failed, and the last output of that process; empty if it did not fail. */
+  get failure(): string {
+    return this.#failure;
   }
 
   /** True if the last known state is responsive. */
@@ -104,12 +106,14 @@ export class Supervisor {
   async ready(): Promise<boolean> {
     const process = this.#current;
     const gone = new AbortController();
-    const isReady = await Promise.race([
+    const failure = await Promise.race([
       this.#untilHealthy(gone.signal),
-      process.exited.then(() => false),
+      process.exited.then((code) => `It ended with exit code ${code}.`),
     ]);
     gone.abort();
+    const isReady = failure === undefined;
     if (isReady) process.recordProcesses();
+    this.#failure = isReady ? "" : `${process.lastOutput()}\n${failure}\n`;
     this.#isUp = isReady && !this.#isStopping;
     return this.#isUp;
   }
@@ -128,7 +132,7 @@ export class Supervisor {
       const isStopping = this.#isStopping;
       await this.#end();
       if (isStopping) return 1;
-      log(`The ${name} did not start again.\n${this.#current.lastOutput()}`);
+      log(`The ${name} did not start again.\n${this.#failure}`);
       return 1;
     }
   }
@@ -163,13 +167,14 @@ export class Supervisor {
     await this.#current.exited;
   }
 
-  async #untilHealthy(signal: AbortSignal): Promise<boolean> {
+  /** Resolves with the reason if it does not respond in time. */
+  async #untilHealthy(signal: AbortSignal): Promise<string | undefined> {
     const end = Date.now() + START_TIMEOUT_MS;
     while (Date.now() < end && !signal.aborted) {
-      if (await isResponsive(this.#options.url)) return true;
+      if (await isResponsive(this.#options.url)) return undefined;
       await wait(100);
     }
-    return false;
+    return `It did not respond within ${START_TIMEOUT_MS / 1_000} seconds.`;
   }
 
   /** Resolves with the reason when the process has ended or does not respond. */

@@ -3,6 +3,7 @@
  * run test:examples`. `-- mastra` tests one.
  */
 import { spawnSync } from "node:child_process";
+import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { exampleFolders } from "./example-folders.ts";
 
@@ -28,6 +29,11 @@ function says(cwd: string): boolean {
   return isFine;
 }
 
+/** A page has types of its own. */
+function projectsIn(cwd: string): readonly string[] {
+  return readdirSync(cwd).filter((name) => /^tsconfig(?:\.\w+)?\.json$/u.test(name));
+}
+
 function isGreen(folder: string): boolean {
   console.log(`\n# ${folder}`);
   const beganMs = Date.now();
@@ -38,7 +44,7 @@ function isGreen(folder: string): boolean {
     run("npm", ["ci", "--prefer-offline", "--no-audit", "--no-fund"]) &&
     says(cwd) &&
     run("npm", ["test"]) &&
-    run(join(root, "node_modules/.bin/tsc"), ["-p", "tsconfig.json"]);
+    projectsIn(cwd).every((project) => run(join(root, "node_modules/.bin/tsc"), ["-p", project]));
   console.log(`${folder}: ${Math.round((Date.now() - beganMs) / 1_000)} s`);
   return isFine;
 }

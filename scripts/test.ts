@@ -4,10 +4,19 @@
  * instance a part of a file's name; then one process runs all projects, so that a name that no file has is an error.
  */
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { once } from "node:events";
 import { tmpdir } from "node:os";
 import { dirname, join, relative } from "node:path";
+import { findSlowFiles } from "./slow-files.ts";
 import type { TestReport } from "./test-reporter.ts";
 
 interface Job {
@@ -23,6 +32,7 @@ const vitest = (name: string, ...options: readonly string[]) => {
   const run = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
   return { name, command: [...run, "--reporter=./scripts/test-reporter.ts", ...options] };
 };
+const SLOW = "--tagsFilter=slow or sampled";
 const ONE_WORKER = "--maxWorkers=1";
 
 const QUICK: Lanes = [
@@ -33,10 +43,11 @@ const QUICK: Lanes = [
 
 /** The long ones first. */
 const rest = [
-  vitest("large-process", ONE_WORKER, "--project=large-process"),
+  vitest("large-process-1", ONE_WORKER, "--project=large-process", "--shard=1/2"),
+  vitest("large-process-2", ONE_WORKER, "--project=large-process", "--shard=2/2"),
   vitest("large-1", ONE_WORKER, "--project=large", "--shard=1/2"),
   vitest("large-2", ONE_WORKER, "--project=large", "--shard=2/2"),
-  vitest("slow", ONE_WORKER, "--project=node", "--project=workerd", "--tagsFilter=slow or sampled"),
+  vitest("slow", ONE_WORKER, "--project=node", "--project=workerd", SLOW, ...findSlowFiles()),
   vitest("servers", ONE_WORKER, "--project=process", "--project=browser"),
   vitest("large-workerd", ONE_WORKER, "--project=large-workerd"),
   // These install packages into folders of their own.
@@ -53,6 +64,7 @@ const SELECTED = ["node", "workerd", "smoke", "process", "browser", "large", "la
 
 const root = join(import.meta.dirname, "..");
 const logs = join(root, "node_modules/.cache/byref-tests");
+const times = join(logs, "times.tsv");
 
 class Progress {
   readonly #startMs = Date.now();
@@ -92,6 +104,8 @@ class Progress {
 
   #takeFile(run: string, report: TestReport & { readonly kind: "file" }): void {
     for (const { name, text } of report.failures) this.#fail(name, text);
+    const whole = ((Date.now() - this.#startMs) / 1_000).toFixed(0);
+    appendFileSync(times, `${whole}\t${(report.ms / 1_000).toFixed(1)}\t${run}\t${report.path}\n`);
     this.passed += report.passed;
     this.skipped += report.skipped;
     this.#done++;
@@ -180,6 +194,7 @@ async function main([first, ...others]: readonly string[]): Promise<boolean> {
   console.log(
     `Runs ${what}, several jobs at a time. What programs print is in ${relative(root, logs)}.`,
   );
+  if (!others.includes("--rest")) rmSync(times, { force: true });
   const progress = new Progress();
   // Its name is short because it holds sockets, whose paths have at most 107 bytes.
   const temporary = mkdtempSync(join(tmpdir(), "t-"));

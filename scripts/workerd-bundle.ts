@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { bundleWorker } from "../src/workerd/bundle-worker.ts";
+import { bundleWorker } from "../packages/gateway/src/bundle/bundle-worker.ts";
 import { ensurePage } from "./page.ts";
 
 const root = join(import.meta.dirname, "..");

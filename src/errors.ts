@@ -203,6 +203,11 @@ export function publicErrorOf(error: unknown): PublicError {
   return isLimitError ? { ...summary, details: error.details } : summary;
 }
 
+/** The limit that a limit error names: a name in `limits.ts`, or `scope.what` for a spend limit. */
+export function limitOf({ details }: Pick<PublicError, "details">): string | undefined {
+  return typeof details?.limit === "string" ? details.limit : undefined;
+}
+
 /** Returns the text of a turn's error part and of an error frame. */
 export function publicTextOf(error: unknown): string {
   return `${codeOf(error)}: ${publicMessageOf(error)}`;

@@ -159,6 +159,10 @@ export const fetchMs = 30_000;
 
 /** Lease of a turn on its tenant's quota, beside what it needs at once. Most steps then need no request for one. */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
+/** Time without a response after which a tenant's deletion leaves a conversation for its next pass. */
+export const deletionMs = 30_000;
+/** Titles that one page of a search reads. */
+export const maxSearchedTitles = 10_000;
 /** Time without a response after which a request to the directory is repeated or skipped. */
 export const directoryMs = 5_000;
 /** Divisor of the calls that are left: a lease takes at most this share, and one call near the end. Not for tokens. */
@@ -336,6 +340,12 @@ export const maxTenantChars = 256;
 export const ticketMs = 60_000;
 export const maxTicketChars = 4_096;
 export const maxTokenChars = 8_192;
+
+/** A principal and its claims of a socket, as JSON. Source: an attachment has at most 16,384 bytes. */
+export const maxSocketIdentityChars = 8_192;
+
+/** A principal and its claims, as percent-encoded JSON. A token of the greatest length fits. */
+export const maxIdentityChars = 24_576;
 /** Tolerated difference between the issuer's clock and ours. */
 export const tokenLeewaySeconds = 30;
 /** Size of a key set, and number of its keys. */

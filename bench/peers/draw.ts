@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, View } from "vega";
 import { compile, type TopLevelSpec } from "vega-lite";
-import type { Curve, Results } from "../results.ts";
+import type { Results } from "../results.ts";
 
 const [, , resultsPath = "", folder = ""] = process.argv;
 const results = JSON.parse(readFileSync(resultsPath, "utf8")) as Results;
@@ -15,7 +15,6 @@ const OTHERS = "#9ca3af";
 /** Rows with a chart: times of whole turns and first parts, rows, characters. */
 const charts: readonly { readonly file: string; readonly begins: readonly string[] }[] = [
   { file: "times", begins: ["first part", "whole turn", "many at once"] },
-  { file: "many", begins: ["many conversations, "] },
   { file: "rows", begins: ["rows written"] },
   {
     file: "prompt",
@@ -26,9 +25,6 @@ const charts: readonly { readonly file: string; readonly begins: readonly string
 for (const { file, begins } of charts) {
   const dots = dotsOf(begins);
   if (dots.length > 0) await draw(file, dotPlot(dots));
-}
-for (const curve of results.curves) {
-  await draw(`growth-${curve.name.replaceAll(/\W+/gu, "-")}`, linePlot(curve));
 }
 
 interface Dot {
@@ -86,36 +82,6 @@ function dotPlot(dots: readonly Dot[]): TopLevelSpec {
     ],
   }));
   return { vconcat: panels };
-}
-
-function linePlot({ name, x, unit, lines, exponents }: Curve): TopLevelSpec {
-  const values = Object.entries(lines).flatMap(([line, points]) =>
-    points.map((point) => ({ ...point, line: `${line}: x^${(exponents[line] ?? 0).toFixed(2)}` })),
-  );
-  const scale = { type: "log" } as const;
-  const across = { field: "x", type: "quantitative", scale, title: x } as const;
-  const color = { field: "line", type: "nominal", title: null } as const;
-  return {
-    title: name,
-    width: 480,
-    height: 300,
-    data: { values },
-    layer: [
-      {
-        mark: { type: "errorbar", ticks: true },
-        encoding: {
-          x: across,
-          y: { field: "low", type: "quantitative", scale, title: unit },
-          y2: { field: "high" },
-          color,
-        },
-      },
-      {
-        mark: { type: "line", point: true },
-        encoding: { x: across, y: { field: "median", type: "quantitative", scale }, color },
-      },
-    ],
-  };
 }
 
 async function draw(file: string, specification: TopLevelSpec): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * A scripted model behind an endpoint with OpenAI's chat completions, so that the examples run without a key. It
- * ships all orders, and says where one goes. It writes references to the variables that it is shown, and otherwise
+ * ships all orders, cancels one, and says where one goes. It writes references to the variables that it is shown, and otherwise
  * copies values, as a model has to.
  */
 import { createServer, type IncomingMessage } from "node:http";
@@ -69,9 +69,16 @@ function nextStep({ messages, response_format: format }: Call): Step {
   );
   const question = JSON.stringify(messages[asked]?.content ?? "");
   const order = Number(/order (\d+)/u.exec(question)?.[1] ?? -1);
+  const isCancelling = question.includes("Cancel");
   const results = messages.filter(({ role }) => role === "tool").map(resultIn);
   const [orders, shipped] = results;
   if (order >= 0 && orders === undefined) return { text: "I know of no orders." };
+  if (isCancelling) {
+    const cancelled = messages.slice(asked).find(({ role }) => role === "tool");
+    return cancelled === undefined
+      ? { tool: "cancel_order", input: { id: said(orders, [order, "id"]) } }
+      : { text: `${said(resultIn(cancelled), ["cancelled"])} is cancelled.` };
+  }
   if (order >= 0 && format !== undefined) {
     const [city, total] = [said(orders, [order, "city"]), said(orders, [order, "total"])];
     return { text: JSON.stringify({ city, total }) };
@@ -83,7 +90,7 @@ function nextStep({ messages, response_format: format }: Call): Step {
   return { text: `${said(shipped, ["shipped"])} orders are on their way, the last to ${last}.` };
 }
 
-const QUESTION = /Ship all orders|Where does order \d+ go/u;
+const QUESTION = /Ship all orders|Cancel order \d+|Where does order \d+ go/u;
 
 interface Result {
   /** The name of the variable; undefined if the model sees only the value. */

@@ -1,39 +1,16 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { unstable_startWorker as startWorker } from "wrangler";
-import { type ModelServer, startModel } from "../agents-sdk/model-server.ts";
 import { askAll, charsOf, messageCharsOf, QUESTIONS } from "../agents-sdk/script.ts";
 import { lastAnswer, talkTo } from "../agents-sdk/talk.ts";
+import { type Shop, startShop } from "./start-shop.ts";
 
-interface Started {
-  readonly model: ModelServer;
-  readonly origin: string;
-  stop(): Promise<void>;
-}
-
-async function started(entrypoint: string): Promise<Started> {
-  const model = await startModel();
-  const worker = await startWorker({
-    config: "wrangler.toml",
-    entrypoint,
-    bindings: { MODEL_BASE_URL: { type: "plain_text", value: model.url } },
-    dev: { logLevel: "error", server: { port: 0 }, inspector: false, persist: false },
-  });
-  await worker.ready;
-  const stop = async () => {
-    model.close();
-    await worker.dispose();
-  };
-  return { model, origin: (await worker.url).origin, stop };
-}
-
-let byref: Started;
+let byref: Shop;
 
 const documents = (path: string) => readFileSync(join(import.meta.dirname, path), "utf8");
 
 beforeAll(async () => {
-  byref = await started("inspected.ts");
+  byref = await startShop("inspected.ts");
 });
 afterAll(() => byref.stop());
 
@@ -60,7 +37,7 @@ describe("an AIChatAgent with byref/durable", () => {
   });
 
   it("answers the same with at most 3 % of the prompt", async () => {
-    const plain = await started("before.ts");
+    const plain = await startShop("before.ts");
     try {
       const talk = await talkTo(`${plain.origin}/agents/chat/first`);
       const expected = await askAll(talk);

@@ -17,6 +17,12 @@ const tools = {
     inputSchema: z.object({ ids: z.array(z.string()) }),
     execute: ({ ids }) => ({ shipped: ids.length }),
   }),
+  cancel_order: tool({
+    description: "Cancels an order.",
+    inputSchema: z.object({ id: z.string() }),
+    needsApproval: true,
+    execute: ({ id }) => ({ cancelled: id }),
+  }),
 };
 
 export class Chat extends AIChatAgent<Env> {

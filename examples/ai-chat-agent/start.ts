@@ -1,17 +1,14 @@
-/** Starts the agent on workerd with the scripted model, and asks it a question: `npm start`. */
-import { unstable_startWorker as startWorker } from "wrangler";
-import { startModel } from "../agents-sdk/model-server.ts";
+/**
+ * Starts the agent on workerd with the scripted model, and asks it two questions: `npm start`. `npm run page` then
+ * shows them in a browser.
+ */
+import { once } from "node:events";
 import { charsOf, QUESTIONS } from "../agents-sdk/script.ts";
 import { talkTo } from "../agents-sdk/talk.ts";
+import { startShop } from "./start-shop.ts";
 
-const model = await startModel();
-const worker = await startWorker({
-  config: "wrangler.toml",
-  bindings: { MODEL_BASE_URL: { type: "plain_text", value: model.url } },
-  dev: { logLevel: "error", server: { port: 0 }, inspector: false, persist: false },
-});
+const { model, origin, stop } = await startShop("chat.ts");
 try {
-  const { origin } = await worker.url;
   const talk = await talkTo(`${origin}/agents/chat/first`);
   for (const question of QUESTIONS.slice(0, 2)) {
     console.log(`\nperson        ${question}`);
@@ -22,7 +19,10 @@ try {
   }
   console.log(`\n${model.prompts.length} calls of the model, ${charsOf(model.prompts)} characters`);
   talk.close();
+  if (process.argv.includes("--page")) {
+    console.log(`\n${origin} shows this conversation, until Ctrl+C.`);
+    await once(process, "SIGINT");
+  }
 } finally {
-  model.close();
-  await worker.dispose();
+  await stop();
 }

@@ -1,6 +1,9 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelProvider } from "../../src/byref.ts";
-import { demoModel as modelOfRules, type DemoModelOptions } from "../../src/demo.ts";
+import {
+  demoModel as modelOfRules,
+  type DemoModelOptions,
+} from "../../packages/testing/src/demo.ts";
 import { shop } from "./next-step.ts";
 
 /** The demo model, with the phrases of the example agents. */

@@ -6,7 +6,7 @@ import type {
   DemoTools,
   Outcome,
   Variable,
-} from "../../src/demo.ts";
+} from "../../packages/testing/src/demo.ts";
 import { findCity } from "../agents/climate-normals.ts";
 import { type Intent, type OrderGoal, understand } from "./understand.ts";
 

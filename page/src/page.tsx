@@ -1,6 +1,6 @@
 import { QueryClientProvider, useQuery } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
-import { ClientError } from "../../src/client.ts";
+import { ClientError } from "../../packages/client/src/client.ts";
 import { KeyForm } from "./auth/key-form.tsx";
 import { newQueries } from "./queries.ts";
 import { type Entry, enter, storedKey, storeKey } from "./session.ts";

@@ -1,4 +1,9 @@
-import { type Client, ClientError, type ClientOptions, createClient } from "../../src/client.ts";
+import {
+  type Client,
+  ClientError,
+  type ClientOptions,
+  createClient,
+} from "../../packages/client/src/client.ts";
 
 /** A conversation and its connection to the server, shared by all views. */
 export interface Session {

@@ -1,4 +1,4 @@
-import { ClientError } from "../../src/client.ts";
+import { ClientError } from "../../packages/client/src/client.ts";
 import { LOCALE } from "./numbers.ts";
 
 const figures = new Intl.NumberFormat(LOCALE);

@@ -33,6 +33,8 @@ describe("a download", () => {
     ["application/json", "v.json"],
     ["application/x-ndjson", "v.json"],
     ["text/plain; charset=utf-8", "v.txt"],
+    ["text/csv;delimiter=semicolon", "v.csv"],
+    ["text/tab-separated-values", "v.tsv"],
     ["image/JPEG", "v.jpg"],
     ["application/pdf", "v.pdf"],
     ["nonsense/", "v.bin"],

@@ -2,8 +2,14 @@ import { useChat } from "@ai-sdk/react";
 import type { UIMessage } from "ai";
 import { StrictMode, useEffect, useState } from "react";
 import { createRoot } from "react-dom/client";
-import { createClient } from "../../src/client.ts";
-import { byrefTransport, useEvents, usePlans, useVariable, useVariables } from "../../src/react.ts";
+import { createClient } from "../../packages/client/src/client.ts";
+import {
+  byrefTransport,
+  useEvents,
+  usePlans,
+  useVariable,
+  useVariables,
+} from "../../packages/client/src/react.ts";
 
 /** An application that uses `byref/react` as in its guide. `test/browser/react.test.ts` uses it. */
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ReceiptSpan } from "../../src/client.ts";
+import type { ReceiptSpan } from "../../packages/client/src/client.ts";
 import { piecesOf } from "../src/references/pieces-of.ts";
 import { segmentsOf } from "../src/references/segments-of.ts";
 

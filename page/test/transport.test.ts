@@ -50,6 +50,7 @@ function transportTo(answers: readonly Answer[]) {
       },
     },
     agent: () => undefined,
+    onSend: () => undefined,
     onAcknowledged: () => firsts.push("acknowledged"),
     onFirstPart: (id) => firsts.push(id),
     onJoined: async () => {

@@ -1,19 +1,23 @@
 import { routePath } from "hono/route";
 import { Hono } from "hono/tiny";
-import type { Api, ConversationParts } from "./conversation-parts.ts";
+import type { Api, ConversationParts, GatewaySupport } from "./conversation-parts.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import * as schemas from "./openapi/schemas.ts";
 import { conversationEndpoints, titleBody } from "./routes/conversations.ts";
 import { approvalEndpoint, messageEndpoints } from "./routes/messages.ts";
 import type { PlanSupport } from "./routes/plans.ts";
-import type { GatewaySupport } from "./routes/gateway.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import { objectPromptEndpoint, promptEndpoint } from "./routes/prompt.ts";
 import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
 import { changesBody, interpolateBody, variableEndpoints } from "./routes/variables.ts";
-import { directoryEndpoint, ticketBody, ticketEndpoint } from "./routes/worker.ts";
+import {
+  directoryEndpoint,
+  tenantDeletionEndpoint,
+  ticketBody,
+  ticketEndpoint,
+} from "./routes/worker.ts";
 import { approvalBody, chatBody, messageBody } from "./turns/turn-request.ts";
 
 /** Options of an application that add endpoints. */
@@ -33,7 +37,7 @@ export function apiOf({ plans, transfer, files, queries, gateway }: ApiOptions):
 
 /** The endpoints of every application. */
 const coreApi: Api = {
-  worker: [directoryEndpoint, ticketEndpoint, promptEndpoint],
+  worker: [directoryEndpoint, tenantDeletionEndpoint, ticketEndpoint, promptEndpoint],
   internal: [objectPromptEndpoint],
   conversation: [...conversationEndpoints, ...messageEndpoints, ...variableEndpoints],
   components: {

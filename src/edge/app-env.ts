@@ -1,11 +1,12 @@
+import type { Identity } from "../tool/identity.ts";
 import type { ClientBody } from "./http/client-body.ts";
 
 /** The types of every Hono context. */
 export interface AppEnv {
   Bindings: Bindings;
   Variables: {
-    /** The authenticated tenant. */
-    tenant: string;
+    /** Who asks: the authenticated tenant, with the principal and claims that the authenticator found. */
+    identity: Identity;
     body: ClientBody;
   };
 }

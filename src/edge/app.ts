@@ -5,6 +5,8 @@ import { routePath } from "hono/route";
 import { apiOf, type ApiOptions, mergedApi } from "./api.ts";
 import type { AppEnv } from "./app-env.ts";
 import { authenticate, type Authenticator, isAllowedOrigin } from "./auth/authenticator.ts";
+import type { Identity } from "../tool/identity.ts";
+import { identityHeader } from "./auth/forwarded-identity.ts";
 import type { FailurePlace } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";
 import { LastMessage, parseJson, readText, requireJsonType } from "./http/read-body.ts";
@@ -93,8 +95,8 @@ function placeOf(context: Context<AppEnv>): FailurePlace {
   const { req } = context;
   const [, conversation] = /^\/conversations\/([\w.-]{1,128})\//u.exec(`${req.path}/`) ?? [];
   // The tenant is unknown if authentication failed.
-  const tenant: string | undefined = context.get("tenant");
-  return { tenant, conversation, request: `${req.method} ${routePath(context)}` };
+  const identity: Identity | undefined = context.get("identity");
+  return { tenant: identity?.tenant, conversation, request: `${req.method} ${routePath(context)}` };
 }
 
 /** Headers forwarded to every endpoint. */
@@ -123,6 +125,7 @@ async function forward(
     if (value !== null) headers.set(name, value);
   }
   if (header !== undefined) headers.set(...header);
+  headers.set(...identityHeader(context.get("identity")));
   const init = { method: raw.method, headers, body: body ?? null };
   return mutableResponse(await conversationOf(context, id).fetch(raw.url, init));
 }

@@ -1,3 +1,4 @@
+import type { AgentContext } from "./agent-types.ts";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
 import type { PlanFormat } from "../plan/plan-format.ts";
@@ -12,14 +13,17 @@ import type { QueryTools } from "../tool/query/query-tools.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { WrapOptions } from "../tool/wrapped-tool.ts";
 import type { Json } from "../value/json.ts";
+import type { Identity } from "../tool/identity.ts";
 import type { Agent } from "../turn/agent.ts";
 import type { EventPage } from "../turn/log/event-log.ts";
-import type { TurnLog } from "../turn/log/turn-log.ts";
+import type { TurnHead } from "../turn/log/journal.ts";
 import { type Cost, costSince, type SpendLimits } from "../turn/spend/spend.ts";
 import type { QuotaService } from "../turn/spend/lease.ts";
 import type { PlatformServices } from "../turn/toolbox.ts";
 import type { Bindings } from "./app-env.ts";
 import { ConversationData, type Retention } from "./conversation-data.ts";
+import { ofTenant } from "./auth/forwarded-identity.ts";
+import { conversationIn } from "./conversation-of.ts";
 import { Deletion } from "./deletion.ts";
 import { ConversationIndex, leasesOf, throttled } from "./directory/directory-client.ts";
 import { EventStreams } from "./http/event-streams.ts";
@@ -29,14 +33,14 @@ import { AlarmClock } from "./platform/alarm-clock.ts";
 import { DurableSql } from "./platform/durable-sql.ts";
 import { R2Blobs } from "./platform/r2-blobs.ts";
 import { filesIn } from "./platform/r2-files.ts";
-import { type Settings, settingsOf } from "./settings.ts";
+import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
 import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
-import { type QueuedTurn, TurnQueue } from "./turns/turn-queue.ts";
+import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 
 /** An application's configuration of its conversations. */
 export interface ConversationSetup extends AgentSetup {
-  readonly retention: Retention;
+  readonly retention: RetentionOption;
   readonly spendLimits: SpendLimits;
   /** Absent: CSV is stored as bytes. */
   readonly csv?: RecordsFormat | undefined;
@@ -50,6 +54,11 @@ export interface ConversationSetup extends AgentSetup {
   /** Absent: no MCP gateway. */
   readonly gateway?: GatewayParts | undefined;
 }
+
+/** Retention, or a function that returns it for a conversation. */
+export type RetentionOption =
+  | Retention
+  | ((about: Pick<AgentContext, "tenant" | "conversation" | "env">) => Retention);
 
 /** The part of queries that every conversation uses. */
 export interface QueryParts {
@@ -89,6 +98,8 @@ export interface McpRequest {
   readonly request: Request;
   /** Its body, parsed. */
   readonly message: Json;
+  /** The conversation's id. */
+  readonly conversation: string;
   /** Also offers this agent's tools. */
   readonly agent: string | undefined;
 }
@@ -105,11 +116,8 @@ export interface TransferParts {
 }
 
 /** Passed to a turn or plan run when the queue reaches it. */
-export interface QueueSlot {
+export interface QueueSlot extends RunningTurn {
   readonly data: ConversationData;
-  readonly log: TurnLog;
-  /** Aborted when the turn is stopped or the conversation is deleted. */
-  readonly signal: AbortSignal;
   /** Rows and alarms of the turn so far. */
   readonly cost: () => Cost;
 }
@@ -139,8 +147,6 @@ export class ConversationContext {
   readonly queries: ConversationQueries | undefined;
   /** Undefined in an application without a gateway. */
   readonly gateway: ConversationMcp | undefined;
-  /** Services for the runtime's own tools. */
-  readonly services: PlatformServices;
   #isSettleDue = false;
   readonly #settleLater = throttled(limits.accessFlushMs, () => {
     this.settle().catch((error: unknown) => logFailure(error, placeIn(this, "settle")));
@@ -167,7 +173,6 @@ export class ConversationContext {
     this.leases = leasesOf(this, setup.spendLimits);
     this.queries = setup.queries?.open(this);
     this.gateway = setup.gateway?.open(this);
-    this.services = servicesOf(this);
     this.deletion.onMarked(() => {
       this.#data = undefined;
       this.index.remove();
@@ -208,10 +213,28 @@ export class ConversationContext {
     return this.#data;
   }
 
+  /** What an application's functions and tools learn about a question. */
+  askedBy(identity: Identity, conversation: string): AgentContext {
+    return { ...identity, conversation, env: this.env };
+  }
+
+  /** The same for a turn or a run that continues. */
+  askedOf({
+    asker,
+    conversation,
+  }: Pick<TurnHead, "conversation"> & { readonly asker?: Identity | undefined }): AgentContext {
+    return this.askedBy(ofTenant(asker, this), conversation);
+  }
+
+  /** Services for the runtime's own tools in a turn. */
+  servicesFor(asked: AgentContext): PlatformServices {
+    return servicesOf(this, asked);
+  }
+
   /** Creates data that no other part can see. */
   newData(): ConversationData {
     const { sql, bucket, setup } = this;
-    const retention = setup.transfer?.retentionIn(sql) ?? setup.retention;
+    const retention = setup.transfer?.retentionIn(sql) ?? this.#retention();
     const onAccess = this.#flushAccessSoon;
     const data = new ConversationData(sql, { bucket, retention, csv: setup.csv, onAccess });
     this.queries?.watch(data);
@@ -277,6 +300,14 @@ export class ConversationContext {
     await (isOver ? alarmClock.rearm(data.dueMs) : alarmClock.setBy(data.dueMs));
   }
 
+  #retention(): Retention {
+    const { retention } = this.setup;
+    if (typeof retention !== "function") return requireNumbers("retention", retention);
+    const { tenant, id } = conversationIn(this.state.id.name) ?? {};
+    if (tenant === undefined || id === undefined) return {};
+    return requireNumbers("retention", retention({ tenant, conversation: id, env: this.env }));
+  }
+
   /** No response waits for it; if it fails, the alarm tries again. */
   #collectGarbage({ store }: ConversationData): void {
     if (!store.hasGarbage()) return;
@@ -285,7 +316,7 @@ export class ConversationContext {
   }
 }
 
-function servicesOf(context: ConversationContext): PlatformServices {
+function servicesOf(context: ConversationContext, asked: AgentContext): PlatformServices {
   const { env, prefix, setup, queries } = context;
   const { code, plans } = setup;
   const files = filesIn(env, prefix, (file) =>
@@ -297,7 +328,7 @@ function servicesOf(context: ConversationContext): PlatformServices {
       planFormats: plans.planFormats,
       planTool: (agent) => plans.planTool(context, agent),
     }),
-    findAgent: (name) => chooseAgent(setup, context.settings, name),
+    findAgent: (name) => chooseAgent(setup, context.settings, { name, asked }),
     ...(files && { files }),
     ...(queries && { queries: (wrap) => queries.toolsFor(wrap) }),
   };

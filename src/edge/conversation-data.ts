@@ -53,6 +53,8 @@ interface Meta {
   /** Undefined unless a client set it. */
   readonly title: string | undefined;
   readonly created: number;
+  /** When the import began that made it. */
+  readonly imported?: number;
 }
 
 /** The stored data of a conversation: messages, variables, events, title. */
@@ -115,6 +117,12 @@ export class ConversationData {
     };
   }
 
+  /** When the conversation began here; unlike `createdAt`, also of an import. In milliseconds since 1970. */
+  get bornMs(): number {
+    const { created, imported = created } = this.#meta;
+    return imported;
+  }
+
   /** True if nothing was ever written. */
   get isEmpty(): boolean {
     return this.events.isEmpty && this.givenTitle === undefined;
@@ -131,6 +139,7 @@ export class ConversationData {
 
   /** Sets the creation time, at most now. Used by imports. */
   setCreated(timeMs: number): void {
+    this.#setMeta("imported", String(this.bornMs));
     this.#setMeta("created", String(Math.min(timeMs, Date.now())));
   }
 
@@ -190,9 +199,13 @@ export class ConversationData {
   }
 
   #readMeta(): Meta {
-    const rows = this.sql.all(`SELECT key, value FROM meta WHERE key IN ('title', 'created')`);
+    const rows = this.sql.all(
+      `SELECT key, value FROM meta WHERE key IN ('title', 'created', 'imported')`,
+    );
     const values = new Map(rows.map((row) => [textIn(row, "key"), textIn(row, "value")]));
-    return { title: values.get("title"), created: Number(values.get("created") ?? 0) };
+    const [title, imported] = [values.get("title"), values.get("imported")];
+    const created = Number(values.get("created") ?? 0);
+    return { title, created, ...(imported !== undefined && { imported: Number(imported) }) };
   }
 
   #setMeta(key: string, value: string): void {

@@ -1,7 +1,7 @@
 import type { Context } from "hono";
-import type { AppEnv } from "./app-env.ts";
+import type { AppEnv, Bindings } from "./app-env.ts";
 import { parse } from "./http/endpoint.ts";
-import { locationQuery, objectIn } from "./placement.ts";
+import { locationQuery, objectIn, type Placement } from "./placement.ts";
 import { settingsOf } from "./settings.ts";
 import { ByrefError } from "../errors.ts";
 import { jsonIn } from "../value/json.ts";
@@ -12,6 +12,7 @@ export type ConversationStatus = "idle" | "running" | "waiting";
 /** A conversation's object, as seen by the Worker. */
 export interface RemoteConversation extends Pick<DurableObjectStub, "fetch"> {
   status(): Promise<ConversationStatus | undefined>;
+  deleteBefore(timeMs: number): Promise<void>;
 }
 
 /**
@@ -23,28 +24,36 @@ export function conversationOf(
   context: Context<AppEnv>,
   id = context.req.param("id") ?? "",
 ): RemoteConversation {
-  return objectNamed(context, [context.get("tenant"), requireId(id)]);
+  return objectNamed(context, [context.get("identity").tenant, requireId(id)]);
 }
 
 /** The object that stores the parts of an import. No conversation's name has a third element. */
 export function importOf(context: Context<AppEnv>, id: string): RemoteConversation {
-  return objectNamed(context, [context.get("tenant"), requireId(id), "import"]);
+  return objectNamed(context, [context.get("identity").tenant, requireId(id), "import"]);
 }
 
 /** An object in which nothing is ever stored. No conversation's name has a third element. */
 export function unusedObject(context: Context<AppEnv>): RemoteConversation {
-  return objectNamed(context, [context.get("tenant"), "", "unused"]);
+  return objectNamed(context, [context.get("identity").tenant, "", "unused"]);
 }
 
 function objectNamed({ env, req }: Context<AppEnv>, parts: readonly string[]): RemoteConversation {
   const hint = parse(locationQuery, req.query("location"), "location");
-  if (env.CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
+  return conversationNamed(env, parts, { hint });
+}
+
+/** The object with the name of these parts. */
+export function conversationNamed(
+  env: object,
+  parts: readonly string[],
+  placement: Omit<Placement, "settings">,
+): RemoteConversation {
+  const { CONVERSATIONS }: Partial<Bindings> = env;
+  if (CONVERSATIONS === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
   // The namespace is bound to ConversationObject; the platform's type for it does not support Json, which is
   // recursive.
-  const named = objectIn(env.CONVERSATIONS, JSON.stringify(parts), {
-    settings: settingsOf(env),
-    hint,
-  });
+  const settings = settingsOf(env);
+  const named = objectIn(CONVERSATIONS, JSON.stringify(parts), { settings, ...placement });
   return named as unknown as RemoteConversation;
 }
 

@@ -3,7 +3,7 @@ import type { AppEnv } from "./app-env.ts";
 import type { ConversationStatus } from "./conversation-of.ts";
 import type { Description, Endpoint } from "./http/endpoint.ts";
 import { waitingCalls } from "../turn/waiting-calls.ts";
-import type { ConversationContext } from "./conversation-context.ts";
+import type { ConversationContext, GatewayParts } from "./conversation-context.ts";
 import type { Plans } from "./plans/plans.ts";
 import type { Sockets } from "./sockets/sockets.ts";
 import type { Turns } from "./turns/turns.ts";
@@ -38,4 +38,11 @@ export interface Api {
   readonly internal?: readonly Endpoint<ConversationParts>[];
   /** Schemas with a name in the OpenAPI document. */
   readonly components: Readonly<Record<string, Description>>;
+}
+
+/** The MCP gateway of each conversation. */
+export interface GatewaySupport extends GatewayParts {
+  readonly api: Api;
+  /** Returns `www-authenticate` of a 401 at this address; undefined elsewhere. */
+  readonly challenge: (request: Request, env: AppEnv["Bindings"]) => string | undefined;
 }

@@ -73,6 +73,14 @@ export class ConversationObject extends DurableObject {
     return onAlarm(this.parts.context, this.parts.turns);
   }
 
+  /** Deletes a conversation that began by then, if there is one, for the deletion of its tenant. */
+  async deleteBefore(timeMs: number): Promise<void> {
+    const { context } = this.parts;
+    // An import or a deletion may be under way.
+    await context.deletion.whenDone();
+    if (context.data !== undefined && context.data.bornMs <= timeMs) await context.deletion.start();
+  }
+
   /** Undefined for a conversation that does not exist. */
   status(): ConversationStatus | undefined {
     return statusOf(this.parts);

@@ -1,10 +1,10 @@
+import type { AgentContext, AgentDefinition } from "./agent-types.ts";
 import type { LanguageModel } from "ai";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import type { RecordsFormat } from "../store/bytes/receive.ts";
-import type { Agent } from "../turn/agent.ts";
 import type { SpendLimits } from "../turn/spend/spend.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
-import type { Retention } from "./conversation-data.ts";
+import type { RetentionOption } from "./conversation-context.ts";
 import type { PlanSupport } from "./routes/plans.ts";
 import { createApp } from "./app.ts";
 import { ConversationObject, type ConversationOptions } from "./conversation.ts";
@@ -13,8 +13,8 @@ import { DirectoryObject } from "./directory/directory.ts";
 import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { PageOptions } from "./page-options.ts";
-import { type Settings, settingsOf } from "./settings.ts";
-import type { GatewaySupport } from "./routes/gateway.ts";
+import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
+import type { GatewaySupport } from "./conversation-parts.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import type { QuerySupport } from "./routes/queries.ts";
 import type { Transfers } from "./routes/transfer.ts";
@@ -25,9 +25,14 @@ import type { Transfers } from "./routes/transfer.ts";
  */
 export interface RuntimeOptions {
   /** The first agent answers if neither the request nor `AGENT` names one. */
-  readonly agents: readonly [Agent, ...Agent[]];
-  /** A model, or a function that creates one from the Worker's settings and bindings; called once a turn. */
-  readonly model: LanguageModel | ((settings: Settings, env: Cloudflare.Env) => LanguageModel);
+  readonly agents: readonly [AgentDefinition, ...AgentDefinition[]];
+  /**
+   * A model, or a function that creates one from the Worker's settings and bindings, for who asks; called once a
+   * turn, and without a context where only the model's name is shown.
+   */
+  readonly model:
+    | LanguageModel
+    | ((settings: Settings, env: Cloudflare.Env, context?: AgentContext) => LanguageModel);
   /** `mcpTools`, for agents with tools of the servers in `MCP_SERVERS`. Default: none. */
   readonly mcp?: Equip;
   /** `runCode`, for models that may run code where a Worker Loader is bound. Default: no model may. */
@@ -50,8 +55,11 @@ export interface RuntimeOptions {
    * supported.
    */
   readonly gateway?: GatewaySupport;
-  /** Size limit of variables, and retention times. Default: `limits.ts`. */
-  readonly retention?: Retention;
+  /**
+   * Size limit of variables, and retention times, or a function of the tenant and the conversation that returns
+   * them. Default: `limits.ts`.
+   */
+  readonly retention?: RetentionOption;
   /**
    * Spend limits of a turn, a conversation and a tenant: `modelCalls`, `toolCalls`, `tokens`. A tenant's
    * limit, in total or `per: "day"` or `"month"`, is stored in `DIRECTORY`. Default: no limit.
@@ -100,14 +108,14 @@ export function createRuntime({
   authenticator = authenticatorBySettings(jwt),
 }: RuntimeOptions): Runtime {
   const routes = conversationRoutes(apiOf({ plans, transfer, files, queries, gateway }));
-  const modelFor = (settings: Settings, env: Cloudflare.Env) =>
-    typeof model === "function" ? model(settings, env) : model;
+  const modelFor = (settings: Settings, env: Cloudflare.Env, asked?: AgentContext) =>
+    typeof model === "function" ? model(settings, env, asked) : model;
   const setup = (env: Cloudflare.Env): ConversationOptions => ({
     agents,
-    model: (settings) => {
+    model: (settings, asked) => {
       // Fails before a stream begins, so that the client receives a status.
-      requireDirectory(spend, env);
-      return modelFor(settings, env);
+      requireSpend(spend, env);
+      return modelFor(settings, env, asked);
     },
     mcp,
     code: code?.(env),
@@ -137,4 +145,12 @@ export function createRuntime({
     gateway,
   });
   return { worker, Conversation, Directory: DirectoryObject };
+}
+
+function requireSpend(spend: SpendLimits, env: Cloudflare.Env): void {
+  const { turn = {}, conversation = {}, tenant: { per: _per, ...tenant } = {} } = spend;
+  requireNumbers("spend.turn", turn);
+  requireNumbers("spend.conversation", conversation);
+  requireNumbers("spend.tenant", tenant);
+  requireDirectory(spend, env);
 }

@@ -130,7 +130,7 @@ export class Deletion {
 /** Time after which a partial import is removed if the process ends. */
 const IMPORT_CLEANUP_MS = 60_000;
 
-function wasDeleted(): ByrefError {
+export function wasDeleted(): ByrefError {
   return new ByrefError("conversation_not_found", "The conversation was deleted in the meantime.");
 }
 

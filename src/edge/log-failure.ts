@@ -25,7 +25,8 @@ export function logFailure(
   const id = crypto.randomUUID();
   const cause = { name: classOf(error), platform: platformCodeOf(error), at: framesOf(error) };
   const code = codeOf(error);
-  const line = { event: "failed", id, code, tenant, conversation, request, cause };
+  const at = new Date().toISOString();
+  const line = { event: "failed", id, at, code, tenant, conversation, request, cause };
   console.error(JSON.stringify(line));
   return id;
 }

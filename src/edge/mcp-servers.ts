@@ -4,18 +4,20 @@ import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
 import type { ToolPolicy } from "../tool/policy.ts";
 import { compact } from "../value/json.ts";
 import type { Agent } from "../turn/agent.ts";
+import { withOwnTools } from "../turn/delegate-tool.ts";
 import type { Equip } from "./turns/chosen-agent.ts";
 
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();
 
 /**
- * Adds the tools of available servers in `MCP_SERVERS` to the agents that may use them. A separate import,
+ * Adds the tools of the agent's servers, and of those in `MCP_SERVERS` that it may use, if they are available. A separate import,
  * because the MCP client is large.
  */
 export const mcpTools: Equip = async (agent, { MCP_SERVERS = [] }, signal) => {
-  const servers = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
-  if (servers.length === 0) return { agent, close: () => Promise.resolve() };
+  const given = MCP_SERVERS.filter(({ agents }) => agents?.includes(agent.name) ?? true);
+  const servers = [...given, ...(agent.mcpServers ?? [])];
+  if (servers.length === 0) return withOwnTools(agent);
   const own = variableCapability.map(({ name }) => name);
   const taken = [...Object.keys(agent.tools), ...runtimeToolNames, ...own];
   const mcp = await directory.open(servers, { taken, signal });

@@ -62,7 +62,7 @@ function restricted(
   }
 }
 
-interface Placement {
+export interface Placement {
   readonly settings: {
     readonly JURISDICTION?: string | undefined;
     readonly LOCATION_HINT?: DurableObjectLocationHint | undefined;

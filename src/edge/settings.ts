@@ -30,6 +30,8 @@ const API_KEY = /^[!-~]{16,512}$/;
 /** True for a valid tenant, from an authenticator or a setting. */
 export function isTenant(value: unknown): value is string {
   if (typeof value !== "string" || value === "") return false;
+  // An identity in a template literal: all tenants would be one.
+  if (value.includes("[object Object]")) return false;
   return value.length <= limits.maxTenantChars && value.isWellFormed();
 }
 
@@ -231,4 +233,17 @@ export function settingsOf(env: object): Settings {
   const settings = known.get(env) ?? readSettings({ ...env });
   known.set(env, settings);
   return settings;
+}
+
+/**
+ * Throws `bad_configuration` unless each limit that an application sets is a number from 0 on. `Number` of a
+ * variable that is not set is none, and compares with nothing.
+ */
+export function requireNumbers<Limits extends object>(name: string, limits: Limits): Limits {
+  for (const [key, value] of Object.entries(limits)) {
+    if (value === undefined || Number(value) >= 0) continue;
+    const message = `${name}.${key} must be a number from 0 on, not ${String(value)}.`;
+    throw new ByrefError("bad_configuration", message);
+  }
+  return limits;
 }

@@ -18,6 +18,7 @@ import {
   statusIn,
 } from "./plan-rows.ts";
 import { firstRow, hasTable, numberIn, type Sql, type SqlRow, textIn } from "../store/rows/sql.ts";
+import type { Identity } from "../tool/identity.ts";
 import type { Json } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";
 
@@ -114,8 +115,8 @@ export class PlanStore {
     return { ...(JSON.parse(textIn(row ?? {}, "listed")) as ListedPlanRecord), status };
   }
 
-  /** Adds a run. At the limit, deletes the plan's oldest finished run. */
-  addRun(record: RunRecord, input: Json): void {
+  /** Adds a run. At the limit, deletes the plan's oldest finished run. `asker` is not a part of the record. */
+  addRun(record: RunRecord, input: Json, asker?: Identity): void {
     const given = JSON.stringify(input);
     const oldest = this.#sql.all(
       `SELECT id FROM plan_run WHERE plan = ? AND open = 0 AND seq <=
@@ -133,6 +134,22 @@ export class PlanStore {
       given,
       JSON.stringify(record),
     );
+    if (asker?.principal === undefined && asker?.claims === undefined) return;
+    this.#sql.run(
+      `CREATE TABLE IF NOT EXISTS run_asker (run TEXT PRIMARY KEY, asker TEXT NOT NULL)`,
+    );
+    this.#sql.run(
+      `DELETE FROM run_asker WHERE run NOT IN (SELECT id FROM plan_run WHERE open > 0)`,
+    );
+    this.#sql.run(`INSERT INTO run_asker VALUES (?, ?)`, record.id, JSON.stringify(asker));
+  }
+
+  /** Who asked for an open run, if the authenticator said more than the tenant. */
+  askerOf(run: string): Identity | undefined {
+    if (!hasTable(this.#sql, "run_asker")) return undefined;
+    const row = firstRow(this.#sql, `SELECT asker FROM run_asker WHERE run = ?`, run);
+    // `addRun` wrote it.
+    return row && (JSON.parse(textIn(row, "asker")) as Identity);
   }
 
   saveRun(record: RunRecord): void {

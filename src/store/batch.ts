@@ -1,11 +1,19 @@
 import { ByrefError } from "../errors.ts";
 import type { Json } from "../value/json.ts";
-import { Content, isStored, jsonContent, RECORDS_TYPE, type StoredBody } from "./bytes/content.ts";
+import {
+  Content,
+  isOfLines,
+  isStored,
+  jsonContent,
+  RECORDS_TYPE,
+  type StoredBody,
+  storedOf,
+} from "./bytes/content.ts";
 import { joinedLines, receive } from "./bytes/receive.ts";
 import type { Entry } from "./rows/rows.ts";
 import { requireName } from "./names.ts";
 import { retryConflicts } from "./retry-conflicts.ts";
-import { readWhole } from "./bytes/read-part.ts";
+import { ndjsonOf, readContent } from "./bytes/read-part.ts";
 import type { StoreState } from "./store-state.ts";
 import type { Variables, Write } from "./variable-store.ts";
 import type { VariableInfo } from "./variable.ts";
@@ -104,7 +112,7 @@ export class Batch {
     if (draft !== undefined && !isExtension(write)) return draft;
     requireTarget(write);
     const { bodies } = this.#tools.state;
-    const lines = areLines(write.value) ? await this.#withLines(write, index) : undefined;
+    const lines = areRecords(write.value) ? await this.#withLines(write, index) : undefined;
     if (lines !== undefined) return lines;
     const { value, after } = isExtension(write) ? await this.#base(write, index) : NO_BASE;
     const content = await this.#contentOf(write, value);
@@ -114,20 +122,20 @@ export class Batch {
     return { write, content: stored, after };
   }
 
-  /** Adds the lines of records to those of a variable, without reading them as values. */
+  /** Adds the lines of records to those of a variable, as NDJSON, without reading them as values. */
   async #withLines(write: Write, index: number): Promise<Draft | undefined> {
     const { name, value, mode, path = [] } = write;
-    if (!areLines(value) || mode !== "append" || path.length > 0 || typeof name !== "string") {
+    if (!areRecords(value) || mode !== "append" || path.length > 0 || typeof name !== "string") {
       return undefined;
     }
     const isFirst = this.#drafts.slice(0, index).every((draft) => draft.write.name !== name);
     const { state } = this.#tools;
     const entry = isFirst ? state.alive(name) : undefined;
     const stored = entry && state.rows.stored(name);
-    if (entry === undefined || stored?.mediaType !== RECORDS_TYPE) return undefined;
+    if (entry === undefined || stored === undefined || !isOfLines(stored)) return undefined;
     const release = state.bodies.hold(stored.body);
     try {
-      const bytes = joinedLines({ about: stored, body: stored.body }, value, state.bodies);
+      const bytes = joinedLines(ndjsonOf(stored, state), ndjsonOf(storedOf(value), state));
       const content = await receive(bytes, RECORDS_TYPE, state.bodies);
       if (isStored(content.body)) this.#inUse = [...this.#inUse, content.body];
       return { write, content, after: { seq: entry.seq } };
@@ -168,12 +176,7 @@ export class Batch {
   }
 
   async #valueOf({ write, content }: Omit<Draft, "after">): Promise<Json> {
-    const { about, marks, body, value } = content;
-    if (value !== undefined) return value;
-    return readWhole(String(write.name), {
-      stored: { ...about, marks, body },
-      read: (from, to) => this.#tools.state.bodies.read(body, from, to),
-    });
+    return content.value ?? readContent(String(write.name), content, this.#tools.state);
   }
 }
 
@@ -208,8 +211,8 @@ function requireTarget({ name, path = [], mode }: Write): void {
   throw new ByrefError("bad_value", "A path cannot be combined with mode=new.");
 }
 
-function areLines(value: Write["value"]): value is Content {
-  return value instanceof Content && value.about.mediaType === RECORDS_TYPE;
+function areRecords(value: Write["value"]): value is Content {
+  return value instanceof Content && isOfLines(storedOf(value));
 }
 
 /** Returns the result of a batch with one write. */

@@ -2,8 +2,13 @@ import type { Path, Reading } from "../value/path.ts";
 import { readPath } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import type { Json } from "../value/json.ts";
-import { readPart, readWhole, selectsPart } from "./bytes/read-part.ts";
-import type { Bodies } from "./bytes/bodies.ts";
+import {
+  openStored,
+  readPart,
+  readWhole,
+  selectsPart,
+  type StoredValues,
+} from "./bytes/read-part.ts";
 import type { KeptGlance, KeptVersion, Rows } from "./rows/rows.ts";
 import type { OpenValue, VariableInfo } from "./variable.ts";
 
@@ -18,13 +23,13 @@ export interface EarlierVersion {
 /** The earlier versions of a store's variables. Call methods that change something in a transaction. */
 export class EarlierVersions {
   readonly #rows: Rows;
-  readonly #bodies: Bodies;
+  readonly #values: StoredValues;
   /** Versions that are kept of each variable. */
   readonly #most: number;
 
-  constructor(rows: Rows, bodies: Bodies, most: number) {
+  constructor(rows: Rows, values: StoredValues, most: number) {
     this.#rows = rows;
-    this.#bodies = bodies;
+    this.#values = values;
     this.#most = most;
   }
 
@@ -49,7 +54,7 @@ export class EarlierVersions {
 
   /** Keeps a version, and drops the oldest ones of its variable. Its body must not be released. */
   add(kept: KeptVersion): void {
-    if (this.#most === 0) return this.#bodies.release(kept.stored.body);
+    if (this.#most === 0) return this.#values.bodies.release(kept.stored.body);
     this.#rows.versions.add(kept);
     const { name } = kept.info;
     for (const { version } of this.of(name).slice(0, -this.#most)) this.drop(name, version);
@@ -63,7 +68,7 @@ export class EarlierVersions {
   drop(name: string, version: number): void {
     const kept = this.get(name, version);
     if (kept === undefined) return;
-    this.#bodies.release(kept.stored.body);
+    this.#values.bodies.release(kept.stored.body);
     this.#rows.versions.remove(name, version);
   }
 
@@ -86,23 +91,22 @@ export class EarlierVersions {
     const kept = this.get(name, version);
     if (kept === undefined) return undefined;
     const { info, stored } = kept;
-    const open = () => ({
-      info,
-      read: (from: number, to: number) => this.#bodies.read(stored.body, from, to),
-      close: this.#bodies.hold(stored.body),
-    });
+    const { csv } = this.#values;
+    const open = () => openStored(info, stored, this.#values);
     const holding = async <Result>(use: (opened: OpenValue) => Promise<Result>) => {
       const opened = open();
       return use(opened).finally(() => opened.close());
     };
-    const read = () => holding((opened) => readWhole(name, { stored, read: opened.read }));
+    const read = () => holding((opened) => readWhole(name, { stored, csv, read: opened.read }));
     return {
       info,
       open,
       read,
       readPath: async (path) =>
         selectsPart(stored, path)
-          ? holding((opened) => readPart({ stored, work: new Work(), read: opened.read }, path))
+          ? holding(({ read: from }) =>
+              readPart({ stored, csv, work: new Work(), read: from }, path),
+            )
           : readPath(await read(), path),
     };
   }

@@ -1,5 +1,7 @@
 import * as limits from "../limits.ts";
 import type { Bodies } from "./bytes/bodies.ts";
+import { openStored } from "./bytes/read-part.ts";
+import type { RecordsFormat } from "./bytes/receive.ts";
 import type { ComputedVariable } from "./computed.ts";
 import { Catalog } from "./rows/catalog.ts";
 import { EarlierVersions } from "./earlier-versions.ts";
@@ -18,6 +20,7 @@ const MAX_LISTED = 50;
 export interface StateOptions {
   readonly rows: Rows;
   readonly bodies: Bodies;
+  readonly csv: RecordsFormat | undefined;
   readonly holds: Holds;
   readonly now: () => number;
   readonly idleMs: number;
@@ -34,6 +37,7 @@ export interface StateOptions {
 export class StoreState {
   readonly rows: Rows;
   readonly bodies: Bodies;
+  readonly csv: RecordsFormat | undefined;
   readonly versions: EarlierVersions;
   readonly cache = new ValueCache(limits.maxJsonBytes);
   readonly now: () => number;
@@ -59,7 +63,8 @@ export class StoreState {
     this.#options = options;
     this.rows = options.rows;
     this.bodies = options.bodies;
-    this.versions = new EarlierVersions(options.rows, options.bodies, options.keepVersions);
+    this.csv = options.csv;
+    this.versions = new EarlierVersions(options.rows, this, options.keepVersions);
     this.now = options.now;
   }
 
@@ -224,11 +229,7 @@ export class StoreState {
     const info = this.info(entry.name);
     const stored = this.rows.stored(entry.name);
     if (info === undefined || stored === undefined) return undefined;
-    return {
-      info,
-      read: (from, to) => this.bodies.read(stored.body, from, to),
-      close: this.bodies.hold(stored.body),
-    };
+    return openStored(info, stored, this);
   }
 
   /** Runs `work` in a transaction. Discards the state in memory if the transaction is rolled back. */

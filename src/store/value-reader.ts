@@ -2,7 +2,8 @@ import type { Json } from "../value/json.ts";
 import { type Path, type Reading, readPath } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { readPart, readWhole, selectsPart, type Source } from "./bytes/read-part.ts";
-import type { Entry, Stored } from "./rows/rows.ts";
+import type { Stored } from "./bytes/content.ts";
+import type { Entry } from "./rows/rows.ts";
 import type { StoreState } from "./store-state.ts";
 
 /** Reads the values of stored variables, whole or in parts. */
@@ -27,11 +28,13 @@ export class ValueReader {
 
   /** Loads the whole value and caches it. */
   async #load(entry: Entry, stored: Stored, work: Work): Promise<Json> {
-    this.#state.cache.makeRoom(stored.bytes);
+    // The records of a table may be longer than its bytes.
+    const size = Math.max(stored.bytes, entry.chars);
+    this.#state.cache.makeRoom(size);
     const value = await this.#holding({ stored, work }, (source) => readWhole(entry.name, source));
     // A new version may have been written meanwhile.
     const isCurrent = this.#state.catalog.get(entry.name)?.seq === entry.seq;
-    if (isCurrent) this.#state.cache.set(entry.name, value, stored.bytes);
+    if (isCurrent) this.#state.cache.set(entry.name, value, size);
     return value;
   }
 
@@ -46,7 +49,7 @@ export class ValueReader {
         work.spend(to - from);
         return this.#state.bodies.read(stored.body, from, to);
       };
-      return await use({ stored, work, read });
+      return await use({ stored, csv: this.#state.csv, work, read });
     } finally {
       release();
     }

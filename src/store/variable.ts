@@ -204,5 +204,7 @@ export interface OpenValue {
   readonly info: VariableInfo;
   /** Reads the bytes from `from` up to, but not including, `to`. */
   read(from: number, to: number): Promise<Uint8Array>;
+  /** Reads records in parts, each record as JSON. Absent for values that are not stored as records. */
+  lines?(): AsyncIterable<readonly string[]>;
   close(): void;
 }

@@ -4,19 +4,15 @@ import type { Path, Reading } from "../value/path.ts";
 import { Work } from "../value/work.ts";
 import { Batch, only } from "./batch.ts";
 import { Bodies, type Bucket } from "./bytes/bodies.ts";
-import { type Content, isStored } from "./bytes/content.ts";
+import { readContent } from "./bytes/read-part.ts";
+import { Content, isStored } from "./bytes/content.ts";
 import { type ComputedVariable, readOnly } from "./computed.ts";
 import type { EarlierVersion } from "./earlier-versions.ts";
 import type { Entry, Rows } from "./rows/rows.ts";
 import { Holds } from "./eviction.ts";
 import { splitNumber } from "./names.ts";
 import { changedInfo } from "./metadata.ts";
-import {
-  receive,
-  receiveRecords,
-  type ReadingOptions,
-  type RecordsFormat,
-} from "./bytes/receive.ts";
+import { receive, receiveTable, type ReadingOptions, type RecordsFormat } from "./bytes/receive.ts";
 import { StoreState } from "./store-state.ts";
 import { StoreTransfer } from "./store-transfer.ts";
 import type {
@@ -61,20 +57,19 @@ export class Variables implements VariableStore {
   readonly #bodies: Bodies;
   readonly #writer: Writer;
   readonly #reader: ValueReader;
-  readonly #csv: RecordsFormat | undefined;
   readonly #idleMs: number;
   readonly #onAccess: () => void;
   readonly #observers = new Set<(change: Change) => void>();
 
   constructor(rows: Rows, options: StoreOptions) {
     const { now = Date.now, newId = () => crypto.randomUUID(), bucket } = options;
-    this.#csv = options.csv;
     this.#idleMs = options.idleMs ?? limits.variableIdleMs;
     this.#onAccess = options.onAccess ?? (() => undefined);
     this.#bodies = new Bodies(rows, bucket, newId);
     this.#state = new StoreState({
       rows,
       bodies: this.#bodies,
+      csv: options.csv,
       holds: this.holds,
       now,
       idleMs: this.#idleMs,
@@ -117,8 +112,12 @@ export class Variables implements VariableStore {
     mediaType: string,
     reading: ReadingOptions = {},
   ): Promise<Content | undefined> {
-    const conversion = this.#csv?.begin(mediaType, reading);
-    return conversion && receiveRecords(stream, conversion, this.#bodies);
+    const { csv } = this.#state;
+    const meter = csv?.begin(mediaType, reading);
+    if (meter === undefined) return undefined;
+    const content = await receiveTable(stream, meter, this.#bodies);
+    if (isStored(content.body) || content.body instanceof Uint8Array) return content;
+    return new Content({ ...content, value: await readContent("", content, this.#state) });
   }
 
   update(name: string, changes: Changes): VariableInfo | undefined {

@@ -1,10 +1,10 @@
 import { compact } from "../value/json.ts";
 import { ByrefError, limitExceeded } from "../errors.ts";
 import * as limits from "../limits.ts";
-import { type Content, isStored } from "./bytes/content.ts";
+import { type Content, isStored, type Stored, storedOf } from "./bytes/content.ts";
 import { chooseName, type TakenNames } from "./choose-name.ts";
 import { readOnly } from "./computed.ts";
-import type { Entry, Row, Stored } from "./rows/rows.ts";
+import type { Entry, Row } from "./rows/rows.ts";
 import { dueAt, entriesToEvict } from "./eviction.ts";
 import { highestNumberIn } from "./names.ts";
 import { provenanceOf, toIso } from "./metadata.ts";
@@ -40,7 +40,8 @@ export class Writer {
     this.#state.removeTombstone(name);
     numbers.note(name);
     cache.delete(name);
-    if (content.value !== undefined) cache.set(name, content.value, content.about.bytes);
+    if (content.value !== undefined)
+      cache.set(name, content.value, Math.max(content.about.bytes, content.about.chars));
     this.#state.queueChange({ kind: "saved", info: row.info });
     return row.info;
   }
@@ -237,15 +238,13 @@ export class Writer {
   }
 
   /** Stores the body in the row if it fits, else in chunk rows. A body that is stored already is claimed. */
-  #stored({ about, marks, body }: Content): Stored {
+  #stored(content: Content): Stored {
     const { bodies } = this.#state;
-    const { mediaType, bytes, count } = about;
-    if (isStored(body)) {
-      bodies.claim(body);
-      return { mediaType, bytes, count, marks, body };
-    }
-    const isLarge = bytes > limits.maxRowBytes;
-    return { mediaType, bytes, count, marks, body: isLarge ? bodies.toChunks(body) : body };
+    const stored = storedOf(content);
+    const { body, bytes } = stored;
+    if (isStored(body)) bodies.claim(body);
+    else if (bytes > limits.maxRowBytes) return { ...stored, body: bodies.toChunks(body) };
+    return stored;
   }
 
   /** True if the write requests it, and the current value may be read later. */

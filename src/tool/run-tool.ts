@@ -16,6 +16,8 @@ export interface Execution<Result> {
   /** Time limit in milliseconds. */
   readonly toolMs: number;
   readonly call: CallOptions;
+  /** The tool's `context`, unless the call has its own. */
+  readonly context?: unknown;
   /** Converts the tool's return value; for a tool that yields several results, the last one. */
   readonly convert: (returned: unknown) => Promise<Result>;
 }
@@ -25,7 +27,7 @@ export interface Execution<Result> {
  * Does not wait for a tool that hangs or whose turn is stopped.
  */
 export async function runTool<Result>(execution: Execution<Result>): Promise<Result> {
-  const { name, tool, input, toolMs, call, convert } = execution;
+  const { name, tool, input, toolMs, call, context, convert } = execution;
   if (call.signal.aborted) throw stopped(name);
   const limit = new Deadline(toolMs, {
     signal: call.signal,
@@ -39,8 +41,9 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
   const execute = tool.execute as (input: unknown, options: unknown) => unknown;
   const onInputAvailable = tool.onInputAvailable as ((options: unknown) => unknown) | undefined;
   const work = async () => {
-    await onInputAvailable?.(Object.assign(executionOptions(call, signal), { input }));
-    return convert(await lastOf(() => execute(input, executionOptions(call, signal)), signal));
+    await onInputAvailable?.(Object.assign(executionOptions(call, signal, context), { input }));
+    const options = executionOptions(call, signal, context);
+    return convert(await lastOf(() => execute(input, options), signal));
   };
   return limit.race(work()).catch((error: unknown) => {
     const isStopped = call.signal.aborted && error === call.signal.reason;
@@ -55,10 +58,12 @@ export async function runTool<Result>(execution: Execution<Result>): Promise<Res
 function executionOptions(
   { toolCallId, messages, idempotencyKey, extras }: CallOptions,
   abortSignal: AbortSignal,
+  context: unknown,
 ) {
   return {
     toolCallId,
     abortSignal,
+    context,
     ...compact({ idempotencyKey }),
     ...extras,
     get messages() {

@@ -106,7 +106,8 @@ function answer(
   };
 }
 
-async function readBytes({ name }: Reference, store: Variables): Promise<Found | Missing> {
+/** Reads the stored bytes of all of a variable. */
+export async function readBytes({ name }: Reference, store: Variables): Promise<Found | Missing> {
   const value = store.open(name);
   if (value === undefined) return missing({ name, path: [] }, store);
   try {

@@ -1,7 +1,7 @@
 import { clip } from "../value/characters.ts";
 import { type ExactNumber, mapExactNumbers, printedDouble } from "../value/exact-number.ts";
 import { compact, type Json } from "../value/json.ts";
-import { jsonSchema } from "@ai-sdk/provider-utils";
+import { jsonSchema, safeValidateTypes } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import * as limits from "../limits.ts";
@@ -24,7 +24,13 @@ import {
   preparing,
 } from "./tool-call.ts";
 import { checkInput, jsonSchemaOf } from "./tool-input.ts";
-import { type Definition, schemaAt, typesIn, withoutKeywords } from "./json-schema.ts";
+import {
+  type Definition,
+  needsOwnDraft,
+  schemaAt,
+  typesIn,
+  withoutKeywords,
+} from "./json-schema.ts";
 import { declaredIn } from "./unknown-parameters.ts";
 import { type LiveReferences, widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
@@ -71,7 +77,7 @@ export async function wrapTool(
     names: (input) => namesIn(name, input, options),
     variables: () => options.store,
     input: (written, making) => inputOf(named, written, making),
-    needsApproval: (checked, call) => needsApproval(tool, checked, call),
+    needsApproval: (checked, call) => needsApproval(named, checked, call),
     run: (prepared) => run(named, prepared),
   };
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
@@ -102,7 +108,7 @@ export function shownSchema(
   const make = (): ShownSchema => {
     const secrets = policies?.[name]?.secrets;
     const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
-    const shown = conciseSchema(widened, isStrict);
+    const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
     return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
@@ -117,11 +123,11 @@ export function shownSchema(
 }
 
 /**
- * Removes keywords that do not inform a model, because the schema is sent with each call. Providers require
- * `additionalProperties: false` for strict tools.
+ * Removes keywords that do not inform a model, because the schema is sent with each call. Not for strict tools, whose
+ * providers require `additionalProperties: false`, nor for schemas that are valid in their own draft only.
  */
-function conciseSchema(schema: JSONSchema7, isStrict: boolean): JSONSchema7 {
-  if (isStrict || schema.type !== "object") return schema;
+function conciseSchema(schema: JSONSchema7): JSONSchema7 {
+  if (schema.type !== "object") return schema;
   return withoutKeywords(
     schema,
     (keyword, held) =>
@@ -226,19 +232,21 @@ function resolve(
 
 /** Runs the tool's own check on the resolved input. An input that the check fails on needs approval. */
 async function needsApproval(
-  { needsApproval: ownCheck }: AnyTool,
+  { tool, options }: NamedTool,
   checked: unknown,
   { toolCallId, messages, extras, needsApproval: decides }: CallOptions,
 ): Promise<boolean> {
   if (decides !== undefined) return decides(checked);
+  const { needsApproval: ownCheck } = tool;
   if (typeof ownCheck !== "function") return ownCheck === true;
   try {
     // The SDK types it by the tool's schema.
     const check = ownCheck as (input: unknown, options: unknown) => boolean | PromiseLike<boolean>;
+    const context = await contextFor(tool, options.context);
     return await check(checked, {
       toolCallId,
       messages: [...messages],
-      context: undefined,
+      context,
       ...extras,
     });
   } catch {
@@ -246,11 +254,24 @@ async function needsApproval(
   }
 }
 
-function run({ name, tool, options }: NamedTool, { input, call, labels, places }: PreparedCall) {
+async function run(
+  { name, tool, options }: NamedTool,
+  { input, call, labels, places }: PreparedCall,
+) {
   const { store, toolMs = limits.toolMs } = options;
+  const context = await contextFor(tool, options.context);
   const placing = { target: places, isFixed: labels.isGuarded, store };
   const convert = (returned: unknown) => placedResultOf(returned, placing);
-  return runTool({ name, tool, input: input.checked, toolMs, call, convert });
+  return runTool({ name, tool, input: input.checked, toolMs, call, context, convert });
+}
+
+/** Returns what the tool's `contextSchema` makes of the context; without one, all of it. */
+async function contextFor({ contextSchema }: AnyTool, context: unknown): Promise<unknown> {
+  if (context === undefined || contextSchema === undefined) return context;
+  const checked = await safeValidateTypes({ value: context, schema: contextSchema });
+  if (checked.success) return checked.value;
+  // The validator's message quotes the context.
+  throw new ByrefError("bad_configuration", "The tool's contextSchema refuses who asks.");
 }
 
 function notExecutable(name: string): ByrefError {

@@ -51,6 +51,8 @@ export interface WrapOptions extends TrustOptions {
   readonly owner?: string;
   /** Tools that promise not to change their input. They receive the shared, frozen value without a copy. */
   readonly readonlyTools?: readonly string[];
+  /** The tools' `context`. With a `contextSchema`, a tool receives what that makes of it. */
+  readonly context?: object | undefined;
 }
 
 /** Any tool of a tool set. */

@@ -1,15 +1,46 @@
 import type { ToolSet } from "ai";
+import type { McpServer } from "../tool/mcp/mcp-tools.ts";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import type { CapabilityTags } from "../plan/capability/capability-model.ts";
 import type { Plan } from "../plan/plan.ts";
+import type { Identity } from "../tool/identity.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
 import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
 
-/** An agent: instructions and tools. The runtime supplies the model and the variables. */
+/**
+ * What the functions of an agent, and its tools as `context`, learn about a question. It is the asker's, also
+ * in a call that another person approves days later.
+ */
+export interface AgentContext<Env = object> extends Identity {
+  readonly conversation: string;
+  /** The turn or the run of a plan. Absent where there is none, such as in a call of an MCP client. */
+  readonly turn?: string;
+  /** The Worker's bindings and settings. */
+  readonly env: Env;
+}
+
+/**
+ * An agent: instructions and tools. The runtime supplies the model and the variables. What may be a function is
+ * called anew for each turn, with who asks; if it throws, the turn fails.
+ */
+export interface AgentDefinition<Env = object> extends Omit<
+  Agent,
+  "instructions" | "tools" | "policies" | "mcpServers" | "context"
+> {
+  readonly instructions: ForContext<Agent["instructions"], Env>;
+  readonly tools: ForContext<Agent["tools"], Env>;
+  readonly policies?: ForContext<NonNullable<Agent["policies"]>, Env>;
+  readonly mcpServers?: ForContext<NonNullable<Agent["mcpServers"]>, Env>;
+}
+
+/** A value, or a function that returns it for who asks. */
+type ForContext<Value, Env> = Value | ((context: AgentContext<Env>) => Value | Promise<Value>);
+
+/** An agent's definition, resolved for one question. */
 export interface Agent {
   /** The name used in `agent` of a request and in `delegate`. */
   readonly name: string;
@@ -42,6 +73,10 @@ export interface Agent {
    * shown and trusted.
    */
   readonly policies?: Readonly<Record<string, ToolPolicy>>;
+  /** MCP servers of this agent alone, beside those in `MCP_SERVERS`. Needs `mcp: mcpTools`. Default: none. */
+  readonly mcpServers?: readonly McpServer[];
+  /** Passed to its tools, and never to a model. Undefined outside of the runtime's conversations. */
+  readonly context?: AgentContext | undefined;
   /** Decides on each call before it runs. Default: all calls may run. */
   readonly policy?: Policy;
   /** Handling of untrusted values: shown and marked (default), or hidden until the model requests them. */
@@ -113,6 +148,34 @@ interface ReferenceOptions {
   readonly inUrls?: boolean;
 }
 
+/** Calls the definition's functions. Rejects with their error. */
+export async function resolveAgent<Env extends object>(
+  definition: AgentDefinition<Env>,
+  context: AgentContext<Env>,
+): Promise<Agent> {
+  const { instructions, tools, policies, mcpServers, ...others } = definition;
+  const values = await Promise.all([
+    valueFor(instructions, context),
+    valueFor(tools, context),
+    valueFor(policies, context),
+    valueFor(mcpServers, context),
+  ]);
+  return {
+    ...others,
+    context,
+    instructions: values[0],
+    tools: values[1],
+    ...compact({ policies: values[2], mcpServers: values[3] }),
+  };
+}
+
+async function valueFor<Value extends object | string | undefined, Env>(
+  given: ForContext<Value, Env>,
+  context: AgentContext<Env>,
+): Promise<Value> {
+  return typeof given === "function" ? given(context) : given;
+}
+
 /** True if the model receives this one of the runtime's own tools. */
 export function isOffered(name: string, { variableTools = true }: Agent): boolean {
   return typeof variableTools === "boolean" ? variableTools : variableTools.includes(name);
@@ -120,14 +183,14 @@ export function isOffered(name: string, { variableTools = true }: Agent): boolea
 
 /** Options for wrapping an agent's tools. */
 export function wrapOptionsFor(agent: Agent): Omit<WrapOptions, "store"> {
-  const { naming, readonlyTools, policies, policy, untrusted } = agent;
+  const { naming, readonlyTools, policies, policy, untrusted, context } = agent;
   const { syntaxes, unknown, strict = false } = referencesOf(agent);
   const references = strict ? ("strict" as const) : undefined;
   // A tag contains the place of its result.
   const { outputPath = tagsOf(agent) === undefined ? undefined : true } = agent;
   const saving = { naming, outputPath, readonlyTools };
   const referring = { syntaxes, unknown, references };
-  return compact({ ...saving, policies, policy, untrusted, ...referring });
+  return compact({ ...saving, policies, policy, untrusted, context, ...referring });
 }
 
 /** The tags with which the agent calls tools. Undefined for native calls. */

@@ -10,7 +10,7 @@ import { Account, Spend, spentBefore } from "./spend/spend.ts";
 import type { TurnContext, TurnEnd, TurnOptions } from "./turn-context.ts";
 
 /** The outcome of an attempt. */
-export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "finishReason"> {
+export interface AttemptEnd extends Pick<TurnEnd, "status" | "code" | "limit" | "finishReason"> {
   /** Default: the cost once the end is committed. */
   readonly cost?: TurnEnd["cost"];
   /** Set if the attempt waits for a person: the fields that its head keeps until then. */
@@ -120,7 +120,8 @@ export class Attempt {
   }
 
   #endedHead({ status, waits }: AttemptEnd): TurnHead {
-    const { approvals: _, needs: _needs, counts: _counts, repeats: _repeats, ...head } = this.head;
+    const { approvals: _, needs: _needs, counts: _counts, repeats: _repeats, ...kept } = this.head;
+    const { asker, ...head } = kept;
     const { total, turn } = this.context.account.spend;
     return {
       ...head,
@@ -128,7 +129,7 @@ export class Attempt {
       isOpen: false,
       ...(status === "failed" || status === "stopped" ? { ended: status } : {}),
       spent: total,
-      ...waits,
+      ...(waits && compact({ ...waits, asker })),
     };
   }
 
@@ -156,13 +157,14 @@ export class Attempt {
 
 /** Creates the head of an attempt that is not a retry. */
 export function headFor(options: TurnOptions, id: string): TurnHead {
-  const { journal, agent, conversation, trace } = options;
+  const { journal, agent, asker, conversation, trace } = options;
   const last = journal.head();
   return compact({
     id,
     attempt: (last?.attempt ?? 0) + 1,
     isOpen: true,
     agent: agent.name,
+    asker,
     conversation,
     // The amount spent before the wait counts when the turn ends.
     spent: last?.id === id ? last.spent : spentBefore(last),

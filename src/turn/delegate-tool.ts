@@ -16,14 +16,24 @@ import type { Agent } from "./agent.ts";
 
 export const DELEGATE = "delegate";
 
+/** An agent with the tools of one question. */
+export interface Equipped {
+  readonly agent: Agent;
+  /** Ends the connections. Never rejects. No tool may be called afterwards. */
+  close(): Promise<void>;
+}
+
+/** Returns the agent with its own tools only. */
+export function withOwnTools(agent: Agent): Equipped {
+  return { agent, close: () => Promise.resolve() };
+}
+
 /** An agent that can be called during a turn. */
 export interface CalledAgent {
-  readonly agent: Agent;
+  readonly agent: Pick<Agent, "name" | "description">;
   readonly model: LanguageModel;
-  /** Adds tools to the agent for one question. Default: the agent has only its own tools. */
-  readonly equip?: (
-    signal: AbortSignal,
-  ) => Promise<{ readonly agent: Agent; close(): Promise<void> }>;
+  /** Returns the agent with its tools, for one question. */
+  readonly equip: (signal: AbortSignal) => Promise<Equipped>;
   /** Removes secrets, such as the model's key, from error texts. */
   readonly redact?: (text: string) => string;
   /** Receives chunks about the agent's tool calls. Only the calling agent receives its texts. */

@@ -49,13 +49,13 @@ async function askAgent(
   question: Question,
 ): Promise<ModelAnswer> {
   requireDepth(context.depth ?? 0);
-  const equipped = await calledAgent.equip?.(question.call.signal);
+  const equipped = await calledAgent.equip(question.call.signal);
   try {
-    const agent = withTools(equipped?.agent ?? calledAgent.agent, question.tools);
+    const agent = withTools(equipped.agent, question.tools);
     return await new SubTurn(context, { ...calledAgent, agent }, question).run();
   } finally {
     // The answer does not wait until sessions are closed.
-    void equipped?.close();
+    void equipped.close();
   }
 }
 
@@ -67,7 +67,11 @@ class SubTurn {
   readonly #observed: ObservedActivity | undefined;
   readonly #steps: Steps;
 
-  constructor(asker: TurnContext, calledAgent: CalledAgent, question: Question) {
+  constructor(
+    asker: TurnContext,
+    calledAgent: CalledAgent & { readonly agent: Agent },
+    question: Question,
+  ) {
     const { store, newId } = asker;
     const { agent, model, redact, onChunk } = calledAgent;
     const { call } = question;

@@ -6,6 +6,7 @@ import type { Agent } from "./agent.ts";
 import type { History } from "./history/history.ts";
 import type { TimedAttempt } from "./history/timeline.ts";
 import type { Post } from "./history/post.ts";
+import type { Identity } from "../tool/identity.ts";
 import type { Journal } from "./log/journal.ts";
 import type { TurnLog } from "./log/turn-log.ts";
 import type { QuotaService } from "./spend/lease.ts";
@@ -52,6 +53,8 @@ export interface TurnOptions extends Omit<TurnContext, "account" | "log" | "emit
   readonly log: TurnLog;
   /** The conversation's id, as in its routes. */
   readonly conversation: string;
+  /** Who asked. Default: not stored. */
+  readonly asker?: Identity | undefined;
   /** The prefix of tools' idempotency keys, unique to the conversation across all tenants. */
   readonly keyPrefix: string;
   /** The trace that all attempts at the turn belong to. */
@@ -78,6 +81,8 @@ export interface TurnEnd {
   readonly status: "done" | "failed" | "stopped" | "waiting";
   /** Why the turn failed. */
   readonly code?: ErrorCode | undefined;
+  /** The limit that the failure names, such as `tenant.modelCalls`. */
+  readonly limit?: string | undefined;
   readonly finishReason?: FinishReason | undefined;
   readonly usage: Usage;
   readonly savings: Savings;

@@ -1,5 +1,5 @@
 import type { FinishReason, UIMessage } from "ai";
-import { type PublicError, publicErrorOf } from "../errors.ts";
+import { limitOf, type PublicError, publicErrorOf } from "../errors.ts";
 import { compact } from "../value/json.ts";
 import { Attempt, headFor } from "./attempt.ts";
 import { compactionFor } from "./history/compaction.ts";
@@ -258,7 +258,7 @@ class Turn {
       return {
         end: {
           status: this.#status(error),
-          code: error?.code,
+          ...compact({ code: error?.code, limit: error && limitOf(error) }),
           finishReason,
           cost: metadata.cost,
           waits: this.#waits(),

@@ -28,6 +28,8 @@ export function waitingCalls(
 
 /** A person's decision. */
 export interface ApprovalResponse {
+  /** Who decided, as the authenticator says. */
+  readonly principal?: string;
   readonly approvalId: string;
   readonly approved: boolean;
   readonly reason?: string | undefined;

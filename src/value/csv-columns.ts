@@ -1,13 +1,12 @@
 import * as limits from "../limits.ts";
 import { requireAtMost } from "../errors.ts";
 
-/** `empty`: no cell has had content yet. */
-type Kind = "empty" | "number" | "boolean" | "text";
+/** Of a column: `e`: no cell has had content yet, `n`: numbers, `b`: booleans, `t`: text. */
+type Kind = "e" | "n" | "b" | "t";
 
 /**
- * The columns of a CSV: their names, and the types of their cells so far. A column is of numbers or booleans
- * if all of its cells are, and null if all are empty. Empty cells are null in such columns, and empty texts
- * in others.
+ * The columns of a CSV: their names, and the kinds of their cells. A column is of numbers or booleans if all of its
+ * cells are, and null if all are empty. Empty cells are null in such columns, and empty texts in others.
  */
 export class CsvColumns {
   /** The names as keys of a JSON object, with the colon. */
@@ -18,71 +17,61 @@ export class CsvColumns {
   /** Characters of the first line and the rows so far. */
   #readChars: number;
   #rows = 0;
-  /** Columns that became text after records were written with another type. */
-  readonly #outdated = new Set<number>();
+  /** True if rows were written before one of their columns became text. */
+  isOutdated = false;
 
-  /** `names`: the first row. Throws `limit_exceeded`. */
-  constructor(names: readonly string[], { isTyped }: { readonly isTyped: boolean }) {
+  /** `names`: the first row. `kinds`: a letter for each column, if they are known. Throws `limit_exceeded`. */
+  constructor(names: readonly string[], kinds = "") {
     const advice = "Save it as text/plain, or send fewer columns.";
     requireAtMost(["maxCsvColumns", limits.maxCsvColumns], names.length, advice);
     this.#keys = distinct(names).map((name) => `${JSON.stringify(name)}:`);
     this.#readChars = charsOf(names);
-    this.#repeatedChars = this.#record(() => "null").length;
-    this.#kinds = names.map(() => (isTyped ? "empty" : "text"));
+    this.#repeatedChars = recordOf(this.#keys, () => "null").length;
+    this.#kinds = names.map((_, column) => (kinds[column] ?? "e") as Kind);
   }
 
   get count(): number {
     return this.#keys.length;
   }
 
-  /** True if written records have to be revised. */
-  get isOutdated(): boolean {
-    return this.#outdated.size > 0;
+  get kinds(): string {
+    return this.#kinds.join("");
   }
 
   /**
-   * Learns the types of rows. Missing cells are empty. Then returns the rows as JSON, one record a line. Throws
-   * `limit_exceeded` if the records, which repeat the names, would be far longer than the CSV.
+   * Learns the kinds of rows. Missing cells are empty. Throws `limit_exceeded` if the records, which repeat the
+   * names, would be far longer than the CSV.
    */
-  write(rows: readonly (readonly string[])[]): string {
+  learn(rows: readonly (readonly string[])[]): void {
     for (const row of rows) {
       this.#readChars += charsOf(row);
-      for (const [column, cell] of row.entries()) this.#learn(column, cell);
+      for (const [column, cell] of row.entries()) this.#learnCell(column, cell);
     }
     this.#rows += rows.length;
     const maximum = limits.maxCsvNameChars + MAX_TIMES * this.#readChars;
     requireAtMost(["maxCsvNameChars", maximum], this.#rows * this.#repeatedChars, SHORTER);
-    return rows
-      .map((row) => this.#record((column) => literalOf(row[column] ?? "", this.#kinds[column])))
-      .join("");
   }
 
-  /** Returns a line that `write` returned, without its end, with the types that all rows have shown. */
-  revise(line: string): string {
-    let at = 1;
-    return this.#record((column, key) => {
-      const start = at + key.length;
-      const end = literalEnd(line, start);
-      at = end + 1;
-      const literal = line.slice(start, end);
-      if (!this.#outdated.has(column) || literal.startsWith('"')) return literal;
-      return literal === "null" ? '""' : `"${literal}"`;
-    });
+  /** Returns the rows as records in JSON. */
+  records(rows: readonly (readonly string[])[]): readonly string[] {
+    const literal = (row: readonly string[], column: number) =>
+      literalOf(row[column] ?? "", this.#kinds[column]);
+    return rows.map((row) => recordOf(this.#keys, (column) => literal(row, column)));
   }
 
-  #record(literal: (column: number, key: string) => string): string {
-    return `{${this.#keys.map((key, column) => key + literal(column, key)).join(",")}}\n`;
-  }
-
-  #learn(column: number, cell: string): void {
+  #learnCell(column: number, cell: string): void {
     const before = this.#kinds[column];
-    if (cell === "" || before === "text") return;
+    if (cell === "" || before === "t") return;
     const kind = kindOf(cell);
     if (kind === before) return;
-    const after = before === "empty" ? kind : "text";
+    const after = before === "e" ? kind : "t";
     this.#kinds[column] = after;
-    if (after === "text" && this.#rows > 0) this.#outdated.add(column);
+    if (after === "t" && this.#rows > 0) this.isOutdated = true;
   }
+}
+
+function recordOf(keys: readonly string[], literal: (column: number) => string): string {
+  return `{${keys.map((key, column) => key + literal(column)).join(",")}}`;
 }
 
 function charsOf(row: readonly string[]): number {
@@ -113,14 +102,14 @@ function distinct(names: readonly string[]): readonly string[] {
   });
 }
 
-function literalOf(cell: string, kind: Kind = "text"): string {
-  if (kind === "text") return JSON.stringify(cell);
+function literalOf(cell: string, kind: Kind = "t"): string {
+  if (kind === "t") return JSON.stringify(cell);
   return cell === "" ? "null" : cell;
 }
 
 function kindOf(cell: string): Kind {
-  if (cell === "true" || cell === "false") return "boolean";
-  return isNumber(cell) ? "number" : "text";
+  if (cell === "true" || cell === "false") return "b";
+  return isNumber(cell) ? "n" : "t";
 }
 
 /** Matches a JSON number without an exponent. `007` and `1,5` are texts. */
@@ -138,15 +127,4 @@ function isNumber(cell: string): boolean {
   if (!NUMBER.test(cell) || Object.is(number, -0)) return false;
   const digits = cell.replace(/[-.]/g, "").replace(/^0+/, "");
   return digits.length <= EXACT_DIGITS;
-}
-
-/** Returns where the JSON literal at `start` ends: a string, a number, true, false or null. */
-function literalEnd(line: string, start: number): number {
-  let at = start;
-  if (line[start] !== '"') {
-    while (line[at] !== "," && line[at] !== "}") at++;
-    return at;
-  }
-  for (at++; line[at] !== '"'; at++) if (line[at] === "\\") at++;
-  return at + 1;
 }

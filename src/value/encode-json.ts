@@ -88,9 +88,14 @@ export function parseElements(text: string): Json[] {
   return parseArray(`[${text.trimEnd().slice(0, -1)}]`);
 }
 
-/** Parses a span of stored NDJSON that was cut at marks. */
+/** Parses stored NDJSON, or a span of it that was cut at marks. */
 export function parseRecords(text: string): Json[] {
-  return parseArray(`[${recordLines(text).join(",")}]`);
+  return parseLines(recordLines(text));
+}
+
+/** Parses records, each in a JSON text of its own. */
+export function parseLines(lines: readonly string[]): Json[] {
+  return parseArray(`[${lines.join(",")}]`);
 }
 
 /** Returns the lines that are records: not the blank ones. A byte order mark is none of them. */

@@ -1,21 +1,25 @@
+import { hasExactNumber, isExactNumber } from "./exact-number.ts";
 import { isObject, type Json, parsedJson } from "./json.ts";
 
 /**
  * Serializes a value so that clients of streams accept it. Those of the AI SDK refuse JSON that has an object with
  * a key `__proto__`, or with `prototype` under `constructor`, and a refused frame ends the whole stream. Such
- * objects become their own JSON text. Line separators, at which others split a frame, are escapes.
+ * objects become their own JSON text, and numbers that clients would round are texts. Line separators, at which others
+ * split a frame, are escapes.
  */
 export function strictJson(value: unknown): string {
   const text = JSON.stringify(value);
-  const whole = isStrict(value, text)
-    ? text
-    : JSON.stringify(value, (_key, inner: unknown) =>
-        isRefused(inner) ? JSON.stringify(inner) : inner,
-      );
+  const isReadable = isStrict(value, text) && !hasExactNumber(text);
+  const whole = isReadable ? text : JSON.stringify(value, readable);
   return whole.replace(
     LINE_SEPARATORS,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
+}
+
+function readable(_key: string, value: unknown): unknown {
+  if (isExactNumber(value)) return value.rawJSON;
+  return isRefused(value) ? JSON.stringify(value) : value;
 }
 
 const LINE_SEPARATORS = /[\u0085\u2028\u2029]/gu;

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { eventually, idIn, it, KEY } from "../support/page-test.ts";
 import { listed } from "../support/variables-page.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";
 
 /** A promise that is resolved from outside. */

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { startLine } from "../support/line.ts";
 import { comparison, comparisonSaid } from "../support/page-answers.ts";
 import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
@@ -224,6 +224,39 @@ describe("an answer", () => {
       expect.stringContaining("Third"),
       expect.stringContaining("Four."),
     ]);
+  });
+
+  it("may be edited before the page knows that no answer runs", async ({ open, scripted }) => {
+    scripted.answer("Which is it?", { kind: "text", text: "The first." });
+    scripted.answer("Which is it now?", { kind: "text", text: "The second." });
+    const page = await open(scripted.url);
+    await ask(page, "Which is it?");
+    await page.getByText("The first.").waitFor();
+    await eventually(async () => expect(idIn(page)).not.toBe(""));
+    const [joining, sending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    await page.route(/\/conversations\/[^/]+\/stream$/, async (route) => {
+      await joining.promise;
+      await route.continue();
+    });
+    await page.route(/\/conversations$/, async (route) => {
+      if (route.request().method() === "POST") await sending.promise;
+      await route.continue();
+    });
+    await page.reload();
+    await page.getByText("The first.").waitFor();
+    await page.getByRole("button", { name: "Edit" }).click();
+    await page.getByLabel("Your message").fill("Which is it now?");
+    const sent = page.waitForRequest((request) => request.method() === "POST");
+    await page.getByRole("button", { name: "Send" }).first().click();
+    await sent;
+    const joined = page.waitForResponse(/\/stream$/);
+    joining.resolve();
+    await joined;
+    // Time for what the page would do, if it took the turn for over: load the old messages.
+    for (let times = 0; times < 5; times++) await page.evaluate(() => fetch("/health"));
+    sending.resolve();
+    await page.getByText("The second.").waitFor();
+    expect(await page.getByText("The first.").count()).toBe(0);
   });
 
   it("keeps the files and metadata of a question that is edited", async ({ open, scripted }) => {

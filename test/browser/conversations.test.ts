@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
 
 interface Opening extends OpenOptions {

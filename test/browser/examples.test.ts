@@ -1,6 +1,6 @@
 import type { Locator } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
 import { namesIn } from "../support/variables-page.ts";
 

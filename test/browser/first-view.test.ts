@@ -1,7 +1,7 @@
 import { describe, expect } from "vitest";
 import { page as examplePage } from "../../examples/agents/page.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import type { TurnMetadata } from "../../src/turn/turn.ts";
 import { eventually, idIn, it } from "../support/page-test.ts";
 

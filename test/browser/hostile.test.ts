@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { ask, idIn, it } from "../support/page-test.ts";
 

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 

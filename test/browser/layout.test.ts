@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth, barriersOn } from "../support/axe.ts";
 import { comparison, comparisonSaid, signedReport } from "../support/page-answers.ts";
 import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";

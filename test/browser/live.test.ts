@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { startLine } from "../support/line.ts";
 import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";

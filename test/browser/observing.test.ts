@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
 import { ask, eventually, idIn, it } from "../support/page-test.ts";

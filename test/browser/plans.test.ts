@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { it } from "../support/page-test.ts";
 import { signedReport } from "../support/page-answers.ts";
 

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import type { Page, Request } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { eventually, it as base } from "../support/page-test.ts";
 
 const APP = "page/test/react-app.tsx";

@@ -1,5 +1,5 @@
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { ask, cardOf, idIn, it } from "../support/page-test.ts";
 

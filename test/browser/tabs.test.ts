@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { comparison } from "../support/page-answers.ts";
 import { ask, idIn, it, type OpenOptions } from "../support/page-test.ts";
 

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { ensurePage } from "../../scripts/page.ts";
-import { VariableApp } from "../../src/gateway/show-variable.ts";
+import { VariableApp } from "../../packages/gateway/src/show-variable.ts";
 import { bytesContent, type Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";

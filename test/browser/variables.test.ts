@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { eventually, idIn, it } from "../support/page-test.ts";
 import { drop, listed, records, variablesPage } from "../support/variables-page.ts";
 
@@ -158,6 +158,18 @@ describe("a variable", () => {
     expect(JSON.parse(readFileSync(await download.path(), "utf8"))).toEqual([{ a: 1 }, { a: "ü" }]);
   });
 
+  it("is downloaded as the file that it was read from", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    const csv = "id,price\n1,1.50\n";
+    await variables.put("sales", new Blob([csv], { type: "text/csv" }));
+    await listed(page, "sales").click();
+    const started = page.waitForEvent("download");
+    await page.getByRole("button", { name: "Download" }).click();
+    const download = await started;
+    expect(download.suggestedFilename()).toBe("sales.csv");
+    expect(readFileSync(await download.path(), "utf8")).toBe(csv);
+  });
+
   it("is pinned and unpinned, in the list and in its own view", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo });
     await variables.put("price", 9, { ttl: 900 });
@@ -214,6 +226,22 @@ describe("a variable", () => {
 });
 
 describe("an edited variable", () => {
+  it("keeps the digits of its numbers", async ({ open, demo }) => {
+    const { page, variables } = await variablesPage({ open, demo });
+    const json = '[{"id":1234567890123456789,"price":1.50}]';
+    await variables.put("ids", new Blob([json], { type: "application/json" }));
+    await listed(page, "ids").click();
+    await page.getByRole("button", { name: "Edit" }).click();
+    const field = page.getByLabel("The value of $ids");
+    const text = await field.inputValue();
+    expect(text).toBe('[\n  {\n    "id": 1234567890123456789,\n    "price": 1.50\n  }\n]');
+    await field.fill(text.replace("1.50", "2.50"));
+    await page.getByRole("button", { name: "Save" }).click();
+    await field.waitFor({ state: "detached" });
+    const saved = await (await variables.open("ids")).text();
+    expect(saved).toBe(text.replace("1.50", "2.50"));
+  });
+
   it("does not overwrite a newer version", async ({ open, demo }) => {
     const { page, variables } = await variablesPage({ open, demo, forgives: /412/ });
     await variables.put("quote", { price: 1 }, { pin: true, description: "Price" });

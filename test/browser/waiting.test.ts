@@ -13,6 +13,41 @@ const KEEPS_ADDRESS_OF_ANSWER = `new MutationObserver((_, observer) => {
 }).observe(document.body, { childList: true, subtree: true })`;
 
 describe("a call that waits", () => {
+  it("stays decided when older messages arrive after its answer", async ({ open, scripted }) => {
+    const calls = [{ name: "send_mail", input: { text: "Before the messages" } }];
+    scripted.answer(
+      "Send it at once.",
+      { kind: "calls", calls },
+      { kind: "text", text: "It went out at once." },
+    );
+    const page = await open(scripted.url);
+    const lists = /\/messages\?limit=/;
+    const read = Promise.withResolvers<void>();
+    const held = Promise.withResolvers<void>();
+    // The page loads the messages when a turn has ended that waits. They arrive after the next part of the turn.
+    await page.route(lists, async (route) => {
+      const response = await route.fetch();
+      read.resolve();
+      await held.promise;
+      await route.fulfill({ response });
+    });
+    await ask(page, "Send it at once.");
+    await read.promise;
+    const approve = page.getByRole("button", { name: "Approve", exact: true });
+    await approve.click();
+    await page.getByRole("button", { name: "Look inside" }).waitFor();
+    await page.getByRole("tab", { name: "Events" }).click();
+    await page.getByText("Turn finished").nth(1).waitFor();
+    const loaded = page.waitForRequest(lists);
+    held.resolve();
+    // Either the page loads the messages again, or it shows the old ones.
+    await Promise.race([loaded, approve.waitFor()]);
+    expect(await approve.count()).toBe(0);
+    await (await (await loaded).response())?.finished();
+    await page.getByText("It went out at once.").waitFor();
+    await page.getByRole("button", { name: "Look inside" }).waitFor();
+  });
+
   it("shows what would run, even after a reload, and is approved or denied", async ({
     open,
     scripted,

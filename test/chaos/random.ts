@@ -1,1 +1,1 @@
-export { Random } from "../../src/eval/random.ts";
+export { Random } from "../../packages/eval/src/random.ts";

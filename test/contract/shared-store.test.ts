@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { type SharedStore, sharedStore } from "../../src/cli/shared-store.ts";
+import { type SharedStore, sharedStore } from "../../packages/gateway/src/cli/shared-store.ts";
 import { variableStoreContract } from "./variable-store.ts";
 
 describe("sharedStore", () => {

@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { sqliteStore, type StoreOnDisk } from "../../src/agent.ts";
+import { sqliteStore, type StoreOnDisk } from "../../packages/adapters/src/agent.ts";
 import { variableStoreContract } from "./variable-store.ts";
 
 describe("sqliteStore", () => {

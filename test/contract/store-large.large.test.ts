@@ -1,4 +1,4 @@
 import { storeLarge } from "./store-large.ts";
-import { onEveryKind } from "./store-testing.ts";
+import { onEveryKind, sampledKinds } from "./store-testing.ts";
 
-onEveryKind(storeLarge);
+onEveryKind(storeLarge, sampledKinds);

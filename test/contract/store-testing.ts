@@ -1,5 +1,6 @@
 import { afterAll, beforeEach, describe } from "vitest";
 import type { VariableStore } from "../../src/store/variable-store.ts";
+import { sampleStep } from "../support/slow.ts";
 import { Ground, KIB, MIB, type Options, type StoreKind, storeKinds } from "./store-fixture.ts";
 
 /** The store of the current test. */
@@ -15,9 +16,14 @@ export interface Testing {
   renew(): void;
 }
 
+/** A shortened run leaves out the SQL store without a bucket, which differs in the largest values only. */
+export const sampledKinds = storeKinds.filter(
+  ({ hasSql, hasBucket }) => sampleStep === 1 || hasSql === hasBucket,
+);
+
 /** Runs a suite on every kind of store. Each test has its own ground and store. */
-export function onEveryKind(suite: (at: Testing) => void): void {
-  for (const kind of storeKinds) {
+export function onEveryKind(suite: (at: Testing) => void, kinds = storeKinds): void {
+  for (const kind of kinds) {
     describe(kind.title, () => {
       const sizes = kind.hasBucket ? [100 * KIB, 8 * MIB + 999] : [1_000, 2 * MIB + 999];
       // The rest is set before each test.

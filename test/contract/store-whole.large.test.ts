@@ -2,10 +2,10 @@ import { describe } from "vitest";
 import { storeGuards } from "./store-guards.ts";
 import { storeParts } from "./store-parts.ts";
 import { storeQuota } from "./store-quota.ts";
-import { onEveryKind } from "./store-testing.ts";
+import { onEveryKind, sampledKinds } from "./store-testing.ts";
 
 onEveryKind((at) => {
   describe("guards", () => storeGuards(at));
   describe("parts", () => storeParts(at));
   describe("eviction", () => storeQuota(at));
-});
+}, sampledKinds);

@@ -23,7 +23,8 @@ describe("docs/architecture.md", () => {
 
   test("names only existing files", () => {
     const named = namesIn(page).filter((name) => name.includes("/"));
-    const roots = ["", "src", "page/src"];
+    const packages = readdirSync("packages").map((name) => `packages/${name}/src`);
+    const roots = ["", "src", "page/src", ...packages];
     const missing = named.filter((name) => !roots.some((root) => existsSync(join(root, name))));
     expect(named.length).toBeGreaterThan(100);
     expect(missing).toEqual([]);

@@ -15,14 +15,18 @@ describe("docs/errors.md", () => {
   });
 
   it("lists only codes that a test provokes", () => {
-    const tests = testFiles("test").map((file) => readFileSync(file, "utf8"));
+    const tests = [...testFiles("test"), ...testFiles("packages")].map((file) =>
+      readFileSync(file, "utf8"),
+    );
     const named = (code: string) => tests.some((text) => new RegExp(`\\b${code}\\b`).test(text));
     expect(Object.keys(errorCodes).filter((code) => !named(code))).toEqual([]);
   });
 });
 
 describe("an error about a limit", () => {
-  const sources = filesIn("src").map((file) => readFileSync(file, "utf8"));
+  const sources = [...filesIn("src"), ...filesIn("packages")].map((file) =>
+    readFileSync(file, "utf8"),
+  );
 
   it("names a constant of src/limits.ts", () => {
     const pattern = /limitExceeded\(\s*"([^"]+)"/g;

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "../..");
 const MAX_EXAMPLE_LINES = 15;
 
 /** Lists, and guides that do not describe an optional feature. */
-const OTHERS = /^(?:README|compare|costs|glossary|operating|security|gateway-.*)$/;
+const OTHERS = /^(?:README|compare|costs|glossary|operating|runbook|security|gateway-.*)$/;
 
 const guides = globSync("docs/guides/*.md", { cwd: root })
   .map((path) => basename(path, ".md"))

@@ -9,7 +9,7 @@ import { json } from "../chaos/writers.ts";
 import { startCollector } from "../support/collector.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { NodeSql } from "../support/node-sql.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
 let looks = 0;
 

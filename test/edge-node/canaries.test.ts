@@ -5,8 +5,13 @@ import { json } from "../support/edge.ts";
 import { any, greedy } from "../support/greedy-tools.ts";
 import { formsIn, watchConsole } from "../support/leaks.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { figure } from "../support/scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -110,7 +115,6 @@ it.each(Object.entries(canaries))("%s never leaves its conversation", async (_, 
       said(),
     );
     const leaks = formsIn(heard.join("\n"), secret);
-    figure("S12", { formats: 1, leaks: leaks.length });
     expect(leaks).toEqual([]);
   });
 });

@@ -71,7 +71,7 @@ describe("a directory that never answers", () => {
     const { asked, place } = silent(1);
     const time = new Date().toISOString();
     const summary = { title: "One", createdAt: time, updatedAt: time };
-    const index = new ConversationIndex({ ...place, data: { summary } });
+    const index = new ConversationIndex({ ...place, data: { summary, bornMs: 0 } });
     index.update();
     summary.title = "Other";
     index.update();
@@ -97,7 +97,11 @@ it("a directory whose object broke is reached through another stub, because the 
   const DIRECTORY = { idFromName: (name: string) => name, get: newStub };
   const time = new Date().toISOString();
   const summary = { title: "One", createdAt: time, updatedAt: time };
-  const index = new ConversationIndex({ ...place, env: { DIRECTORY }, data: { summary } });
+  const index = new ConversationIndex({
+    ...place,
+    env: { DIRECTORY },
+    data: { summary, bornMs: 0 },
+  });
   for (const title of ["Lost", "Two", "Three"]) {
     summary.title = title;
     index.update();
@@ -122,7 +126,7 @@ describe("a conversation in a jurisdiction", () => {
     await taken;
     const time = new Date().toISOString();
     const summary = { title: "One", createdAt: time, updatedAt: time };
-    new ConversationIndex({ ...here, data: { summary } }).update();
+    new ConversationIndex({ ...here, data: { summary, bornMs: 0 } }).update();
     await vi.advanceTimersByTimeAsync(0);
     expect(places).toEqual([where, where]);
   });

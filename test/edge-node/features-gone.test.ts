@@ -8,7 +8,7 @@ import type { PlanView } from "../../src/edge/plans/plan-view.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
 let looks = 0;
 

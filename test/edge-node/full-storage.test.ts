@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 

@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { compileFunction } from "node:vm";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { entryFolder } from "../../scripts/entry-folder.ts";
 import { temporaryFolder } from "../support/server.ts";
 import { slow } from "../support/slow.ts";
 
@@ -13,7 +14,8 @@ beforeAll(() => {
   execFileSync(
     "esbuild",
     [
-      ...entries.map((name) => `src/${name}.ts`),
+      ...entries.map((name) => `${entryFolder(name)}/${name}.ts`),
+      "--entry-names=[name]",
       "--bundle",
       "--format=cjs",
       "--conditions=workerd,worker,browser",

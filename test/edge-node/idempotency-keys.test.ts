@@ -4,7 +4,7 @@ import * as z from "zod";
 import { planSupport } from "../../src/edge/routes/plans.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
 /** Runs one tool for the tenants that requests name, and records the keys that it receives. */
 function paying() {

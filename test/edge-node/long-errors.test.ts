@@ -5,7 +5,7 @@ import { csvRecords } from "../../src/byref.ts";
 import { ByrefError, maxErrorChars, messageOf } from "../../src/errors.ts";
 import { capabilityWorkflows } from "../../src/plan/capability/capability-workflows.ts";
 import { templates } from "../../src/plan/template/templates.ts";
-import { scriptedModel } from "../../src/testing.ts";
+import { scriptedModel } from "../../packages/testing/src/testing.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 
 const LONG = "x".repeat(1_000_000);

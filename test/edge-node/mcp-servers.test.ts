@@ -19,6 +19,7 @@ const agent: Agent = {
   policies: { act: { sealed: true }, "shop/get": { trusted: true } },
   readonlyTools: ["act"],
 };
+const asked = { tenant: "acme", conversation: "c", env: {} as Cloudflare.Env };
 const agentSetup = { agents: [agent] as const, model: () => demoModel() };
 let server: RunningMcpServer;
 
@@ -31,7 +32,7 @@ async function settingsFor(more: object = {}): Promise<Settings> {
 }
 
 async function equipped(settings: Settings): Promise<Agent> {
-  const chosen = chooseAgent({ ...agentSetup, mcp: mcpTools }, settings);
+  const chosen = chooseAgent({ ...agentSetup, mcp: mcpTools }, settings, { asked });
   const { agent, close } = await chosen.equip(new AbortController().signal);
   await close();
   return agent;
@@ -62,6 +63,7 @@ describe("an agent with MCP servers", () => {
     const chosen = chooseAgent(
       { ...agentSetup, agents: [{ ...agent, policies }], mcp: mcpTools },
       settings,
+      { asked },
     );
     const { agent: made, close } = await chosen.equip(new AbortController().signal);
     await close();
@@ -90,6 +92,7 @@ describe("an agent with MCP servers", () => {
         mcp: mcpTools,
       },
       await settingsFor(),
+      { asked },
     );
     const { agent: equippedAgent, close } = await chosen.equip(new AbortController().signal);
     await close();
@@ -110,6 +113,7 @@ describe("an agent with MCP servers", () => {
     const chosen = chooseAgent(
       { ...agentSetup, agents: [{ ...agent, policies }], mcp: mcpTools },
       readSettings({ MCP_SERVERS: JSON.stringify(servers) }),
+      { asked },
     );
     const { agent: made, close } = await chosen.equip(new AbortController().signal);
     await close();
@@ -129,7 +133,9 @@ describe("an agent with MCP servers", () => {
 
   it("is refused if MCP is not built in", async () => {
     const settings = await settingsFor();
-    expect(() => chooseAgent(agentSetup, settings)).toThrow("not built into this Worker");
+    expect(() => chooseAgent(agentSetup, settings, { asked })).toThrow(
+      "not built into this Worker",
+    );
   });
 });
 

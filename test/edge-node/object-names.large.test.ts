@@ -1,7 +1,6 @@
 import { expect, it } from "vitest";
 import { Random } from "../chaos/random.ts";
 import { objectNameOf } from "../support/object-name.ts";
-import { figure } from "../support/scorecard.ts";
 
 const PAIRS = 1_000_000;
 const pieces = [
@@ -39,6 +38,5 @@ it("a million pairs of tenant and conversation have a million names", () => {
     pairs.add(`${tenant.length} ${tenant}${id}`);
     names.add(asBytes(objectNameOf(tenant, id)));
   }
-  figure("S2", { pairs: pairs.size, "names shared": pairs.size - names.size });
   expect(names.size).toBe(PAIRS);
 });

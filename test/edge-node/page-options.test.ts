@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { createRuntime, modelFromSettings, type PageOptions } from "../../src/byref.ts";
-import { scriptedModel } from "../../src/testing.ts";
+import { scriptedModel } from "../../packages/testing/src/testing.ts";
 import { sendTo } from "../support/client.ts";
 import { ORIGIN } from "../support/edge.ts";
 import { type OwnRuntime, withWorker } from "../support/own-runtime.ts";

@@ -42,17 +42,27 @@ function tenant(maximum = 10) {
 describe("a lease", () => {
   it("grants more than requested while there is plenty, and only the rest at the end", () => {
     const { modelCalls, toolCalls, tokens } = limits.lease;
-    const { take, left } = tenant(1_000);
-    expect(take("a")).toEqual({ upTo: { modelCalls } });
-    expect(take("b", { what: "toolCalls" })).toEqual({ upTo: { toolCalls } });
+    const { take, left } = tenant(2_000);
+    // A turn that goes on gets a reserve.
+    expect(take("a")).toEqual({ upTo: { modelCalls: 1 } });
+    expect(take("a", { spent: 1 })).toEqual({ upTo: { modelCalls: 3 } });
+    expect(take("a", { spent: 9 })).toEqual({ upTo: { modelCalls: 9 + modelCalls } });
+    expect(take("b", { what: "toolCalls", spent: 50 })).toEqual({
+      upTo: { toolCalls: 50 + toolCalls },
+    });
     expect(take("c", { what: "toolCalls", count: 50 })).toEqual({ upTo: { toolCalls: 50 } });
     expect(take("d", { what: "tokens", maximum: 1e9 })).toEqual({ upTo: { tokens } });
     expect(take("e", { what: "tokens", maximum: tokens + 7 })).toEqual({ upTo: { tokens: 7 } });
-    // The rest is divided, so that many conversations receive some.
-    expect(left()).toBeGreaterThan(limits.leaseShare * 2);
+    expect(left()).toBe(2_000 - 9 - modelCalls);
     expect(take("f", { what: "modelCalls" })).toEqual({
-      refused: { what: "modelCalls", count: 1, maximum: 1_000, spent: 1_000 },
+      refused: { what: "modelCalls", count: 1, maximum: 2_000, spent: 2_000 },
     });
+  });
+
+  it.each([100, 1_000, 100_000])("of %i: a burst spends it to the last call", (maximum) => {
+    const { take } = tenant(maximum);
+    const granted = Array.from({ length: 2_000 }, (_, turn) => take(`${turn}`));
+    expect(granted.filter((grant) => "upTo" in grant)).toHaveLength(Math.min(maximum, 2_000));
   });
 
   it("counts once, however often it is requested and settled", () => {
@@ -94,12 +104,13 @@ describe("a lease", () => {
     expect(take("b", { ...about, maximum: 150 })).toEqual({ upTo: { tokens: 10 } });
   });
 
-  it("is for one window; only the last two windows are stored", async () => {
+  it("is for one window; leases of the last two windows are stored", async () => {
     const leases = new MemoryLeases({});
     const wants = [{ what: "modelCalls", count: 2, maximum: 2 }] as const;
     const take = (key: string, window: string) =>
       leases.take({ key, window, spent: NOTHING_SPENT, wants });
-    const windows = () => [...new Set(leases.rows.map(({ window }) => window))].sort();
+    const windows = () =>
+      [...new Set(leases.rows.flatMap(({ key, window }) => (key === "" ? [] : [window])))].sort();
     expect(await take("a", "2026-11-30")).toHaveProperty("upTo");
     expect(await take("b", "2026-11-30")).toHaveProperty("refused");
     expect(await take("b", "2026-12-01")).toHaveProperty("upTo");
@@ -111,6 +122,27 @@ describe("a lease", () => {
     expect(await take("c", "2026-12-03")).toHaveProperty("upTo");
     expect(windows()).toEqual(["2026-12-01", "2026-12-03"]);
     expect(leases.open).toEqual(["b", "c"]);
+  });
+
+  it("is not renewed by a clock that was ahead and is set back", () => {
+    const { take } = tenant(2);
+    const dayOf = (day: number) => new Date(Date.UTC(2027, 0, day)).toISOString().slice(0, 10);
+    expect(take("a", { window: "2026-11-29", count: 2 })).toHaveProperty("upTo");
+    for (let day = 1; day < 90; day++) {
+      expect(take(`${day}`, { window: dayOf(day) })).toHaveProperty("upTo");
+    }
+    expect(take("b", { window: "2026-11-29" })).toHaveProperty("refused");
+    expect(take("c", { window: dayOf(7), count: 2 })).toHaveProperty("refused");
+  });
+
+  it("stores the totals of a hundred windows", async () => {
+    const leases = new MemoryLeases({});
+    const wants = [{ what: "modelCalls", count: 1, maximum: 2 }] as const;
+    for (let day = 1; day <= 300; day++) {
+      const window = new Date(Date.UTC(2027, 0, day)).toISOString().slice(0, 10);
+      await leases.take({ key: window, window, spent: NOTHING_SPENT, wants });
+    }
+    expect(leases.rows.length).toBeLessThan(105);
   });
 });
 

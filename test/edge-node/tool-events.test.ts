@@ -25,7 +25,7 @@ it("records what an interrupted attempt has done, without duplicates", async () 
   before.add({ type: "tool.called", turn: "t", tool: "act", toolCallId: "x" });
   before.flush();
   const events = new EventLog(sql);
-  recordRemains(events, "t", frames);
+  recordRemains(events, { id: "t" }, frames);
   events.flush();
   const all = events.list({ after: 0, limit: 50 }).events;
   expect(all.map(({ type, tool, toolCallId }) => [type, tool, toolCallId])).toEqual([
@@ -36,6 +36,6 @@ it("records what an interrupted attempt has done, without duplicates", async () 
     ["tool.called", "act", "y"],
   ]);
   expect(all[2]?.variable).toMatchObject({ name: "a", version: 1 });
-  recordRemains(new EventLog(sql), "t", frames);
+  recordRemains(new EventLog(sql), { id: "t" }, frames);
   expect(new EventLog(sql).list({ after: 0, limit: 50 }).events).toHaveLength(5);
 });

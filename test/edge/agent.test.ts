@@ -1,8 +1,8 @@
 import { tool, ToolLoopAgent } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { withToolVariables } from "../../src/agent.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { withToolVariables } from "../../packages/adapters/src/agent.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
 it("runs an agent of the AI SDK by reference in any Worker, without an object", async () => {
   const got: unknown[] = [];

@@ -20,7 +20,13 @@ import {
   put,
 } from "../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { alarmOf, blobsOf, inStorage, tablesOf } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";

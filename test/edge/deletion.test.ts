@@ -20,7 +20,7 @@ import {
 } from "../support/edge.ts";
 import { eventPage } from "../support/event-reader.ts";
 import { withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text } from "../../src/testing.ts";
+import { finish, type Script, scriptedModel, text } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { alarmOf, blobsOf, inStorage, rowsIn, runAlarm, tablesOf } from "../support/storage.ts";
 import { anyBytes, bytesOf, putAs } from "../support/values.ts";

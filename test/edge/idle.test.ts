@@ -3,7 +3,7 @@ import { describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { ask, call, get, json, namesIn, newId, objectOf, put } from "../support/edge.ts";
 import { withRuntime } from "../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text } from "../../src/testing.ts";
+import { finish, type Script, scriptedModel, text } from "../../packages/testing/src/testing.ts";
 import {
   age,
   alarmOf,

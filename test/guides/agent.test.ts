@@ -12,7 +12,7 @@ import {
 } from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { scriptedModel } from "../../src/testing.ts";
+import { scriptedModel } from "../../packages/testing/src/testing.ts";
 import { blocksIn } from "../support/guide-code.ts";
 
 const guide = readFileSync("docs/guides/agent.md", "utf8");

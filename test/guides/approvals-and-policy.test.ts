@@ -2,7 +2,7 @@ import { type ModelMessage, tool, ToolLoopAgent } from "ai";
 import { MemoryStore, requireTrusted, withToolVariables } from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
 it("asks for approval with the resolved values, in the SDK's own agent", async () => {
   const sent: number[] = [];

@@ -59,13 +59,13 @@ it.each(millionSides.map((side, at) => ({ side, at: at + 1 })))(
     expect(requests).toBe(questions + measured("rows written: alarms in a turn"));
     expect(seconds).toBe(8 * 0.128);
     const costs = [written, (requests ?? 0) * 0.15 + (workers ?? 0) * 0.3, (seconds ?? 0) * 12.5];
-    const all = measured("a million turns: platform");
+    const all = costs.reduce<number>((sum, cost = Number.NaN) => sum + cost, 0);
     for (const [line, cost = Number.NaN] of [...costs, all].entries()) {
       expect(dollars[line]).toBeCloseTo(cost, 1);
     }
   },
 );
 
-it("shows ten rows", () => {
-  expect(table).toHaveLength(10);
+it("shows seven rows", () => {
+  expect(table).toHaveLength(7);
 });

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { readConfiguration } from "../../src/gateway/configuration.ts";
+import { readConfiguration } from "../../packages/gateway/src/configuration.ts";
 import { joinedRules } from "../../src/tool/mcp/tool-rules.ts";
-import { gatewayServer } from "../../src/gateway/gateway-server.ts";
+import { gatewayServer } from "../../packages/gateway/src/gateway-server.ts";
 import { startGateway } from "../support/gateway.ts";
 
 const guide = readFileSync("docs/guides/gateway.md", "utf8");

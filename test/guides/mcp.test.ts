@@ -12,7 +12,7 @@ import {
   structured,
   textResult,
 } from "../support/mcp-server.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const guide = readFileSync(join(import.meta.dirname, "../../docs/guides/mcp.md"), "utf8");

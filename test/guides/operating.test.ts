@@ -77,14 +77,14 @@ it("the log line and data point of a turn have the documented fields, in order",
   trace.root.activity = { kind: "agent", name: "orders", model: "m", provider: "p" };
   trace.root.begin({ kind: "model", name: "m", model: "m", provider: "p" }).firstOutput();
   trace.end({});
-  const { tenant, conversation, turn } = shown;
+  const { tenant, conversation, turn, queuedMs } = shown;
   const { status, finishReason = "stop", usage, savings, cost } = shown;
   const end = { status, finishReason, ...(usage && { usage }), ...(savings && { savings }), cost };
-  const record = turnRecord({ tenant, conversation, turn }, trace, end);
+  const record = turnRecord({ tenant, conversation, turn, queuedMs }, trace, end);
   expect(shown.event).toBe(record.event);
   const keysOf = (value: object) => Object.keys(JSON.parse(JSON.stringify(value)) as object);
   expect(keysOf(shown)).toEqual(keysOf(record));
-  const [, list = ""] = /`double16`: (.*?);/.exec(guide) ?? [];
+  const [, list = ""] = /`double17`: (.*?);/.exec(guide) ?? [];
   const names = Array.from(list.matchAll(/`(\w+)`/g), ([, name = ""]) => name);
   const place = (key: string, value: unknown) =>
     names.includes(key) ? names.indexOf(key) + 1 : value;

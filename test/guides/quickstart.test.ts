@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 it("the guide's tool returns a list whose ids another tool receives", async () => {

@@ -4,7 +4,7 @@ import { MemoryStore, withToolVariables, wrapTools } from "byref/agent";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { orders as shop } from "../../examples/agents/orders.ts";
-import { scriptedModel } from "../../src/testing.ts";
+import { scriptedModel } from "../../packages/testing/src/testing.ts";
 
 const guide = readFileSync("docs/guides/tools.md", "utf8");
 

@@ -5,7 +5,6 @@ import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts"
 import { workOf } from "../support/count-work.ts";
 import { runRecord } from "../support/plan-runs.ts";
 import { planOf } from "../support/plans.ts";
-import { figure } from "../support/scorecard.ts";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 
 const planned = (id: string, n: number): PlanRecord => ({
@@ -81,7 +80,6 @@ describe("200 plans of 1 MiB, each with a waiting run of 600 KB", () => {
   });
 
   it("cost no request more than its bound", () => {
-    figure("S19", { "plan requests": requests.length, "over their bound": over });
     expect(over).toBe(0);
   });
 });

@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { asking, saying, textsOf } from "../support/called-agents.ts";
-import { finish, type Step, toolCall } from "../../src/testing.ts";
+import { finish, type Step, toolCall } from "../../packages/testing/src/testing.ts";
 import { TemplateRuns } from "./template-run.ts";
 
 const fetching: Step = [toolCall("fetch", { url: "https://a.example" }), finish("tool-calls")];

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { figure } from "../support/scorecard.ts";
 import { type Server, startServer } from "../support/server.ts";
 
 let server: Server;
@@ -52,6 +51,5 @@ it("no interpolated text makes the server restart", async () => {
     setTimeout(resolve, 5_000);
   });
   const restarts = server.output().split("it is restarted").length - 1;
-  figure("S19", { restarts });
   expect(restarts).toBe(0);
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { type Line, startLine } from "../support/line.ts";
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
 import { textOf } from "../support/turn-client.ts";

@@ -31,7 +31,7 @@ describe("the conformance suite", () => {
     const url = await alone.url;
     const config = join(folder, "mcp.json");
     writeFileSync(config, JSON.stringify({ mcpServers: { conformance: { url } } }));
-    const main = join(import.meta.dirname, "../../src/cli/main.ts");
+    const main = join(import.meta.dirname, "../../packages/gateway/src/cli/main.ts");
     const state = join(folder, "state");
     const parameters = [main, "mcp", "--config", config, "--state", state, "--http", "0"];
     const started = spawn(process.execPath, parameters, { stdio: ["ignore", "ignore", "pipe"] });

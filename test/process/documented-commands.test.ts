@@ -1,5 +1,5 @@
-import { spawn, spawnSync } from "node:child_process";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import {
@@ -9,7 +9,8 @@ import {
   isAsShown,
   isOfThisMonth,
 } from "../support/documented-commands.ts";
-import { type Server, startServer, temporaryFolder } from "../support/server.ts";
+import { type Server, startServer } from "../support/server.ts";
+import { Shell } from "../support/shell.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -24,9 +25,6 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
     by: "test/process/openai-compatible.test.ts",
   },
   "MODEL=anthropic:<model> MODEL_API_KEY=… npm start": { by: "test/process/models.large.test.ts" },
-  "npm create byref my-agent -- --template chat": {
-    by: "test/templates/create-byref.test.ts",
-  },
   "npm ci && npm run package -- ../packed": { by: "test/templates/create-byref.test.ts" },
   "cd .. && npx -y -p ./packed/create-byref-*.tgz create-byref my-agent --template chat --byref ./packed/byref-*.tgz":
     { by: "test/templates/create-byref.test.ts" },
@@ -36,7 +34,7 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "npx wrangler secret put API_KEYS": { because: "it needs an account" },
   "npm run eval -- --model scripted:sloppy --quick": { by: "test/process/eval.test.ts" },
   "npm run eval -- --compare eval-results/openai-gpt-5.2 eval-results/terse": {
-    by: "test/eval/run-eval.large.test.ts",
+    by: "packages/eval/test/run-eval.large.test.ts",
   },
   "MODEL_BASE_URL=https://… MODEL_API_KEY=… npm run eval -- --model openai-compatible:NAME --quick --budget 10":
     { because: "it needs a key" },
@@ -51,6 +49,12 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   },
   "npm ci && npm run package -- ../packed && npm install -g ../packed/byref-*.tgz": {
     because: "it installs a program for the user",
+  },
+  "npm uninstall ai agents @cloudflare/ai-chat workers-ai-provider": {
+    because: "it upgrades another project",
+  },
+  "npm install byref ai@7 agents@0 @cloudflare/ai-chat@0 workers-ai-provider@4 @ai-sdk/react@4": {
+    because: "it upgrades another project",
   },
   "npx wrangler login": { because: "it opens a browser on an account" },
   "npx wrangler r2 bucket create byref-blobs": { because: "it needs an account" },
@@ -68,9 +72,9 @@ const elsewhere: Readonly<Record<string, Elsewhere>> = {
   "docker build -t byref .": { by: "test/process/image.large.test.ts" },
   'docker run --restart=unless-stopped -p 8787:8787 -v byref:/state -e AUTH=bearer -e API_KEYS=\'{"<key>": "me"}\' byref':
     { by: "test/process/image.large.test.ts" },
-  "npx byref bundle": { by: "test/workerd/bundle-worker.large.test.ts" },
+  "npx byref bundle": { by: "packages/gateway/test/bundle/bundle-worker.large.test.ts" },
   'docker run -p 8787:8787 -v byref:/state -v ./bundle:/worker:ro -e API_KEYS=\'{"<key>": "me"}\' byref':
-    { by: "test/workerd/bundle-worker.large.test.ts" },
+    { by: "packages/gateway/test/bundle/bundle-worker.large.test.ts" },
 };
 
 /** Other commands run unchanged if they begin with one of these. */
@@ -78,40 +82,6 @@ const typed = /^(?:[A-Z]+=\$\()?(?:curl|head|printf|seq|split) /;
 
 /** Ubuntu's curl of 2022 lacks `--json`, and some images have no curl or no bash. */
 const hasCurl = spawnSync("bash", ["-c", "curl --json '{}' --version"]).status === 0;
-
-/** A shell for one document: its variables and files are kept for the next command. */
-class Shell {
-  readonly #folder = temporaryFolder();
-  readonly #state = join(this.#folder, ".state");
-  readonly #url: string;
-
-  constructor(url: string) {
-    this.#url = url;
-    writeFileSync(this.#state, `URL=${url}\n`);
-    // HTTP errors fail the command, and their bodies are printed.
-    writeFileSync(join(this.#folder, ".curlrc"), "silent\nfail-with-body\nmax-time = 20\n");
-  }
-
-  async run(command: string): Promise<{ readonly code: number | null; readonly output: string }> {
-    const there = command.replaceAll(/(?:http:\/\/)?localhost:8787/g, this.#url);
-    const script = `set -au\n. ${this.#state}\n${there}\ncode=$?\nexport -p > ${this.#state}\nexit $code`;
-    const { PATH = "" } = process.env;
-    const child = spawn("bash", ["-c", script], {
-      cwd: this.#folder,
-      env: { PATH, HOME: this.#folder, LC_ALL: "C.UTF-8" },
-    });
-    let output = "";
-    child.stdout.setEncoding("utf8").on("data", (text: string) => (output += text));
-    let problem = "";
-    child.stderr.setEncoding("utf8").on("data", (text: string) => (problem += text));
-    const code = await new Promise<number | null>((done) => child.once("close", done));
-    return { code, output: output === "" ? problem : output };
-  }
-
-  close(): void {
-    rmSync(this.#folder, { recursive: true, force: true });
-  }
-}
 
 /** Deletes all conversations, so that each document begins with an empty server. */
 async function forgetAll(url: string, commands: readonly DocumentedCommand[]): Promise<void> {
@@ -145,10 +115,14 @@ describe.skipIf(!hasCurl)("documented commands work:", () => {
 
   afterAll(() => server?.stop());
 
-  it.each(documents())("%s", async (path) => {
+  // test/process/documented-runbook.large.test.ts follows the runbook.
+  it.each(documents().filter((path) => path !== "docs/guides/runbook.md"))("%s", async (path) => {
     const commands = commandsIn(path).filter(({ command }) => elsewhere[command] === undefined);
     await forgetAll(server.url, commands);
-    const shell = new Shell(server.url);
+    const shell = new Shell({
+      variables: { URL: server.url },
+      addresses: { "localhost:8787": server.url },
+    });
     const problems: string[] = [];
     for (const command of commands) problems.push(...(await problemOf(shell, command)));
     shell.close();

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 
 const root = join(import.meta.dirname, "../..");
-const program = join(root, "src/cli/main.ts");
+const program = join(root, "packages/gateway/src/cli/main.ts");
 
 it("byref eval measures a scripted model without a key, and draws the table and the charts", () => {
   const cwd = mkdtempSync(join(tmpdir(), "byref-eval-process-"));

@@ -6,7 +6,7 @@ import { getDefaultEnvironment, StdioClientTransport } from "@modelcontextprotoc
 import { expect, it } from "vitest";
 import { EVERYTHING } from "../support/gateway-process.ts";
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).pathname;
 const folder = mkdtempSync(join(tmpdir(), "gateway-environment-"));
 
 /** Returns the environment of a server that a gateway with these settings starts. */
@@ -43,12 +43,14 @@ it("servers in a configuration get their environment with filled-in placeholders
   const config = join(folder, "servers.json");
   writeFileSync(config, JSON.stringify({ servers: { everything } }));
   const text = await environmentOf(["--config", config], {
+    CLAUDE_PROJECT_DIR: "/home/me/project-of-claude",
     BYREF_WORKSPACEFOLDER: "/home/me/shop",
     BYREF_INPUT_KEY: "key-of-the-server-2",
     API_KEY: "key-of-the-gateway",
   });
   expect(text).toContain("/home/me/shop/src");
   expect(text).toContain("key-of-the-server-2");
+  expect(text).toContain("/home/me/project-of-claude");
   expect(text).not.toContain("key-of-the-gateway");
   expect(text).not.toContain("BYREF_");
 });

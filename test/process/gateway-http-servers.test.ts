@@ -15,6 +15,7 @@ const LARGE = `"${"x".repeat(maxMcpAnswerBytes)}"`;
 const seen: IncomingMessage["headers"][] = [];
 const elsewhere: IncomingMessage["headers"][] = [];
 let other: Loopback;
+let old: Loopback;
 let shop: Loopback;
 const client = new Client({ name: "test", version: "1" });
 
@@ -64,23 +65,45 @@ async function serve(request: IncomingMessage, response: ServerResponse): Promis
   response.end(`${start}${JSON.stringify(result)}}`);
 }
 
+/** An MCP server with the transport of 2024-11-05, which answers with the token that it received. */
+function serveEvents() {
+  let events: ServerResponse | undefined;
+  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === "GET") {
+      events = response.writeHead(200, { "content-type": "text/event-stream" });
+      return void response.write("event: endpoint\ndata: /messages\n\n");
+    }
+    if (request.url !== "/messages") return void response.writeHead(405).end();
+    const { id, method } = JSON.parse(await textOf(request));
+    response.writeHead(202).end();
+    const { authorization = "" } = request.headers;
+    const result = { ...results, "tools/list": { tools: [tool("whose")] } }[String(method)];
+    const message = { jsonrpc: "2.0", id, result: result ?? text(authorization) };
+    if (id !== undefined) events?.write(`data: ${JSON.stringify(message)}\n\n`);
+  };
+}
+
 beforeAll(async () => {
   other = await startLoopback((request, response) => {
     elsewhere.push(request.headers);
     response.writeHead(500).end();
   });
   shop = await startLoopback(serve);
+  old = await startLoopback(serveEvents());
   const folder = mkdtempSync(join(tmpdir(), "gateway-http-servers-"));
   const { command, args } = gatewayCommand(folder, {});
   const headers = { Authorization: `Bearer ${TOKEN}`, "X-Api-Key": TOKEN };
-  const mcpServers = { shop: { url: `${shop.url}/old`, headers } };
+  const mcpServers = {
+    shop: { url: `${shop.url}/old`, headers },
+    old: { url: `${old.url}/sse`, headers },
+  };
   writeFileSync(join(folder, "mcp.json"), JSON.stringify({ mcpServers }));
   await client.connect(new StdioClientTransport({ command, args, stderr: "ignore" }));
 });
 
 afterAll(async () => {
   await client.close();
-  await Promise.all([shop.down(), other.down()]);
+  await Promise.all([shop.down(), other.down(), old.down()]);
 });
 
 const call = (name: string) => client.callTool({ name, arguments: {} });
@@ -88,6 +111,10 @@ const call = (name: string) => client.callTool({ name, arguments: {} });
 it("redirects within the server's origin are followed, with its headers", async () => {
   expect(textIn(await call("small"))).toBe("Small.");
   expect(seen.at(-1)).toMatchObject({ authorization: `Bearer ${TOKEN}`, "x-api-key": TOKEN });
+});
+
+it("a server of the older transport needs no type", async () => {
+  expect(textIn(await call("whose"))).toBe(`Bearer ${TOKEN}`);
 });
 
 it("a redirect to another origin is refused, and no header reaches it", async () => {

@@ -15,7 +15,7 @@ const SECRETS = {
   argument: "argument-7353",
   header: "header-token-7354",
   query: "query-key-7355",
-  path: "path-token-0123456789-7356",
+  path: "path-7ok3n0aX9fQ2mZ5bR8-7356",
 };
 
 it("no failure of a server shows a secret of the configuration, to the client or in the log", async () => {

@@ -81,17 +81,6 @@ it("stats counts the calls of several gateways and the bytes passed by reference
   expect(table).not.toContain("quoted");
 });
 
-it("stats says that an older Node counts nothing", () => {
-  const { stderr, stdout, status } = byref(["mcp", "stats", ...place], {
-    folder,
-    env: { NODE_OPTIONS: "--no-experimental-sqlite" },
-  });
-  expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
-  expect(stderr.trim()).toBe(
-    `byref mcp stats needs Node 22.13 or newer; this is ${process.version}. An older Node keeps no counts.`,
-  );
-});
-
 it("stats starts over from a damaged file, and says so", () => {
   const damaged = join(folder, "state", "damaged");
   mkdirSync(damaged, { recursive: true });

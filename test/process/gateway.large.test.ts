@@ -70,7 +70,11 @@ describe.each(["auto", "legacy"] as const)("the gateway, for a client of the %s 
       inputSchema,
     }));
     expect(JSON.stringify(own).length).toBeLessThan(3_000);
-    expect(client.getInstructions()?.length).toBeLessThan(1_500);
+    const next = await connected(mode);
+    const instructions = next.getInstructions() ?? "";
+    await next.close();
+    expect(instructions.length).toBeLessThanOrEqual(2_000);
+    expect(instructions).toContain("\n\neverything:\n> ");
   });
 
   it("passes a file of 4 MB from one server to another, byte for byte, with short messages", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { freePort } from "../../scripts/local-worker.ts";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import * as limits from "../../src/limits.ts";
 import { databasesIn, reading, rowsOf } from "../chaos/disk.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";

@@ -74,6 +74,9 @@ describe("byref mcp with other client packages", () => {
       content: [{ type: "text", text: "Echo: one" }],
       _meta: { "byref/variable": { name: "echo_one" } },
     });
+    // The Inspector sends texts where a schema has several types.
+    const sum = ["--tool-name", "get-sum", "--tool-arg", "a=2", "--tool-arg", "b=3"];
+    expect(await inspect("--method", "tools/call", ...sum)).toContain("The sum of 2 and 3 is 5.");
     // Another process reads the variable of the previous one.
     expect(await call("$echo_one!")).toMatchObject({ content: [{ text: "Echo: Echo: one!" }] });
     const read = await inspect("--method", "resources/read", "--uri", "byref://variables/echo_one");

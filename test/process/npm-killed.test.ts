@@ -27,15 +27,18 @@ describe("a killed starter stops the server, even without a signal", () => {
     const stateDir = temporaryFolder();
     const { PATH = "", HOME = "" } = process.env;
     const starter = spawn(program, parameters, {
-      stdio: "ignore",
+      stdio: ["ignore", "ignore", "pipe"],
       env: { PATH, HOME, PORT: String(port), STATE_DIR: stateDir },
     });
+    let errors = "";
+    starter.stderr?.setEncoding("utf8").on("data", (text: string) => (errors += text));
     const isUp = () => fetch(`http://127.0.0.1:${port}/health`).then((response) => response.ok);
     try {
       await vi.waitFor(async () => expect(await isUp()).toBe(true));
       starter.kill("SIGKILL");
       await vi.waitFor(() => expect(isUp()).rejects.toThrow("fetch failed"));
       await vi.waitFor(() => expect(envFilesIn(stateDir)).toEqual([]));
+      await vi.waitFor(() => expect(errors).toContain("so the server stops"));
     } finally {
       starter.kill("SIGKILL");
       killOwner(stateDir);

@@ -14,7 +14,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packCreatePackage } from "../../scripts/create-package.ts";
-import type { PageFile } from "../../src/page.ts";
+import type { PageFile } from "../../packages/gateway/src/page.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
 import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
@@ -106,6 +106,11 @@ describe("the npm package", () => {
       expect(run(app, node, "built/ask.js", worker?.url ?? "")).toContain("Packed");
       const program = join(app, "node_modules/byref/dist/cli/main.js");
       expect(run(app, node, program, "mcp", "--help")).toContain("byref mcp wrap");
+      // The client is gone at once.
+      const gateway = [program, "mcp", "--state", join(folder, `${name}-state`), "--", "server"];
+      const { status, stderr } = spawnSync(node, gateway, { ...options(app), input: "" });
+      expect(status).toBe(name === "node-20" ? 1 : 0);
+      if (status === 1) expect(stderr).toContain("byref mcp needs Node 22.13 or newer");
       const create = await packCreatePackage(folder);
       run(folder, "tar", "-xzf", create);
       const made = [

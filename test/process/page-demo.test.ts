@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { type Server, startServer } from "../support/server.ts";
 
 let server: Server;

@@ -1,6 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { Random } from "../chaos/random.ts";
 import { comparison, signedReport } from "../support/page-answers.ts";
 import { it } from "../support/page-test.ts";

@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type ClientVariables, createClient } from "../../src/client.ts";
+import { type ClientVariables, createClient } from "../../packages/client/src/client.ts";
 import {
   type ChatCompletions,
   outputIn,
   startChatCompletions,
 } from "../support/chat-completions.ts";
 import { startLoopback } from "../support/loopback.ts";
-import { figure } from "../support/scorecard.ts";
 import { type Server, startServer } from "../support/server.ts";
 import { post } from "../support/turn-client.ts";
 
@@ -100,21 +99,13 @@ describe("run_code on a local Worker", () => {
     "ends %s while the server answers",
     async (code) => {
       endpoint.play([runs(code), { kind: "text", text: "There are $orders[1].total." }]);
-      const startedAt = performance.now();
       const answering = ask("Go on");
       const later = () => new Promise<undefined>((done) => setTimeout(done, 20));
       let answer: Awaited<typeof answering> | undefined;
-      let slowestMs = 0;
       while (answer === undefined) {
-        const askedAt = performance.now();
         expect((await fetch(`${server.url}/agents`)).status).toBe(200);
-        slowestMs = Math.max(slowestMs, performance.now() - askedAt);
         answer = await Promise.race([answering, later()]);
       }
-      figure("S14", {
-        "seconds until an endless loop ends": (performance.now() - startedAt) / 1_000,
-        "seconds until the server answers meanwhile": slowestMs / 1_000,
-      });
       expect(answer).toEqual({ status: 200, text: "There are 4." });
       const result = endpoint.requests
         .at(-1)

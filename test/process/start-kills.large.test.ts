@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { processesMarked } from "../../scripts/processes.ts";
-import { figure } from "../support/scorecard.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { samples } from "../support/slow.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
@@ -120,12 +119,6 @@ describe("npm start", () => {
       expect({ code, survivors }).toEqual({ code: 0, survivors: 0 });
       left += family().length;
       filesLeft += envFilesIn(stateDir).length;
-      figure("S23", {
-        kills: KILLS,
-        "servers on one state folder": mostServers,
-        "processes left": left,
-        "files with keys left": filesLeft,
-      });
       expect({ mostServers, left, filesLeft }).toEqual({ mostServers: 1, left: 0, filesLeft: 0 });
     },
     ROUNDS_TAKE_MS,

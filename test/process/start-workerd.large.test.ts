@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { freePort } from "../../scripts/local-worker.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import { type PlainServer, startPlain, stop } from "../support/plain-server.ts";

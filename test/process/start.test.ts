@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { settingNames } from "../../src/edge/settings.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import {

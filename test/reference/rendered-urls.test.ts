@@ -1,5 +1,4 @@
 import { describe, expect, it } from "vitest";
-import { figure } from "../support/scorecard.ts";
 import {
   answerWith,
   expandedInPieces,
@@ -19,13 +18,11 @@ describe("a rendered answer", () => {
     // Makes sure that the shape leaks without protection.
     expect(urlLeaks(exposed)).not.toEqual([]);
     const leaks = [1, 2, 3, 4, 5].flatMap((seed) => urlLeaks(expandedInPieces(shape, seed)));
-    figure("S17", { shapes: 1, "values in URLs": leaks.length });
     expect(leaks).toEqual([]);
   });
 
   it(`has no value in a URL in ${TEXTS.toLocaleString("en")} random answers`, slow, () => {
     const leaks = [...leakingTexts(1, TEXTS)];
-    figure("S17", { texts: TEXTS, "values in URLs": leaks.length });
     expect(leaks).toEqual([]);
   });
 
@@ -38,8 +35,6 @@ describe("a rendered answer", () => {
 describe("a harmless answer", () => {
   it.each(harmlessAnswers)("keeps its links and contains its values: %j", (answer, expected) => {
     const outputs = [1, 2, 3].map((seed) => expandedInPieces(answer, seed, { v: "VALUE" }));
-    const kept = outputs.filter((output) => output === expected).length;
-    figure("S17", { "% of harmless ones kept": (100 * kept) / outputs.length });
     expect(new Set(outputs)).toEqual(new Set([expected]));
   });
 });

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Expander } from "../../src/reference/expand.ts";
 import { lookupIn } from "../../src/reference/lookup-in.ts";
-import { figure } from "../support/scorecard.ts";
 
 const PRIVATE = "4711-PRIVATE";
 const variables = {
@@ -165,12 +164,10 @@ function* cutsOf(answer: string): Generator<readonly string[]> {
 
 describe("a private value", () => {
   it.each(shapes)("is not placed where a browser would send it: %j", async (answer) => {
-    let [cuts, leaks] = [0, 0];
+    let leaks = 0;
     for (const pieces of cutsOf(answer)) {
-      cuts++;
       if ((await expanded(pieces)).includes(PRIVATE)) leaks++;
     }
-    figure("S10", { shapes: 1, cuts, leaks });
     expect(leaks).toBe(0);
   });
 });
@@ -183,7 +180,6 @@ describe("harmless text", () => {
       cuts++;
       if ((await expanded(pieces)).includes(said)) kept++;
     }
-    figure("S10", { "% of harmless ones kept": (100 * kept) / cuts });
     expect(kept).toBe(cuts);
   });
 });

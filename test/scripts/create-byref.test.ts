@@ -13,7 +13,7 @@ import { parseEnv } from "node:util";
 import { afterAll, beforeEach, describe, expect, it } from "vitest";
 import { createProject, templateNames } from "../../create-byref/src/create-project.ts";
 import { modelSettings } from "../../create-byref/src/model-settings.ts";
-import { demoModels } from "../../src/demo.ts";
+import { demoModels } from "../../packages/testing/src/demo.ts";
 import { modelNamed } from "../../src/edge/models/model.ts";
 import { readSettings } from "../../src/edge/settings.ts";
 import packageJson from "../../package.json" with { type: "json" };
@@ -67,10 +67,10 @@ describe("templates", () => {
     expect(guide).toContain(`\`\`\`ts\n${worker}\`\`\`\n`);
   });
 
-  it("chat has at most 150 lines", () => {
+  it("chat has at most 170 lines", () => {
     const files = filesOf(join(templates, "chat")).filter((name) => name !== "package-lock.json");
     const lines = files.map((name) => linesOf(join(templates, "chat", name)));
-    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(150);
+    expect(lines.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(170);
   });
 
   it.each(names)(

@@ -29,7 +29,7 @@ describe("byref in an example's folder", () => {
       import { expandText } from "byref/references";
       console.log(import.meta.resolve("byref/references"), typeof expandText);`;
     const said = run("--input-type=module", "--eval", program);
-    expect(said).toContain("/node_modules/byref/dist/references.js");
+    expect(said).toContain("/node_modules/byref/src/references.js");
     expect(said).toContain(" function");
   });
 
@@ -39,8 +39,8 @@ describe("byref in an example's folder", () => {
     run(script);
     expect(readdirSync(join(folder, "node_modules"))).toEqual(["byref"]);
     expect(readdirSync(join(folder, "node_modules/byref")).toSorted()).toEqual([
-      "dist",
       "package.json",
+      "packages",
       "src",
     ]);
   });

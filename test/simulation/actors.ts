@@ -3,7 +3,13 @@ import { jsonSchema, tool, type ToolSet } from "ai";
 import type { Agent } from "../../src/turn/agent.ts";
 import { variableIn } from "../../src/tool/tool-output.ts";
 import { VARIABLES_TAG } from "../../src/turn/history/prompt.ts";
-import { finish, type Part, reasoning, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Part,
+  reasoning,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { committedCalls } from "./committed.ts";
 import {
   GIVES,

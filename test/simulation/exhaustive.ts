@@ -1,3 +1,4 @@
+import { sampleStep } from "../support/slow.ts";
 import { compare } from "./compare.ts";
 import { LONG_TEXT, NAMES, type Plan, type PlannedCall, type PlannedStep } from "./plan.ts";
 import { type Disturbance, simulate } from "./simulate.ts";
@@ -132,7 +133,7 @@ export async function exhaustStops(plan: Plan, crashesAfter: readonly number[]):
 }
 
 /** Tries one in this many pairs of crashes. `PAIR_STEP=1 npm run test:all` tries all. */
-const STEP = Number(process.env.PAIR_STEP ?? 5);
+const STEP = Number(process.env.PAIR_STEP ?? 5 * sampleStep);
 
 /** Crashes once at every wait, or in pairs of waits. Returns the number of conversations played. */
 export async function exhaust(plan: Plan, withPairs: boolean): Promise<number> {

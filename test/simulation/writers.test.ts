@@ -6,8 +6,13 @@ import { transfers } from "../../src/edge/routes/transfer.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { json, MORE_WRITERS, WRITERS } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { figure } from "../support/scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 
 const DIRECTORY = {
   idFromName: (name: string) => name,
@@ -97,7 +102,6 @@ async function expectResumed(runtime: NodeRuntime): Promise<void> {
   const isDue = alarmMs !== null && alarmMs <= Date.now();
   runtime.start();
   if (isDue) await until(() => looks > before);
-  figure("R8", { "kills beside a writer": 1, "turns not resumed by themselves": isDue ? 0 : 1 });
   expect(isDue, `the alarm is set to ${alarmMs}`).toBe(true);
 }
 

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect } from "vitest";
-import { createClient } from "../../src/client.ts";
+import { createClient } from "../../packages/client/src/client.ts";
 import { signedReport } from "../support/page-answers.ts";
 import { ask, idIn, it } from "../support/page-test.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";

@@ -5,6 +5,7 @@ import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import type { ReadingOptions } from "../../src/store/bytes/receive.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import * as limits from "../../src/limits.ts";
+import { parsedJson } from "../../src/value/json.ts";
 import { cutAt } from "../contract/store-content.ts";
 import { streamed } from "../contract/store-content.ts";
 import { slow } from "../support/slow.ts";
@@ -25,8 +26,16 @@ async function read(
   const value = await store.receiveRecords(stream, mediaType, reading);
   if (value === undefined) return undefined;
   const info = await store.save({ name: "v", value });
-  expect(info.mediaType).toBe("application/x-ndjson");
-  return store.read("v");
+  expect(info).toMatchObject({ type: "array", bytes: bytes.length });
+  // What came is what is stored.
+  const open = store.open("v");
+  expect(await open?.read(0, bytes.length)).toEqual(bytes);
+  const records = await store.read("v");
+  const lines: string[] = [];
+  for await (const part of open?.lines?.() ?? []) lines.push(...part);
+  expect(lines.map(parsedJson)).toEqual(records);
+  expect(info.count).toBe(lines.length);
+  return records;
 }
 
 const written = async (records: readonly object[]) => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { sqliteStore, type StoreOnDisk } from "../../src/agent.ts";
+import { sqliteStore, type StoreOnDisk } from "../../packages/adapters/src/agent.ts";
 import { TEXT_TYPE } from "../../src/store/bytes/content.ts";
 import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { streamOf } from "../../src/value/bytes.ts";

@@ -9,8 +9,12 @@ import {
   type UIMessage,
 } from "ai";
 import * as z from "zod";
-import { MemoryStore, type ToolVariablesOptions, withToolVariables } from "../../src/agent.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import {
+  MemoryStore,
+  type ToolVariablesOptions,
+  withToolVariables,
+} from "../../packages/adapters/src/agent.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
 type Settings = ToolLoopAgentSettings<never, ToolSet>;
 type Approval = {

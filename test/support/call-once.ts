@@ -1,7 +1,7 @@
 import { generateText, isStepCount, type ToolSet } from "ai";
-import { MemoryStore, wrapTools } from "../../src/agent.ts";
+import { MemoryStore, wrapTools } from "../../packages/adapters/src/agent.ts";
 import type { Json } from "../../src/value/json.ts";
-import { scriptedModel } from "../../src/testing.ts";
+import { scriptedModel } from "../../packages/testing/src/testing.ts";
 
 /** Calls a tool with an input as a model would, in a store with these variables. */
 export async function callOnce(

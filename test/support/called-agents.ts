@@ -6,7 +6,7 @@ import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { CallOptions } from "../../src/tool/wrapped-tool.ts";
 import { Account, Spend, type SpendLimits, NOTHING_SPENT } from "../../src/turn/spend/spend.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import type { CalledAgent, FindAgent } from "../../src/turn/delegate-tool.ts";
+import { type CalledAgent, type FindAgent, withOwnTools } from "../../src/turn/delegate-tool.ts";
 import { askModelOf } from "../../src/turn/sub-turn.ts";
 import type { TurnContext } from "../../src/turn/turn-context.ts";
 import {
@@ -16,12 +16,17 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../src/testing.ts";
+} from "../../packages/testing/src/testing.ts";
 import { Conversation, type ConversationOptions, START_MS } from "./turn.ts";
 
 /** An agent, and the steps of its model. */
 export interface Role extends Partial<Omit<Agent, "name">> {
   readonly steps: readonly Step[];
+}
+
+/** An agent that can be called, with its own tools only. */
+export function callable(agent: Agent, model: ScriptedModel): CalledAgent {
+  return { agent, model, equip: () => Promise.resolve(withOwnTools(agent)) };
 }
 
 /** Agents by name, each with its own scripted model. */
@@ -32,7 +37,7 @@ export function team(roles: Readonly<Record<string, Role>>) {
     const model = scriptedModel(steps);
     models.set(name, model);
     const agent = { name, description: `Is ${name}.`, instructions: `You are ${name}.`, tools: {} };
-    agents.set(name, { agent: { ...agent, ...about }, model });
+    agents.set(name, callable({ ...agent, ...about }, model));
   }
   const findAgent: FindAgent = (name) => {
     const found = agents.get(name);
@@ -52,6 +57,8 @@ interface AskingOptions extends Role {
   readonly turn?: Partial<TurnContext>;
 }
 
+const ANYONE: Agent = { name: "anyone", description: "", instructions: "", tools: {} };
+
 /** Prepares a call of an agent outside of a turn, as plans make it. */
 export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }: AskingOptions) {
   const { signal = new AbortController().signal, more, turn, ...about } = role;
@@ -61,7 +68,7 @@ export function asking({ store = new MemoryStore(), spendLimits = {}, ...role }:
   let ids = 0;
   const asker = findAgent("researcher");
   const context: TurnContext = {
-    agent: asker.agent,
+    agent: ANYONE,
     model: asker.model,
     store,
     account,

@@ -1,8 +1,13 @@
-import { type Client, ClientError, type ClientOptions, createClient } from "../../src/client.ts";
+import {
+  type Client,
+  ClientError,
+  type ClientOptions,
+  createClient,
+} from "../../packages/client/src/client.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { ORIGIN } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { finish, scriptedModel, type Step, text } from "../../src/testing.ts";
+import { finish, scriptedModel, type Step, text } from "../../packages/testing/src/testing.ts";
 
 export type Send = NonNullable<ClientOptions["fetch"]>;
 

@@ -3,7 +3,7 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const MAIN = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).pathname;
 
 /** Default home folder. Node's compile cache is also stored in it. */
 const HOME = mkdtempSync(join(tmpdir(), "byref-home-"));

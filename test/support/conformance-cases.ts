@@ -1,6 +1,13 @@
 import { dynamicTool, tool, type ToolSet } from "ai";
 import { z } from "zod";
-import { finish, reasoning, type Script, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  reasoning,
+  type Script,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 
 /** A name, and the steps that a provider streams. */
 export type Case = readonly [name: string, steps: readonly Step[]];

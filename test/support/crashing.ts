@@ -11,7 +11,7 @@ import { recoverTurn, resumeTurn, runTurn } from "../../src/turn/turn.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { type Frame, TurnLog } from "../../src/turn/log/turn-log.ts";
 import { NodeSql } from "./node-sql.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { START_MS, userMessage } from "./turn.ts";
 
 let onHang = () => {};

@@ -5,7 +5,7 @@ import type {
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import * as z from "zod";
-import { demoModel } from "../../src/demo.ts";
+import { demoModel } from "../../packages/testing/src/demo.ts";
 
 /** A model's prompt. */
 export interface Asked {

@@ -6,7 +6,6 @@ import { type ErrorCode, errorCodes } from "../../src/errors.ts";
 import worker from "../../src/index.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import type { Json } from "../../src/value/json.ts";
-import { figure } from "./scorecard.ts";
 
 export const ORIGIN = "http://localhost";
 
@@ -111,9 +110,8 @@ export async function problemIn(response: Response, code: ErrorCode): Promise<Pr
   return body;
 }
 
-/** Requires that an invalid token is rejected and counted. */
-export async function keptOut(response: Response): Promise<Problem> {
-  figure("S3", { tokens: 1, accepted: response.status === errorCodes.unauthorized.status ? 0 : 1 });
+/** Requires that an invalid token is rejected. */
+export function keptOut(response: Response): Promise<Problem> {
   return problemIn(response, "unauthorized");
 }
 

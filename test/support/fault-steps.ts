@@ -1,6 +1,6 @@
 import { APICallError } from "@ai-sdk/provider";
 import { getToolName, isToolUIPart, type UIMessage } from "ai";
-import type { Part, Step } from "../../src/testing.ts";
+import type { Part, Step } from "../../packages/testing/src/testing.ts";
 
 /** Never settles. */
 export function never(): Promise<never> {

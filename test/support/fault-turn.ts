@@ -1,6 +1,6 @@
 import { expect } from "vitest";
 import { keptIn } from "./fault-steps.ts";
-import { finish, text } from "../../src/testing.ts";
+import { finish, text } from "../../packages/testing/src/testing.ts";
 import { type Conversation, promptOf, readMessage, shownText, type Turn } from "./turn.ts";
 
 /** Only timers are faked, because digests and streams do not use the fake clock. */

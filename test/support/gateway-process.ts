@@ -31,7 +31,7 @@ export function gatewayCommand(
   });
   const config = join(folder, "mcp.json");
   writeFileSync(config, JSON.stringify({ mcpServers: Object.fromEntries(entries) }));
-  const main = new URL("../../src/cli/main.ts", import.meta.url).pathname;
+  const main = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).pathname;
   const state = join(folder, "state");
   return { command: NODE, args: [main, "mcp", "--config", config, "--state", state] };
 }

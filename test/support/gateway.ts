@@ -6,16 +6,17 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import { createMcpHandler } from "@modelcontextprotocol/server";
-import type { ServerAddress } from "../../src/gateway/configuration.ts";
-import { Gateway } from "../../src/gateway/gateway.ts";
-import { publish } from "../../src/gateway/client-events.ts";
-import { gatewayServer, type ServingOptions } from "../../src/gateway/gateway-server.ts";
-import { WaitingCalls } from "../../src/gateway/running-call.ts";
-import { MemoryStatistics } from "../../src/gateway/statistics.ts";
-import type { FileSaver } from "../../src/gateway/save-variable.ts";
-import type { VariableApp } from "../../src/gateway/show-variable.ts";
-import type { ListKeeper } from "../../src/gateway/tool-lists.ts";
-import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
+import type { ServerAddress } from "../../packages/gateway/src/configuration.ts";
+import { Gateway } from "../../packages/gateway/src/gateway.ts";
+import { publish } from "../../packages/gateway/src/client-events.ts";
+import { gatewayServer, type ServingOptions } from "../../packages/gateway/src/gateway-server.ts";
+import { WaitingCalls } from "../../packages/gateway/src/running-call.ts";
+import { MemoryStatistics } from "../../packages/gateway/src/statistics.ts";
+import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
+import type { VariableApp } from "../../packages/gateway/src/show-variable.ts";
+import type { ToolFilter } from "../../packages/gateway/src/tool-filter.ts";
+import type { ListKeeper } from "../../packages/gateway/src/tool-lists.ts";
+import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import type { QueryDatabases } from "../../src/tool/query/query-databases.ts";
 import type { ServerRules } from "../../src/tool/mcp/tool-rules.ts";
 import type { Taint } from "../../src/store/labels.ts";
@@ -28,6 +29,8 @@ export interface BehindServer {
   /** Default: a transport to the result of `make`, with a persistent connection. */
   readonly open?: () => Transport;
   readonly rules?: ServerRules;
+  /** Default: all tools are offered. */
+  readonly filter?: ToolFilter;
   /** Default: an address without secrets. */
   readonly address?: ServerAddress;
 }
@@ -36,6 +39,7 @@ interface Options {
   readonly store?: MemoryStore;
   /** Default: those of Node. */
   readonly databases?: QueryDatabases;
+  /** Default: keeps nothing, and the client need not wait for instructions. */
   readonly lists?: ListKeeper;
   readonly files?: FileSaver;
   readonly app?: VariableApp;
@@ -44,15 +48,23 @@ interface Options {
   readonly era?: "modern" | "legacy";
   /** Capabilities of the client, besides the elicitation of `onAsked`. */
   readonly capabilities?: ClientCapabilities;
+  /** Called with the client before it connects. */
+  readonly onConnecting?: (client: Client) => void;
   /** True if the test answers questions itself. */
   readonly isManual?: boolean;
   /** The user's answer. If unset, the client does not support elicitation. */
   readonly onAsked?: (message: string) => "accept" | "decline";
 }
 
+const NOTHING_KEPT: ListKeeper = {
+  read: () => undefined,
+  write: () => undefined,
+  readInstructions: () => "",
+};
+
 /** A gateway in this process, in front of real servers, with a real client. */
 export async function startGateway(behind: readonly BehindServer[], options: Options = {}) {
-  const { store = new MemoryStore(), lists, files, app, taint, onAsked } = options;
+  const { store = new MemoryStore(), lists = NOTHING_KEPT, files, app, taint, onAsked } = options;
   const log: string[] = [];
   const statistics = new MemoryStatistics();
   const gateway = new Gateway({
@@ -60,13 +72,14 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
     statistics,
     databases: options.databases ?? nodeQueryDatabases(store),
     log: (line) => log.push(line),
-    ...(lists && { lists }),
+    lists,
     ...(files && { files }),
     ...(app && { app }),
     ...(taint && { taint }),
-    servers: behind.map(({ name, rules = {}, address }) => ({
+    servers: behind.map(({ name, rules = {}, address, filter }) => ({
       name,
       rules,
+      ...(filter && { filter }),
       address: address ?? { url: `https://${name}.example`, headers: {} },
     })),
     open: ({ name }) => {
@@ -96,6 +109,7 @@ export async function startGateway(behind: readonly BehindServer[], options: Opt
       return action === "accept" ? { action, content: {} } : { action };
     });
   }
+  options.onConnecting?.(client);
   const sent: unknown[] = [];
   await client.connect(await transportTo({ gateway, serving, era, sent }));
   const call = (name: string, args: Record<string, unknown> = {}) =>

@@ -40,6 +40,8 @@ export interface Shape {
   readonly answers?: Readonly<Record<string, RawAnswer>>;
   /** The bank's account is sealed. */
   readonly isSealed?: true;
+  /** The client sends its ticket to the bank. */
+  readonly isForBank?: true;
   /** Actions of the client. Default: calls the hostile tool. */
   readonly attack?: (world: HostileWorld) => Promise<unknown>;
 }
@@ -142,12 +144,18 @@ function inputsOf({ received }: RawServer): readonly unknown[] {
 }
 
 /** Returns the secrets that a party received and must not have. */
-export function leaksOf(world: HostileWorld, { isTaken = false, isSealed = false } = {}) {
+export function leaksOf(
+  world: HostileWorld,
+  { isTaken = false, isSealed = false, isForBank = false } = {},
+) {
   const { hostile, bank, sent, log } = world;
   const all = Object.values(SECRETS);
   const forbidden: Readonly<Record<string, readonly [unknown, readonly string[]]>> = {
     hostile: [hostile.received, all.filter((one) => !(isTaken && one === SECRETS.value))],
-    bank: [bank.received, all.filter((one) => one !== SECRETS.value)],
+    bank: [
+      bank.received,
+      all.filter((one) => one !== SECRETS.value && !(isForBank && one === SECRETS.client)),
+    ],
     client: [sent, [SECRETS.bank, SECRETS.hostile, ...(isSealed ? [SECRETS.value] : [])]],
     log: [log, all],
   };

@@ -136,7 +136,7 @@ async function receive(store: VariableStore, { name, pieces, mediaType }: Receiv
 }
 
 /** Creates each piece when it is requested. */
-export function streamOf(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
+function streamOf(pieces: Iterable<Uint8Array>): ReadableStream<Uint8Array> {
   const iterator = pieces[Symbol.iterator]();
   return new ReadableStream<Uint8Array>(
     {
@@ -172,7 +172,7 @@ function array(bytes: number): readonly Json[] {
   return records;
 }
 
-export function* recordPieces(bytes: number): Generator<Uint8Array> {
+function* recordPieces(bytes: number): Generator<Uint8Array> {
   yield* batches(bytes, (id) => `${JSON.stringify(order(id))}\n`);
 }
 
@@ -198,7 +198,7 @@ function* batches(bytes: number, write: (id: number) => string): Generator<Uint8
 }
 
 /** Characters of one to four bytes, cut anywhere. */
-export function* textPieces(bytes: number): Generator<Uint8Array> {
+function* textPieces(bytes: number): Generator<Uint8Array> {
   const encoder = new TextEncoder();
   const line = "All is well: é, 漢 and 😀.\n";
   const lineBytes = encoder.encode(line).length;
@@ -212,7 +212,7 @@ export function* textPieces(bytes: number): Generator<Uint8Array> {
   }
 }
 
-export function* bytePieces(bytes: number): Generator<Uint8Array> {
+function* bytePieces(bytes: number): Generator<Uint8Array> {
   for (let left = bytes; left > 0; left -= PIECE_BYTES) {
     yield new Uint8Array(Math.min(PIECE_BYTES, left)).fill(left >>> 16);
   }

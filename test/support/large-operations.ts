@@ -7,7 +7,7 @@ import { parsePath } from "../../src/reference/grammar.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { countOf, type Json } from "../../src/value/json.ts";
 import { DUE_VARIABLES, type Opened, order } from "./large-conversation.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "./turn.ts";
 
 /** An operation on a large conversation. Fails if its result is wrong. */
@@ -96,7 +96,7 @@ async function turn(opened: Opened): Promise<void> {
  * Runs a turn of two steps whose tool receives the rows and returns them. Returns the milliseconds to the first
  * text.
  */
-export async function firstTurn({ store, history }: Opened, rows: Json): Promise<number> {
+async function firstTurn({ store, history }: Opened, rows: Json): Promise<number> {
   const take = tool({
     inputSchema: z.object({ rows: z.array(z.unknown()) }),
     execute: ({ rows }) => rows,

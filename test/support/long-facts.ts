@@ -1,10 +1,10 @@
-import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import * as limits from "../../src/limits.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { dataIn, optionsFor } from "./compacted.ts";
 import { factsOf, mixedTurn } from "./long-talk.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, resultShown } from "./turn.ts";
 
 interface Asked {

@@ -2,7 +2,7 @@ import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { tool } from "ai";
 import * as z from "zod";
 import { dataIn } from "./compacted.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "./turn.ts";
 
 const inputSchema = z.object({ at: z.number() });

@@ -6,7 +6,7 @@ import type { SavingsCounter } from "../../src/turn/spend/savings.ts";
 import { callModel } from "../../src/turn/model/call-model.ts";
 import type { CallModelResult, ModelOutput } from "../../src/turn/model/model-try.ts";
 import { Account, NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
 export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
   readonly signal?: AbortSignal;

@@ -1,5 +1,12 @@
 import { asked, type Case, oneCall } from "./conformance-cases.ts";
-import { finish, type Part, reasoning, type Script, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Part,
+  reasoning,
+  type Script,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 
 /** Streams that only some providers send, by name. */
 

@@ -10,7 +10,11 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { tools as ordinaryTools } from "./conformance-cases.ts";
-import { type ScriptedModel, scriptedModel, type Step } from "../../src/testing.ts";
+import {
+  type ScriptedModel,
+  scriptedModel,
+  type Step,
+} from "../../packages/testing/src/testing.ts";
 import { acceptablePrompt } from "../../src/turn/model/acceptable-prompt.ts";
 import { chunksOf, Conversation, readMessage } from "./turn.ts";
 

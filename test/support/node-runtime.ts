@@ -30,6 +30,10 @@ export class NodeRuntime {
     return this.#named(JSON.stringify(["local", conversation]));
   }
 
+  objectNamed(name: string): NodeObject {
+    return this.#named(name);
+  }
+
   /** Counts the units that all objects together have read from and written to SQLite. */
   get counted(): Pick<WatchedSql, "unitsRead" | "unitsWritten"> {
     const sum = (key: "unitsRead" | "unitsWritten") =>

@@ -1,5 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
-import { NodeSql as AnyNodeSql } from "../../src/agent/node-sql.ts";
+import { NodeSql as AnyNodeSql } from "../../packages/adapters/src/agent/node-sql.ts";
 import * as limits from "../../src/limits.ts";
 import { migrate } from "../../src/store/rows/migrations.ts";
 import type { SqlRow, SqlValue } from "../../src/store/rows/sql.ts";

@@ -10,7 +10,11 @@ export function objectNameOf(tenant: string, id: string): string {
     get: () => undefined,
   };
   // All that `conversationOf` may use of a request: the tenant, the bindings and the requested location.
-  const given = { get: () => tenant, env: { CONVERSATIONS }, req: { query: () => undefined } };
+  const given = {
+    get: () => ({ tenant }),
+    env: { CONVERSATIONS },
+    req: { query: () => undefined },
+  };
   const context = given as unknown as Context<AppEnv>;
   conversationOf(context, id);
   const [name] = names;

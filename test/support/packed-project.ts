@@ -278,7 +278,15 @@ export function run(folder: string, program: string, ...parameters: readonly str
  */
 export function packInto(folder: string): string {
   const copy = join(folder, "copy");
-  const parts = ["src", "scripts", "package.json", "README.md", "CHANGELOG.md", "LICENSE"];
+  const parts = [
+    "src",
+    "packages",
+    "scripts",
+    "package.json",
+    "README.md",
+    "CHANGELOG.md",
+    "LICENSE",
+  ];
   for (const name of [...parts, "tsconfig.json", "tsconfig.build.json"]) {
     cpSync(join(root, name), join(copy, name), { recursive: true });
   }

@@ -1,4 +1,4 @@
-import type { WrittenPlan } from "../../src/client.ts";
+import type { WrittenPlan } from "../../packages/client/src/client.ts";
 import type { ChatStep } from "./chat-completions.ts";
 
 /** A turn that compares two readings: two variables, a call that receives both, and values in the answer. */

@@ -11,7 +11,7 @@ import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { json } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { chunksIn } from "./turn-client.ts";
 
 /** Returns the tools that the plans of the tests call. `seen` collects their inputs. */

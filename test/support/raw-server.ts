@@ -19,10 +19,12 @@ export const silence: RawAnswer = () => new Promise(() => undefined);
 /** A protocol error. */
 export class RawError extends Error {
   readonly data: unknown;
+  readonly code: number | undefined;
 
-  constructor(message: string, data?: unknown) {
+  constructor(message: string, data?: unknown, code?: number) {
     super(message);
     this.data = data;
+    this.code = code;
   }
 }
 
@@ -53,12 +55,13 @@ const EMPTY: Readonly<Record<string, RawAnswer>> = {
 /** A server that answers as scripted, even against the protocol, and records what it receives. */
 export class RawServer {
   readonly received: JSONRPCMessage[] = [];
-  readonly #answers: Readonly<Record<string, RawAnswer>>;
+  readonly #answers: Readonly<Record<string, RawAnswer | undefined>>;
   readonly #asked = new Map<unknown, (message: object) => void>();
   /** The last connection. */
   wire: Wire | undefined;
 
-  constructor(answers: Readonly<Record<string, RawAnswer>> = {}) {
+  /** Methods without an answer are unknown. */
+  constructor(answers: Readonly<Record<string, RawAnswer | undefined>> = {}) {
     this.#answers = { ...EMPTY, ...answers };
   }
 
@@ -83,8 +86,8 @@ export class RawServer {
       if (answer === undefined) throw new RawError("Method not found");
       wire.send({ id, result: await answer(params, wire) });
     } catch (error) {
-      const { message: text, data } = error as RawError;
-      const code = answer === undefined ? -32_601 : -32_603;
+      const { message: text, data, code: given } = error as RawError;
+      const code = given ?? (answer === undefined ? -32_601 : -32_603);
       wire.send({ id, error: { code, message: text, data } });
     }
   }

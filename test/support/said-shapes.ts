@@ -129,10 +129,12 @@ const SECRET_SHAPES: readonly Shape[] = [
   },
   { title: "its progress", answers: { "tools/call": inProgress(LEAKING) }, attack: progressing },
   {
-    title: "a question to a person",
+    // A person sees a question as it is.
+    title: "a question to a model",
     answers: {
       "tools/call": async (_params, wire) => {
-        await wire.ask("elicitation/create", { message: LEAKING, requestedSchema: object({}) });
+        const messages = [{ role: "user", content: { type: "text", text: LEAKING } }];
+        await wire.ask("sampling/createMessage", { messages, maxTokens: 9 });
         return said("taken");
       },
     },
@@ -176,28 +178,31 @@ const sealedShapes = Object.entries(ECHOES).map(([title, answer]): Shape => ({
   attack: async (world) => progressing(world, { text: `$${nameIn(await world.account())}` }),
 }));
 
-const _meta = { authorization: SECRETS.client, "byref/ticket": SECRETS.client };
+const _meta = { authorization: SECRETS.client };
 const clientShapes: readonly Shape[] = [
   {
-    title: "a client's _meta of a call",
-    attack: ({ client }) => client.callTool({ name: "take", arguments: {}, _meta }),
+    title: "a client's _meta of another's call",
+    attack: ({ client }) => client.callTool({ name: "get_account", arguments: {}, _meta }),
+    isForBank: true,
   },
   {
     title: "a client's _meta of a list",
     attack: ({ client }) => client.request({ method: "tools/list", params: { _meta } }),
   },
   {
-    title: "a client's _meta of a resource",
+    title: "a client's _meta of another's resource",
     attack: ({ client }) =>
       client.request({ method: "resources/read", params: { uri: BANK.uri, _meta } }),
+    isForBank: true,
   },
   {
-    title: "a client's _meta of a prompt",
+    title: "a client's _meta of another's prompt",
     attack: ({ client }) =>
       client.request({ method: "prompts/get", params: { name: "letter", _meta } }),
+    isForBank: true,
   },
   {
-    title: "a client's _meta of a completion",
+    title: "a client's _meta of another's completion",
     attack: ({ client }) =>
       client.request({
         method: "completion/complete",
@@ -207,6 +212,7 @@ const clientShapes: readonly Shape[] = [
           _meta,
         },
       }),
+    isForBank: true,
   },
 ];
 

@@ -1,8 +1,9 @@
+import { callable } from "./called-agents.ts";
 import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool } from "ai";
 import fc from "fast-check";
 import * as z from "zod";
-import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
@@ -11,7 +12,7 @@ import type { Json } from "../../src/value/json.ts";
 import { evaluatingSandbox } from "./evaluating-sandbox.ts";
 import { type Call, call as anyCall, type World, world } from "./sealed-calls.ts";
 import { MemoryFiles } from "./memory-files.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "./turn.ts";
 
 /** The model's calls, step by step. The calls of a step run at the same time. */
@@ -86,7 +87,7 @@ async function sentIn(
             return Reflect.get(target, key) as unknown;
           },
         });
-        return { agent: other, model: observed };
+        return callable(other, observed);
       },
     },
   });
@@ -134,20 +135,17 @@ export async function toldApart([one, two]: readonly [World, World], said: Said)
 }
 
 /**
- * Makes random calls in random pairs of worlds. Returns the number of calls and the shortest sequence that
- * lets a model distinguish two worlds, with what it is sent.
+ * Makes random calls in random pairs of worlds. Returns the shortest sequence that lets a model distinguish
+ * two worlds, with what it is sent, or an empty text.
  */
-export async function compareWorlds(numRuns: number) {
-  let calls = 0;
+export async function compareWorlds(numRuns: number): Promise<string> {
   const step = fc.array(anyCall, { minLength: 1, maxLength: 2 });
   const sequences = fc.array(step, { minLength: 1, maxLength: 7 });
   const said = fc.record({ made: sequences, isTagged: fc.boolean() });
   const property = fc.asyncProperty(world, world, said, async (one, two, all) => {
-    calls += all.made.flat().length;
     const difference = await toldApart([one, two], all);
     if (difference !== "") throw new Error(difference);
   });
   const { failed, counterexample, errorInstance } = await fc.check(property, { numRuns });
-  const told = failed ? `${JSON.stringify(counterexample)}\n${String(errorInstance)}` : "";
-  return { calls, told };
+  return failed ? `${JSON.stringify(counterexample)}\n${String(errorInstance)}` : "";
 }

@@ -88,3 +88,26 @@ export async function blobsOf(id: string): Promise<readonly string[]> {
   const { objects } = await env.BLOBS.list({ prefix: `${objectOf(id).id}/` });
   return objects.map(({ key }) => key);
 }
+
+/** Returns the rows that the object reads while `work` runs. */
+export async function rowsReadBy(
+  object: DurableObjectStub,
+  work: () => Promise<unknown>,
+): Promise<number> {
+  const cursors: SqlStorageCursor<Record<string, SqlStorageValue>>[] = [];
+  const restore = await runInDurableObject(object, (_, { storage: { sql } }) => {
+    const { exec } = sql;
+    const counting: typeof exec = (query, ...bindings) => {
+      const cursor = exec.call(sql, query, ...bindings);
+      cursors.push(cursor);
+      return cursor as never;
+    };
+    Object.defineProperty(sql, "exec", { configurable: true, value: counting });
+    return () => void Object.defineProperty(sql, "exec", { configurable: true, value: exec });
+  });
+  await work();
+  return runInDurableObject(object, () => {
+    restore();
+    return cursors.reduce((rows, { rowsRead }) => rows + rowsRead, 0);
+  });
+}

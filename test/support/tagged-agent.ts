@@ -3,7 +3,7 @@ import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finish, type Step, text } from "../../src/testing.ts";
+import { finish, type Step, text } from "../../packages/testing/src/testing.ts";
 import { promptOf, type Turn, turnWith } from "./turn.ts";
 
 /** Inputs that the tools received. */

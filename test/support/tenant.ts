@@ -7,8 +7,13 @@ import type { SpendLimits, Spent } from "../../src/turn/spend/spend.ts";
 import { directoryOf, eventually } from "./directory.ts";
 import { json, newId } from "./edge.ts";
 import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
-import { figure } from "./scorecard.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 
 /** Returns a tenant with spend limits and its own runtime, whose agent has a tool that counts its calls. */
 export function spendingTenant(
@@ -76,12 +81,10 @@ export async function spendAtOnce(sizes: { conversations: number; maximum: numbe
   const tenant = spendingTenant({ tenant: { modelCalls: maximum } }, { steps: endless(2) });
   const streams = await many(conversations, tenant.ask);
   const atOnce = tenant.model.calls.length;
-  figure("S16", { conversations, over: Math.max(atOnce - maximum, 0) });
   expect(atOnce).toBeLessThanOrEqual(maximum);
   expect(refusedOf(streams)).toBeGreaterThan(0);
   await eventually(async () => expect(await tenant.used("modelCalls")).toBe(atOnce));
   for (let refused = 0; refused === 0;) refused = refusedOf([await tenant.ask()]);
-  figure("S16", wrongBy(tenant.model.calls.length, maximum));
   expect(tenant.model.calls).toHaveLength(maximum);
   await eventually(async () => expect(await tenant.used("modelCalls")).toBe(maximum));
   return { atOnce };
@@ -99,13 +102,8 @@ export async function spendInOne({ requests, maximum }: { requests: number; maxi
     // More than may be queued, so some are refused at once.
     await many(20, asking);
   });
-  figure("S16", { requests, ...wrongBy(tenant.model.calls.length, maximum) });
   expect(tenant.model.calls).toHaveLength(maximum);
   return { tookMs: Date.now() - startMs };
-}
-
-function wrongBy(made: number, maximum: number) {
-  return { over: Math.max(made - maximum, 0), unspent: Math.max(maximum - made, 0) };
 }
 
 async function usedBy(tenant: string, what: keyof Spent): Promise<number | undefined> {

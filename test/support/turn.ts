@@ -21,7 +21,7 @@ import { TurnLog } from "../../src/turn/log/turn-log.ts";
 import type { TurnOptions } from "../../src/turn/turn-context.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { NodeSql } from "./node-sql.ts";
-import { scriptedModel, type Step } from "../../src/testing.ts";
+import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import type { Naming } from "../../src/tool/wrapped-tool.ts";
 
 export const START_MS = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import type { Locator, Page } from "playwright-core";
-import { type Client, createClient } from "../../src/client.ts";
+import { type Client, createClient } from "../../packages/client/src/client.ts";
 import type { OpenOptions } from "./page-test.ts";
 
 interface Opening extends OpenOptions {

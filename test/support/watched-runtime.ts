@@ -4,7 +4,7 @@ import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { json } from "./edge.ts";
 import type { OwnRuntime } from "./own-runtime.ts";
-import { finish, scriptedModel, type Step } from "../../src/testing.ts";
+import { finish, scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 import { COLLECTOR } from "./telemetry.ts";
 
 /** A secret that only the collector may receive. */

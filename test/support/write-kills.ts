@@ -2,7 +2,6 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect } from "vitest";
 import { WriteKills } from "../chaos/turns/write-kills.ts";
 import { WRITERS } from "../chaos/writers.ts";
-import { figure } from "./scorecard.ts";
 import { temporaryFolder } from "./server.ts";
 
 /**
@@ -21,11 +20,6 @@ export function useWriteKills(): (writer: string) => Promise<void> {
   });
   return async (writer) => {
     const ms = await kills.resumedMs(WRITERS[writer] ?? (() => Promise.reject(new Error(writer))));
-    const counted = {
-      "kills beside a writer": 1,
-      "turns not resumed by themselves": ms === undefined ? 1 : 0,
-    };
-    figure("R8", ms === undefined ? counted : { ...counted, "ms to a resumed turn": ms });
     expect(ms).toBeDefined();
   };
 }

@@ -16,7 +16,6 @@ import { parsePath } from "../../src/reference/grammar.ts";
 import type { Json } from "../../src/value/json.ts";
 import { closeAll, migratedSql, type WatchedSql } from "../store/watched-sql.ts";
 import { type DoneWork, workOf } from "../support/count-work.ts";
-import { figure } from "../support/scorecard.ts";
 import { call } from "../support/wrapped.ts";
 
 /** Maximum length of an input. */
@@ -222,7 +221,6 @@ describe("an input of at most 64 KiB to a full store does a stated amount of wor
   });
 
   it("no input exceeds its bound", () => {
-    figure("S19", { inputs: inputs.length, "over their bound": over });
     expect(over).toBe(0);
   });
 });

@@ -1,8 +1,8 @@
 import { McpServer } from "@modelcontextprotocol/server";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { readVariableUri } from "../../src/gateway/variable-resources.ts";
-import type { FileSaver } from "../../src/gateway/save-variable.ts";
+import { readVariableUri } from "../../packages/gateway/src/variable-resources.ts";
+import type { FileSaver } from "../../packages/gateway/src/save-variable.ts";
 import { Taint } from "../../src/store/labels.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { fileContent, type FileFormat } from "../../src/tool/files.ts";

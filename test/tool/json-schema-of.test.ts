@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { jsonSchema, type ToolSet } from "ai";
 import * as z from "zod";
-import { wrapTools as wrapForAgent } from "../../src/agent/wrap-tools.ts";
+import { wrapTools as wrapForAgent } from "../../packages/adapters/src/agent/wrap-tools.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { jsonSchemaOf } from "../../src/tool/tool-input.ts";
 import { Conversation } from "../support/turn.ts";

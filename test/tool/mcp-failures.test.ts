@@ -108,6 +108,15 @@ describe("a call that fails", () => {
     await expect(run(tools, "act")).rejects.toThrow("token [secret] has expired");
   });
 
+  it("reports structured content without a text, and both ends of a long message", async () => {
+    const structured = { ...failure(""), content: [], structuredContent: { code: 7 } };
+    const long = failure(`It failed: ${"because ".repeat(500)}try again`);
+    const { url } = await start([offering("act", structured), offering("long", long)]);
+    const tools = await open(new McpDirectory(), [{ name: "one", url }]);
+    await expect(run(tools, "act")).rejects.toThrow('{"code":7}');
+    await expect(run(tools, "long")).rejects.toThrow(/^It failed: .* more\) .*try again$/u);
+  });
+
   it("fails at once when the answer's stream ends before the answer", async () => {
     const server = await start([offering("act")]);
     const tools = await open(new McpDirectory(), [{ name: "one", url: server.url }]);

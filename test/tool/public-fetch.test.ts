@@ -6,7 +6,6 @@ import { mcpFetch } from "../../src/tool/mcp/mcp-fetch.ts";
 import { publicFetch, type PublicFetchOptions } from "../../src/tool/public-fetch.ts";
 import { startLoopback } from "../support/loopback.ts";
 import { privateUrls } from "../support/private-addresses.ts";
-import { figure } from "../support/scorecard.ts";
 import { slow } from "../support/slow.ts";
 
 afterEach(() => void vi.restoreAllMocks());
@@ -53,7 +52,6 @@ describe("a private address", () => {
   it.each(privateUrls)("is refused: %j", async (url) => {
     const send = vi.fn<NonNullable<PublicFetchOptions["fetch"]>>();
     const refused = await publicFetch(url, {}, { fetch: send }).catch((error: unknown) => error);
-    figure("S13", { addresses: 1, reached: send.mock.calls.length });
     expect(send).not.toHaveBeenCalled();
     expect(refused).toMatchObject({ code: "address_not_allowed" });
   });
@@ -67,7 +65,6 @@ describe("a private address", () => {
       });
     }
     const reached = asked.filter(({ url }) => !url.startsWith("https://public.example/"));
-    figure("S13", { redirects: privateUrls.length, reached: reached.length });
     expect(reached).toEqual([]);
   });
 
@@ -82,7 +79,6 @@ describe("a private address", () => {
       }
     }
     const reached = asked.mock.calls.filter(([url]) => !String(url).startsWith(`${server}/`));
-    figure("S13", { redirects: privateUrls.length, reached: reached.length });
     expect(reached).toEqual([]);
     expect(asked.mock.calls.length).toBeGreaterThanOrEqual(2 * privateUrls.length);
   });
@@ -96,7 +92,6 @@ describe("a private address", () => {
       await expect(keys.find("any")).rejects.toMatchObject({ code: "keys_unavailable" });
     }
     const reached = asked.mock.calls.filter(([url]) => !String(url).startsWith(`${server}/`));
-    figure("S13", { redirects: privateUrls.length, reached: reached.length });
     expect(reached).toEqual([]);
     expect(asked).toHaveBeenCalledTimes(privateUrls.length);
   });

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import type { AnyTool } from "../../src/tool/wrapped-tool.ts";
 import { failureOf, returning, run, runOnce, storeWith } from "../support/wrapped.ts";
+import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
 
@@ -18,6 +19,43 @@ async function bytesOf(store: VariableStore, name: string): Promise<Uint8Array> 
     open.close();
   }
 }
+
+describe("a CSV that a tool returns", () => {
+  const csv = new TextEncoder().encode("id,n\r\n1,1.50\r\n2,\r\n");
+
+  it.each<[string, () => unknown]>([
+    ["bytes with their media type", () => ({ bytes: csv, mediaType: "text/csv" })],
+    ["a Blob", () => new Blob([csv], { type: "text/csv" })],
+    ["a Response", () => new Response(csv, { headers: { "content-type": "text/csv" } })],
+  ])("keeps its bytes, and is read as records: %s", async (_, result) => {
+    const options = { store: new MemoryStore({ csv: csvRecords }) };
+    const { saved, store } = await runOnce(returning(result), {}, options);
+    expect(saved?.info).toMatchObject({ type: "array", count: 2, mediaType: "text/csv" });
+    expect(saved?.output).toMatchObject({
+      value: [
+        { id: 1, n: 1.5 },
+        { id: 2, n: null },
+      ],
+    });
+    expect(await store.readPath("act_1", [{ each: true }, { key: "id" }])).toMatchObject({
+      value: [1, 2],
+    });
+    expect(await bytesOf(store, "act_1")).toEqual(csv);
+  });
+
+  it("stays bytes if it is broken", async () => {
+    const broken = new TextEncoder().encode('id\n"1');
+    const options = { store: new MemoryStore({ csv: csvRecords }) };
+    const result = { bytes: broken, mediaType: "text/csv" };
+    const { saved, store } = await runOnce(
+      returning(() => result),
+      {},
+      options,
+    );
+    expect(saved?.info).toMatchObject({ type: "bytes", mediaType: "text/csv" });
+    expect(await bytesOf(store, "act_1")).toEqual(broken);
+  });
+});
 
 describe("bytes that a tool returns", () => {
   const OCTETS = "application/octet-stream";

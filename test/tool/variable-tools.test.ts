@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
 import { bytesContent } from "../../src/store/bytes/content.ts";
+import { csvRecords } from "../../src/store/bytes/csv-records.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { FileContent, FileWriter as Files } from "../../src/tool/files.ts";
 import { runtimeToolNames, variableTools } from "../../src/tool/variables/variable-tools.ts";
 import type { Json } from "../../src/value/json.ts";
+import { copyOf } from "../../src/value/bytes.ts";
 import { charsOf, stores, Tools } from "../support/runtime-tool-context.ts";
 
 type Labelled = Parameters<Files["write"]>[2];
@@ -223,6 +225,13 @@ describe.each(stores)("delete_variable on $title", ({ open }) => {
   });
 });
 
+async function csvStore(bytes: Uint8Array): Promise<MemoryStore> {
+  const store = new MemoryStore({ csv: csvRecords });
+  const value = await store.receiveRecords(new Blob([copyOf(bytes)]).stream(), "text/csv");
+  await store.save({ name: "csv", value: value ?? null });
+  return store;
+}
+
 describe.each(stores)("export_variable on $title", ({ open }) => {
   it("writes a file in the format that its name or the call specifies", async () => {
     const store = open();
@@ -261,6 +270,12 @@ describe.each(stores)("export_variable on $title", ({ open }) => {
     });
     const image = { bytes: new Uint8Array([1, 2]), mediaType: "image/png" };
     expect(await exported({ name: "image", file: "a.png" })).toEqual(image);
+    const bytes = new TextEncoder().encode("id\n1.50\n");
+    const csv = await csvStore(bytes);
+    await new Tools(csv, { files }).call("export_variable", { name: "csv", file: "b.csv" });
+    expect(written.at(-1)?.content).toEqual({ bytes, mediaType: "text/csv" });
+    await new Tools(csv, { files }).call("export_variable", { name: "csv", file: "b.json" });
+    expect(written.at(-1)?.content).toMatchObject({ text: '[{"id":1.5}]' });
     const text = { name: "text", file: "a.csv" };
     await expect(exported(text)).rejects.toMatchObject({ code: "bad_value" });
   });

@@ -85,6 +85,24 @@ describe("the schema that a model is shown", () => {
     });
   });
 
+  it.each<[string, object]>([
+    ["a tuple", { items: [{ type: "string", minLength: 1 }], additionalItems: false }],
+    ["a tuple deep inside", { anyOf: [{ not: { items: [true] } }] }],
+    ["dependencies", { dependencies: { a: ["b"] } }],
+    ["a limit that is a flag", { minimum: 0, exclusiveMinimum: true }],
+    ["a $ref whose siblings are ignored", { $ref: "#/definitions/d", maxLength: 3 }],
+    ["an $id that is an anchor", { $id: "#a" }],
+    ["a recursive reference", { $recursiveRef: "#" }],
+  ])("names its draft where 2020-12 reads it differently: %s", async (_what, inner) => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const about = { type: "object", additionalProperties: false } as const;
+    const properties = { a: inner } as JSONSchema7["properties"];
+    const schema = { $schema, ...about, properties } as JSONSchema7;
+    expect(await schemaOf(schema)).toMatchObject({ $schema, ...about });
+    const newest = { ...schema, $schema: "https://json-schema.org/draft/2020-12/schema" };
+    expect(await schemaOf(newest)).not.toHaveProperty("$schema");
+  });
+
   it("keeps what other properties may be", async () => {
     for (const additionalProperties of [true, { type: "string" }] as const) {
       const schema = { type: "object", properties: {}, additionalProperties } as const;

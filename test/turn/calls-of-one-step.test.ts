@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, typesOf } from "../support/turn.ts";
 
 const note = { get_note: tool({ inputSchema: z.object({}), execute: () => ({ said: "x" }) }) };

@@ -4,7 +4,13 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../src/turn/agent.ts";
 import { chunksOf as framesOf, Crashing, hang } from "../support/crashing.ts";
-import { finish, reasoning, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  reasoning,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import {
   agentWith,
   answerWith,

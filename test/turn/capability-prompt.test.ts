@@ -3,7 +3,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { taggedPrompt } from "../../src/plan/capability/capability-prompt.ts";
-import { finish, type Step, text } from "../../src/testing.ts";
+import { finish, type Step, text } from "../../packages/testing/src/testing.ts";
 import { agentWith, answerWith, done, NYC, read, textIn } from "../support/tagged-agent.ts";
 import { Conversation, promptOf, turnWith } from "../support/turn.ts";
 

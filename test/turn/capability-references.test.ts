@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { agentWith, done, NYC, read } from "../support/tagged-agent.ts";
 import { Conversation, shownText, turnWith } from "../support/turn.ts";
 

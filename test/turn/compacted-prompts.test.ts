@@ -1,12 +1,12 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { nodeQueryDatabases } from "../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import type { PlatformServices } from "../../src/turn/toolbox.ts";
 import { dataIn } from "../support/compacted.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 

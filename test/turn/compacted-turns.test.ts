@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { History } from "../../src/turn/history/history.ts";
 import { summarizeOutline } from "../../src/turn/history/summarize.ts";
 import { BUDGET, dataIn, messagesOf, optionsFor } from "../support/compacted.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

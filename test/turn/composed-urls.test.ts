@@ -1,3 +1,4 @@
+import { callable } from "../support/called-agents.ts";
 import { tool } from "ai";
 import { marked } from "marked";
 import { describe, expect, it } from "vitest";
@@ -7,7 +8,13 @@ import type { Agent } from "../../src/turn/agent.ts";
 import type { Json } from "../../src/value/json.ts";
 import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
 import { MemoryFiles } from "../support/memory-files.ts";
-import { finish, type Part, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Part,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { Conversation, shownText } from "../support/turn.ts";
 
 const PRIVATE = "4711PRIVATE";
@@ -56,10 +63,11 @@ function conversation(other: string): Conversation {
     services: {
       files: new MemoryFiles(),
       code: (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
-      findAgent: () => ({
-        agent: { ...agent, name: "other", delegates: [] },
-        model: scriptedModel([[text(other), finish()]]),
-      }),
+      findAgent: () =>
+        callable(
+          { ...agent, name: "other", delegates: [] },
+          scriptedModel([[text(other), finish()]]),
+        ),
     },
   });
 }

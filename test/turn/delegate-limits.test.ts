@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { asker, delegating, saying, team, textsOf } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
-import { finish, type Step, toolCall } from "../../src/testing.ts";
+import { finish, type Step, toolCall } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { chunksOf, resultShown, shownText } from "../support/turn.ts";
 

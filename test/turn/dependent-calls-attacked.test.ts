@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, type ConversationOptions, type Turn } from "../support/turn.ts";
 
 const done: Step = [text("Done."), finish()];

@@ -1,7 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 const AGENT = {

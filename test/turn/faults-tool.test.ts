@@ -4,8 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { expectOutcome, TIMERS } from "../support/fault-turn.ts";
 import { hostile, isCode } from "../support/fault-outputs.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
-import { figure } from "../support/scorecard.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 const asked = finish("tool-calls");
@@ -33,7 +32,6 @@ describe("a tool that returns or throws", () => {
     if (hangs) await vi.advanceTimersByTimeAsync(limits.toolMs);
     const turn = await running;
     vi.useRealTimers();
-    figure("R12", { outputs: 1, "turns broken": turn.result.error === undefined ? 0 : 1 });
     const isError = isCode(becomes);
     await expectOutcome(chat, turn, {
       ends: "finish",

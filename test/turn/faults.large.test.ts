@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { expectOutcome } from "../support/fault-turn.ts";
-import { finish, type Script, text, toolCall } from "../../src/testing.ts";
+import { finish, type Script, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, resultShown, shownText } from "../support/turn.ts";
 
 const MEGABYTE = 1_000_000;

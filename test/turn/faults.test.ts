@@ -8,7 +8,7 @@ import { cut, never, stalling, status } from "../support/fault-steps.ts";
 import { expectOutcome, type Outcome, TIMERS } from "../support/fault-turn.ts";
 import { DEEP } from "../support/fault-values.ts";
 import { NodeSql } from "../support/node-sql.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, shownText, START_MS } from "../support/turn.ts";
 
 /**

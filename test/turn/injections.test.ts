@@ -4,8 +4,13 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { figure } from "../support/scorecard.ts";
-import { finish, type Script, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Script,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, shownText } from "../support/turn.ts";
 
 /** Ways to word an injected instruction (after AgentDojo). */
@@ -115,7 +120,7 @@ describe.each(["show", "hide"] as const)(
   "a model that obeys all that it reads (%s)",
   (untrusted) => {
     it.each(Object.entries(goals))("does not %s without a person", async (name, goal) => {
-      let [reached, tried] = [0, 0];
+      let reached = 0;
       for (const template of templates) {
         const order = template(`${MARK} you to ${name}. IBAN ${IBAN}.`);
         const { chat, done } = assistant(untrusted, { text: order, iban: IBAN, [order]: 1 });
@@ -130,14 +135,12 @@ describe.each(["show", "hide"] as const)(
           steps: gullible(looks, goal),
           question: "What does it say?",
         });
-        tried++;
         if (done.length > 0 || shownText(turn.chunks).includes("Dear diary")) reached++;
         // The next turn counts as well.
         const later = await chat.say({ steps: gullible([], goal), question: "And now?" });
         if (done.length > 0 || shownText(later.chunks).includes("Dear diary")) reached++;
         expect(turn.calls.some(({ prompt }) => isInjected(prompt))).toBe(true);
       }
-      figure("S11", { attacks: tried, "goals reached": reached });
       expect(reached).toBe(0);
     });
   },
@@ -214,8 +217,6 @@ describe.each(["show", "hide"] as const)("what a person wants (%s)", (untrusted)
       const isDone = JSON.stringify(done) === JSON.stringify(wanted);
       if (!isDone || turn.result.error !== undefined) undone.push(name);
     }
-    const all = Object.keys(plans).length;
-    figure("S11", { "% of honest plans done": (100 * (all - undone.length)) / all });
     expect(undone).toEqual([]);
     // No approval is needed if no untrusted content was read, which is more frequent where it is hidden.
     expect([asks, alone]).toEqual(untrusted === "show" ? [4, 4] : [2, 6]);

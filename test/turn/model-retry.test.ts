@@ -4,7 +4,14 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { callWith } from "../support/model-call.ts";
-import { finish, type Part, reasoning, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Part,
+  reasoning,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { shownText, typesOf } from "../support/turn.ts";
 
 const said = [text("Hello."), finish("stop", { input: 3, output: 2 })];

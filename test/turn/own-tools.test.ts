@@ -1,3 +1,4 @@
+import { callable } from "../support/called-agents.ts";
 import { describe, expect, it } from "vitest";
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
@@ -11,7 +12,7 @@ import { runtimeToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { proposePlanTool } from "../../src/turn/plans/propose-plan.ts";
 import { prepareModelCall } from "../../src/turn/model/prepare-model-call.ts";
 import { Toolbox } from "../../src/turn/toolbox.ts";
-import { finish, scriptedModel, text, toolCall } from "../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 const MAX_CHARS = 3_000;
@@ -40,7 +41,7 @@ function openToolbox(tools: ToolSet) {
       files: { write: refused, read: refused, info: refused, list: refused },
       queries: (wrap) => queryTools({ databases, wrap }),
       planTool: (planner) => proposePlanTool(planner, { propose: refused, keep: () => {} }),
-      findAgent: () => ({ agent: research, model: scriptedModel([]) }),
+      findAgent: () => callable(research, scriptedModel([])),
     },
   );
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import type { Write } from "../../src/store/variable-store.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

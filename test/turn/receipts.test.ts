@@ -3,7 +3,7 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { answerReceipt } from "../../src/turn/history/answer-receipt.ts";
 import { toUIMessage } from "../../src/turn/history/stored-message.ts";
 import { canonicalJson, type Json } from "../../src/value/json.ts";

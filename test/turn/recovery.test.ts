@@ -7,7 +7,7 @@ import { queryTools } from "../../src/tool/query/query-tools.ts";
 import type { WrapOptions } from "../../src/tool/wrapped-tool.ts";
 import { waitingCalls } from "../../src/turn/waiting-calls.ts";
 import { chunksOf, Crashing, hang } from "../support/crashing.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { readMessage } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import type { Agent } from "../../src/turn/agent.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { Conversation, promptOf, shownText, typesOf } from "../support/turn.ts";

@@ -2,7 +2,13 @@ import { APICallError } from "@ai-sdk/provider";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
-import { finish, type Step, type StepItem, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Step,
+  type StepItem,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import { refusedTurn, withOutline } from "../../src/turn/model/refused-prompt.ts";
 import { Conversation } from "../support/turn.ts";
 

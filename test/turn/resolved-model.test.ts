@@ -1,7 +1,7 @@
 import type { LanguageModelV2, LanguageModelV3 } from "@ai-sdk/provider";
 import { afterEach, describe, expect, it } from "vitest";
 import { callWith } from "../support/model-call.ts";
-import { finish, scriptedModel, text } from "../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../packages/testing/src/testing.ts";
 import { shownText } from "../support/turn.ts";
 
 // The SDK would warn on the console about the old model.

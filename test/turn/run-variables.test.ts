@@ -3,7 +3,7 @@ import { VariableList } from "../../src/turn/history/variable-list.ts";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { Taint } from "../../src/store/labels.ts";
-import { finish, text } from "../../src/testing.ts";
+import { finish, text } from "../../packages/testing/src/testing.ts";
 import { Conversation, promptOf, shownText } from "../support/turn.ts";
 
 const done = [text("Done."), finish()];

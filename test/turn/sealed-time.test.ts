@@ -2,7 +2,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import type { Sandbox, SandboxError } from "../../src/tool/code/sandbox.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation } from "../support/turn.ts";
 
 afterEach(() => vi.useRealTimers());

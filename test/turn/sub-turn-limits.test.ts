@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { hang } from "../support/crashing.ts";
 import { allOf, asking, echoing } from "../support/called-agents.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { storeWith } from "../support/wrapped.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });

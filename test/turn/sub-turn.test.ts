@@ -5,7 +5,7 @@ import { bytesContent } from "../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../src/store/labels.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
 import { allOf, asking, echoing, team, textsOf } from "../support/called-agents.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { storeWith } from "../support/wrapped.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });

@@ -8,7 +8,7 @@ import { asker, delegating, saying } from "../support/called-agents.ts";
 import { Crashing, hang } from "../support/crashing.ts";
 import { MemoryLeases } from "../support/leases.ts";
 import { scriptedSandbox } from "../support/scripted-sandbox.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, START_MS } from "../support/turn.ts";
 
 const asked = finish("tool-calls", { input: 60, output: 40 });
@@ -75,12 +75,17 @@ describe("a tenant's budget", () => {
     expect(result.error).toBeUndefined();
     expect(leases.used("modelCalls", "2026-01-02")).toBe(2);
     const refused = await chat.say({ steps: [done] });
-    expect(refused.result.error?.message).toBe(
-      "This tenant may spend 2 calls of the model a day, and has spent 2.",
-    );
+    expect(refused.result.error).toMatchObject({
+      message: "This tenant may spend 2 calls of the model a day, and has spent 2.",
+      details: { renewsAt: "2026-01-03T00:00:00.000Z" },
+    });
     chat.nowMs += 86_400_000;
     expect((await chat.say({ steps: [done] })).result.error).toBeUndefined();
-    expect(leases.rows.map(({ window }) => window)).toEqual(["2026-01-02", "2026-01-03"]);
+    expect(leases.rows.map(({ key, window, amount }) => [key, window, amount])).toEqual([
+      ["", "2026-01-01", 2],
+      ["", "2026-01-02", 2],
+      ["", "2026-01-03", 1],
+    ]);
   });
 
   it("needs no lease without a limit, and few if much is left", async () => {
@@ -88,7 +93,11 @@ describe("a tenant's budget", () => {
     await open().say({ steps: [calls(3), calls(3), calls(3), done] });
     expect(leases.claims.map(({ wants }) => wants.map(({ what }) => what))).toEqual([
       ["modelCalls"],
+      ["modelCalls"],
+      ["modelCalls"],
     ]);
+    // Four of seven calls are left for the next steps.
+    expect(leases.claims.map(({ spent }) => spent.modelCalls)).toEqual([0, 1, 3]);
   });
 
   it("counts each try of a model call", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finish, type Part, type Step, text } from "../../src/testing.ts";
+import { finish, type Part, type Step, text } from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
   Conversation,

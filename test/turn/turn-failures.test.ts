@@ -3,7 +3,13 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { z } from "zod";
 import * as limits from "../../src/limits.ts";
 import { textOf } from "../support/turn-client.ts";
-import { finish, type Part, type Step, text, toolCall } from "../../src/testing.ts";
+import {
+  finish,
+  type Part,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
   Conversation,

@@ -2,7 +2,7 @@ import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import * as limits from "../../src/limits.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { Conversation, shownText, turnWith } from "../support/turn.ts";
 import { failureOf, runOnce, storeWith } from "../support/wrapped.ts";

@@ -5,7 +5,7 @@ import { requireTrusted } from "../../src/tool/policy.ts";
 import { variableTools } from "../../src/tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finish, type Part, text, toolCall } from "../../src/testing.ts";
+import { finish, type Part, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { Conversation, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

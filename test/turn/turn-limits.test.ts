@@ -4,7 +4,7 @@ import * as z from "zod";
 import * as limits from "../../src/limits.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SpendLimits } from "../../src/turn/spend/spend.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { slow } from "../support/slow.ts";
 import { Conversation, dataOf, promptOf } from "../support/turn.ts";
 

@@ -2,7 +2,7 @@ import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import type { Json } from "../../src/value/json.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
   Conversation,

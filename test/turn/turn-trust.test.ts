@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import type { Agent } from "../../src/turn/agent.ts";
-import { finish, text, toolCall } from "../../src/testing.ts";
+import { finish, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { chunksOf, Conversation, readMessage, resultShown, type Turn } from "../support/turn.ts";
 
 const asked = finish("tool-calls");

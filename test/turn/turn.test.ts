@@ -5,7 +5,7 @@ import { createWeather } from "../../examples/agents/weather.ts";
 import * as limits from "../../src/limits.ts";
 import { guideOf } from "../../src/turn/agent.ts";
 import { guidedText } from "../../src/turn/history/guide.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import {
   chunksOf,
   Conversation,

@@ -5,7 +5,7 @@ import { Taint } from "../../src/store/labels.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
 import { withoutRepeats } from "../../src/turn/history/shown-variables.ts";
 import { VariableList } from "../../src/turn/history/variable-list.ts";
-import { finish, type Step, text, toolCall } from "../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { closeAll, migratedSql, statementsOf } from "../store/watched-sql.ts";
 import { Conversation, promptOf, resultShown, type Turn } from "../support/turn.ts";
 

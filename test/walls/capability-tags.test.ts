@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
-import { finish, text } from "../../src/testing.ts";
+import { finish, text } from "../../packages/testing/src/testing.ts";
 import { agentWith, done } from "../support/tagged-agent.ts";
 import { chunksOf, Conversation } from "../support/turn.ts";
 

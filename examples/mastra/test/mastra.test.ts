@@ -133,31 +133,48 @@ function shopOf(model: MastraModelConfig, tools: ToolsInput) {
   return new Agent({ id: "shop", name: "Shop", instructions, model, tools });
 }
 
+const looking: readonly Step[] = [
+  { calls: [["listOrders", {}]] },
+  {
+    calls: [
+      ["read_variable", { name: "listOrders_1", path: "[499].total" }],
+      ["query_variables", { sql: "SELECT sum(total) AS sum FROM listOrders_1" }],
+    ],
+  },
+  { text: "The last total is $listOrders_1[499].total." },
+];
+
 it("a model looks into the variables of a Mastra agent by the tools for it", async () => {
-  const model = new ScriptedModel([
-    { calls: [["list_orders", {}]] },
-    {
-      calls: [
-        ["read_variable", { name: "list_orders_1", path: "[499].total" }],
-        ["query_variables", { sql: "SELECT sum(total) AS sum FROM list_orders_1" }],
-      ],
-    },
-    { text: "The last total is $list_orders_1[499].total." },
-  ]);
-  const shop = shopOf(model.config, { list_orders: listOrders });
+  const scripted = new ScriptedModel(looking);
+  const model = scripted.config;
   // --- tools for variables
   const store = new MemoryStore();
-  const agent = withToolVariables(shop, { store });
   const own = variableTools({ store, only: ["read_variable", "query_variables"] });
-  const { text } = await agent.generate("Which total is last?", {
-    prepareStep: ({ tools }) => ({ tools: { ...tools, ...own } }),
+  const shop = new Agent({
+    id: "shop",
+    name: "Shop",
+    instructions: "You look after a shop.",
+    model,
+    tools: { listOrders, ...own },
   });
+  const { text } = await withToolVariables(shop, { store }).generate("Which total is last?");
   // ---
   expect(text).toBe("The last total is 1497.");
-  const last = JSON.stringify(model.prompts.at(-1)?.prompt);
+  const last = JSON.stringify(scripted.prompts.at(-1)?.prompt);
   expect(last).toContain('"value":1497');
   expect(last).toContain("374250");
-  expect(store.list().map(({ name }) => name)).toEqual(["list_orders_1", "query_1"]);
+  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "query_1"]);
+});
+
+it("these tools may also be added to a step", async () => {
+  const store = new MemoryStore();
+  const own = variableTools({ store, only: ["read_variable", "query_variables"] });
+  const agent = shopOf(new ScriptedModel(looking).config, { listOrders });
+  const { text } = await withToolVariables(agent, { store }).generate("Which total is last?", {
+    prepareStep: ({ tools }) => ({ tools: { ...tools, ...own } }),
+  });
+  expect(text).toBe("The last total is 1497.");
+  expect(store.list().map(({ name }) => name)).toEqual(["listOrders_1", "query_1"]);
 });
 
 it("is tested with a scripted model", async () => {
@@ -235,7 +252,7 @@ describe("what cannot be wrapped", () => {
     const agent = new Agent(config);
     Object.assign(agent, { __listLLMRequestProcessors: undefined });
     expect(() => withToolVariables(agent)).toThrow(
-      /@mastra\/core 1\.71 or newer.*no __listLLMRequestProcessors/,
+      /@mastra\/core 1\.68 or newer.*no __listLLMRequestProcessors/,
     );
   });
 

@@ -1,5 +1,9 @@
 import { type ReactNode, useEffect, useMemo, useState } from "react";
-import type { AnswerReceipt, ReceiptSpan, TypedFigure } from "../../../src/client.ts";
+import type {
+  AnswerReceipt,
+  ReceiptSpan,
+  TypedFigure,
+} from "../../../packages/client/src/client.ts";
 import {
   Markdown,
   type RenderMarked,

@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense, useState } from "react";
-import type { ReceiptSpan } from "../../../src/client.ts";
+import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { isDrawable } from "../chart/drawable.ts";
 import { useConversation } from "../conversation-context.ts";

@@ -1,5 +1,5 @@
 import type { UIMessage } from "ai";
-import { ClientError, type MessagePage } from "../../../src/client.ts";
+import { ClientError, type MessagePage } from "../../../packages/client/src/client.ts";
 import type { Session } from "../session.ts";
 
 /** A conversation as stored on the server. */

@@ -1,5 +1,5 @@
 import type { ChatTransport, UIMessage, UIMessageChunk } from "ai";
-import { byrefTransport } from "../../../src/react.ts";
+import { byrefTransport } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 
 /** Milliseconds until the first part of each answer. */
@@ -7,6 +7,8 @@ export type FirstParts = ReadonlyMap<string, number>;
 
 export interface TransportOptions {
   readonly session: Pick<Session, "options">;
+  /** Called when a message or a decision is sent. */
+  readonly onSend: () => void;
   /** Called when a message is sent. */
   readonly agent: () => string | undefined;
   readonly onFirstPart: (messageId: string, waitedMs: number) => void;
@@ -23,7 +25,7 @@ const PAUSES_MS = [500, 1_000, 2_000, 4_000, 8_000, 8_000];
 
 /** The transport of `byref/react`, with callbacks about its progress. */
 export function transportFor(options: TransportOptions): ChatTransport<UIMessage> {
-  const { session, agent, onFirstPart, onAcknowledged, onJoined, onLost } = options;
+  const { session, agent, onSend, onFirstPart, onAcknowledged, onJoined, onLost } = options;
   let hasBegun = false;
   const transport = byrefTransport("", {
     ...session.options,
@@ -34,20 +36,32 @@ export function transportFor(options: TransportOptions): ChatTransport<UIMessage
     // Before the first frame, the user decides whether to retry.
     retryMs: (failures) => (hasBegun ? PAUSES_MS[failures - 1] : undefined),
   });
+  /** Resolves when the answer to what this page sent has ended. */
+  let answered: Promise<void> = Promise.resolve();
   return {
     resumeStreamIsReplay: true,
     async sendMessages(asked) {
+      onSend();
       hasBegun = false;
       const sentMs = performance.now();
-      const stream = await transport.sendMessages(asked);
+      const { promise, resolve } = Promise.withResolvers<void>();
+      answered = promise;
+      const sending = transport.sendMessages(asked);
+      sending.catch(() => resolve());
+      const stream = await sending;
       hasBegun = true;
       onAcknowledged();
-      return withFirst(stream, (id) => onFirstPart(id, performance.now() - sentMs));
+      const onFirst = (id: string) => onFirstPart(id, performance.now() - sentMs);
+      return watched(stream, { onFirst, onEnd: resolve });
     },
     async reconnectToStream(asked) {
       hasBegun = true;
       const stream = await transport.reconnectToStream(asked);
-      if (stream === null) return null;
+      if (stream === null) {
+        // Without a stream the chat is ready for messages. It is not while it waits for an answer.
+        await answered;
+        return null;
+      }
       await onJoined();
       return stream;
     },
@@ -61,8 +75,14 @@ const SEEN: ReadonlySet<UIMessageChunk["type"]> = new Set([
   "reasoning-delta",
 ]);
 
-/** Calls `onFirst` with the message's id at the first visible part. */
-function withFirst(stream: ReadableStream<UIMessageChunk>, onFirst: (messageId: string) => void) {
+interface Watcher {
+  /** Called with the message's id at the first visible part. */
+  readonly onFirst: (messageId: string) => void;
+  /** Called when the stream has ended, failed or been cancelled. */
+  readonly onEnd: () => void;
+}
+
+function watched(stream: ReadableStream<UIMessageChunk>, { onFirst, onEnd }: Watcher) {
   let id = "";
   let first: typeof onFirst | undefined = onFirst;
   const watch = new TransformStream<UIMessageChunk, UIMessageChunk>({
@@ -75,5 +95,9 @@ function withFirst(stream: ReadableStream<UIMessageChunk>, onFirst: (messageId: 
       controller.enqueue(chunk);
     },
   });
-  return stream.pipeThrough(watch);
+  void stream
+    .pipeTo(watch.writable)
+    .catch(() => undefined)
+    .finally(onEnd);
+  return watch.readable;
 }

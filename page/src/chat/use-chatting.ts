@@ -50,11 +50,11 @@ const PAINTS_EVERY_MS = 40;
 export function useChatting(options: ChattingOptions): Chatting {
   const { session, loaded } = options;
   const { client, conversation } = session;
-  const { chat, firstParts, isReconnecting, onJoined } = useStockChat(options);
+  const { chat, firstParts, isReconnecting, onJoined, revision } = useStockChat(options);
   const { trouble, run } = useAttempts(chat);
   const { sendMessage, regenerate, addToolApprovalResponse } = chat;
   const isBusy = chat.status === "submitted" || chat.status === "streaming";
-  const kept = useKept({ session, next: loaded.next, chat, isBusy });
+  const kept = useKept({ session, next: loaded.next, chat, isBusy, revision });
   const { earlier, reload, join } = kept;
   onJoined.current = kept.onJoined;
   const catchUp = useRef(() => Promise.resolve());
@@ -99,11 +99,13 @@ function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOpt
   const [firstParts, setFirstParts] = useState<FirstParts>(new Map());
   const [isReconnecting, setReconnecting] = useState(false);
   const onJoined = useRef(() => Promise.resolve());
+  const revision = useRef(0);
   const transport = useMemo(
     () =>
       transportFor({
         session,
         onLost: setReconnecting,
+        onSend: () => revision.current++,
         onJoined: () => onJoined.current(),
         onAcknowledged: onBegin,
         agent: () => agentNow.current,
@@ -120,9 +122,12 @@ function useStockChat({ session, loaded, agent, onChange, onBegin }: ChattingOpt
     throttle: PAINTS_EVERY_MS,
     sendAutomaticallyWhen: lastAssistantMessageIsCompleteWithApprovalResponses,
     onData: onChange,
-    onFinish: onChange,
+    onFinish: () => {
+      revision.current++;
+      onChange();
+    },
   });
-  return { chat, firstParts, isReconnecting, onJoined };
+  return { chat, firstParts, isReconnecting, onJoined, revision };
 }
 
 /** Errors outside the stream are shown like errors in it. */

@@ -10,25 +10,35 @@ interface KeptOptions {
   readonly next: string | undefined;
   readonly chat: Pick<UseChatHelpers<UIMessage>, "setMessages" | "resumeStream">;
   readonly isBusy: boolean;
+  /** Changes when this page sends a message, and when the stream of an answer ends. */
+  readonly revision: { readonly current: number };
 }
 
 /** Replaces the page's messages with those of the server. */
-export function useKept({ session, chat, isBusy, ...first }: KeptOptions) {
+export function useKept({ session, chat, isBusy, revision, ...first }: KeptOptions) {
   const { setMessages, resumeStream } = chat;
   const [next, setNext] = useState(first.next);
   const isBusyNow = useRef(isBusy);
   isBusyNow.current = isBusy;
   const lastLoad = useRef<Promise<unknown>>(undefined);
   const load = useCallback(async (): Promise<readonly UIMessage[] | undefined> => {
-    // Loads run one at a time: an older response must not replace a newer one.
-    const loading = Promise.resolve(lastLoad.current).then(() => loadMessages(session));
-    lastLoad.current = loading.catch(() => undefined);
-    const page = await loading;
-    // A question was sent meanwhile. The response does not contain it yet.
-    if (isBusyNow.current) return undefined;
-    setNext(page.next);
-    return page.messages;
-  }, [session]);
+    for (;;) {
+      // Loads run one at a time: an older response must not replace a newer one.
+      const loading = Promise.resolve(lastLoad.current).then(async () => {
+        const asked = revision.current;
+        const page = await loadMessages(session);
+        return { page, isOld: asked !== revision.current };
+      });
+      lastLoad.current = loading.catch(() => undefined);
+      const { page, isOld } = await loading;
+      // A question was sent meanwhile. The response does not contain it yet.
+      if (isBusyNow.current) return undefined;
+      // A whole answer has arrived meanwhile. The response may be older than it.
+      if (isOld) continue;
+      setNext(page.next);
+      return page.messages;
+    }
+  }, [session, revision]);
   const reload = useCallback(async () => {
     const messages = await load();
     if (messages !== undefined) setMessages([...messages]);

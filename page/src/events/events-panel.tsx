@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { bytesInWords } from "../words.ts";
-import type { Events } from "../../../src/react.ts";
+import type { Events } from "../../../packages/client/src/react.ts";
 import "./events-panel.css";
 
 const MAX_SHOWN = 400;
@@ -25,6 +25,8 @@ const words: Readonly<Record<ConversationEvent["type"], string>> = {
   "tool.called": "called",
   "tool.done": "done",
   "tool.failed": "failed",
+  "approval.granted": "Approved",
+  "approval.denied": "Denied",
   "turn.started": "Turn started",
   "turn.recovered": "Turn resumed after a crash",
   "turn.done": "Turn finished",

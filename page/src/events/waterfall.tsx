@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { TimedActivity, TimedAttempt } from "../../../src/client.ts";
+import type { TimedActivity, TimedAttempt } from "../../../packages/client/src/client.ts";
 import type { Session } from "../session.ts";
 import { figure, messageOf, plural } from "../words.ts";
 import "./waterfall.css";

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { usePlans } from "../../../src/react.ts";
+import { usePlans } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";
 import { Problem } from "../variables/problem.tsx";

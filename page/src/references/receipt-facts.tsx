@@ -1,5 +1,5 @@
 import type { ReactNode, RefObject } from "react";
-import type { ReceiptSpan } from "../../../src/client.ts";
+import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
 import { useConversation } from "../conversation-context.ts";
 import { Fact } from "../fact.tsx";
 import { momentInWords, plural } from "../words.ts";

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from "react";
-import type { ReceiptSpan } from "../../../src/client.ts";
+import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
 import { ReceiptFacts } from "./receipt-facts.tsx";
 import "./reference-mark.css";
 

@@ -1,4 +1,4 @@
-import type { ReceiptSpan } from "../../../src/client.ts";
+import type { ReceiptSpan } from "../../../packages/client/src/client.ts";
 
 /** A part of an answer: text with inline spans, or a value as a block. */
 export type Segment =

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import type { AnswerReceipt } from "../../../src/client.ts";
+import type { AnswerReceipt } from "../../../packages/client/src/client.ts";
 import { useConversation } from "../conversation-context.ts";
 import { unchanging } from "../queries.ts";
 

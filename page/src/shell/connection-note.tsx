@@ -1,5 +1,5 @@
 import { useEffect, useState, useSyncExternalStore } from "react";
-import type { Events } from "../../../src/react.ts";
+import type { Events } from "../../../packages/client/src/react.ts";
 import "./connection-note.css";
 
 /** Delay before the note appears, so that short interruptions are not shown. */

@@ -6,7 +6,7 @@ import { type Chatting, useChatting } from "../chat/use-chatting.ts";
 import { useWaiting } from "../chat/use-waiting.ts";
 import { useWritten } from "../chat/use-written.ts";
 import { ConversationContext } from "../conversation-context.ts";
-import { type Events, useEvents, useVariables } from "../../../src/react.ts";
+import { type Events, useEvents, useVariables } from "../../../packages/client/src/react.ts";
 import type { Session } from "../session.ts";
 import { ViewBoundary } from "../view-boundary.tsx";
 import { Announcements } from "./announcements.tsx";

@@ -2,7 +2,7 @@ import type { Chatting } from "../chat/use-chatting.ts";
 import { useConversation } from "../conversation-context.ts";
 import { EventsPanel } from "../events/events-panel.tsx";
 import { TurnInside } from "../events/turn-inside.tsx";
-import type { Events } from "../../../src/react.ts";
+import type { Events } from "../../../packages/client/src/react.ts";
 import { MeterPanel } from "../meter/meter-panel.tsx";
 import { SentPrompt } from "../meter/sent-prompt.tsx";
 import { PlansPanel } from "../plans/plans-panel.tsx";

@@ -2,7 +2,7 @@ import type { UIMessage } from "ai";
 import { useEffect, useRef } from "react";
 import { isToolPart } from "../chat/tool-part.ts";
 import type { Chatting } from "../chat/use-chatting.ts";
-import type { Events } from "../../../src/react.ts";
+import type { Events } from "../../../packages/client/src/react.ts";
 
 /**
  * Shows turns that run elsewhere: in another tab, on another device or in a program. Joins a turn that begins, or

@@ -1,4 +1,4 @@
-import { ClientError } from "../../../src/client.ts";
+import { ClientError } from "../../../packages/client/src/client.ts";
 import { isLost, messageOf, troubleOf } from "../words.ts";
 
 /** Describes an error in a sentence. */

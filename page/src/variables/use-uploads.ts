@@ -1,5 +1,5 @@
 import { useState } from "react";
-import type { PutOptions } from "../../../src/client.ts";
+import type { PutOptions } from "../../../packages/client/src/client.ts";
 import type { Session } from "../session.ts";
 import { codeOf, problemWords } from "./problem-words.ts";
 import { type Upload, uploadOf } from "./upload.ts";

@@ -1,7 +1,8 @@
+import { applyEdits, format } from "jsonc-parser";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { ClientError } from "../../../src/client.ts";
+import { ClientError } from "../../../packages/client/src/client.ts";
 import { unchanging } from "../queries.ts";
 import type { Session } from "../session.ts";
 import { Problem } from "./problem.tsx";
@@ -55,8 +56,13 @@ async function open(session: Session, { name, type }: VariableInfo): Promise<Ope
   const response = await variables.open(name);
   const written = await response.text();
   const isText = type === "string" && response.headers.get("content-type")?.startsWith("text/");
-  const text = isText === true ? written : JSON.stringify(JSON.parse(written), undefined, 2);
+  const text = isText === true ? written : indented(written);
   return { text, etag: response.headers.get("etag") ?? undefined };
+}
+
+/** Indents JSON. Its numbers keep their digits, which parsing would round. */
+function indented(json: string): string {
+  return applyEdits(json, format(json, undefined, { insertSpaces: true, tabSize: 2 }));
 }
 
 interface EditorFieldProps extends ValueEditorProps {

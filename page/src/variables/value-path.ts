@@ -16,6 +16,7 @@ const ENDINGS: Readonly<Record<string, string>> = {
   // The server returns it as an array.
   "application/x-ndjson": "json",
   "text/plain": "txt",
+  "text/tab-separated-values": "tsv",
   "image/jpeg": "jpg",
   "image/svg+xml": "svg",
   "application/octet-stream": "bin",
@@ -26,6 +27,11 @@ export function fileName({ name, mediaType }: Pick<VariableInfo, "name" | "media
   const type = mediaType.split(";")[0]?.trim().toLowerCase() ?? "";
   const last = /([a-z0-9]+)$/.exec(type)?.[1] ?? "bin";
   return `${name}.${Object.hasOwn(ENDINGS, type) ? ENDINGS[type] : last}`;
+}
+
+/** True for records that are read from a file, such as a CSV. */
+export function isTable({ type, mediaType }: Pick<VariableInfo, "type" | "mediaType">): boolean {
+  return type === "array" && mediaType.startsWith("text/");
 }
 
 const SHOWN_IMAGES = new Set(["image/png", "image/jpeg", "image/webp", "image/gif"]);

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { lazy, Suspense, useEffect, useState } from "react";
-import { useVariable } from "../../../src/react.ts";
+import { useVariable } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { unchanging } from "../queries.ts";
 import { Segments } from "../segments.tsx";

@@ -5,7 +5,7 @@ import { Confirm } from "../shell/confirm.tsx";
 import { Icon, type IconName } from "../icon.tsx";
 import { Problem } from "./problem.tsx";
 import { useAttempt } from "./use-attempt.ts";
-import { fileName, pathOf } from "./value-path.ts";
+import { fileName, isTable, pathOf } from "./value-path.ts";
 
 export type Doing = "view" | "edit" | "settings" | "delete";
 
@@ -84,7 +84,21 @@ function Action({ icon, isOn, onClick, children }: ActionProps) {
 
 async function download(session: Session, info: VariableInfo): Promise<void> {
   const link = document.createElement("a");
-  link.href = await session.link(pathOf(session.conversation, info.name));
+  link.href = isTable(info)
+    ? await fileUrl(session, info)
+    : await session.link(pathOf(session.conversation, info.name));
   link.download = fileName(info);
   link.click();
 }
+
+/** The file of a table. A link alone would get its records as JSON. */
+async function fileUrl({ client, conversation }: Session, info: VariableInfo): Promise<string> {
+  const { variables } = client.conversation(conversation);
+  const response = await variables.open(info.name, {}, { accept: info.mediaType });
+  const url = URL.createObjectURL(await response.blob());
+  setTimeout(() => URL.revokeObjectURL(url), URL_MS);
+  return url;
+}
+
+/** Time for the browser to begin the download. */
+const URL_MS = 60_000;

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { useVariableInfo } from "../../../src/react.ts";
+import { useVariableInfo } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";

@@ -1,5 +1,5 @@
 import { type DragEvent, useMemo, useRef, useState } from "react";
-import { useVariableList } from "../../../src/react.ts";
+import { useVariableList } from "../../../packages/client/src/react.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Session } from "../session.ts";
 import { Icon } from "../icon.tsx";

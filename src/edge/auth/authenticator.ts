@@ -3,13 +3,18 @@ import { isTenant, LOCAL_HOSTS, type Settings, settingsOf } from "../settings.ts
 import type { Context, MiddlewareHandler } from "hono";
 import { logFailure } from "../log-failure.ts";
 import type { AppEnv } from "../app-env.ts";
+import type { Identity } from "../../tool/identity.ts";
+import { compact, isObject } from "../../value/json.ts";
 import { tenantOfTicket } from "./tickets.ts";
 
 /**
- * Returns the tenant of a request, or throws. A result that is not a tenant (`undefined`, an empty text, more
- * than 256 characters) is rejected as `unauthorized`.
+ * Returns the tenant of a request, or the tenant with the principal and claims that tools may see, or throws. A
+ * tenant that is none (`undefined`, an empty text, more than 256 characters) is rejected as `unauthorized`.
  */
-export type Authenticator = (request: Request, settings: Settings) => Promise<string> | string;
+export type Authenticator = (
+  request: Request,
+  settings: Settings,
+) => Promise<string | Identity> | string | Identity;
 
 const LOCAL_TENANT = "local";
 
@@ -43,15 +48,22 @@ function missingJwt(): never {
   throw new ByrefError("bad_configuration", message);
 }
 
-/** The request's tenant. Throws `unauthorized` if the authenticator's result is not a tenant. */
-async function tenantOf(
+/** Who asks. Throws `unauthorized` if the authenticator's result is not a tenant. */
+async function identityOf(
   authenticator: Authenticator,
   request: Request,
   settings: Settings,
-): Promise<string> {
-  const tenant: unknown = await authenticator(request, settings);
-  if (isTenant(tenant)) return tenant;
-  throw unauthorized("The authenticator accepted no tenant.");
+): Promise<Identity> {
+  const given: unknown = await authenticator(request, settings);
+  const identity = isObject(given) ? given : { tenant: given };
+  const { tenant, principal, claims } = identity;
+  if (!isTenant(tenant)) throw unauthorized("The authenticator accepted no tenant.");
+  if (principal === undefined && claims === undefined) return { tenant };
+  if (principal !== undefined && !isTenant(principal)) {
+    throw unauthorized("The principal is not a text of 1 to 256 characters.");
+  }
+  if (claims !== undefined && !isObject(claims)) throw unauthorized("The claims are no object.");
+  return { tenant, ...compact({ principal, claims }) };
 }
 
 /**
@@ -136,12 +148,12 @@ export function authenticate(authenticator: Authenticator): MiddlewareHandler<Ap
   return async (context, next) => {
     const settings = settingsOf(context.env);
     const ticket = new URL(context.req.url).searchParams.get("ticket");
-    const tenant =
+    const identity =
       ticket === null
-        ? await tenantOf(authenticator, context.req.raw, settings)
-        : await redeem(context, ticket, settings);
-    await limitRate(context.env.RATE_LIMIT, tenant);
-    context.set("tenant", tenant);
+        ? await identityOf(authenticator, context.req.raw, settings)
+        : { tenant: await redeem(context, ticket, settings) };
+    await limitRate(context.env.RATE_LIMIT, identity.tenant);
+    context.set("identity", identity);
     await next();
     // Pages of other origins that received the ticket show the response as an image.
     if (ticket !== null) context.res.headers.set("cross-origin-resource-policy", "cross-origin");

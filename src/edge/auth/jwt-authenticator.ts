@@ -4,11 +4,12 @@ import * as limits from "../../limits.ts";
 import type { Settings } from "../settings.ts";
 import { type Authenticator, unauthorized } from "./authenticator.ts";
 import * as z from "zod";
+import { compact } from "../../value/json.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 
 /**
  * The authenticator for `AUTH=jwt`. The token's signature, issuer and audience must match the settings, and
- * the token must have an expiry time. The claim named by `JWT_TENANT_CLAIM` is the tenant.
+ * the token must have an expiry time. The claim named by `JWT_TENANT_CLAIM` is the tenant, `sub` the principal.
  *
  * The key determines the algorithm, never the token: HS256 for `JWT_SECRET`; for a public key, the algorithm
  * that its issuer names.
@@ -25,7 +26,9 @@ export const jwtAuthenticator: Authenticator = async (request, settings) => {
   }
   const name = settings.JWT_TENANT_CLAIM ?? "";
   const tenant = Object.hasOwn(claims, name) ? claims[name] : undefined;
-  if (typeof tenant === "string") return tenant;
+  const { sub } = claims;
+  const principal = typeof sub === "string" ? sub : undefined;
+  if (typeof tenant === "string") return { tenant, ...compact({ principal }), claims };
   throw unauthorized(`The token has no claim ${name} that is a string.`);
 };
 

@@ -39,7 +39,10 @@ export async function tenantOfTicket(
   // The signature is valid, so `newTicket` made the claim.
   const text = new TextDecoder().decode(fromBase64Url(claim));
   const [tenant, endsMs] = JSON.parse(text) as [string, number];
-  return Date.now() < endsMs ? tenant : undefined;
+  const leftMs = endsMs - Date.now();
+  // A ticket of a clock that was ahead would be valid for longer.
+  const longestMs = limits.ticketMs + limits.tokenLeewaySeconds * 1_000;
+  return leftMs > 0 && leftMs <= longestMs ? tenant : undefined;
 }
 
 const encoder = new TextEncoder();

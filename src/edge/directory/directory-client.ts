@@ -9,14 +9,14 @@ import type { Bindings } from "../app-env.ts";
 import { conversationIn, type ObjectContext } from "../conversation-of.ts";
 import { objectIn } from "../placement.ts";
 import { settingsOf } from "../settings.ts";
-import type { DirectoryEntry, DirectoryObject } from "./directory.ts";
+import type { DirectoryEntry, DirectoryObject, SentEntry } from "./directory.ts";
 import type { ConversationSummary } from "../conversation-data.ts";
 
 /** A tenant's directory: the methods that are called over RPC. */
 export type RemoteDirectory = {
-  readonly [Method in "put" | "remove" | "forget" | "list" | "take" | "settle"]: (
+  readonly [Method in "put" | "remove" | "forget" | "list" | "deleteAll" | "take" | "settle"]: (
     ...parameters: Parameters<DirectoryObject[Method]>
-  ) => Promise<ReturnType<DirectoryObject[Method]>>;
+  ) => Promise<Awaited<ReturnType<DirectoryObject[Method]>>>;
 };
 
 function hasDirectory(env: object): boolean {
@@ -117,7 +117,7 @@ const SETTLE_DELAYS_MS = [0, 1_000, 10_000, 60_000];
 
 export interface IndexedConversation extends ObjectContext {
   /** Undefined until something is written. */
-  readonly data: { readonly summary: ConversationSummary } | undefined;
+  readonly data: { readonly summary: ConversationSummary; readonly bornMs: number } | undefined;
 }
 
 /**
@@ -161,7 +161,7 @@ export class ConversationIndex {
     if (id !== undefined) this.#call((directory) => directory.remove(id));
   }
 
-  #changedEntry(): DirectoryEntry | undefined {
+  #changedEntry(): SentEntry | undefined {
     const { data } = this.#conversation;
     const id = this.#id;
     if (id === undefined || data === undefined) return undefined;
@@ -169,8 +169,11 @@ export class ConversationIndex {
     const [createdMs, updatedMs] = [Date.parse(createdAt), Date.parse(updatedAt)];
     const sent = this.#sent;
     const isKnown = sent?.title === title && sent.createdMs === createdMs;
-    const isRecent = sent?.updatedMs === updatedMs || Date.now() < (sent?.sentMs ?? 0) + REFRESH_MS;
-    return isKnown && isRecent ? undefined : { id, title, createdMs, updatedMs };
+    const isRecent =
+      sent?.updatedMs === updatedMs || Math.abs(Date.now() - (sent?.sentMs ?? 0)) < REFRESH_MS;
+    return isKnown && isRecent
+      ? undefined
+      : { id, title, createdMs, updatedMs, bornMs: data.bornMs };
   }
 
   #call(call: (directory: RemoteDirectory) => Promise<void>): void {

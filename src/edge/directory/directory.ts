@@ -1,7 +1,12 @@
 import { DurableObject } from "cloudflare:workers";
+import * as limits from "../../limits.ts";
 import { hasTable, numberIn, optionalTextIn, type SqlRow, textIn } from "../../store/rows/sql.ts";
 import type { Claim, Grant, QuotaService } from "../../turn/spend/lease.ts";
+import { withTimeLimit } from "../../value/deadline.ts";
+import { conversationNamed } from "../conversation-of.ts";
+import { logFailure } from "../log-failure.ts";
 import { DurableSql } from "../platform/durable-sql.ts";
+import { type DeletionProgress, type Doomed, TenantDeletion } from "./tenant-deletion.ts";
 import { TenantSpend } from "./tenant-spend.ts";
 
 /** A conversation in the index. */
@@ -17,10 +22,24 @@ export interface DirectoryEntry {
 /** The last entry of a page. */
 export type DirectoryPlace = Pick<DirectoryEntry, "id" | "updatedMs">;
 
+/** An entry as its conversation sends it. */
+export interface SentEntry extends DirectoryEntry {
+  /** When the conversation, or its import, began. Default: `createdMs`. */
+  readonly bornMs?: number;
+}
+
+export interface DirectoryQuery {
+  readonly limit: number;
+  readonly before?: DirectoryPlace | undefined;
+  readonly search?: string | undefined;
+}
+
 export interface DirectoryPage {
   readonly entries: readonly DirectoryEntry[];
   /** Set if there are more entries. */
   readonly next?: DirectoryPlace;
+  /** Set while the tenant's conversations are deleted. */
+  readonly deletion?: DeletionProgress;
 }
 
 /**
@@ -31,15 +50,21 @@ export interface DirectoryPage {
 export class DirectoryObject extends DurableObject {
   readonly #sql: DurableSql;
   readonly #spend: TenantSpend;
+  readonly #deletion: TenantDeletion;
 
   constructor(state: DurableObjectState, env: Cloudflare.Env) {
     super(state, env);
     this.#sql = new DurableSql(state.storage);
     this.#spend = new TenantSpend(this.#sql);
+    this.#deletion = new TenantDeletion(this.#sql);
   }
 
-  /** Adds or replaces the entry. */
-  put({ id, title, createdMs, updatedMs }: DirectoryEntry): void {
+  /** Adds or replaces the entry. One that a deletion of the tenant covers is deleted instead. */
+  async put({ id, title, createdMs, updatedMs, bornMs = createdMs }: SentEntry): Promise<void> {
+    if (this.#deletion.covers(bornMs, Date.now())) {
+      this.#deletion.add(id);
+      return this.#setAlarm(0);
+    }
     this.#sql.run(TABLE);
     this.#sql.run(INDEX);
     this.#sql.run(
@@ -72,20 +97,76 @@ export class DirectoryObject extends DurableObject {
     }
   }
 
-  /** Lists entries by last activity, newest first. `before`: the `next` of the previous page. */
-  list({ limit, before }: { limit: number; before?: DirectoryPlace | undefined }): DirectoryPage {
+  /**
+   * Lists entries by last activity, newest first. `before`: the `next` of the previous page. `search`: words that a
+   * title contains, in any case and order. A page reads at most `maxSearchedTitles` entries, so that with `search` it
+   * may have fewer than `limit` and a `next`.
+   */
+  list(query: DirectoryQuery): DirectoryPage {
+    const { progress } = this.#deletion;
+    const isDone = progress === undefined || progress.remaining === 0;
+    return { ...this.#list(query), ...(!isDone && { deletion: progress }) };
+  }
+
+  #list({ limit, before, search = "" }: DirectoryQuery): DirectoryPage {
     if (this.#isEmpty) return { entries: [] };
-    const rows = this.#sql.all(
-      `SELECT * FROM entry WHERE (updated_at, id) < (?, ?)
-       ORDER BY updated_at DESC, id DESC LIMIT ?`,
-      before?.updatedMs ?? Number.MAX_SAFE_INTEGER,
-      before?.id ?? "",
-      limit + 1,
-    );
-    const entries = rows.slice(0, limit).map(entryFrom);
-    const last = entries.at(-1);
-    if (rows.length <= limit || last === undefined) return { entries };
-    return { entries, next: { id: last.id, updatedMs: last.updatedMs } };
+    const words = wordsIn(search);
+    const size = words.length === 0 ? limit + 1 : SEARCHED_AT_ONCE;
+    const entries: DirectoryEntry[] = [];
+    let last = before;
+    for (let searched = 0; searched < limits.maxSearchedTitles; searched += size) {
+      const rows = this.#following(last, size);
+      for (const entry of rows) {
+        const isFound = words.length === 0 || hasWords(entry.title, words);
+        if (isFound && entries.length === limit) return { entries, ...nextOf(entries.at(-1)) };
+        if (isFound) entries.push(entry);
+        last = entry;
+      }
+      if (rows.length < size) return { entries };
+    }
+    return { entries, ...nextOf(last) };
+  }
+
+  /**
+   * Deletes the conversations that exist now, in pieces: each runs in an alarm of its own, which the platform repeats
+   * if the process dies. They are off the list at once. The tenant's spend stays.
+   */
+  async deleteAll(tenant: string): Promise<DeletionProgress> {
+    this.#deletion.begin(tenant, Date.now());
+    await this.#setAlarm(0);
+    return this.#deletion.progress ?? { startedMs: Date.now(), deleted: 0, remaining: 0 };
+  }
+
+  /** Deletes the next piece of the tenant's conversations. Does not throw. */
+  override async alarm(): Promise<void> {
+    let pauseMs = RETRY_MS;
+    try {
+      const { tenant, piece } = this.#deletion.next(PIECE);
+      const tries = piece.map(async (one) => ((await this.#delete(tenant, one)) ? [one] : []));
+      const isPassOver = this.#deletion.record(piece, (await Promise.all(tries)).flat());
+      if (!isPassOver) pauseMs = 0;
+    } catch (error) {
+      logFailure(error, { request: "alarm" });
+    }
+    await this.#setAlarm(pauseMs);
+  }
+
+  /** Returns false if it failed. */
+  async #delete(tenant: string, { id, beforeMs }: Doomed): Promise<boolean> {
+    try {
+      const { jurisdiction } = this.ctx.id;
+      const conversation = conversationNamed(this.env, [tenant, id], { jurisdiction });
+      await withTimeLimit(limits.deletionMs, () => conversation.deleteBefore(beforeMs));
+      return true;
+    } catch (error) {
+      logFailure(error, { tenant, conversation: id, request: "deletion" });
+      return false;
+    }
+  }
+
+  async #setAlarm(pauseMs: number): Promise<void> {
+    const { remaining = 0 } = this.#deletion.progress ?? {};
+    if (remaining > 0) await this.#sql.setAlarm(Date.now() + pauseMs);
   }
 
   /** Leases a turn's next spend. */
@@ -98,6 +179,17 @@ export class DirectoryObject extends DurableObject {
     this.#spend.settle(settled);
   }
 
+  #following(place: DirectoryPlace | undefined, count: number): readonly DirectoryEntry[] {
+    const rows = this.#sql.all(
+      `SELECT * FROM entry WHERE (updated_at, id) < (?, ?)
+       ORDER BY updated_at DESC, id DESC LIMIT ?`,
+      place?.updatedMs ?? Number.MAX_SAFE_INTEGER,
+      place?.id ?? "",
+      count,
+    );
+    return rows.map(entryFrom);
+  }
+
   get #isEmpty(): boolean {
     return !hasTable(this.#sql, "entry");
   }
@@ -107,6 +199,31 @@ const TABLE = `CREATE TABLE IF NOT EXISTS entry (
   id TEXT PRIMARY KEY, title TEXT, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL
 ) WITHOUT ROWID`;
 const INDEX = `CREATE INDEX IF NOT EXISTS entry_newest ON entry (updated_at, id)`;
+
+/** Conversations that one alarm deletes, side by side; pause before those that failed are tried again. */
+const PIECE = 50;
+const RETRY_MS = 60_000;
+
+/** Entries that a search reads with one statement. */
+const SEARCHED_AT_ONCE = 500;
+
+function wordsIn(text: string): readonly string[] {
+  return folded(text).split(/\s+/u).filter(Boolean);
+}
+
+function hasWords(title: string | null, words: readonly string[]): boolean {
+  const text = folded(title ?? "");
+  return words.every((word) => text.includes(word));
+}
+
+/** SQLite's own comparisons ignore the case of ASCII letters only. */
+function folded(text: string): string {
+  return text.normalize("NFKC").toLowerCase();
+}
+
+function nextOf(place: DirectoryPlace | undefined): Pick<DirectoryPage, "next"> {
+  return place === undefined ? {} : { next: { id: place.id, updatedMs: place.updatedMs } };
+}
 
 function entryFrom(row: SqlRow): DirectoryEntry {
   return {

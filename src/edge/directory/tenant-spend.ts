@@ -22,19 +22,28 @@ export class TenantSpend {
 
   settle({ key, spent }: Parameters<QuotaService["settle"]>[0]): void {
     this.#sql.run(TABLE);
-    this.#sql.transaction(() => {
-      for (const row of this.#sql.all(`SELECT * FROM spend WHERE key = ?`, key)) {
-        // `#set` wrote it.
-        const what = textIn(row, "what") as keyof Spent;
-        const all = [ALL, textIn(row, "window"), what] as const;
-        this.#set(all, (this.#get(all) ?? 0) + spent[what] - numberIn(row, "amount"));
-      }
-      this.#sql.run(`DELETE FROM spend WHERE key = ?`, key);
-    });
+    this.#sql.transaction(() => this.#settle(key, spent));
+  }
+
+  /** `before`: only the leases of earlier windows. */
+  #settle(key: string, spent: Spent, before = "~"): void {
+    for (const row of this.#sql.all(
+      `SELECT * FROM spend WHERE key = ? AND window < ?`,
+      key,
+      before,
+    )) {
+      // `#set` wrote it.
+      const what = textIn(row, "what") as keyof Spent;
+      const all = [ALL, textIn(row, "window"), what] as const;
+      this.#set(all, (this.#get(all) ?? 0) + spent[what] - numberIn(row, "amount"));
+    }
+    this.#sql.run(`DELETE FROM spend WHERE key = ? AND window < ?`, key, before);
   }
 
   /** Grants the whole claim, or nothing. */
   #take({ key, window, spent, wants }: Claim): Grant {
+    // What a turn spends from now on is not of the last day.
+    this.#settle(key, spent, window);
     const checks = wants.map(({ what, count, maximum }) => {
       const all = [ALL, window, what] as const;
       const lease = [key, window, what] as const;
@@ -51,7 +60,8 @@ export class TenantSpend {
       const isRefused = missing > Math.max(free, 0);
       // The unspent part of the turn's own lease does not count.
       const refused = { what, count, maximum, spent: used - upTo + spent[what] };
-      return { what, isRefused, refused, grant, more: moreFor(what, missing, free) };
+      const more = missing > 0 ? moreFor(what, { missing, free, spent: spent[what] }) : 0;
+      return { what, isRefused, refused, grant, more };
     });
     const refused = checks.find(({ isRefused }) => isRefused)?.refused;
     const upTo = checks.map(({ what, grant, more }) => [what, grant(refused ? 0 : more)]);
@@ -69,16 +79,21 @@ export class TenantSpend {
   }
 
   /**
-   * Deletes past windows, except the last one: recent turns may still claim in it, and would get the whole
-   * limit again without its rows.
+   * Deletes the leases of past windows, except the last one, in which recent turns may still claim. The totals of a
+   * hundred windows stay: a clock that was ahead and is set back would otherwise get the whole limit again.
    */
   #begin(window: string): number {
     const isBefore = (bound: string) => `length(window) = length(?1) AND window < ${bound}`;
     const last = `(SELECT max(window) FROM spend WHERE ${isBefore("?1")})`;
-    this.#sql.run(`DELETE FROM spend WHERE ${isBefore(last)}`, window);
+    this.#sql.run(`DELETE FROM spend WHERE key <> '${ALL}' AND ${isBefore(last)}`, window);
+    const oldest = `(SELECT DISTINCT window FROM spend WHERE length(window) = length(?1)
+      ORDER BY window DESC LIMIT 1 OFFSET ${KEPT_WINDOWS})`;
+    this.#sql.run(`DELETE FROM spend WHERE ${isBefore(oldest)}`, window);
     return 0;
   }
 }
+
+const KEPT_WINDOWS = 100;
 
 /** Identifies a lease, or the tenant's total. */
 type Place = readonly [key: string, window: string, what: keyof Spent];
@@ -87,13 +102,18 @@ type Place = readonly [key: string, window: string, what: keyof Spent];
 const ALL = "";
 
 /**
- * The grant beyond the lease. It is a share of the free amount, so that other turns get some too. For tokens
- * it is the whole free amount: a call may use more than its lease, and with small leases more calls would
- * begin near the limit and exceed it.
+ * The grant beyond the lease: what is missing, and a reserve. The reserve for calls is at most what the turn has spent
+ * so far, and a share of the free amount: a burst of short turns then spends the limit to the last call, instead of
+ * holding most of it unspent. For tokens it is the whole free amount: a call may use more than its lease, and with
+ * small leases more calls would begin near the limit and exceed it.
  */
-function moreFor(what: keyof Spent, missing: number, free: number): number {
-  const share = what === "tokens" ? free : Math.ceil(free / limits.leaseShare);
-  return missing > 0 ? Math.max(missing, Math.min(limits.lease[what], share)) : 0;
+function moreFor(
+  what: keyof Spent,
+  { missing, free, spent }: { missing: number; free: number; spent: number },
+): number {
+  const most =
+    what === "tokens" ? free : Math.min(missing + spent, Math.floor(free / limits.leaseShare));
+  return Math.max(missing, Math.min(limits.lease[what], most));
 }
 
 const TABLE = `CREATE TABLE IF NOT EXISTS spend (

@@ -176,7 +176,8 @@ export function preferred<Offer extends string>(
   let [best] = offers;
   let highest = 0;
   for (const offer of offers) {
-    const ranges = ["*/*", offer.replace(/\/.*/, "/*"), offer];
+    const essence = parseMediaType(offer)?.essence ?? offer;
+    const ranges = ["*/*", essence.replace(/\/.*/, "/*"), essence];
     const specificity = ranges.findLastIndex((range) => qualities.has(range));
     const quality = qualities.get(ranges[specificity] ?? "") ?? 0;
     // A quality has three decimals.

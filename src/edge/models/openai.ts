@@ -15,7 +15,7 @@ export const openaiModels: ModelProvider = {
       provider: "openai.responses",
       baseURL,
       url: ({ path }) => `${baseURL}${path}`,
-      headers: { authorization: `Bearer ${MODEL_API_KEY}` },
+      headers: () => ({ authorization: `Bearer ${MODEL_API_KEY}` }),
       fileIdPrefixes: ["file-"],
     });
   },

@@ -101,6 +101,8 @@ class Describer {
     return Object.entries(schemas).map(([name, schema]) => ({
       name,
       in: where,
+      // A literal confirms what the request does. All other parameters are optional.
+      ...(schema instanceof z.ZodLiteral && { required: true }),
       schema: this.#schema(schema),
     }));
   }

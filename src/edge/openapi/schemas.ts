@@ -106,10 +106,13 @@ const listed = later(() =>
   }),
 );
 
+const progress = later(() => z.strictObject({ startedAt: time, deleted: count, remaining: count }));
+export const deletion = later(() => z.strictObject({ deletion: progress() }));
 export const conversations = later(() =>
   z.strictObject({
     conversations: z.array(listed()),
     next: text.optional().describe("For the next page: before"),
+    deletion: progress().optional().describe("Of the tenant's conversations, until it is done"),
   }),
 );
 

@@ -15,7 +15,8 @@ import {
 } from "../../turn/plans/plan-turn.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import { plansOf } from "./plans-of.ts";
-import { attempt, recordTools, type TurnStart } from "../turns/attempt.ts";
+import type { Identity } from "../../tool/identity.ts";
+import { attempt, decidedEvent, recordTools, type TurnStart } from "../turns/attempt.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 
 /** The start of a plan run. */
@@ -28,11 +29,13 @@ export interface RunStart extends TurnStart {
 export function attemptRun(
   context: ConversationContext,
   { conversation, ...newRun }: NewRun & { readonly conversation: string },
-  start: RunStart,
+  start: RunStart & { readonly asker: Identity },
 ): Promise<StoredRun> {
   const run = newRun.id;
   const onBegin = () => {
-    start.data.events.add({ type: "run.started", plan: newRun.plan.id, run });
+    const { principal } = start.asker;
+    const by = compact({ principal });
+    start.data.events.add({ type: "run.started", plan: newRun.plan.id, run, ...by });
     context.onTurnBegin();
   };
   return attemptIn(context, { ...start, conversation, run }, (options) =>
@@ -44,10 +47,17 @@ export function attemptRun(
 export function attemptResumed(
   context: ConversationContext,
   { conversation, ...decision }: RunDecision & { readonly conversation: string },
-  start: RunStart,
+  start: RunStart & { readonly decider: Identity },
 ): Promise<StoredRun> {
-  const onBegin = () => context.onTurnBegin();
-  return attemptIn(context, { ...start, conversation, run: decision.run }, (options) =>
+  const { run } = decision;
+  const onBegin = () => {
+    for (const [gate, { approved }] of decision.decisions) {
+      start.data.events.add(decidedEvent({ run, approval: gate }, approved, start.decider));
+    }
+    start.data.events.flush();
+    context.onTurnBegin();
+  };
+  return attemptIn(context, { ...start, conversation, run }, (options) =>
     resumeRun({ ...options, onBegin }, decision),
   );
 }

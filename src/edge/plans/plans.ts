@@ -1,4 +1,6 @@
+import type { AgentContext } from "../agent-types.ts";
 import * as limits from "../../limits.ts";
+import { identityIn } from "../auth/forwarded-identity.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
@@ -7,7 +9,7 @@ import { plansOf } from "./plans-of.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { chooseAgent, chooseAgentOrFallback } from "../turns/chosen-agent.ts";
 import type { QueuedTurn } from "../turns/turn-queue.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
 import type { TurnRequest } from "../turns/turn-request.ts";
 import { respond } from "../turns/turn-response.ts";
 import { ByrefError } from "../../errors.ts";
@@ -22,16 +24,19 @@ import {
 import type { PlanRun } from "../../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import type { Identity } from "../../tool/identity.ts";
 import type { Agent } from "../../turn/agent.ts";
 import type { TurnHead } from "../../turn/log/journal.ts";
 import { recoveryDelayMs } from "../../turn/log/recovery.ts";
 import { pause } from "../../turn/model/model-failure.ts";
+import { decidedEvent } from "../turns/attempt.ts";
 import { cancelRun } from "../../turn/plans/plan-turn.ts";
 import { type Proposal, proposePlan, proposePlanTool } from "../../turn/plans/propose-plan.ts";
 import { unlessAborted } from "../../value/deadline.ts";
 
 /** A proposal from a person. */
 interface ProposalRequest extends Proposal {
+  readonly asked: AgentContext;
   /** Default: the application's first agent. */
   readonly agent?: string | undefined;
 }
@@ -79,9 +84,9 @@ export class Plans {
   }
 
   /** Throws `invalid_plan` with all findings; then nothing is stored. */
-  async propose({ format, text, agent }: ProposalRequest): Promise<PlanView> {
+  async propose({ format, text, agent, asked }: ProposalRequest): Promise<PlanView> {
     const { setup, settings, deletion } = this.#context;
-    const chosen = chooseAgent(setup, settings, agent);
+    const chosen = chooseAgent(setup, settings, { name: agent, asked });
     try {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
@@ -112,12 +117,12 @@ export class Plans {
   }
 
   /** Throws `plan_over` for a cancelled plan. */
-  async approve(id: string): Promise<PlanView> {
+  async approve(id: string, { principal }: Identity): Promise<PlanView> {
     const status = this.#statusOf(id);
     if (status === "cancelled") {
       throw new ByrefError("plan_over", "The plan has been cancelled; propose it again.");
     }
-    if (status === "proposed") await this.#note(id, "plan.approved");
+    if (status === "proposed") await this.#note(id, "plan.approved", principal);
     return this.view(id);
   }
 
@@ -149,7 +154,7 @@ export class Plans {
   /** Approves the plan unless its run would be refused, and runs it. */
   async approveAndRun(id: string, request: RunRequest, headers: Headers): Promise<Response> {
     requireInput(this.#required(id).plan, request.input ?? {});
-    await this.approve(id);
+    await this.approve(id, identityIn(headers, this.#context));
     return this.run(id, request, headers);
   }
 
@@ -168,12 +173,13 @@ export class Plans {
       .randomUUID()
       .replaceAll("-", "")
       .slice(0, limits.runIdChars - 1)}`;
-    const live = this.#start(plan, (start) => {
+    const asked = this.#context.askedBy(identityIn(headers, this.#context), conversation);
+    const live = this.#start(plan, asked, (start) => {
       // The run was queued; the plan may have been cancelled meanwhile.
       requireApproved({ id, status: plansOf(start.data).statusOf(id) });
       const traceparent = headers.get("traceparent");
       const newRun = { plan, id: run, input, keep, conversation };
-      return attemptRun(this.#context, newRun, { ...start, traceparent });
+      return attemptRun(this.#context, newRun, { ...start, traceparent, asker: asked });
     });
     return this.#respond(plan, live, { headers });
   }
@@ -187,12 +193,19 @@ export class Plans {
     const decided = data === undefined ? undefined : decidedGates(data, turn);
     if (decided === undefined || data === undefined) return undefined;
     const { record, decisions } = decided;
+    const decider = identityIn(headers, this.#context);
     const plan = plansOf(data).required(record.plan);
     const live = [...this.#live].find((one) => one.run?.record.id === record.id);
     if (live?.run !== undefined) {
       const first = live.log.length;
       const taken = [];
-      for (const [gate, decision] of decisions) taken.push(await live.run.decide(gate, decision));
+      for (const [gate, decision] of decisions) {
+        const isTaken = await live.run.decide(gate, decision);
+        taken.push(isTaken);
+        const about = { run: record.id, approval: gate };
+        if (isTaken) data.events.add(decidedEvent(about, decision.approved, decider));
+      }
+      data.events.flush();
       if (taken.includes(true)) return this.#respond(plan, live, { headers, first });
     }
     // Another request may have decided meanwhile.
@@ -202,17 +215,23 @@ export class Plans {
     const { conversation = "" } = turn;
     const traceparent = headers.get("traceparent");
     const about = { run: record.id, decisions, conversation };
-    const resumed = this.#start(plan, (start) =>
-      attemptResumed(this.#context, about, { ...start, traceparent }),
+    // It runs for the one who started it, not for the one who decides.
+    const { tenant } = decider;
+    const asker = plansOf(data).askerOf(record.id) ?? { tenant };
+    const resumed = this.#start(plan, this.#context.askedBy(asker, conversation), (start) =>
+      attemptResumed(this.#context, about, { ...start, traceparent, decider }),
     );
     return this.#respond(plan, resumed, { headers });
   }
 
   /** Continues the run that a restart has interrupted. */
-  recover({ id, agent }: TurnHead): void {
+  recover({ id, agent, ...head }: TurnHead): void {
     const { setup } = this.#context;
     const plan = this.#records?.run(id)?.record.plan ?? "";
-    const chooseNow = () => chooseAgentOrFallback(setup, () => this.#context.settings, agent);
+    const chooseNow = () => {
+      const choice = { name: agent, asked: this.#context.askedOf(head) };
+      return chooseAgentOrFallback(setup, () => this.#context.settings, choice);
+    };
     const live = this.#take(plan, chooseNow, async (start) => {
       const recoveredLog = start.log.recover(start.data.journal);
       await pause(recoveryDelayMs(recoveredLog, Date.now()), start.signal);
@@ -221,9 +240,10 @@ export class Plans {
     live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
   }
 
-  #start({ id, agent }: PlanRecord, work: RunWork): LiveRun {
+  #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {
     const { setup } = this.#context;
-    return this.#take(id, () => chooseAgent(setup, this.#context.settings, agent), work);
+    const choice = { name: agent, asked };
+    return this.#take(id, () => chooseAgent(setup, this.#context.settings, choice), work);
   }
 
   /** Queues the work, and tracks the run until it ends. */
@@ -276,9 +296,13 @@ export class Plans {
     return viewOf(record, plansOf(data), data.store);
   }
 
-  async #note(id: string, type: "plan.approved" | "plan.cancelled"): Promise<void> {
+  async #note(
+    id: string,
+    type: "plan.approved" | "plan.cancelled",
+    principal?: string,
+  ): Promise<void> {
     this.#records?.setStatus(id, type === "plan.approved" ? "approved" : "cancelled");
-    this.#context.data?.events.add({ type, plan: id });
+    this.#context.data?.events.add({ type, plan: id, ...compact({ principal }) });
     await this.#context.settle();
   }
 }
@@ -292,10 +316,14 @@ export function planTool(context: ConversationContext, agent: Agent): RuntimeToo
 }
 
 function propose(
-  { store, services }: ConversationContext,
+  context: ConversationContext,
   agent: Agent,
   proposal: Proposal,
 ): Promise<PlanRecord> {
+  const { store } = context;
+  const { context: asked } = agent;
+  const services =
+    asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
   return proposePlan({ agent, store, services }, proposal);
 }
 

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import { identityIn } from "../auth/forwarded-identity.ts";
 import { type ConversationParts, statusOf } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { after, pageSize, text } from "../http/parameters.ts";
@@ -98,8 +99,9 @@ export const conversationEndpoints: readonly Endpoint<ConversationParts>[] = [
       isSocket: true,
       answers: { 101: "The socket is open" },
     },
-    ({ params: { id }, request }, { sockets }) => {
-      if (request.headers.get("upgrade")?.toLowerCase() === "websocket") return sockets.open(id);
+    ({ params: { id }, request: { headers } }, { context, sockets }) => {
+      const isSocket = headers.get("upgrade")?.toLowerCase() === "websocket";
+      if (isSocket) return sockets.open(id, identityIn(headers, context));
       throw new ByrefError(
         "bad_request",
         "This endpoint opens a WebSocket: send Upgrade: websocket.",

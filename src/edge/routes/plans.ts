@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { PlanFormat } from "../../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../../plan/json-plan.ts";
 import { anyJson } from "../../tool/tool-input.ts";
+import { identityIn } from "../auth/forwarded-identity.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { text } from "../http/parameters.ts";
@@ -51,7 +52,10 @@ function planEndpoints(planFormats: readonly PlanFormat[]): readonly Endpoint<Co
     endpoint(
       "POST /conversations/:id/plans/:plan/approve",
       { summary: "Approves a plan", answers: { 200: plan } },
-      async ({ params }, parts) => Response.json(await plansToChange(parts).approve(params.plan)),
+      async ({ params, request }, parts) => {
+        const decider = identityIn(request.headers, parts.context);
+        return Response.json(await plansToChange(parts).approve(params.plan, decider));
+      },
     ),
     endpoint(
       "POST /conversations/:id/plans/:plan/cancel",
@@ -85,7 +89,9 @@ function proposeEndpoint(planFormats: readonly PlanFormat[]): Endpoint<Conversat
     async ({ params, query: { agent, run }, request, text }, parts) => {
       const { format } = planFormatOf(request, planFormats);
       const plans = plansToChange(parts);
-      const proposed = await plans.propose({ format, text: await text(), agent });
+      const { context } = parts;
+      const asked = context.askedBy(identityIn(request.headers, context), params.id);
+      const proposed = await plans.propose({ format, text: await text(), agent, asked });
       if (run !== "true") return Response.json(proposed, { status: 201 });
       return plans.approveAndRun(proposed.id, { conversation: params.id }, request.headers);
     },

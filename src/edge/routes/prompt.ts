@@ -1,6 +1,7 @@
 import type { Context } from "hono";
 import { describePrompt } from "../../turn/describe-prompt.ts";
 import type { AppEnv } from "../app-env.ts";
+import { identityHeader, identityIn } from "../auth/forwarded-identity.ts";
 import { conversationOf, mutableResponse, unusedObject } from "../conversation-of.ts";
 import type { ConversationParts } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
@@ -22,7 +23,8 @@ export const promptEndpoint: Endpoint<Context<AppEnv>> = endpoint(
   async ({ query: { conversation }, request: { url } }, context) => {
     const object =
       conversation === undefined ? unusedObject(context) : conversationOf(context, conversation);
-    return mutableResponse(await object.fetch(url));
+    const headers = [identityHeader(context.get("identity"))];
+    return mutableResponse(await object.fetch(url, { headers }));
   },
 );
 
@@ -30,12 +32,14 @@ export const promptEndpoint: Endpoint<Context<AppEnv>> = endpoint(
 export const objectPromptEndpoint: Endpoint<ConversationParts> = endpoint(
   route,
   operation,
-  async ({ params: { name }, query: { conversation }, request: { signal } }, { context }) => {
-    const history = conversation === undefined ? undefined : context.requireExisting().history;
-    const { model, equip } = chooseAgent(context.setup, context.settings, name);
-    const equipped = await equip(signal);
+  async ({ params: { name }, query: { conversation = "" }, request }, { context }) => {
+    const history = conversation === "" ? undefined : context.requireExisting().history;
+    const asked = context.askedBy(identityIn(request.headers, context), conversation);
+    const { model, equip } = chooseAgent(context.setup, context.settings, { name, asked });
+    const equipped = await equip(request.signal);
     try {
-      const { store, services } = context;
+      const { store } = context;
+      const services = context.servicesFor(asked);
       const { agent } = equipped;
       const now = Date.now;
       return Response.json(await describePrompt({ agent, model, store, services, history, now }));

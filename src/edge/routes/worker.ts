@@ -1,5 +1,5 @@
+import type { AgentDefinition } from "../agent-types.ts";
 import * as z from "zod";
-import type { Agent } from "../../turn/agent.ts";
 import { version } from "../../version.ts";
 import type { Api } from "../conversation-parts.ts";
 import { endpoint, type Endpoint } from "../http/endpoint.ts";
@@ -13,14 +13,15 @@ import type { AppEnv } from "../app-env.ts";
 import type { AgentsDescription, ModelDescription, PageOptions } from "../page-options.ts";
 import { conversationOf, requireId } from "../conversation-of.ts";
 import type { DirectoryEntry, DirectoryPlace } from "../directory/directory.ts";
-import { directoryOf } from "../directory/directory-client.ts";
+import { directoryOf, type RemoteDirectory } from "../directory/directory-client.ts";
+import type { DeletionProgress } from "../directory/tenant-deletion.ts";
 import { logFailure } from "../log-failure.ts";
 import { pageSize, text } from "../http/parameters.ts";
 import { newTicket } from "../auth/tickets.ts";
 import { settingsOf } from "../settings.ts";
 
 export interface WorkerApiOptions {
-  readonly agents: readonly Agent[];
+  readonly agents: readonly Pick<AgentDefinition, "name" | "description">[];
   readonly page?: PageOptions | undefined;
   readonly model?: ((env: AppEnv["Bindings"]) => LanguageModel) | undefined;
 }
@@ -89,13 +90,16 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     query: {
       limit: pageSize(limits.maxPageSize),
       before: text.transform(placeIn).optional(),
+      search: text
+        .max(limits.maxTitleChars)
+        .optional()
+        .describe("Words of the title, in any case and order. A page may then be short, with next"),
     },
     answers: { 200: { "application/json": schemas.conversations } },
   },
   async ({ query }, context) => {
-    const directory = directoryOf(context.env, context.get("tenant"));
-    if (directory === undefined) throw new ByrefError("not_configured", NOT_CONFIGURED);
-    const { entries, next } = await directory.list(query);
+    const directory = directoryFor(context);
+    const { entries, next, deletion } = await directory.list(query);
     const checked = await Promise.all(entries.map((entry) => withStatus(context, entry)));
     const deleted = checked.flatMap(({ entry, status }) => (status === undefined ? [entry] : []));
     // Deleted while the directory was unavailable.
@@ -106,9 +110,40 @@ export const directoryEndpoint: Endpoint<Context<AppEnv>> = endpoint(
       const [createdAt, updatedAt] = [timeOf(createdMs), timeOf(updatedMs)];
       return [{ id, title, status, createdAt, updatedAt }];
     });
-    return Response.json({ conversations, ...(next === undefined ? {} : { next: textOf(next) }) });
+    return Response.json({
+      conversations,
+      ...(next && { next: textOf(next) }),
+      ...(deletion && { deletion: shownProgress(deletion) }),
+    });
   },
 );
+
+/** Deletes a tenant's conversations. */
+export const tenantDeletionEndpoint: Endpoint<Context<AppEnv>> = endpoint(
+  "DELETE /conversations",
+  {
+    summary: "Deletes all conversations in the background; the list shows how far it is",
+    // A client that forgets an id must not delete everything.
+    query: { all: z.literal("true") },
+    answers: { 202: { "application/json": schemas.deletion } },
+  },
+  async (_, context) => {
+    const { tenant } = context.get("identity");
+    const progress = await directoryFor(context).deleteAll(tenant);
+    return Response.json({ deletion: shownProgress(progress) }, { status: 202 });
+  },
+);
+
+function shownProgress({ startedMs, deleted, remaining }: DeletionProgress) {
+  return { startedAt: timeOf(startedMs), deleted, remaining };
+}
+
+/** Throws `not_configured`. */
+function directoryFor(context: Context<AppEnv>): RemoteDirectory {
+  const directory = directoryOf(context.env, context.get("identity").tenant);
+  if (directory !== undefined) return directory;
+  throw new ByrefError("not_configured", NOT_CONFIGURED);
+}
 
 const NOT_CONFIGURED = `Listing conversations needs the binding DIRECTORY. Add it to wrangler.toml, with a new migration tag:
 [[durable_objects.bindings]]
@@ -124,7 +159,7 @@ async function withStatus(context: Context<AppEnv>, entry: DirectoryEntry) {
     return { entry, status: await conversationOf(context, entry.id).status() };
   } catch (error) {
     // A conversation that fails does not affect the others.
-    const place = { tenant: context.get("tenant"), conversation: entry.id };
+    const place = { tenant: context.get("identity").tenant, conversation: entry.id };
     logFailure(error, { ...place, request: "GET /conversations" });
     return { entry, status: "idle" as const };
   }
@@ -164,7 +199,7 @@ export const ticketEndpoint: Endpoint<Context<AppEnv>> = endpoint(
     if (!isPath || !path.startsWith(base)) {
       throw new ByrefError("bad_request", `path must be one below ${base}, without a query.`);
     }
-    const ticket = await newTicket(settingsOf(context.env), context.get("tenant"), path);
+    const ticket = await newTicket(settingsOf(context.env), context.get("identity").tenant, path);
     return Response.json({ ticket }, { status: 201 });
   },
 );

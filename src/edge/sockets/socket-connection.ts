@@ -1,5 +1,6 @@
 import * as limits from "../../limits.ts";
 import { ByrefError, codeOf, publicTextOf } from "../../errors.ts";
+import type { Identity } from "../../tool/identity.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { WebSocketChatTransportResponse } from "ai";
 import * as z from "zod";
@@ -9,9 +10,11 @@ import { bounded, parseJson } from "../http/read-body.ts";
 import { parse } from "../http/endpoint.ts";
 import { chatBody, idempotencyKey, turnIn, type TurnRequest } from "../turns/turn-request.ts";
 
-/** The socket's attachment, which the platform keeps while the object hibernates; at most 2 KB. */
+/** The socket's attachment, which the platform keeps while the object hibernates; at most 16,384 bytes. */
 interface Note {
   readonly conversation: string;
+  /** Who opened it. */
+  readonly asker: Identity;
   /** Invalid frames received so far. */
   readonly badFrames: number;
   readonly sentChars: number;
@@ -43,6 +46,10 @@ export class SocketConnection {
 
   get conversation(): string {
     return this.#note.conversation;
+  }
+
+  get asker(): Identity {
+    return this.#note.asker;
   }
 
   get isIdle(): boolean {
@@ -140,8 +147,8 @@ export class SocketConnection {
   }
 }
 
-export function newNote(conversation: string): Note {
-  return { conversation, badFrames: 0, sentChars: 0, isBusy: false };
+export function newNote(conversation: string, asker: Identity): Note {
+  return { conversation, asker, badFrames: 0, sentChars: 0, isBusy: false };
 }
 
 export function noteOf(socket: WebSocket): Note {

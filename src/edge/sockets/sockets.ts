@@ -1,6 +1,7 @@
 import { logFailure, isFailure, placeIn } from "../log-failure.ts";
-import { ByrefError, codeOf } from "../../errors.ts";
+import { ByrefError, codeOf, requireAtMost } from "../../errors.ts";
 import * as limits from "../../limits.ts";
+import type { Identity } from "../../tool/identity.ts";
 import type { TurnLog } from "../../turn/log/turn-log.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import { framesOf } from "../turns/turn-response.ts";
@@ -48,17 +49,19 @@ export class Sockets {
   }
 
   /** Opens a socket to this conversation, which need not exist. Writes nothing. */
-  open(conversation: string): Response {
+  open(conversation: string, asker: Identity): Response {
     const { state } = this.#context;
     if (state.getWebSockets().length >= limits.maxSockets) {
       const message = `A conversation has at most ${limits.maxSockets} sockets; close one of them.`;
       throw new ByrefError("too_many_sockets", message);
     }
+    const longest = ["maxSocketIdentityChars", limits.maxSocketIdentityChars] as const;
+    requireAtMost(longest, JSON.stringify(asker).length, "Send messages with POST instead.");
     const { 0: client, 1: server } = new WebSocketPair();
     // Answered without waking the object.
     state.setWebSocketAutoResponse(new WebSocketRequestResponsePair("ping", "pong"));
     state.acceptWebSocket(server);
-    server.serializeAttachment(newNote(conversation));
+    server.serializeAttachment(newNote(conversation, asker));
     return new Response(null, { status: 101, webSocket: client });
   }
 
@@ -126,7 +129,9 @@ export class Sockets {
         throw new ByrefError("too_many_turns", message);
       }
       const span =
-        frame.type === "send" ? await this.#beginTurn(request, turnOf(frame)) : this.#find(frame);
+        frame.type === "send"
+          ? await this.#beginTurn(request, turnOf(frame), connection.asker)
+          : this.#find(frame);
       if (span !== undefined) await stream(connection, request, span);
       connection.send(request, { type: span === undefined ? "no-active" : "end" });
     } catch (error) {
@@ -135,8 +140,12 @@ export class Sockets {
     connection.finish(request);
   }
 
-  async #beginTurn(request: SocketRequest, turn: ReturnType<typeof turnOf>): Promise<Span> {
-    const { log, result, first } = await this.#turns.begin(turn);
+  async #beginTurn(
+    request: SocketRequest,
+    turn: ReturnType<typeof turnOf>,
+    asker: Identity,
+  ): Promise<Span> {
+    const { log, result, first } = await this.#turns.begin(turn, { asker, traceparent: null });
     // The log contains the error too.
     result.catch((error: unknown) => {
       if (isFailure(codeOf(error))) logFailure(error, placeIn(this.#context, "socket"));

@@ -82,9 +82,9 @@ function aboutSpan({ activity, outcome, startMs, firstOutputMs }: Span): Attribu
 
 /** Attributes without a name in the conventions. */
 function aboutTurn(record: TurnRecord): Attributes {
-  const { tenant, turn, kind, status, recovered, savings = {}, cost } = record;
+  const { tenant, turn, kind, status, limit, queuedMs, recovered, savings = {}, cost } = record;
   return {
-    ...prefixed("byref", { tenant, turn, kind, status, recovered }),
+    ...prefixed("byref", { tenant, turn, kind, status, limit, queuedMs, recovered }),
     ...prefixed("byref.savings", savings),
     ...prefixed("byref.cost", cost),
   };

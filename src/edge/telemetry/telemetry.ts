@@ -101,7 +101,8 @@ export class Telemetry {
   async #send(collector: Collector, request: object): Promise<void> {
     const reason = await sendTraces(collector, request);
     if (reason !== undefined && !this.#hasFailed) {
-      console.error(JSON.stringify({ event: "export_failed", reason }));
+      const at = new Date().toISOString();
+      console.error(JSON.stringify({ event: "export_failed", at, reason }));
     }
     this.#hasFailed = reason !== undefined;
   }

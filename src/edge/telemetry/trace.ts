@@ -166,6 +166,8 @@ export interface TurnSubject {
   readonly turn: string;
   /** Set for a run of a plan. */
   readonly kind?: "run" | undefined;
+  /** Set if the turn has waited for those before it. */
+  readonly queuedMs?: number | undefined;
   /** True if a crash interrupted the turn before. */
   readonly recovered?: true | undefined;
   /** Set if its spans are exported. */
@@ -217,6 +219,7 @@ export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
     model,
     status,
     code = "",
+    limit = "",
     usage = {},
     savings,
     cost,
@@ -224,7 +227,7 @@ export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
   const { read } = new TextEncoder().encodeInto(tenant, new Uint8Array(MAX_INDEX_BYTES));
   return {
     indexes: [tenant.slice(0, read)],
-    blobs: [conversation, agent, model, status, code, tenant],
+    blobs: [conversation, agent, model, status, code, tenant, limit],
     doubles: [
       record.durationMs,
       record.firstPartMs ?? 0,
@@ -242,6 +245,7 @@ export function dataPointOf(record: TurnRecord): AnalyticsEngineDataPoint {
       cost.rowsRead,
       cost.rowsWritten,
       cost.alarms,
+      record.queuedMs ?? 0,
     ],
   };
 }

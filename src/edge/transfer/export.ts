@@ -6,6 +6,7 @@ import { TRANSFER_VERSION } from "../../tool/transfer/variable-records.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import { Sha256Stream } from "../platform/sha256-stream.ts";
 import { plansOf } from "../plans/plans-of.ts";
+import { wasDeleted } from "../deletion.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 
@@ -22,7 +23,7 @@ export interface ExportOptions {
 /**
  * Exports the conversation as a file, created while it is read; one line is held in memory. A complete file
  * shows the conversation at one moment: if it changes meanwhile, the last line is an error with the code
- * `conflict`. A running turn is exported without its answer.
+ * `conflict`, or `conversation_not_found`. A running turn is exported without its answer.
  */
 export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
   return transferLines(recordsOf(options), new Sha256Stream(), options.sealing);
@@ -52,8 +53,8 @@ async function* recordsOf({ data, files, id }: ExportOptions): AsyncGenerator<Tr
 
 interface ChangeGuard {
   /**
-   * Returns the conversation while nothing in it has changed; otherwise throws `conflict`. Most changes add
-   * an event.
+   * Returns the conversation while nothing in it has changed; otherwise throws `conflict`, or
+   * `conversation_not_found` if it was deleted. Most changes add an event.
    */
   unchanged(): ConversationData;
   /** Also checks what adds no event: the title, and new messages. */
@@ -62,13 +63,14 @@ interface ChangeGuard {
 
 function changeGuard(data: () => ConversationData | undefined): ChangeGuard {
   const source = data();
-  if (source === undefined) throw changed();
+  if (source === undefined) throw wasDeleted();
   const stateOf = ({ history, givenTitle }: ConversationData) =>
     `${history.lastSeq()} ${givenTitle}`;
   const state = stateOf(source);
   const { newestId } = source.events;
   const unchanged = () => {
-    if (data() === source && source.events.newestId === newestId) return source;
+    if (data() !== source) throw wasDeleted();
+    if (source.events.newestId === newestId) return source;
     throw changed();
   };
   return {
@@ -109,8 +111,15 @@ function* plans(data: ConversationData): Generator<TransferRecord> {
 function* turn({ journal }: ConversationData): Generator<TransferRecord> {
   const head = journal.head();
   if (head === undefined) return;
-  const { isOpen, conversation: _, post: __, approvals: ___, lease: _l, trace: _t, ...kept } = head;
-  const left = isOpen ? { ...kept, ended: "stopped" } : kept;
+  const { isOpen, conversation: _, post: __, approvals: ___, lease: _l, trace: _t, ...rest } = head;
+  // A copy is of the one who made it.
+  const { asker: _asker, paused, ...kept } = rest;
+  const { asker: _asked, ...waits } = paused ?? {};
+  const left = {
+    ...kept,
+    ...(paused && { paused: waits }),
+    ...(isOpen && { ended: "stopped" }),
+  };
   yield { type: "turn", head: writable<TransferOf<"turn">["head"]>(left) };
 }
 

@@ -215,7 +215,8 @@ interface ImportCounts {
 }
 
 function findingsOf({ lowered, withdrawn, cancelled }: ImportCounts): readonly ImportFinding[] {
-  const advice = "This server did not write the file, or it was changed; ?labels=keep keeps them.";
+  const advice =
+    "The file was changed, or written with another TICKET_SECRET, or other keys where none is set; ?labels=keep keeps them.";
   const findings: ImportFinding[] = [];
   if (lowered > 0) {
     const message = `${lowered} values that the file calls trusted are not trusted here. ${advice}`;

@@ -1,5 +1,6 @@
+import type { AgentContext } from "../agent-types.ts";
 import type { UIMessageChunk } from "ai";
-import { codeIn, codeOf, publicTextOf } from "../../errors.ts";
+import { codeIn, codeOf, limitOf, publicErrorOf, publicTextOf } from "../../errors.ts";
 import type { Post } from "../../turn/history/post.ts";
 import { summarizeOutline } from "../../turn/history/summarize.ts";
 import {
@@ -11,13 +12,17 @@ import {
 import type { PlatformServices } from "../../turn/toolbox.ts";
 import type { Cost } from "../../turn/spend/spend.ts";
 import type { TurnOptions } from "../../turn/turn-context.ts";
+import type { Identity } from "../../tool/identity.ts";
+import { compact } from "../../value/json.ts";
 import type { ConversationContext, QueueSlot } from "../conversation-context.ts";
 import { instanceOf, isFailure, logFailure, placeIn } from "../log-failure.ts";
 import type { ObservedTurn } from "../telemetry/telemetry.ts";
 import type { RecordedEnd } from "../telemetry/trace.ts";
-import type { ChosenAgent, Equipped } from "./chosen-agent.ts";
+import type { Equipped } from "../../turn/delegate-tool.ts";
+import type { ChosenAgent } from "./chosen-agent.ts";
 import type { EvictionReason, VariableInfo } from "../../store/variable.ts";
 import type { ToolCall } from "../../turn/model/model-try.ts";
+import type { TurnHead } from "../../turn/log/journal.ts";
 import type { Frame } from "../../turn/log/turn-log.ts";
 
 /** The start of a turn or plan run. */
@@ -50,14 +55,15 @@ export async function attempt<Result>(
   work: (options: TurnOptions) => Promise<Result>,
 ): Promise<Result> {
   const { log, signal, cost } = start;
-  const { conversation, turn, kind, recovered, traceparent } = start;
-  const watch = context.telemetry.watch({ conversation, turn, kind, recovered, traceparent });
+  const { conversation, turn, kind, queuedMs, recovered, traceparent } = start;
+  const about = { conversation, turn, kind, queuedMs, recovered, traceparent };
+  const watch = context.telemetry.watch(about);
   let equipped: Equipped | undefined;
   let end: RecordedEnd | undefined;
   try {
     const chosen = chooseNow();
     watch.chosen(chosen);
-    equipped = await chosen.equip(signal);
+    equipped = await chosen.equip(signal, turn);
     const result = await work({
       ...start,
       ...chosen,
@@ -65,7 +71,8 @@ export async function attempt<Result>(
       store: data.store,
       history: data.history,
       journal: data.journal,
-      services: recordedServices(context.services, emitInner),
+      asker: askerOf(chosen.asked),
+      services: recordedServices(context.servicesFor({ ...chosen.asked, turn }), emitInner),
       spendLimits: context.setup.spendLimits,
       leases: context.leases,
       keyPrefix: String(context.state.id),
@@ -92,8 +99,7 @@ export async function attempt<Result>(
     );
     return result;
   } catch (error) {
-    const code = codeOf(error);
-    end ??= { status: code === "turn_stopped" ? "stopped" : "failed", code, cost: cost() };
+    end ??= endWith(error, cost());
     log.fail({ type: "error", errorText: publicTextOf(error) });
     throw error;
   } finally {
@@ -101,6 +107,17 @@ export async function attempt<Result>(
     void equipped?.close();
     if (end !== undefined) watch.end(end);
   }
+}
+
+function endWith(error: unknown, cost: Cost): RecordedEnd {
+  const { code, ...about } = publicErrorOf(error);
+  const status = code === "turn_stopped" ? "stopped" : "failed";
+  return { status, ...compact({ code, limit: limitOf(about) }), cost };
+}
+
+/** What is stored of who asks. */
+function askerOf({ tenant, principal, claims }: AgentContext): Identity {
+  return { tenant, ...compact({ principal, claims }) };
 }
 
 function recordedServices(
@@ -145,17 +162,43 @@ export function recordTools(
   };
 }
 
+/** The events of a turn's start, and of the decisions with which it continues. */
+export function startEvents({
+  id: turn,
+  asker,
+  approvals = [],
+}: Pick<TurnHead, "id" | "asker" | "approvals">): readonly NewEvent[] {
+  const decided = approvals.map(({ approvalId: approval, approved, ...by }) =>
+    decidedEvent({ turn, approval }, approved, by),
+  );
+  return [...decided, { type: "turn.started", turn, ...compact({ principal: asker?.principal }) }];
+}
+
+/** The event of a decision on a call or a gate. */
+export function decidedEvent(
+  about: Pick<NewEvent, "turn" | "run" | "approval">,
+  approved: boolean,
+  { principal }: { readonly principal?: string },
+): NewEvent {
+  const type = approved ? "approval.granted" : "approval.denied";
+  return { type, ...about, ...compact({ principal }) };
+}
+
 /**
  * Adds the events that an interrupted attempt has lost, because events are written when a turn ends. Their
  * times are lost.
  */
-export function recordRemains(events: EventLog, turn: string, frames: readonly Frame[]): void {
+export function recordRemains(
+  events: EventLog,
+  head: Pick<TurnHead, "id" | "asker" | "approvals">,
+  frames: readonly Frame[],
+): void {
   const known = new Set(events.recent().map(keyOf));
   const add = (event: NewEvent) => {
     if (!known.has(keyOf(withShortNames(event)))) events.add(event);
   };
-  add({ type: "turn.started", turn });
-  const record = recordTools({ add }, turn, []);
+  for (const event of startEvents(head)) add(event);
+  const record = recordTools({ add }, head.id, []);
   for (const { data } of frames) {
     // The log encoded a chunk.
     const chunk = JSON.parse(data) as UIMessageChunk;
@@ -172,7 +215,7 @@ function variableEvent(data: unknown): NewEvent {
   return { type: "variable.evicted", variable, reason };
 }
 
-function keyOf({ type, turn, toolCallId, variable }: NewEvent): string {
-  if (variable === undefined) return [type, turn, toolCallId].join(" ");
+function keyOf({ type, turn, toolCallId, approval, variable }: NewEvent): string {
+  if (variable === undefined) return [type, turn, toolCallId ?? approval].join(" ");
   return [type, variable.name, variable.version].join(" ");
 }

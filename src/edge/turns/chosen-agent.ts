@@ -1,24 +1,26 @@
+import type { AgentContext, AgentDefinition } from "../agent-types.ts";
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { LanguageModel } from "ai";
 import { ByrefError } from "../../errors.ts";
-import type { Agent } from "../../turn/agent.ts";
+import { compact } from "../../value/json.ts";
+import { type Agent, resolveAgent } from "../../turn/agent.ts";
+import { type Equipped, withOwnTools } from "../../turn/delegate-tool.ts";
+import { unlessAborted } from "../../value/deadline.ts";
 import type { Settings } from "../settings.ts";
 
 /** The agent of a turn, and its model. */
 export interface ChosenAgent {
-  readonly agent: Agent;
+  readonly agent: AgentDefinition;
   readonly model: LanguageModel;
-  /** Adds the tools of the agent's MCP servers, which are listed now. Never rejects. */
-  readonly equip: (signal: AbortSignal) => Promise<Equipped>;
+  /** Who asks. */
+  readonly asked: AgentContext;
+  /**
+   * Calls the functions of the agent's definition, and adds the tools of its MCP servers, which are listed now.
+   * Rejects with the error of a function.
+   */
+  readonly equip: (signal: AbortSignal, turn?: string) => Promise<Equipped>;
   /** Removes secrets from an error's text. */
   readonly redact: (text: string) => string;
-}
-
-/** An agent with the tools of one turn. */
-export interface Equipped {
-  readonly agent: Agent;
-  /** Ends the connections. Never rejects. No tool may be called afterwards. */
-  close(): Promise<void>;
 }
 
 /** Adds the tools of the servers that the settings name for the agent. Never rejects. */
@@ -27,8 +29,8 @@ export type Equip = (agent: Agent, settings: Settings, signal: AbortSignal) => P
 /** The agents of an application, and their model. */
 export interface AgentSetup {
   /** The first agent answers if neither the request nor `AGENT` names one. */
-  readonly agents: readonly [Agent, ...Agent[]];
-  readonly model: (settings: Settings) => LanguageModel;
+  readonly agents: readonly [AgentDefinition, ...AgentDefinition[]];
+  readonly model: (settings: Settings, asked: AgentContext) => LanguageModel;
   /** Absent: `MCP_SERVERS` cannot be set. A client for MCP adds up to 80 KiB to the Worker. */
   readonly mcp?: Equip | undefined;
 }
@@ -37,24 +39,43 @@ export interface AgentSetup {
 export function chooseAgent(
   agentSetup: AgentSetup,
   settings: Settings,
-  name?: string,
+  { name: given, asked }: AgentChoice,
 ): ChosenAgent {
   const { agents, model } = agentSetup;
-  const wanted = name ?? settings.AGENT ?? agents[0].name;
-  const agent = agentNamed(agents, wanted);
-  const { INSTRUCTIONS } = settings;
-  const instructions = INSTRUCTIONS === undefined ? "" : `${INSTRUCTIONS}\n\n`;
-  const instructed = { ...agent, instructions: `${instructions}${agent.instructions}` };
+  const name = given ?? settings.AGENT ?? agents[0].name;
+  const agent = agentNamed(agents, name);
+  const equip = equipper(agentSetup, settings);
   return {
-    agent: instructed,
-    model: model(settings),
-    equip: equipper(instructed, agentSetup, settings),
+    agent,
+    model: model(settings, asked),
+    asked,
+    equip: async (signal, turn) => {
+      const resolving = resolveAgent(agent, { ...asked, ...compact({ turn }) });
+      const resolved = await unlessAborted(resolving, signal).catch((error: unknown) => {
+        // What is stopped calls no tool, but it is ended as what it is.
+        if (signal.aborted) return { name, description: "", instructions: "", tools: {} };
+        throw error;
+      });
+      return equip(withInstructions(settings, resolved), signal);
+    },
     redact: redactor(settings),
   };
 }
 
+/** Which agent, and for whom. */
+export interface AgentChoice {
+  /** Default: the one in `AGENT`, or the first. */
+  readonly name?: string | undefined;
+  readonly asked: AgentContext;
+}
+
+function withInstructions({ INSTRUCTIONS }: Settings, agent: Agent): Agent {
+  if (INSTRUCTIONS === undefined) return agent;
+  return { ...agent, instructions: `${INSTRUCTIONS}\n\n${agent.instructions}` };
+}
+
 /** Throws `unknown_agent`. */
-export function agentNamed(agents: readonly Agent[], name: string): Agent {
+export function agentNamed(agents: readonly AgentDefinition[], name: string): AgentDefinition {
   const agent = agents.find((candidate) => candidate.name === name);
   if (agent !== undefined) return agent;
   const known = agents.map((candidate) => candidate.name).join(", ");
@@ -68,17 +89,20 @@ export function agentNamed(agents: readonly Agent[], name: string): Agent {
 export function chooseAgentOrFallback(
   agentSetup: AgentSetup,
   settings: () => Settings,
-  name: string,
+  choice: AgentChoice & { readonly name: string },
 ): ChosenAgent {
   try {
-    return chooseAgent(agentSetup, settings(), name);
+    return chooseAgent(agentSetup, settings(), choice);
   } catch (error) {
-    return fallbackFor(name, error);
+    return fallbackFor(choice, error);
   }
 }
 
 /** Replaces an agent that is not available: each call of its model fails with the error. */
-function fallbackFor(name: string, error: unknown): ChosenAgent {
+function fallbackFor(
+  { name, asked }: AgentChoice & { readonly name: string },
+  error: unknown,
+): ChosenAgent {
   const agent: Agent = { name, description: "", instructions: "", tools: {} };
   const fail = () => Promise.reject(error);
   const model: LanguageModelV4 = {
@@ -89,17 +113,26 @@ function fallbackFor(name: string, error: unknown): ChosenAgent {
     doGenerate: fail,
     doStream: fail,
   };
-  const equip = () => Promise.resolve({ agent, close: () => Promise.resolve() });
-  return { agent, model, equip, redact: (text) => text };
+  const equip = () => Promise.resolve(withOwnTools(agent));
+  return { agent, model, asked, equip, redact: (text) => text };
 }
 
-function equipper(agent: Agent, { mcp }: AgentSetup, settings: Settings): ChosenAgent["equip"] {
-  if (mcp !== undefined) return (signal) => mcp(agent, settings, signal);
+function equipper(
+  { mcp }: AgentSetup,
+  settings: Settings,
+): (agent: Agent, signal: AbortSignal) => Promise<Equipped> {
+  if (mcp !== undefined) return (agent, signal) => mcp(agent, settings, signal);
   if (settings.MCP_SERVERS !== undefined) {
     const message = "MCP_SERVERS is set, and MCP is not built into this Worker.";
     throw new ByrefError("bad_configuration", message);
   }
-  return () => Promise.resolve({ agent, close: () => Promise.resolve() });
+  return async (agent) => {
+    if (agent.mcpServers !== undefined) {
+      const message = `${agent.name} has mcpServers, and MCP is not built into this Worker.`;
+      throw new ByrefError("bad_configuration", message);
+    }
+    return withOwnTools(agent);
+  };
 }
 
 /** Removes the model's API key from texts: an endpoint may repeat it in an error. */

@@ -18,6 +18,8 @@ export interface QueuedTurn<Result> {
 
 export interface RunningTurn {
   readonly log: TurnLog;
+  /** The time it has waited; undefined if nothing was before it. */
+  readonly queuedMs?: number | undefined;
   /** Aborted when the turn is stopped. */
   readonly signal: AbortSignal;
 }
@@ -69,10 +71,16 @@ export class TurnQueue {
     const { sql, deletion } = this.#options;
     const log = new TurnLog({ durable: () => sql.sync() });
     const stopping = new AbortController();
+    const { isRunning } = this;
+    const queuedAtMs = Date.now();
     const result = this.#queue.run(async () => {
       this.#running = log;
       try {
-        return await work({ log, signal: stopping.signal });
+        return await work({
+          log,
+          queuedMs: isRunning ? Math.max(Date.now() - queuedAtMs, 0) : undefined,
+          signal: stopping.signal,
+        });
       } finally {
         log.close();
         // The whole log is in SQLite.

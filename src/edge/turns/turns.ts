@@ -1,4 +1,4 @@
-import { ByrefError } from "../../errors.ts";
+import { ByrefError, limitOf } from "../../errors.ts";
 import { compact } from "../../value/json.ts";
 import type { History } from "../../turn/history/history.ts";
 import * as limits from "../../limits.ts";
@@ -18,10 +18,12 @@ import {
   type TurnResult,
 } from "../../turn/turn.ts";
 import { decidedIn, waitingCalls } from "../../turn/waiting-calls.ts";
+import type { Identity } from "../../tool/identity.ts";
+import { identityIn, ofTenant } from "../auth/forwarded-identity.ts";
 import type { ConversationContext } from "../conversation-context.ts";
 import type { ConversationData } from "../conversation-data.ts";
 import type { Plans } from "../plans/plans.ts";
-import { attempt, recordRemains, recordTools, type TurnStart } from "./attempt.ts";
+import { attempt, recordRemains, recordTools, startEvents, type TurnStart } from "./attempt.ts";
 import { chooseAgent, chooseAgentOrFallback, type ChosenAgent } from "./chosen-agent.ts";
 import { PostedTurns, postOf, type RequestedTurn, shownPost } from "./posted-turns.ts";
 import type { TurnRequest, UserMessage } from "./turn-request.ts";
@@ -30,10 +32,15 @@ import { respond, turnResponse } from "./turn-response.ts";
 import type { StoredMessage } from "../../turn/history/stored-message.ts";
 import { type ReceivedMessage, receiveMessage } from "../../turn/history/receive-message.ts";
 
-/** Facts about the request. */
-interface RequestDetails {
-  readonly post: Post | undefined;
+/** Who sent a request, and its trace. */
+interface Asking {
+  readonly asker: Identity;
   readonly traceparent: string | null;
+}
+
+/** Facts about the request. */
+interface RequestDetails extends Asking {
+  readonly post: Post | undefined;
 }
 
 /** A conversation's turns: requested over HTTP, or recovered after a crash. */
@@ -52,7 +59,8 @@ export class Turns {
     this.recover();
     const decided = await this.#plans?.decide(turn, headers);
     if (decided !== undefined) return decided;
-    const requested = await this.begin(turn, headers.get("traceparent"));
+    const asker = identityIn(headers, this.#context);
+    const requested = await this.begin(turn, { asker, traceparent: headers.get("traceparent") });
     const variables = () => this.#context.store.list({ last: limits.maxPageSize });
     const toResponse = (result: Awaited<RequestedTurn["result"]>) =>
       turnResponse(result, variables());
@@ -64,18 +72,18 @@ export class Turns {
   }
 
   /** Starts the requested turn, or finds the one of an equal post. */
-  async begin(turn: TurnRequest, traceparent: string | null = null): Promise<RequestedTurn> {
+  async begin(turn: TurnRequest, request: Asking): Promise<RequestedTurn> {
     const { deletion } = this.#context;
     const post = await postOf(turn);
     await deletion.whenDone();
     this.recover();
     // No await from here on: of equal posts at the same time, the first begins the turn.
     const known = post === undefined ? undefined : this.#posted.find(post, this.#context.data);
-    return known ?? this.#enqueue(turn, this.#choose(turn), { post, traceparent });
+    return known ?? this.#enqueue(turn, this.#choose(turn, request.asker), { post, ...request });
   }
 
   /** Chooses the agent. Throws known errors now, because a stream that has begun has no status. */
-  #choose(turn: TurnRequest): ChosenAgent {
+  #choose(turn: TurnRequest, asker: Identity): ChosenAgent {
     const { approvals, agent, isRepeated, message } = turn;
     const { data, queue, setup } = this.#context;
     const answersStoredQuestion = isRepeated === true && message === undefined;
@@ -85,18 +93,24 @@ export class Turns {
     if (answersStoredQuestion && newest === undefined) throw nothingToRepeat();
     if (isRepeated === true && data !== undefined) requireLastTurn(turn, data.history);
     if (approvals !== undefined && !queue.isRunning) decidedIn(data?.history, approvals);
-    // A turn that waited continues with its own agent.
-    return chooseAgent(
-      setup,
-      this.#context.settings,
-      approvals === undefined ? agent : newest?.agent,
-    );
+    const { conversation = "" } = turn;
+    // A turn that waited continues with its own agent, for the one who asked.
+    const waited =
+      approvals === undefined ? undefined : waitedHead(newest?.id, data?.journal.head());
+    const identity =
+      waited === undefined
+        ? asker
+        : ofTenant(waited.asker ?? { tenant: asker.tenant }, this.#context);
+    return chooseAgent(setup, this.#context.settings, {
+      name: approvals === undefined ? agent : newest?.agent,
+      asked: this.#context.askedBy(identity, conversation),
+    });
   }
 
   #enqueue(
     turn: TurnRequest,
     chosen: ChosenAgent,
-    { post, traceparent }: RequestDetails,
+    { post, traceparent, asker }: RequestDetails,
   ): RequestedTurn {
     const { queue } = this.#context;
     const { whenBusy } = chosen.agent;
@@ -106,8 +120,8 @@ export class Turns {
       throw new ByrefError("turn_running", message);
     }
     // The waiting calls are known when the previous turn has ended.
-    const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn));
-    const about = { chooseNow, traceparent, ...(post && { post }) };
+    const chooseNow = () => (turn.approvals === undefined ? chosen : this.#choose(turn, asker));
+    const about = { chooseNow, traceparent, asker, ...(post && { post }) };
     const requested = this.#context.enqueue((slot) =>
       answerTurn(this.#context, turn, { ...slot, ...about }),
     );
@@ -141,7 +155,13 @@ export class Turns {
       else this.#plans.recover(head);
       return;
     }
-    const chooseNow = () => chooseAgentOrFallback(setup, () => this.#context.settings, head.agent);
+    const chooseNow = () => {
+      const asked = this.#context.askedOf(head);
+      return chooseAgentOrFallback(setup, () => this.#context.settings, {
+        name: head.agent,
+        asked,
+      });
+    };
     const turn = this.#context.enqueue(async (slot) => {
       const recoveredLog = slot.log.recover(slot.data.journal);
       await pause(recoveryDelayMs(recoveredLog, Date.now()), slot.signal);
@@ -156,22 +176,26 @@ export class Turns {
 function answerTurn(
   context: ConversationContext,
   turn: TurnRequest,
-  start: TurnStart,
+  { asker, ...start }: TurnStart & { readonly asker: Identity },
 ): Promise<TurnResult> {
   const { store, history, events, postKeys } = start.data;
-  const { approvals, conversation = "" } = turn;
-  const begin = (id: string) => {
-    events.add({ type: "turn.started", turn: id });
+  const { conversation = "" } = turn;
+  const by = compact({ principal: asker.principal });
+  const approvals = turn.approvals?.map((approval) => ({ ...approval, ...by })) ?? [];
+  const begin = (id: string, asked: Identity | undefined) => {
+    for (const event of startEvents({ id, ...compact({ approvals, asker: asked }) })) {
+      events.add(event);
+    }
     context.onTurnBegin(id);
     if (start.post !== undefined) postKeys.add(start.post, id, Date.now());
   };
-  if (approvals !== undefined) {
+  if (approvals.length > 0) {
     const newest = history.newest();
     const id = newest?.id ?? "";
     const recorded = recordedTurn(start.data, id, waitingCalls(newest).values());
     return attempt(context, { ...start, ...recorded, conversation }, (options) => {
       decidedIn(history, approvals);
-      begin(id);
+      begin(id, options.asker);
       return resumeTurn(options, approvals);
     });
   }
@@ -180,7 +204,7 @@ function answerTurn(
   return attempt(context, { ...start, ...recorded, conversation }, async (options) => {
     const question = await questionOf(turn, start.data, start.post);
     if (turn.input !== undefined) await store.save({ name: "input", value: turn.input });
-    begin(id);
+    begin(id, options.asker);
     const post = await shownPost(options.post, question.message);
     return runTurn({ ...options, ...compact({ post }) }, { ...question, id });
   });
@@ -193,8 +217,8 @@ function continueTurn(
   start: TurnStart,
 ): Promise<TurnResult> {
   const { journal, events } = start.data;
-  const { id = "", conversation = "", trace: traceparent } = journal.head() ?? {};
-  recordRemains(events, id, start.log.slice(0, 0));
+  const { id = "", conversation = "", trace: traceparent, ...head } = journal.head() ?? {};
+  recordRemains(events, { ...head, id }, start.log.slice(0, 0));
   events.add({ type: "turn.recovered", turn: id });
   const recorded = recordedTurn(start.data, id, recoveredLog.calls);
   const about = { conversation, traceparent, recovered: true } as const;
@@ -217,8 +241,20 @@ function recordedTurn(
     ended: ({ error }: TurnResult): NewEvent =>
       error === undefined
         ? { turn: id, type: "turn.done" }
-        : { turn: id, type: "turn.failed", code: error.code },
+        : {
+            turn: id,
+            type: "turn.failed",
+            ...compact({ code: error.code, limit: limitOf(error) }),
+          },
   };
+}
+
+/** The head of the turn whose answer waits. */
+function waitedHead(
+  id: string | undefined,
+  head: TurnHead | undefined,
+): Pick<TurnHead, "asker"> | undefined {
+  return [head, head?.paused].find((one) => one?.id === id);
 }
 
 /** Ends a run if the application no longer has plans. Its record is closed when there are plans again. */

@@ -1,6 +1,4 @@
-import * as limits from "../../limits.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
-import { recordLines } from "../../value/encode-json.ts";
 import type { OpenValue } from "../../store/variable.ts";
 import { type JsonArray, parsedJson } from "../../value/json.ts";
 
@@ -10,30 +8,17 @@ export interface Elements {
   close(): void;
 }
 
-type OpenRecords = Pick<OpenValue, "read"> & { readonly info: { readonly bytes: number } };
+/** A value that is stored as records. */
+export type OpenRecords = Pick<Required<OpenValue>, "lines" | "close">;
 
 /** The elements of stored records. They are read from storage as they are needed. */
-export function storedRecords(open: OpenRecords & Pick<OpenValue, "close">): Elements {
+export function storedRecords({ lines, close }: OpenRecords): Elements {
   return {
     async *read() {
-      for await (const lines of linesOf(open)) yield lines.map(parsedJson);
+      for await (const part of lines()) yield part.map(parsedJson);
     },
-    close: () => open.close(),
+    close,
   };
-}
-
-/** The lines of stored records, in parts. */
-export async function* linesOf({ info, read }: OpenRecords): AsyncGenerator<readonly string[]> {
-  const step = limits.maxWholeBodyBytes;
-  const utf8 = new TextDecoder();
-  let held = "";
-  for (let from = 0; from < info.bytes; from += step) {
-    held += utf8.decode(await read(from, Math.min(from + step, info.bytes)), { stream: true });
-    const end = held.lastIndexOf("\n") + 1;
-    if (end > 0) yield recordLines(held.slice(0, end));
-    held = held.slice(end);
-  }
-  yield recordLines(held);
 }
 
 const PART_ELEMENTS = 1_000;
@@ -50,21 +35,28 @@ export function elementsOf(array: JsonArray): Elements {
   };
 }
 
-/**
- * A CSV that is written while it is read, from its first part on. Closes the elements at its end. Throws what
- * is wrong with the columns.
- */
-export async function csvBody(
+/** A CSV that is written while it is read. Closes the elements at its end. Throws what is wrong with the columns. */
+export function csvBody(
   csv: RecordsFormat,
   elements: Elements,
 ): Promise<ReadableStream<Uint8Array>> {
-  const parts = csv.write(() => elements.read());
+  return bodyFrom(
+    csv.write(() => elements.read()),
+    () => elements.close(),
+  );
+}
+
+/** A body that is made while it is read, from its first part on. Throws what is wrong with the first part. */
+export async function bodyFrom(
+  parts: AsyncGenerator<Uint8Array>,
+  close: () => void,
+): Promise<ReadableStream<Uint8Array>> {
   const read = async () => {
     const part = await parts.next().catch((error: unknown) => {
-      elements.close();
+      close();
       throw error;
     });
-    if (part.done === true) elements.close();
+    if (part.done === true) close();
     return part;
   };
   let next: Awaited<ReturnType<typeof read>> | undefined = await read();
@@ -76,7 +68,7 @@ export async function csvBody(
         if (done === true) controller.close();
         else controller.enqueue(value);
       },
-      cancel: () => elements.close(),
+      cancel: () => close(),
     },
     { highWaterMark: 0 },
   );

@@ -2,17 +2,10 @@ import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { answerFrom } from "../../reference/lookup-in.ts";
 import { problemFrom } from "../../reference/reference-problem.ts";
-import {
-  type Format,
-  formatOf,
-  JSON_TYPE,
-  RECORDS_TYPE,
-  TEXT_TYPE,
-} from "../../store/bytes/content.ts";
+import { formatOf, JSON_TYPE, RECORDS_TYPE, TEXT_TYPE } from "../../store/bytes/content.ts";
 import type { OpenValue, VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import type { RecordsFormat } from "../../store/bytes/receive.ts";
-import { streamOf } from "../../value/bytes.ts";
 import { isJsonArray, type Json, type JsonArray } from "../../value/json.ts";
 import { parseMediaType } from "../../value/media-type.ts";
 import { formatPath, type Path } from "../../value/path.ts";
@@ -28,7 +21,7 @@ import {
 } from "../http/request-headers.ts";
 import { problemOf } from "../http/problem.ts";
 import { etagOf } from "./etags.ts";
-import { csvBody, elementsOf, linesOf, storedRecords } from "./serve-csv.ts";
+import { bodyFrom, csvBody, elementsOf, type OpenRecords, storedRecords } from "./serve-csv.ts";
 
 /** The parts of a request that select a value's representation. */
 export interface ValueRequest {
@@ -70,29 +63,30 @@ export async function serveValue(
   const served = chosen(headers, info, withCsv(wholeOffersOf(info), csv));
   const unchanged = notModified(headers, served);
   if (unchanged !== undefined) return unchanged;
-  const [stored, requested] = [formatOf(info.mediaType), formatOf(served.mediaType)];
-  const isCsv = info.type === "array" && served.mediaType === csv?.mediaType;
-  if (stored === "json" && (isCsv || requested === "records")) {
-    const value = (await store.read(info.name)) ?? null;
-    const body = isCsv
-      ? await csvBody(csv, elementsOf(value as JsonArray))
-      : written(value, RECORDS_TYPE);
-    return respond(body, served);
-  }
   const open = store.open(info.name);
   if (open === undefined) throw missing(info.name);
-  if (isCsv) return respond(await csvBody(csv, storedRecords(open)), served);
+  const isAsStored = served.mediaType === info.mediaType;
+  const isCsv = info.type === "array" && served.mediaType === csv?.mediaType && !isAsStored;
+  const { lines, close } = open;
+  if (lines !== undefined && !isAsStored) {
+    const records = { lines, close };
+    const body = isCsv ? csvBody(csv, storedRecords(records)) : linesBody(records, served);
+    return respond(await body, served);
+  }
   try {
-    if (stored !== requested) return respond(await jsonBodyOf(open, stored), served);
-    return await serveBytes(
-      open,
-      served,
-      isBytes && isPart ? part : rangeIn(headers, served, info.bytes),
-    );
+    if (isAsStored) {
+      const requested = isBytes && isPart ? part : rangeIn(headers, served, info.bytes);
+      return await serveBytes(open, served, requested);
+    }
+    if (info.type === "string") return respond(await jsonStringOf(open), served);
   } catch (error) {
-    open.close();
+    close();
     throw error;
   }
+  close();
+  const value = ((await store.read(info.name)) ?? []) as JsonArray;
+  const body = isCsv ? await csvBody(csv, elementsOf(value)) : written(value, RECORDS_TYPE);
+  return respond(body, served);
 }
 
 /** The store of values, and the format that records can be served in. */
@@ -120,7 +114,7 @@ export async function serveStored(
 type Offers = readonly [string, ...string[]];
 
 function wholeOffersOf({ type, mediaType }: VariableInfo): Offers {
-  if (type === "array") return [JSON_TYPE, RECORDS_TYPE];
+  if (type === "array") return [...new Set([JSON_TYPE, RECORDS_TYPE, mediaType])] as [string];
   const isText = type === "string" && mediaType === TEXT_TYPE;
   return isText ? [TEXT_TYPE, JSON_TYPE] : [mediaType];
 }
@@ -134,15 +128,21 @@ function offersOf(value: Json, whole: VariableInfo["type"]): Offers {
 
 /** An array can be served as CSV, too. */
 function withCsv(offers: Offers, csv: RecordsFormat | undefined): Offers {
-  return csv === undefined || !offers.includes(RECORDS_TYPE) ? offers : [...offers, csv.mediaType];
+  const isOffered = offers.some((offer) => essenceOf(offer) === csv?.mediaType);
+  if (csv === undefined || isOffered || !offers.includes(RECORDS_TYPE)) return offers;
+  return [...offers, csv.mediaType];
+}
+
+function essenceOf(mediaType: string): string {
+  return parseMediaType(mediaType)?.essence ?? "";
 }
 
 /** The representation that `Accept` selects. Each has its own ETag. */
 function chosen(headers: Headers, info: VariableInfo, offers: Offers): Served {
   const mediaType = preferred(headers.get("accept"), offers);
   const format = formatOf(mediaType);
-  // The format of CSV is that of any bytes.
-  const suffix = mediaType === offers[0] ? "" : `.${format === "bytes" ? "csv" : format}`;
+  const name = format === "bytes" ? essenceOf(mediaType).replace(/^.*\//, "") : format;
+  const suffix = mediaType === offers[0] ? "" : `.${name}`;
   return { mediaType, etag: etagOf(info, suffix) };
 }
 
@@ -223,32 +223,30 @@ function unsatisfiable(size: number): Response {
   return response;
 }
 
-/** The JSON of stored records, or of a stored text. */
-async function jsonBodyOf(open: StoredBytes, stored: Format): Promise<Body> {
+/** Stored records as a JSON array or as NDJSON, written while they are read. */
+function linesBody({ lines, close }: OpenRecords, { mediaType }: Served): Promise<Body> {
+  const isArray = mediaType === JSON_TYPE;
+  const [first, between, last] = isArray ? ["[", ",", "]"] : ["", "\n", "\n"];
+  const encoder = new TextEncoder();
+  async function* parts(): AsyncGenerator<Uint8Array> {
+    let before = first;
+    let isEmpty = true;
+    for await (const part of lines()) {
+      if (part.length === 0) continue;
+      yield encoder.encode(before + part.map((line) => line.trim()).join(between));
+      [before, isEmpty] = [between, false];
+    }
+    if (isArray || !isEmpty) yield encoder.encode(isEmpty ? "[]" : last);
+  }
+  return bodyFrom(parts(), close);
+}
+
+/** The JSON of a stored text. */
+async function jsonStringOf(open: StoredBytes): Promise<Body> {
   const size = open.info.bytes;
-  if (stored === "records") return arrayBody(open);
   if (size > 0) return bodyOf(open, { from: 0, to: size }, stringOf(size));
   open.close();
   return '""';
-}
-
-/** A JSON array of stored records, which is written while it is read. */
-function arrayBody(open: StoredBytes): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  async function* parts(): AsyncGenerator<Uint8Array> {
-    let before = "[";
-    try {
-      for await (const lines of linesOf(open)) {
-        if (lines.length === 0) continue;
-        yield encoder.encode(`${before}${lines.map((line) => line.trim()).join(",")}`);
-        before = ",";
-      }
-      yield encoder.encode(before === "[" ? "[]" : "]");
-    } finally {
-      open.close();
-    }
-  }
-  return streamOf(parts());
 }
 
 /**

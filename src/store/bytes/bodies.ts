@@ -1,4 +1,3 @@
-import { compact } from "../../value/json.ts";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import type { Blobs, BlobUpload } from "./blobs.ts";
@@ -58,12 +57,7 @@ export class Bodies {
       this.drop(body);
       throw error;
     }
-    return new Content({
-      about: content.about,
-      marks: content.marks,
-      body,
-      ...compact({ value: content.value }),
-    });
+    return new Content({ ...content, body });
   }
 
   /** Begins a new body, protected from the sweep until it is dropped. */

@@ -25,13 +25,17 @@ export const TEXT_TYPE = "text/plain";
 /** An array of records, one JSON text per line. */
 export const RECORDS_TYPE = "application/x-ndjson";
 
-/** How to decode stored bytes. Determined by the media type; any type other than these three means `bytes`. */
-export type Format = "json" | "text" | "records" | "bytes";
+/**
+ * How to decode stored bytes. Determined by the media type; any type other than these three means `bytes`, unless
+ * the bytes are a table: a file that is read as records.
+ */
+export type Format = "json" | "text" | "records" | "table" | "bytes";
 
-export function formatOf(mediaType: string): Format {
+export function formatOf(mediaType: string, isTable = false): Format {
   if (mediaType === JSON_TYPE) return "json";
   if (mediaType === TEXT_TYPE) return "text";
-  return mediaType === RECORDS_TYPE ? "records" : "bytes";
+  if (mediaType === RECORDS_TYPE) return "records";
+  return isTable ? "table" : "bytes";
 }
 
 /** Metadata that the content of a value determines. */
@@ -54,6 +58,18 @@ export function isStored(body: Body): body is StoredBody {
   return typeof body === "object" && "location" in body;
 }
 
+/** Location of a value, and how to decode it. */
+export interface Stored {
+  readonly mediaType: string;
+  readonly bytes: number;
+  readonly count: number;
+  readonly marks: readonly Mark[];
+  /** The columns of a table. Absent for values that are no tables. */
+  readonly columns?: string | undefined;
+  /** The bytes in the row, or a reference to a stored body. */
+  readonly body: Body;
+}
+
 /** A value as stored, with the metadata that it determines. */
 export class Content {
   readonly about: About;
@@ -62,13 +78,26 @@ export class Content {
   readonly body: Body;
   /** A private, frozen copy of the value, if it was parsed. */
   readonly value: Json | undefined;
+  /** The columns of a table, as its format describes them. */
+  readonly columns: string | undefined;
 
-  constructor(parts: Pick<Content, "about" | "marks" | "body"> & { readonly value?: Json }) {
+  constructor(parts: Pick<Content, "about" | "marks" | "body"> & Partial<Content>) {
     this.about = parts.about;
     this.marks = parts.marks;
     this.body = parts.body;
     this.value = parts.value;
+    this.columns = parts.columns;
   }
+}
+
+/** True for values that are stored as records: NDJSON and tables. */
+export function isOfLines({ mediaType, columns }: Pick<Stored, "mediaType" | "columns">): boolean {
+  return mediaType === RECORDS_TYPE || columns !== undefined;
+}
+
+export function storedOf({ about, marks, columns, body }: Content): Stored {
+  const { mediaType, bytes, count } = about;
+  return { mediaType, bytes, count, marks, columns, body };
 }
 
 /** Creates content from bytes with a media type. Does not copy them. Throws `limit_exceeded`. */

@@ -4,25 +4,35 @@ import * as limits from "../../limits.ts";
 import { piecesOf } from "../../value/bytes.ts";
 import { CsvColumns } from "../../value/csv-columns.ts";
 import { csvLine, RecordColumns } from "../../value/csv-text.ts";
+import { MarkList } from "../../value/marks.ts";
 import { parseMediaType } from "../../value/media-type.ts";
-import { PIECE_BYTES } from "../../value/meter.ts";
-import type { CsvDelimiter, ReadingOptions, RecordsConversion, RecordsFormat } from "./receive.ts";
+import { type Metered, PIECE_BYTES } from "../../value/meter.ts";
+import { RecordsMeter } from "../../value/records-meter.ts";
+import { byteLength } from "../../value/utf8.ts";
+import type { CsvDelimiter, RecordsFormat, TableMeter } from "./receive.ts";
 
 /**
  * Reads `text/csv` (RFC 4180) and `text/tab-separated-values` as an array of records, with the cells of the
- * first line as keys. Without it, they are stored as bytes. Pass it to `createRuntime`.
+ * first line as keys. The file is stored as it is. Without this format it is no records, but bytes. Pass it to
+ * `createRuntime`.
  */
 export const csvRecords: RecordsFormat = {
   mediaType: "text/csv",
   begin(mediaType, options) {
-    const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
-    const delimiter = DEFAULTS.get(essence);
-    if (delimiter === undefined) return undefined;
-    if (/^(?:utf-?8|us-ascii)$/i.test(parameters?.get("charset") ?? "utf-8")) {
-      return new CsvConversion({ delimiter, ...options });
+    const { essence = "", text = "", parameters } = parseMediaType(mediaType) ?? {};
+    if (!DEFAULTS.has(essence)) return undefined;
+    if (!/^(?:utf-?8|us-ascii)$/i.test(parameters?.get("charset") ?? "utf-8")) {
+      const message = `${mediaType} cannot be read: send ${essence} in UTF-8.`;
+      throw new ByrefError("unsupported_media_type", message);
     }
-    const message = `${mediaType} cannot be read: send ${essence} in UTF-8.`;
-    throw new ByrefError("unsupported_media_type", message);
+    const added = Object.entries(options).map(([name, value]) => `;${name}=${value}`);
+    const all = text + added.join("");
+    return new CsvMeter(all.length <= limits.maxMediaTypeChars ? all : essence + added.join(""));
+  },
+  read({ mediaType, columns: kinds }, header) {
+    const csv = new Csv(mediaType);
+    const columns = new CsvColumns(csv.names(header) ?? [], kinds);
+    return (rows) => columns.records(csv.split(rows));
   },
   async *write(records) {
     const encoder = new TextEncoder();
@@ -45,59 +55,175 @@ const CHARACTERS = { comma: ",", semicolon: ";", tab: "\t", pipe: "|" } as const
 /** Text that is parsed at once, unless one row is longer. */
 const BATCH_CHARS = PIECE_BYTES / 4;
 
+/** A file that begins with the line `sep=;` says in it what separates its cells, as spreadsheets do. */
+const SEPARATOR = /^(?:\r\n|\n|\r)*sep=([,;\t|])(?:\r\n|\n|\r)/;
+
+/** Parses the text of a CSV. How, the parameters of its media type say: `text/csv;delimiter=semicolon;types=off`. */
+class Csv {
+  /** False if all cells are texts. */
+  readonly isTyped: boolean;
+  readonly #given: CsvDelimiter;
+  #delimiter: string;
+
+  constructor(mediaType: string) {
+    const { essence = "", parameters } = parseMediaType(mediaType) ?? {};
+    const given = parameters?.get("delimiter") ?? "";
+    this.isTyped = parameters?.get("types") !== "off";
+    this.#given = isDelimiter(given) ? given : (DEFAULTS.get(essence) ?? "comma");
+    this.#delimiter = this.#given === "auto" ? "" : CHARACTERS[this.#given];
+  }
+
+  /** True if only commas separate cells, and the file could be meant otherwise. */
+  get isPlain(): boolean {
+    return this.#given === "comma";
+  }
+
+  /** Returns the cells of the first row, which has the names; undefined for a text without one. */
+  names(header: string): readonly string[] | undefined {
+    const text = header.replace(/^\uFEFF/, "");
+    const [line = "", separator] = SEPARATOR.exec(text) ?? [];
+    if (separator !== undefined) this.#delimiter = separator;
+    const row = text.slice(line.length).replace(/^[\r\n]+/, "");
+    if (row === "") return undefined;
+    if (this.#delimiter === "") this.#delimiter = frequentIn(row);
+    return this.rows(row)[0];
+  }
+
+  /** Parses rows. Throws `CsvError`. */
+  rows(text: string): readonly (readonly string[])[] {
+    return parse(text, this.#options);
+  }
+
+  /** Splits rows that `rows` has accepted, faster. */
+  split(text: string): readonly (readonly string[])[] {
+    return splitRows(text, this.#delimiter.charCodeAt(0));
+  }
+
+  /** Parses rows with the numbers of their lines, from 1. */
+  numberedRows(text: string): readonly NumberedRow[] {
+    return parse(text, { ...this.#options, info: true }) as unknown as readonly NumberedRow[];
+  }
+
+  get #options() {
+    return {
+      delimiter: this.#delimiter,
+      record_delimiter: ["\r\n", "\n", "\r"],
+      relax_column_count: true,
+      skip_empty_lines: true,
+    };
+  }
+}
+
+function splitRows(text: string, delimiter: number): readonly (readonly string[])[] {
+  const rows: string[][] = [];
+  let row: string[] = [];
+  for (let at = 0; at < text.length; at++) {
+    const start = at;
+    if (text.charCodeAt(at) === QUOTE) {
+      at = closingQuote(text, at) + 1;
+      row.push(text.slice(start + 1, at - 1).replaceAll('""', '"'));
+    } else {
+      while (at < text.length && !endsCell(text.charCodeAt(at), delimiter)) at++;
+      row.push(text.slice(start, at));
+    }
+    const isLast = text.charCodeAt(at) !== delimiter;
+    if (!isLast && at + 1 === text.length) row.push("");
+    if (!isLast && at + 1 < text.length) continue;
+    // A line without content is no row.
+    if (row.length > 1 || at > start) rows.push(row);
+    row = [];
+    if (text.startsWith("\r\n", at)) at++;
+  }
+  return rows;
+}
+
+function endsCell(code: number, delimiter: number): boolean {
+  return code === delimiter || code === LINE_FEED || code === CARRIAGE_RETURN;
+}
+
+function closingQuote(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (end >= 0 && text.charCodeAt(end + 1) === QUOTE) end = text.indexOf('"', end + 2);
+  return end < 0 ? text.length : end;
+}
+
+function isDelimiter(text: string): text is CsvDelimiter {
+  return text === "auto" || Object.hasOwn(CHARACTERS, text);
+}
+
+/** Returns the character that is most frequent in the first line, outside of quotes. */
+function frequentIn(text: string): string {
+  const start = text.slice(0, BATCH_CHARS);
+  const [line = ""] = start.replace(/"[^"]*"/g, "").split(/[\r\n]/, 1);
+  return Object.values(CHARACTERS).reduce((best, one) =>
+    line.split(one).length > line.split(best).length ? one : best,
+  );
+}
+
 /**
- * Reads rows as they arrive and holds one batch of them. A record is written with the types that its column
- * has shown so far. If a column turns out to be text later, `revise` corrects what was written before.
+ * Passes a CSV through unchanged, and measures its records. Holds one batch of rows. A record is measured with the
+ * kinds that its columns have shown so far; if a column turns out to be text later, `again` measures all anew.
  */
-class CsvConversion implements RecordsConversion {
-  readonly #options: ReadingOptions & { readonly delimiter: CsvDelimiter };
-  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: false });
-  #delimiter = "";
+class CsvMeter implements TableMeter {
+  readonly mediaType: string;
+  readonly #csv: Csv;
+  readonly #utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+  readonly #encoder = new TextEncoder();
+  /** Measures the records as NDJSON. */
+  readonly #records = new RecordsMeter();
+  readonly #marks = new MarkList();
+  /** The kinds of columns; empty if they are not known. */
+  readonly #kinds: string;
   #columns: CsvColumns | undefined;
+  #count = 0;
   #held = "";
+  /** Bytes before `#held`. */
+  #bytes = 0;
   /** Characters of `#held` that were searched for the end of a row. */
   #searched = 0;
   #isQuoted = false;
+  #hasSeparator = false;
+  /** End of the first row in `#held`, until it is read. */
+  #headerEnd = 0;
   /** End of the last complete row in `#held`. */
   #end = 0;
   /** The number of the line that `#held` begins with. */
   #line = 1;
 
-  constructor(options: ReadingOptions & { readonly delimiter: CsvDelimiter }) {
-    this.#options = options;
+  constructor(mediaType: string, kinds = "") {
+    this.mediaType = mediaType;
+    this.#csv = new Csv(mediaType);
+    this.#kinds = kinds;
   }
 
-  get isOutdated(): boolean {
-    return this.#columns?.isOutdated === true;
+  get columns(): string {
+    return this.#columns?.kinds ?? "";
   }
 
-  async *convert(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-    const encoder = new TextEncoder();
-    for await (const bytes of stream) {
-      for (const piece of piecesOf(bytes, PIECE_BYTES)) {
-        const records = this.#take(this.#decode(piece));
-        if (records !== "") yield encoder.encode(records);
-      }
+  again(): CsvMeter | undefined {
+    return this.#columns?.isOutdated === true
+      ? new CsvMeter(this.mediaType, this.columns)
+      : undefined;
+  }
+
+  write(bytes: Uint8Array): Uint8Array {
+    for (const piece of piecesOf(bytes, PIECE_BYTES)) {
+      this.#held += this.#decode(piece);
+      this.#search();
+      this.#take();
     }
+    return bytes;
+  }
+
+  end(): { readonly rest: Uint8Array; readonly metered: Metered } {
     this.#held += this.#decode();
     this.#search();
     // The text after the last complete row is read alone: if a quote is open, its line is the first.
-    yield encoder.encode(this.#read(this.#end));
-    yield encoder.encode(this.#read(this.#held.length));
-    return undefined;
-  }
-
-  async *revise(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array, undefined> {
-    const encoder = new TextEncoder();
-    const utf8 = new TextDecoder();
-    let held = "";
-    for await (const bytes of stream) {
-      const lines = (held + utf8.decode(bytes, { stream: true })).split("\n");
-      held = lines.pop() ?? "";
-      const revised = lines.map((line) => this.#columns?.revise(line) ?? "");
-      yield encoder.encode(revised.join(""));
-    }
-    return undefined;
+    this.#read(this.#end);
+    this.#read(this.#held.length);
+    const { about } = this.#records.end().metered;
+    const metered = { about: { ...about, bytes: this.#bytes }, marks: this.#marks.marks };
+    return { rest: new Uint8Array(), metered };
   }
 
   #decode(piece?: Uint8Array): string {
@@ -108,20 +234,18 @@ class CsvConversion implements RecordsConversion {
     }
   }
 
-  /** Returns the records of the rows that are complete, once there are enough. */
-  #take(text: string): string {
-    this.#held += text;
-    this.#search();
+  /** Reads the rows that are complete, once there are enough. */
+  #take(): void {
     if (this.#end >= BATCH_CHARS) return this.#read(this.#end);
     const maximum = limits.maxJsonBytes;
     const actual = this.#held.length;
-    if (this.#end > 0 || actual <= maximum) return "";
+    if (this.#end > 0 || actual <= maximum) return;
     // If a quote is missing, that is the error.
-    this.#parse(this.#held, {});
+    this.#parsed(() => this.#csv.rows(this.#held));
     throw limitExceeded("maxJsonBytes", { maximum, actual, advice: "Send shorter rows." });
   }
 
-  /** Finds the last line break that is not inside of quotes. */
+  /** Finds the first line break that ends a row, and the last one: they are not inside of quotes. */
   #search(): void {
     // The last character may be half of a line break.
     const last = this.#held.length - 1;
@@ -130,42 +254,62 @@ class CsvConversion implements RecordsConversion {
       if (code === QUOTE) this.#isQuoted = !this.#isQuoted;
       if (this.#isQuoted || (code !== LINE_FEED && code !== CARRIAGE_RETURN)) continue;
       const isHalf = code === CARRIAGE_RETURN && this.#held.charCodeAt(at + 1) === LINE_FEED;
-      if (!isHalf) this.#end = at + 1;
+      if (isHalf) continue;
+      const isSought = this.#columns === undefined && this.#headerEnd === 0;
+      if (isSought && this.#isRow(this.#held.slice(this.#end, at))) this.#headerEnd = at + 1;
+      this.#end = at + 1;
     }
     this.#searched = Math.max(last, 0);
   }
 
-  /** Reads rows from the start of what is held up to `end`. */
-  #read(end: number): string {
-    const text = this.#held.slice(0, end);
-    this.#held = this.#held.slice(end);
-    this.#searched -= end;
-    this.#end = 0;
-    if (text === "") return "";
-    if (this.#delimiter === "") this.#delimiter = this.#delimiterIn(text);
-    const rows = this.#parse(text, {});
-    let first = 0;
-    if (this.#columns === undefined) {
-      const [names] = rows;
-      if (names === undefined) return "";
-      this.#columns = new CsvColumns(names, { isTyped: this.#options.types !== "off" });
-      first = 1;
-    }
-    const most = this.#columns.count;
-    if (rows.some((row) => row.length > most)) throw this.#tooLong(text, most);
-    this.#line += text.match(LINE_BREAK)?.length ?? 0;
-    return this.#columns.write(first === 0 ? rows : rows.slice(first));
+  /** False for an empty line before the first row, and for the one that names the separator. */
+  #isRow(line: string): boolean {
+    const text = line.replace(/^\uFEFF|\r$/g, "");
+    const isSeparator = !this.#hasSeparator && /^sep=[,;\t|]$/.test(text);
+    this.#hasSeparator ||= isSeparator;
+    return text !== "" && !isSeparator;
   }
 
-  #parse(text: string, options: { readonly info?: true }) {
+  /** Reads what is held up to `end`: the first row, and then the others. */
+  #read(end: number): void {
+    const columns = this.#columns;
+    if (columns === undefined) return this.#readHeader(end);
+    const text = this.#held.slice(0, end);
+    const rows = this.#parsed(() => this.#csv.rows(text));
+    if (rows.some((row) => row.length > columns.count)) throw this.#tooLong(text, columns.count);
+    if (rows.length > 0) {
+      this.#marks.offer(this.#bytes, this.#count);
+      columns.learn(rows);
+      this.#count += rows.length;
+      const lines = columns.records(rows).map((record) => `${record}\n`);
+      this.#records.write(this.#encoder.encode(lines.join("")));
+    }
+    this.#pass(end);
+  }
+
+  #readHeader(end: number): void {
+    const headerEnd = this.#headerEnd > 0 ? this.#headerEnd : end;
+    const names = this.#parsed(() => this.#csv.names(this.#held.slice(0, headerEnd)));
+    this.#pass(headerEnd);
+    if (names === undefined) return;
+    const kinds = this.#csv.isTyped ? this.#kinds : "t".repeat(names.length);
+    this.#columns = new CsvColumns(names, kinds);
+    this.#read(end - headerEnd);
+  }
+
+  #pass(end: number): void {
+    const text = this.#held.slice(0, end);
+    this.#held = this.#held.slice(end);
+    this.#bytes += byteLength(text);
+    this.#line += text.match(LINE_BREAK)?.length ?? 0;
+    this.#searched -= end;
+    this.#headerEnd = 0;
+    this.#end = 0;
+  }
+
+  #parsed<Result>(parseRows: () => Result): Result {
     try {
-      return parse(text, {
-        ...options,
-        delimiter: this.#delimiter,
-        record_delimiter: ["\r\n", "\n", "\r"],
-        relax_column_count: true,
-        skip_empty_lines: true,
-      });
+      return parseRows();
     } catch (error) {
       if (!(error instanceof CsvError)) throw error;
       // A quote that is not closed opens in the row that is not complete, which is the first.
@@ -177,29 +321,16 @@ class CsvConversion implements RecordsConversion {
 
   /** Parses the rows again, to find the line. */
   #tooLong(text: string, most: number): ByrefError {
-    const rows = this.#parse(text, { info: true }) as unknown as readonly RowInfo[];
+    const rows = this.#csv.numberedRows(text);
     const { record = [], info } = rows.find((row) => row.record.length > most) ?? {};
     const line = this.#line + (info?.lines ?? 1) - 1;
-    const mayHaveOther = most === 1 && this.#options.delimiter === "comma";
+    const mayHaveOther = most === 1 && this.#csv.isPlain;
     const hint = mayHaveOther ? ". If a comma does not separate them, set ?delimiter=auto" : "";
     return malformed(line, `has ${record.length} cells, and the first line has ${most}${hint}`);
   }
-
-  /** Chooses the character that is most frequent in the first line, outside of quotes. */
-  #delimiterIn(text: string): string {
-    const { delimiter } = this.#options;
-    if (delimiter !== "auto") return CHARACTERS[delimiter];
-    const start = text.slice(0, BATCH_CHARS).replace(/"[^"]*"/g, "");
-    const [line = ""] = start.replace(/^[\r\n]+/, "").split(/[\r\n]/, 1);
-    const [, , ...all] = Object.values(CHARACTERS);
-    return [";", ...all].reduce(
-      (best, one) => (line.split(one).length > line.split(best).length ? one : best),
-      CHARACTERS.comma as string,
-    );
-  }
 }
 
-interface RowInfo {
+interface NumberedRow {
   readonly record: readonly string[];
   readonly info: { readonly lines: number };
 }

@@ -13,12 +13,14 @@ import {
   arrayContent,
   bytesContent,
   Content,
-  type Format,
-  formatOf,
   isStored,
+  JSON_TYPE,
   jsonContent,
   JSON_ADVICE,
   RECORDS_TYPE,
+  type Stored,
+  storedOf,
+  TEXT_TYPE,
 } from "./content.ts";
 
 /** The character between the cells of a CSV; `auto`: the most frequent one of the first line. */
@@ -32,56 +34,70 @@ export interface ReadingOptions {
   readonly types?: "off";
 }
 
-/** A format that is read as records, and that records can be written as. */
+/** A format of files that are read as records, and that records can be written as. */
 export interface RecordsFormat {
   readonly mediaType: string;
   /** Returns undefined for a media type that it does not read. Throws `unsupported_media_type`. */
-  begin(mediaType: string, options: ReadingOptions): RecordsConversion | undefined;
+  begin(mediaType: string, options: ReadingOptions): TableMeter | undefined;
+  /**
+   * Returns a function that reads rows of a stored file as records in JSON. `header`: the text before the first
+   * mark.
+   */
+  read(table: Table, header: string): (rows: string) => readonly string[];
   /** Writes records. Calls `records`, which returns them in parts, twice: the first line has all keys. */
   write(records: () => AsyncIterable<JsonArray>): AsyncGenerator<Uint8Array>;
 }
 
-/** The conversion of one stream to NDJSON. Holds a bounded part of it. */
-export interface RecordsConversion {
-  /** Throws `bad_csv` or `limit_exceeded`. */
-  convert(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
-  /** True after `convert` if its output has to be revised, because later rows differ from earlier ones. */
-  readonly isOutdated: boolean;
-  /** Revises what `convert` has returned. */
-  revise(stream: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array>;
+/** How a stored file is read as records. */
+interface Table {
+  /** With the options of reading as parameters. */
+  readonly mediaType: string;
+  /** What `TableMeter` has learnt of the columns. */
+  readonly columns: string;
 }
 
-/** Receives a stream as records. What has to be revised is stored twice for a moment. Throws as `receive` does. */
-export async function receiveRecords(
-  stream: ReadableStream<Uint8Array>,
-  conversion: RecordsConversion,
+/** Measures a file as records. Throws `bad_csv` or `limit_exceeded`. `columns` is complete at the end. */
+export interface TableMeter extends Meter, Table {
+  /** Returns a meter for the same bytes if later rows have changed how earlier ones are read. */
+  again(): Meter | undefined;
+}
+
+/** Receives a file that is read as records. Throws as `receive` does. */
+export async function receiveTable(
+  stream: AsyncIterable<Uint8Array>,
+  meter: TableMeter,
   bodies: Bodies,
 ): Promise<Content> {
-  const content = await receive(conversion.convert(stream), RECORDS_TYPE, bodies);
-  if (!conversion.isOutdated) return content;
+  const content = await receiveMeasured(stream, meter, { bodies, mediaType: meter.mediaType });
   try {
-    return await receive(conversion.revise(partsOf(content, bodies)), RECORDS_TYPE, bodies);
-  } finally {
+    const again = meter.again();
+    if (again === undefined) return new Content({ ...content, columns: meter.columns });
+    for await (const part of partsOf(storedOf(content), bodies)) again.write(part);
+    const { about } = again.end().metered;
+    return new Content({
+      ...content,
+      about: { ...content.about, ...about },
+      columns: meter.columns,
+    });
+  } catch (error) {
     if (isStored(content.body)) bodies.drop(content.body);
+    throw error;
   }
 }
 
-type Part = Pick<Content, "body"> & { readonly about: { readonly bytes: number } };
-
-/** Reads NDJSON and more of it, which begins on a line of its own, without its byte order mark. */
+/** Joins NDJSON and more of it, which begins on a line of its own, without its byte order mark. */
 export async function* joinedLines(
-  content: Part,
-  added: Part,
-  bodies: Bodies,
+  lines: AsyncIterable<Uint8Array>,
+  added: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
   let last: number | undefined = LINE_FEED;
-  for await (const part of partsOf(content, bodies)) {
-    last = part.at(-1);
+  for await (const part of lines) {
+    last = part.at(-1) ?? last;
     yield part;
   }
   if (last !== LINE_FEED) yield Uint8Array.of(LINE_FEED);
   let isStart = true;
-  for await (const part of partsOf(added, bodies)) {
+  for await (const part of added) {
     yield isStart && BYTE_ORDER_MARK.every((byte, at) => part[at] === byte)
       ? part.subarray(3)
       : part;
@@ -92,10 +108,15 @@ export async function* joinedLines(
 const LINE_FEED = 10;
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];
 
-async function* partsOf({ about, body }: Part, bodies: Bodies): AsyncGenerator<Uint8Array> {
-  for (let from = 0; from < about.bytes; from += limits.maxChunkBytes) {
-    yield await bodies.read(body, from, Math.min(from + limits.maxChunkBytes, about.bytes));
+/** Reads bytes in memory or in storage. */
+export async function* partsOf(
+  { body, bytes }: Pick<Stored, "body" | "bytes">,
+  bodies: Bodies,
+): AsyncGenerator<Uint8Array, undefined> {
+  for (let from = 0; from < bytes; from += limits.maxChunkBytes) {
+    yield await bodies.read(body, from, Math.min(from + limits.maxChunkBytes, bytes));
   }
+  return undefined;
 }
 
 /**
@@ -109,9 +130,15 @@ export async function receive(
   mediaType: string,
   bodies: Bodies,
 ): Promise<Content> {
-  const format = formatOf(mediaType);
-  if (format === "json") return receiveJson(stream);
-  const meter = meterFor(format, mediaType);
+  if (mediaType === JSON_TYPE) return receiveJson(stream);
+  return receiveMeasured(stream, meterFor(mediaType), { bodies, mediaType });
+}
+
+async function receiveMeasured(
+  stream: AsyncIterable<Uint8Array>,
+  meter: Meter,
+  { bodies, mediaType }: { readonly bodies: Bodies; readonly mediaType: string },
+): Promise<Content> {
   const incoming = new Incoming(bodies);
   try {
     for await (const bytes of stream) await incoming.add(meter.write(bytes));
@@ -122,9 +149,9 @@ export async function receive(
   }
 }
 
-function meterFor(format: Exclude<Format, "json">, mediaType: string): Meter {
-  if (format === "text") return new TextMeter();
-  return format === "records" ? new RecordsMeter() : new BytesMeter(mediaType);
+function meterFor(mediaType: string): Meter {
+  if (mediaType === TEXT_TYPE) return new TextMeter();
+  return mediaType === RECORDS_TYPE ? new RecordsMeter() : new BytesMeter(mediaType);
 }
 
 class Incoming {
@@ -164,7 +191,8 @@ class Incoming {
     if (this.#bytes > limits.maxRowBytes) return new Content({ about, marks, body });
     const text = decodeUtf8(body);
     if (about.type === "string") return jsonContent(text);
-    return new Content({ about, marks: [], body: text });
+    // A small value is read as a whole, but for the header of a table.
+    return new Content({ about, marks: mediaType === RECORDS_TYPE ? [] : marks, body: text });
   }
 
   async abort(): Promise<void> {

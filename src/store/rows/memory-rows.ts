@@ -1,7 +1,8 @@
 import { copyOf } from "../../value/bytes.ts";
 import * as limits from "../../limits.ts";
 import { byteLength } from "../../value/utf8.ts";
-import type { Entry, Row, Rows, Stored } from "./rows.ts";
+import type { Stored } from "../bytes/content.ts";
+import type { Entry, Row, Rows } from "./rows.ts";
 import { MemoryChunks } from "../bytes/chunks.ts";
 import { MemoryGarbage } from "../bytes/garbage.ts";
 import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";

@@ -1,18 +1,7 @@
-import type { Mark } from "../../value/marks.ts";
 import type { Chunks } from "../bytes/chunks.ts";
-import type { Body } from "../bytes/content.ts";
+import type { Stored } from "../bytes/content.ts";
 import type { Garbage } from "../bytes/garbage.ts";
 import type { Tombstone, VariableInfo, Flag, Visibility } from "../variable.ts";
-
-/** Location of a value, and how to decode it. */
-export interface Stored {
-  readonly mediaType: string;
-  readonly bytes: number;
-  readonly count: number;
-  readonly marks: readonly Mark[];
-  /** The bytes in the row, or a reference to a stored body. */
-  readonly body: Body;
-}
 
 /** A variable as a row. */
 export interface Row {

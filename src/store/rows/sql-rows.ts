@@ -1,7 +1,8 @@
 import * as limits from "../../limits.ts";
 import { SqlChunks } from "../bytes/chunks.ts";
 import { changedEntry, MapLookups, touchedEntries } from "./map-lookups.ts";
-import type { Entry, Lookups, Row, Rows, Stored } from "./rows.ts";
+import type { Stored } from "../bytes/content.ts";
+import type { Entry, Lookups, Row, Rows } from "./rows.ts";
 import { SqlGarbage } from "../bytes/garbage.ts";
 import { firstRow, hasTable, numberIn, type Sql, type SqlValue, textIn } from "./sql.ts";
 import { bodyColumns, storedFrom } from "./stored-columns.ts";

@@ -1,18 +1,23 @@
 import { copyOf } from "../../value/bytes.ts";
 import type { Mark } from "../../value/marks.ts";
-import { type Body, isStored, type StoredBody } from "../bytes/content.ts";
-import type { Stored } from "./rows.ts";
+import { type Body, isStored, type Stored, type StoredBody } from "../bytes/content.ts";
 import { numberIn, optionalTextIn, type SqlRow, type SqlValue, textIn } from "./sql.ts";
 
 /** The columns of a value: its bytes, or where they are. */
-export function bodyColumns({ body, marks }: Stored): Readonly<Record<string, SqlValue>> {
+export function bodyColumns({ body, marks, columns }: Stored): Readonly<Record<string, SqlValue>> {
   const isElsewhere = isStored(body);
   return {
     location: isElsewhere ? body.location : "row",
     body_id: isElsewhere ? body.id : null,
-    marks: marks.length === 0 ? null : JSON.stringify(marks),
+    marks: marksText({ marks, columns }),
     value: isElsewhere ? null : inlineValue(body),
   };
+}
+
+/** A table's columns are with its marks. */
+function marksText({ marks, columns }: Pick<Stored, "marks" | "columns">): string | null {
+  if (columns !== undefined) return JSON.stringify({ marks, columns });
+  return marks.length === 0 ? null : JSON.stringify(marks);
 }
 
 function inlineValue(body: string | Uint8Array): SqlValue {
@@ -22,15 +27,20 @@ function inlineValue(body: string | Uint8Array): SqlValue {
 
 /** Reads a value from a row with the columns of `bodyColumns`, `media_type`, `bytes` and `count`. */
 export function storedFrom(row: SqlRow): Stored {
-  const marks = optionalTextIn(row, "marks");
+  const written = JSON.parse(optionalTextIn(row, "marks") ?? "[]") as Written;
+  const { marks, columns } = "marks" in written ? written : { marks: written };
   return {
     mediaType: textIn(row, "media_type"),
     bytes: numberIn(row, "bytes"),
     count: numberIn(row, "count"),
-    marks: marks === undefined ? [] : (JSON.parse(marks) as Mark[]),
+    marks,
+    columns,
     body: bodyFrom(row),
   };
 }
+
+/** What `marksText` writes. */
+type Written = readonly Mark[] | { readonly marks: readonly Mark[]; readonly columns?: string };
 
 function bodyFrom(row: SqlRow): Body {
   const id = optionalTextIn(row, "body_id");

@@ -1,4 +1,5 @@
 import * as limits from "../../limits.ts";
+import { type ErrorAnswer, type Flaw, inPlaceOf, messageIn, ownAnswer } from "./own-answer.ts";
 
 /** Follows redirects within the origin only, because headers hold keys. Throws for others. */
 export async function fetchWithin(url: URL, init: RequestInit): Promise<Response> {
@@ -32,54 +33,53 @@ export function idOf(body: RequestInit["body"]): string | undefined {
 }
 
 export interface BoundedOptions {
-  /**
-   * Condition under which a stream of events ends with an error response to the request. Default: the stream
-   * breaks.
-   */
-  readonly when?: "always" | "too long";
-  /** The request's. */
+  /** Reads the events of a stream, to answer in place of the server. Default: the response is no such stream. */
+  readonly events?: EventReader;
+  /** The id of the request that the stream answers. */
   readonly id?: string | undefined;
   /** Counts bytes of a stream that has no end. Default: all bytes that were received. */
   readonly size?: (chunk: Uint8Array) => number;
 }
 
 /**
- * Limits a response's size. With `always`, the stream ends without an error, and with a response to the request,
- * which the client ignores if it already has one.
+ * Limits a response's size. If a stream of events ends or breaks, it ends without an error, and with a response to the
+ * request, which the client ignores if it already has one; unless the client can resume the stream.
  */
 export function bounded(
   body: ReadableStream<Uint8Array>,
-  { when, id, size = totalSize() }: BoundedOptions = {},
+  { events, id, size = totalSize() }: BoundedOptions = {},
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
-  const end = (controller: ReadableStreamDefaultController<Uint8Array>, why: string) => {
-    if (id !== undefined) controller.enqueue(errorEvent(id, why));
-    controller.close();
-  };
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
-      let isTooLong = false;
+      let flaw: Flaw = "cut off";
       try {
-        const read = await reader.read();
-        if (read.done) {
-          if (when === "always") return end(controller, "The server ended its answer too early.");
-          return controller.close();
+        const { value, done } = await reader.read();
+        if (done) {
+          if (id === undefined || events === undefined || events.canResume)
+            return controller.close();
+          throw new Error("The server ended its answer too early.");
         }
-        isTooLong = size(read.value) > limits.maxMcpAnswerBytes;
-        if (!isTooLong) return controller.enqueue(read.value);
-        const error = new Error(
-          `The server's answer is longer than ${limits.maxMcpAnswerBytes} bytes.`,
-        );
-        reader.cancel(error).catch(() => undefined);
-        throw error;
+        if (size(value) > limits.maxMcpAnswerBytes) {
+          flaw = "too long";
+          const error = new Error(TOO_LONG);
+          reader.cancel(error).catch(() => undefined);
+          throw error;
+        }
+        for (const part of events?.read(value) ?? [value]) controller.enqueue(part);
       } catch (error) {
-        if (when !== "always" && !(isTooLong && when === "too long")) throw error;
-        end(controller, error instanceof Error ? error.message : "The connection broke.");
+        const isLeft = flaw === "cut off" && events?.canResume === true;
+        if (id === undefined || events === undefined || isLeft) throw error;
+        const why = error instanceof Error ? error.message : "The connection broke.";
+        controller.enqueue(eventOf(ownAnswer(Number(id), flaw, why)));
+        controller.close();
       }
     },
     cancel: (reason) => reader.cancel(reason),
   });
 }
+
+const TOO_LONG = `The server's answer is longer than ${limits.maxMcpAnswerBytes} bytes.`;
 
 function totalSize(): (chunk: Uint8Array) => number {
   let bytes = 0;
@@ -107,8 +107,84 @@ export function eventSize(): (chunk: Uint8Array) => number {
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 
-function errorEvent(id: string, message: string): Uint8Array {
-  const answer = { jsonrpc: "2.0", id: Number(id), error: { code: -32_000, message } };
+function eventOf(answer: ErrorAnswer): Uint8Array {
   // The empty line ends an event that was cut off.
   return new TextEncoder().encode(`\n\nevent: message\ndata: ${JSON.stringify(answer)}\n\n`);
+}
+
+/** Returns the body of a response in JSON, or the answer in place of it. */
+export async function readAnswer(
+  body: ReadableStream<Uint8Array>,
+  id: string,
+): Promise<ArrayBuffer | string> {
+  const bytes = await new Response(bounded(body)).arrayBuffer();
+  if (bytes.byteLength > MAX_EVENT_BYTES) return bytes;
+  const answer = inPlaceOf(messageIn(new TextDecoder().decode(bytes)), Number(id));
+  return answer === undefined ? bytes : JSON.stringify(answer);
+}
+
+/** Bytes of an event that is read. A longer one is passed on as it is. */
+const MAX_EVENT_BYTES = 1_048_576;
+
+/** Reads a stream of events while it is passed on, and adds answers in place of those that a client would ignore. */
+export class EventReader {
+  readonly #isResumable: boolean;
+  readonly #asked: number | undefined;
+  #hasIds = false;
+  #held: Uint8Array[] = [];
+  #bytes = 0;
+  #isLineEmpty = true;
+
+  /** `isResumable`: the client resumes a stream whose events have ids. `id`: of the request that it answers. */
+  constructor(isResumable: boolean, id?: string) {
+    this.#isResumable = isResumable;
+    this.#asked = id === undefined ? undefined : Number(id);
+  }
+
+  get canResume(): boolean {
+    return this.#isResumable && this.#hasIds;
+  }
+
+  /** Returns the chunk in parts, with an answer behind each event that needs one. */
+  *read(chunk: Uint8Array): Generator<Uint8Array> {
+    let start = 0;
+    for (let at = 0; at < chunk.length;) {
+      const found = chunk.indexOf(LINE_FEED, at);
+      const end = found < 0 ? chunk.length : found + 1;
+      const line = chunk.subarray(at, end);
+      this.#hold(line);
+      at = end;
+      const isBlank = line.every((byte) => byte === LINE_FEED || byte === CARRIAGE_RETURN);
+      if (found >= 0 && isBlank && this.#isLineEmpty) {
+        const answer = this.#answer();
+        if (answer !== undefined) {
+          yield chunk.subarray(start, end);
+          yield answer;
+          start = end;
+        }
+      }
+      this.#isLineEmpty = found >= 0 || (this.#isLineEmpty && isBlank);
+    }
+    if (start < chunk.length) yield chunk.subarray(start);
+  }
+
+  #hold(line: Uint8Array): void {
+    this.#bytes += line.length;
+    if (this.#bytes <= MAX_EVENT_BYTES) this.#held.push(line.slice());
+    else this.#held = [];
+  }
+
+  /** Returns the answer in place of the event that has ended. */
+  #answer(): Uint8Array | undefined {
+    const decoder = new TextDecoder();
+    const text = this.#held.map((part) => decoder.decode(part, { stream: true })).join("");
+    this.#held = [];
+    this.#bytes = 0;
+    const fields = text.split(/\r?\n/u).map((line) => /^(id|data)(?:: ?(.*))?$/u.exec(line));
+    const valuesOf = (name: string) =>
+      fields.flatMap((field) => (field?.[1] === name ? [field[2] ?? ""] : []));
+    this.#hasIds ||= valuesOf("id").some((id) => id !== "");
+    const answer = inPlaceOf(messageIn(valuesOf("data").join("\n")), this.#asked);
+    return answer && eventOf(answer);
+  }
 }

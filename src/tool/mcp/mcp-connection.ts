@@ -10,7 +10,7 @@ import { textOfResult } from "./result-value.ts";
 import * as limits from "../../limits.ts";
 import { withTimeLimit } from "../../value/deadline.ts";
 import type { JSONSchema7 } from "ai";
-import { ByrefError, messageOf } from "../../errors.ts";
+import { ByrefError, maxErrorChars, messageOf } from "../../errors.ts";
 import { clip } from "../../value/characters.ts";
 import { version } from "../../version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";
@@ -18,7 +18,6 @@ import { redact, secretsIn } from "./secrets.ts";
 import { widenSchema } from "../widen-schema.ts";
 
 const MAX_PAGES = 20;
-const MAX_ERROR_CHARS = 1_000;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
 
@@ -98,9 +97,9 @@ export class McpConnection {
     try {
       const result = await this.#call(definition, request);
       if (result.isError !== true) return result;
-      const message = textOfResult(result);
-      if (UNKNOWN_TOOL.test(clip(message, MAX_ERROR_CHARS))) this.#options.onStale();
-      throw this.#failure(message === "" ? "The tool failed and did not say why." : message);
+      const message = reasonIn(result);
+      if (UNKNOWN_TOOL.test(clip(message, maxErrorChars))) this.#options.onStale();
+      throw this.#failure(message);
     } catch (error) {
       if (error instanceof ByrefError) throw error;
       if (!signal.aborted) this.#options.onStale();
@@ -118,7 +117,7 @@ export class McpConnection {
   /** Replaces the endpoint's secrets in a text. */
   redact(text: string): string {
     const { url, headers = {} } = this.#endpoint;
-    return redact(text, secretsIn([url, ...Object.values(headers)]));
+    return redact(text, secretsIn([["", url], ...Object.entries(headers)]));
   }
 
   async #call(
@@ -179,7 +178,7 @@ export class McpConnection {
   }
 
   #failure(message: string): ByrefError {
-    return new ByrefError("tool_failed", clip(this.redact(message), MAX_ERROR_CHARS));
+    return new ByrefError("tool_failed", this.redact(message));
   }
 }
 
@@ -199,6 +198,15 @@ function isUsable(schema: McpDefinition["inputSchema"]): boolean {
 function isShallow(value: unknown, depth: number): boolean {
   if (typeof value !== "object" || value === null) return true;
   return depth > 0 && Object.values(value).every((inner) => isShallow(inner, depth - 1));
+}
+
+/** Returns the texts of a failure, or else its structured content. */
+function reasonIn(failure: CallToolResult): string {
+  const text = textOfResult(failure);
+  if (text !== "") return text;
+  const { structuredContent } = failure;
+  const isSilent = structuredContent === undefined || structuredContent === null;
+  return isSilent ? "The tool failed and did not say why." : JSON.stringify(structuredContent);
 }
 
 const UNKNOWN_TOOL = /-32602|unknown tool/i;

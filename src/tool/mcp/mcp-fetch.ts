@@ -1,5 +1,5 @@
 import { withTimeLimit } from "../../value/deadline.ts";
-import { bounded, fetchWithin, idOf, isEventStream } from "./bounded-fetch.ts";
+import { bounded, EventReader, fetchWithin, idOf, isEventStream } from "./bounded-fetch.ts";
 
 /** Time limit for ending a session. */
 const DELETE_MS = 2_000;
@@ -21,7 +21,9 @@ export const mcpFetch: typeof fetch = async (input: RequestInfo | URL, init: Req
   if (response.status === 400 || response.status === 404) return refusal(response);
   if (response.body === null || !response.ok) return response;
   const { status, headers } = response;
-  const ending = isEventStream(response) ? { id: idOf(init.body), when: "always" as const } : {};
+  const ending = isEventStream(response)
+    ? { id: idOf(init.body), events: new EventReader(false, idOf(init.body)) }
+    : {};
   // The body is already decoded, so headers about its encoding are dropped.
   const kept = ["content-type", "mcp-session-id"].flatMap((name) => {
     const value = headers.get(name);

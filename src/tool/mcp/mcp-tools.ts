@@ -11,6 +11,7 @@ import {
   type McpEndpoint,
   type McpHandshake,
 } from "./mcp-connection.ts";
+import { fitScalars } from "./fit-scalars.ts";
 import { valueOfResult } from "./result-value.ts";
 import type { Effects } from "../wrapped-tool.ts";
 import type { ToolPolicy } from "../policy.ts";
@@ -180,13 +181,17 @@ function safeName(name: string): string {
 
 function toolFrom(definition: McpDefinition, connection: McpConnection): ToolSet[string] {
   const { description, inputSchema } = definition;
-  const schema = { ...inputSchema, type: "object", properties: inputSchema.properties ?? {} };
+  const { properties = {} } = inputSchema;
+  // `isUsable` has checked that this is a schema.
+  const schema = { ...inputSchema, type: "object", properties } as JSONSchema7;
   return dynamicTool({
     ...(description === undefined
       ? {}
       : { description: clip(description, limits.maxMcpDescriptionChars) }),
-    // The server validates its own inputs. `isUsable` has checked that this is a schema.
-    inputSchema: jsonSchema(schema as JSONSchema7),
+    // The server validates its own inputs.
+    inputSchema: jsonSchema(schema, {
+      validate: (input) => ({ success: true, value: fitScalars(input, schema) }),
+    }),
     execute: async (input, { abortSignal }) =>
       valueOfResult(await connection.call(definition, isObject(input) ? input : {}, abortSignal)),
   });

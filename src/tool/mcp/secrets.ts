@@ -1,17 +1,76 @@
 /** Shorter values are unlikely to be secrets, and redacting them would remove ordinary words. */
 const MIN_SECRET_CHARS = 6;
 
-/** Returns texts that may be keys, their words, and parameters of those that are URLs; the longest first. */
-export function secretsIn(texts: readonly string[]): readonly string[] {
-  const words = texts.flatMap((text) => text.split(/[\s;,=]+/));
-  const urls = texts.filter((text) => URL.canParse(text)).map((text) => new URL(text));
-  const parts = urls.flatMap(({ href, searchParams }) => [href, ...searchParams.values()]);
-  return [...texts, ...words, ...parts]
-    .filter((secret) => secret.length >= MIN_SECRET_CHARS)
-    .sort((a, b) => b.length - a.length);
+/** Names of variables, headers, parameters and options with secrets; not `AUTHOR` and `MAX_TOKENS`. */
+export const SECRET_NAME =
+  /key|token(?!s|iz)|secret|passw|passphrase|pwd|credential|auth(?!ors?(?![a-z]))|cookie|bearer/iu;
+
+/** A text of a configuration and what it is called there; a text without a name has an empty one. */
+export type NamedText = readonly [name: string, text: string];
+
+/**
+ * Returns the parts of the texts that look like secrets, by a name or because they are random; the longest first.
+ * Paths and single words are none.
+ */
+export function secretsIn(texts: readonly NamedText[]): readonly string[] {
+  const all = texts.flatMap(partsOf).filter((part) => part.length >= MIN_SECRET_CHARS);
+  const secrets = new Set(all.filter((part) => !WORD.test(part) && !isPath(part)));
+  return [...secrets].sort((a, b) => b.length - a.length);
 }
 
 /** Replaces the secrets in a text. */
 export function redact(text: string, secrets: readonly string[]): string {
   return secrets.reduce((all, secret) => all.replaceAll(secret, "[secret]"), text);
+}
+
+function partsOf([name, text]: NamedText): readonly string[] {
+  const words = text.split(/[\s;,=]+/u);
+  const isUrl = /^[a-z][\w+.-]*:\/\//iu.test(text);
+  const whole = SECRET_NAME.test(name) && !isUrl && !isPath(text) ? [text, ...words] : [];
+  const pairs = [...text.matchAll(PAIR)].flatMap(([, key = "", value = ""]) =>
+    SECRET_NAME.test(key) ? [value] : [],
+  );
+  const users = [...text.matchAll(USER)].flatMap(([, user = "", password = user]) => [password]);
+  return [...whole, ...pairs, ...users, ...words.flatMap(randomIn)];
+}
+
+/** `api_key=…`, `"apiKey": "…"`, `Authorization: Bearer …`; a value may have pairs of its own. */
+const PAIR = /([\w-]+)["']?\s*[=:]\s*["']?(?=(?:(?:bearer|basic|token)\s+)?([^\s"';,&]+))/giu;
+/** `https://user:password@…` and `https://token@…`. */
+const USER = /:\/\/([^\s/@:?#]*)(?::([^\s/@]+))?@/gu;
+
+function randomIn(word: string): readonly string[] {
+  if (!word.includes("://")) return isRandom(word) ? [word] : [];
+  return word.split(/[/?#&@]+/u).filter((part) => UUID.test(part) || isRandom(part));
+}
+
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/iu;
+
+/** True for keys and hashes, whatever stands before them; false for `claude-sonnet-4-20250514`. */
+function isRandom(text: string): boolean {
+  return text
+    .split(/[^A-Za-z0-9+/]+/u)
+    .some(
+      (part) =>
+        part.length >= 16 && /\d/u.test(part) && /[a-z]/iu.test(part) && entropyOf(part) >= 3,
+    );
+}
+
+/** Returns the bits of a character. */
+function entropyOf(text: string): number {
+  const counts = new Map<string, number>();
+  for (const char of text) counts.set(char, (counts.get(char) ?? 0) + 1);
+  const shares = [...counts.values()].map((count) => count / text.length);
+  return -shares.reduce((sum, share) => sum + share * Math.log2(share), 0);
+}
+
+/** Longer ones are no words. */
+const WORD = /^(?=.{1,20}$)(?:\p{Lu}?\p{Ll}+|\p{Lu}+)$/u;
+
+function isPath(text: string): boolean {
+  const steps = text.split(/[\\/]/u);
+  if (steps.length < 2) return false;
+  // Base64 has slashes, too.
+  if (steps.some((step) => step.length > 2 && WORD.test(step))) return true;
+  return /^(?:~|\.\.?|[a-z]:)?[\\/]/iu.test(text) && !isRandom(text);
 }

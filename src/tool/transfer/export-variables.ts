@@ -1,4 +1,6 @@
 import * as limits from "../../limits.ts";
+import { formatOf } from "../../store/bytes/content.ts";
+import type { VariableInfo } from "../../store/variable.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { toBase64 } from "../../value/base64.ts";
 import { compact } from "../../value/json.ts";
@@ -31,7 +33,7 @@ async function* linesOf(
     yield {
       type: "variable",
       info: writable<LineOf<"variable">["info"]>(info),
-      ...compact({ run, inputDigest }),
+      ...compact({ isTable: isTable(info), run, inputDigest }),
     };
     if (info.visibility !== "secret") yield* dataLines(info.bytes, opened);
   } finally {
@@ -48,12 +50,16 @@ async function* versionLines(
   try {
     for (const { info, undone, read } of all) {
       const written = writable<LineOf<"version">["info"]>(info);
-      yield { type: "version", info: written, ...compact({ undone }) };
+      yield { type: "version", info: written, ...compact({ isTable: isTable(info), undone }) };
       yield* dataLines(info.bytes, { read });
     }
   } finally {
     for (const one of all) one.close();
   }
+}
+
+function isTable({ type, mediaType }: VariableInfo): true | undefined {
+  return type === "array" && formatOf(mediaType) === "bytes" ? true : undefined;
 }
 
 interface Readable {

@@ -1,4 +1,5 @@
 import * as limits from "../../limits.ts";
+import type { Content } from "../../store/bytes/content.ts";
 import { tombstoneOf } from "../../store/metadata.ts";
 import type { VariableRecord, VariableStore, VersionRecord } from "../../store/variable-store.ts";
 import type { Tombstone } from "../../store/variable.ts";
@@ -71,20 +72,25 @@ export class VariablesImport {
   }
 
   async #takeVariable(record: VariableRecord & LineOf<"variable">): Promise<void> {
-    const { visibility, bytes, mediaType } = record.info;
+    const { visibility } = record.info;
     if (visibility === "secret") {
       const { inputDigest } = record;
       const eviction = { inputDigest, reason: "left_out", atMs: Date.now() } as const;
       return this.#addTombstone(tombstoneOf(record.info, eviction));
     }
-    const content = await this.#store.receive(this.bytes(bytes), mediaType);
-    await this.#store.transfer.restore(record, content);
+    await this.#store.transfer.restore(record, await this.#received(record));
   }
 
   async #takeVersion(record: VersionRecord & LineOf<"version">): Promise<void> {
-    const { bytes, mediaType } = record.info;
-    const content = await this.#store.receive(this.bytes(bytes), mediaType);
-    await this.#store.transfer.restoreVersion(record, content);
+    await this.#store.transfer.restoreVersion(record, await this.#received(record));
+  }
+
+  async #received({ info, isTable }: LineOf<"variable" | "version">): Promise<Content> {
+    const { bytes, mediaType } = info;
+    if (isTable === undefined) return this.#store.receive(this.bytes(bytes), mediaType);
+    const table = await this.#store.receiveRecords(this.bytes(bytes), mediaType);
+    if (table === undefined) throw badImport(`${mediaType} is not read as records here.`);
+    return table;
   }
 
   #addTombstone(tombstone: Tombstone): void {

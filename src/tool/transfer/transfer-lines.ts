@@ -233,7 +233,8 @@ function requireVersion(given: unknown): void {
 }
 
 function failed({ code, message }: LineOf<"error">): ByrefError {
-  if (code === "conflict") return new ByrefError("conflict", message);
+  if (code === "conflict" || code === "conversation_not_found")
+    return new ByrefError(code, message);
   return badImport(`The export failed: ${code}.`);
 }
 

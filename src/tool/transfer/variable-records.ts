@@ -72,16 +72,20 @@ const end = z.object({
   seal: text.optional(),
 });
 
+/** True if the bytes that follow are a file that is read as records, such as a CSV. */
+const isTable = z.literal(true).optional();
+
 export const variableRecords = [
   header,
   z.object({
     type: z.literal("variable"),
     info,
+    isTable,
     run: name.optional(),
     inputDigest: text.optional(),
   }),
   // An earlier version of the variable before it.
-  z.object({ type: z.literal("version"), info, undone: z.literal(true).optional() }),
+  z.object({ type: z.literal("version"), info, isTable, undone: z.literal(true).optional() }),
   data,
   z.object({ type: z.literal("tombstone"), tombstone }),
   z.object({ type: z.literal("numbers"), numbers: z.record(text, count) }),

@@ -4,6 +4,7 @@ import { problemFrom } from "../../reference/reference-problem.ts";
 import type { Variables } from "../../store/variable-store.ts";
 import type { VariableInfo } from "../../store/variable.ts";
 import type { Json } from "../../value/json.ts";
+import { parseMediaType } from "../../value/media-type.ts";
 import {
   type FileContent,
   fileContent,
@@ -14,7 +15,7 @@ import {
 } from "../files.ts";
 import { change } from "../prepared-save.ts";
 import { runtimeTool } from "../runtime-tool.ts";
-import { lookupInStore } from "../store-lookup.ts";
+import { lookupInStore, readBytes } from "../store-lookup.ts";
 import { referenceTo, type Target, targetIn, usable } from "./variable-target.ts";
 import { failureReport, hidesFailure } from "../policy.ts";
 
@@ -78,17 +79,24 @@ async function contentOf(
     const message = `$${info.name} is bytes, and is exported as it is.`;
     throw new ByrefError("bad_value", message);
   }
-  const value = await valueOf(store, target);
-  // Only a variable of bytes has such a value.
+  const as = format ?? formatFor(written, null);
+  const isFile = target.path.length === 0 && as === "csv" && isCsv(info);
+  const value = await valueOf(store, target, isFile);
+  // Bytes, or a CSV as it came.
   if ((value as unknown) instanceof Uint8Array) {
     return { bytes: value as unknown as Uint8Array, mediaType: info.mediaType };
   }
   return fileContent(value, format ?? formatFor(written, value));
 }
 
+function isCsv({ type, mediaType }: VariableInfo): boolean {
+  return type === "array" && parseMediaType(mediaType)?.essence === "text/csv";
+}
+
 /** Reads the value, which may be bytes. Errors about a sealed variable reveal nothing of it. */
-async function valueOf(store: Variables, target: Target): Promise<Json> {
-  const answer = await lookupInStore(store, { bytes: true })(target);
+async function valueOf(store: Variables, target: Target, isFile: boolean): Promise<Json> {
+  const lookup = isFile ? readBytes(target, store) : lookupInStore(store, { bytes: true })(target);
+  const answer = await lookup;
   if (answer.found) return answer.value;
   throw problemFrom(referenceTo(target), answer);
 }

@@ -31,8 +31,14 @@ export interface ConversationEvent {
   readonly run?: string;
   readonly tool?: string;
   readonly toolCallId?: string;
+  /** The decided approval of a call, or gate of a run. */
+  readonly approval?: string;
+  /** Who started the turn or run, or decided. Absent where the authenticator names none. */
+  readonly principal?: string;
   /** The error code of a failed tool call or turn. */
   readonly code?: string;
+  /** The limit that a failed turn names. */
+  readonly limit?: string;
 }
 
 export type EventType =
@@ -46,6 +52,8 @@ export type EventType =
   | "tool.called"
   | "tool.done"
   | "tool.failed"
+  | "approval.granted"
+  | "approval.denied"
   | "turn.started"
   | "turn.recovered"
   | "turn.done"

@@ -6,6 +6,7 @@ import { slicesOf } from "../../value/characters.ts";
 import { type Json } from "../../value/json.ts";
 import type { Deferred, Step } from "../history/message-parts.ts";
 import type { Post } from "../history/post.ts";
+import type { Identity } from "../../tool/identity.ts";
 import type { Counts, Spent } from "../spend/spend.ts";
 import type { ApprovalResponse } from "../waiting-calls.ts";
 
@@ -16,7 +17,7 @@ export interface TurnHead {
   /** Set for a run of a plan. */
   readonly kind?: "run";
   /** The turn that waits for a person meanwhile. */
-  readonly paused?: Pick<TurnHead, "id" | "needs" | "counts" | "post">;
+  readonly paused?: Pick<TurnHead, "id" | "needs" | "counts" | "post" | "asker">;
   /** Counts up from 1 in each conversation, over all of its turns. */
   readonly attempt: number;
   /** The attempt before the first crash, if crashes have cut this turn off. */
@@ -24,6 +25,8 @@ export interface TurnHead {
   /** False if the turn has ended or waits for a person. */
   readonly isOpen: boolean;
   readonly agent: string;
+  /** Who asked. Absent in heads of earlier versions. */
+  readonly asker?: Identity;
   /** The conversation's id, as in its routes. */
   readonly conversation: string;
   /** The request that started it. */

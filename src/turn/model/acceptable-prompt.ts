@@ -7,7 +7,7 @@ import type {
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
 import { clip, isBlankText } from "../../value/characters.ts";
-import { isObject } from "../../value/json.ts";
+import { isObject, type Json, plainJson } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
 import { alternating, saidIn } from "./alternating.ts";
@@ -257,8 +257,12 @@ function withTexts(message: Of<"user">): Message {
   };
 }
 
-/** Input that was no object was refused when it was called. */
-function inputOf({ input }: Call): Readonly<Record<string, unknown>> {
+/**
+ * Input that was no object was refused when it was called. Digits that a double does not give back are texts, because
+ * a model's packages may copy the prompt.
+ */
+function inputOf(call: Call): Readonly<Record<string, unknown>> {
+  const input: unknown = plainJson(call.input as Json);
   if (isObject(input) && !Array.isArray(input)) return wellFormed(input);
   // Broken JSON, as in the SDK's loop.
   return typeof input === "string" || input == null ? {} : { rawInvalidInput: wellFormed(input) };

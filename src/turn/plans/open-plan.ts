@@ -22,6 +22,7 @@ import { wrapRuntimeTools } from "../../tool/wrap-runtime-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../../tool/wrapped-tool.ts";
 import { compact } from "../../value/json.ts";
 import { wrapOptionsFor } from "../agent.ts";
+import { withOwnTools } from "../delegate-tool.ts";
 import { askAgentFor, askModelOf } from "../sub-turn.ts";
 import { type PlatformServices, Toolbox, type ToolboxOptions } from "../toolbox.ts";
 import type { TurnContext } from "../turn-context.ts";
@@ -142,8 +143,9 @@ async function toolsToRun(
   run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
 ): Promise<PlanTools> {
   const { agent, model, redact, store, account, services = {} } = context;
+  const equip = () => Promise.resolve(withOwnTools(agent));
   const resources = compact({
-    ask: askModelOf(context, compact({ agent, model, redact })),
+    ask: askModelOf(context, { ...compact({ agent, model, redact }), equip }),
     store,
     today: dayAt(Date.parse(run.createdAt)),
     files: services.files,

@@ -74,7 +74,7 @@ export async function startRun(options: PlanTurnOptions, start: NewRun): Promise
     attempt.begin(() => {
       if (plans.statusOf(plan.id) === "cancelled") throw planOver();
       options.onBegin?.();
-      plans.addRun(record, input);
+      plans.addRun(record, input, options.asker);
       plans.setStatus(plan.id, "running");
       given.commit();
       turn.emitAll();
@@ -321,9 +321,9 @@ function attemptAt(options: PlanTurnOptions, id: string): Attempt {
 
 function pausedIn(last: TurnHead | undefined): TurnHead["paused"] {
   if (last?.needs === undefined) return last?.paused;
-  const { id, needs, post, counts } = last;
+  const { id, needs, post, counts, asker } = last;
   // The conversation's total already includes what the turn spent.
-  return compact({ id, needs, post, counts: counts && { ...counts, spent: NOTHING_SPENT } });
+  return compact({ id, needs, post, asker, counts: counts && { ...counts, spent: NOTHING_SPENT } });
 }
 
 function planOver(): ByrefError {

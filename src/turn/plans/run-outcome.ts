@@ -195,7 +195,7 @@ function labelsOf({ visibility, sources, trusted, flags }: ResultPart["info"]) {
 async function copyOf(store: VariableStore, name: string): Promise<Content | undefined> {
   const open = store.open(name);
   if (open === undefined) return undefined;
-  const { bytes, mediaType } = open.info;
+  const { type, bytes, mediaType } = open.info;
   let from = 0;
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
@@ -206,7 +206,8 @@ async function copyOf(store: VariableStore, name: string): Promise<Content | und
     },
   });
   try {
-    return await store.receive(stream, mediaType);
+    const records = type === "array" ? await store.receiveRecords(stream, mediaType) : undefined;
+    return records ?? (await store.receive(stream, mediaType));
   } finally {
     open.close();
   }

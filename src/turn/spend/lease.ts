@@ -80,14 +80,17 @@ export class Lease implements Share {
 
   async more(need: Partial<Spent>, spent: Spent): Promise<void> {
     const { leases, signal } = this.#options;
-    const window = this.#window;
+    const { per } = leases.limits;
+    const nowMs = this.#options.now();
+    const window = windowAt(nowMs, per);
     // A stopped turn does not wait for the tenant's directory.
     const grant = await unlessAborted(
       this.#take({ window, spent, wants: this.#wants(need) }),
       signal,
     );
     if ("refused" in grant) {
-      throw spendExceeded("tenant", grant.refused, leases.limits.per);
+      const renewal = per && { per, atMs: windowEndMs(nowMs, per) };
+      throw spendExceeded("tenant", grant.refused, renewal);
     }
     for (const [what, upTo] of Object.entries(grant.upTo)) this.#upTo.set(window + what, upTo);
   }
@@ -114,10 +117,19 @@ export class Lease implements Share {
     });
   }
 
-  /** The current day or month in UTC. */
   get #window(): string {
     const { now, leases } = this.#options;
-    const { per } = leases.limits;
-    return per ? new Date(now()).toISOString().slice(0, per === "day" ? 10 : 7) : "";
+    return windowAt(now(), leases.limits.per);
   }
+}
+
+/** The day or month in UTC. */
+function windowAt(timeMs: number, per: TenantLimits["per"]): string {
+  return per ? new Date(timeMs).toISOString().slice(0, per === "day" ? 10 : 7) : "";
+}
+
+function windowEndMs(timeMs: number, per: "day" | "month"): number {
+  const time = new Date(timeMs);
+  const [year, month] = [time.getUTCFullYear(), time.getUTCMonth()];
+  return per === "day" ? Date.UTC(year, month, time.getUTCDate() + 1) : Date.UTC(year, month + 1);
 }

@@ -1,6 +1,7 @@
 import type { LanguageModelUsage } from "ai";
 import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
+import { compact } from "../../value/json.ts";
 import { type Savings, SavingsCounter } from "./savings.ts";
 
 /** Quantities that limits apply to, because they cost money or cause harm when they grow out of control. */
@@ -189,16 +190,18 @@ interface Excess {
   readonly count: number;
 }
 
-/** `per`: the day or month of the limit. */
+/** `renewal`: the period of the limit, and the time in milliseconds since 1970 when the next one begins. */
 export function spendExceeded(
   scope: keyof SpendLimits,
   { what, maximum, spent, count }: Excess,
-  per?: string,
+  renewal?: { readonly per: string; readonly atMs: number },
 ): ByrefError {
-  const each = per === undefined ? "" : ` a ${per}`;
+  const each = renewal === undefined ? "" : ` a ${renewal.per}`;
   const message = `This ${scope} may spend ${maximum} ${WHAT[what]}${each}, and has spent ${spent}.`;
   const limit = `${scope}.${what}`;
-  return new ByrefError("spend_exceeded", message, { limit, maximum, actual: spent + count });
+  const renewsAt = renewal && new Date(renewal.atMs).toISOString();
+  const details = { limit, maximum, actual: spent + count, ...compact({ renewsAt }) };
+  return new ByrefError("spend_exceeded", message, details);
 }
 
 /** The conversation's spending, including that of a waiting turn. */

@@ -9,7 +9,7 @@ import {
   planSupport,
   templates,
 } from "../../../src/byref.ts";
-import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 // Bound only by the test.
 const { WORLD_URL, WORKFLOW } = env as unknown as { WORLD_URL: string; WORKFLOW: string };

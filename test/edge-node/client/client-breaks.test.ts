@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { type ClientOptions, createClient } from "../../../src/client.ts";
+import { type ClientOptions, createClient } from "../../../packages/client/src/client.ts";
 import {
   all,
   breaking,
@@ -16,7 +16,7 @@ import { ORIGIN } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { planning } from "../../support/planning.ts";
-import { finish, text } from "../../../src/testing.ts";
+import { finish, text } from "../../../packages/testing/src/testing.ts";
 
 describe("a connection that breaks", () => {
   it.each<readonly [Cut["how"], number]>([

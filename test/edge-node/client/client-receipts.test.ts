@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { finish, text } from "../../../src/testing.ts";
+import { finish, text } from "../../../packages/testing/src/testing.ts";
 import { clientOf, failureOf, speaking } from "../../support/client.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 

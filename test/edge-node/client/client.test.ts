@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "../../../src/client.ts";
+import { createClient } from "../../../packages/client/src/client.ts";
 import {
   agent,
   all,
@@ -12,7 +12,7 @@ import {
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { paying } from "../../support/paying.ts";
-import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 describe("a turn", () => {
   it("is read as chunks, text and JSON, but runs only once", async () => {

@@ -3,7 +3,7 @@ import { afterEach, expect, it, vi } from "vitest";
 import { json, problemIn } from "../../support/edge.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
 import { messagesOf } from "../../support/paying.ts";
-import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
 
 // --- agent
 const clerk: Agent = {
@@ -91,6 +91,40 @@ it("an application passes the MCP client", async () => {
     },
     settings,
   );
+});
+
+it("an agent has servers of its own, for who asks", async () => {
+  serve();
+  const tokens: string[] = [];
+  const tokenOf = (tenant: string) => {
+    tokens.push(tenant);
+    return `Bearer ${tenant}`;
+  };
+  // --- servers of one agent
+  const desk: Agent = {
+    name: "desk",
+    description: "Answers customers.",
+    instructions: "Look orders up, and answer.",
+    tools: {},
+    mcpServers: ({ tenant }) => [
+      {
+        name: "shop",
+        url: "https://shop.example/mcp",
+        headers: { authorization: tokenOf(tenant) },
+      },
+    ],
+  };
+  // ---
+  const model = scriptedModel([[toolCall("list", {}), asked]]);
+  await withRuntime({ agents: [desk], model, mcp: mcpTools }, async (own) => {
+    await (await own.call("POST", "/conversations/c/messages", go)).text();
+  });
+  expect(called).toEqual(["list"]);
+  expect(tokens).toEqual(["local"]);
+  await withRuntime({ agents: [desk], model }, async (own) => {
+    const response = await own.call("POST", "/conversations/c/messages", go);
+    expect(await response.text()).toContain("bad_configuration");
+  });
 });
 
 it("an agent's settings for a server's tools work as the guide says", async () => {

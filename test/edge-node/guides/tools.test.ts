@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const orders = Array.from({ length: 60 }, (_, at) => ({ id: `ord_${at + 1}`, total: at }));
 const sent: number[] = [];

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { transfers } from "../../../src/edge/routes/transfer.ts";
-import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import { Steps } from "../../../src/turn/steps.ts";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
@@ -142,6 +142,7 @@ describe("a failure of the server is one line in the log, which its problem name
       {
         event: "failed",
         id: problem.instance.replace("urn:uuid:", ""),
+        at: expect.stringMatching(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/u),
         code,
         ...(request === "GET /*" ? {} : { tenant: "local" }),
         conversation,

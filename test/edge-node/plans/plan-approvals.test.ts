@@ -13,7 +13,7 @@ import {
   runOf,
   streamed,
 } from "../../support/planning.ts";
-import { finish, text, toolCall } from "../../../src/testing.ts";
+import { finish, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { readUntil } from "../../support/turn-client.ts";
 

@@ -5,7 +5,7 @@ import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planOf, planTools, runOf } from "../../support/planning.ts";
-import { finish, text } from "../../../src/testing.ts";
+import { finish, text } from "../../../packages/testing/src/testing.ts";
 import { refuseRows } from "../../support/storage.ts";
 
 const ROOT = "/conversations/c/plans";

@@ -5,7 +5,7 @@ import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { planning, planOf, runOf, statusesOf, variable } from "../../support/planning.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const ROOT = "/conversations/c/plans";
 

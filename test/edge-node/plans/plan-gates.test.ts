@@ -16,7 +16,7 @@ import {
   streamed,
   variable,
 } from "../../support/planning.ts";
-import { finish, text, toolCall } from "../../../src/testing.ts";
+import { finish, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const ROOT = "/conversations/c/plans";
 

@@ -4,7 +4,7 @@ import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { planSupport } from "../../../src/edge/routes/plans.ts";
 import type { PlanView } from "../../../src/edge/plans/plan-view.ts";
 import { planning, planOf, planTools, runOf } from "../../support/planning.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn } from "../../support/turn-client.ts";
 
 const ROOT = "/conversations/c/plans";

@@ -15,7 +15,7 @@ import {
   streamed,
   variable,
 } from "../../support/planning.ts";
-import { finish, text } from "../../../src/testing.ts";
+import { finish, text } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { workflows, workflowTools } from "../../support/workflow-cases.ts";
 

@@ -13,7 +13,7 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 
 const done: Step = [text("Done."), finish()];
 

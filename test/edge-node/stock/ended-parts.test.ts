@@ -14,7 +14,7 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 
 /** Parts that the model has begun when its turn ends. */
 const begun: Readonly<Record<string, readonly Part[]>> = {

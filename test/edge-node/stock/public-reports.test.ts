@@ -14,7 +14,7 @@ import {
   scriptedModel,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 
 const done: Step = [text("Done."), finish()];
 const asked = finish("tool-calls");

@@ -8,7 +8,14 @@ import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { planning } from "../../support/planning.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
-import { callsOf, finish, type Step, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import {
+  callsOf,
+  finish,
+  type Step,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const asked = finish("tool-calls");
 const done: Step = [text("Done."), finish()];

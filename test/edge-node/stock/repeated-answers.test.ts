@@ -6,7 +6,13 @@ import { json, problemIn, textOf } from "../../support/edge.ts";
 import { gate, halting } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import { finish, type Step, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  type Step,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const says = (words: string): Step => [text(words), finish()];
 const fails: Step = [{ type: "error", error: new Error("It is down.") }];

@@ -4,7 +4,7 @@ import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import { finish, type Step, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, type Step, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
 const says = (words: string): Step => [text(words), finish()];

@@ -5,7 +5,7 @@ import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import { delegating, saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { scriptedModel, type Step, toolCall } from "../../../src/testing.ts";
+import { scriptedModel, type Step, toolCall } from "../../../packages/testing/src/testing.ts";
 import { collecting, linesOf } from "../../support/telemetry.ts";
 import { agentNamed, asked, exporting, say } from "../../support/watched-runtime.ts";
 

@@ -3,7 +3,7 @@ import { delegating, saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning } from "../../support/planning.ts";
-import { type Step, text, toolCall } from "../../../src/testing.ts";
+import { type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../../support/telemetry.ts";
 import { asked, done, exporting, KEY, runtimeOf, say } from "../../support/watched-runtime.ts";
 
@@ -211,7 +211,9 @@ describe("a collector", () => {
     expect(said[0]).toContain("One.");
     expect(said[1]).toContain("Two.");
     expect(requests).toHaveLength(2);
-    expect(linesOf(errors)).toEqual([{ event: "export_failed", reason }]);
+    expect(linesOf(errors)).toEqual([
+      { event: "export_failed", at: expect.stringMatching(/Z$/u), reason },
+    ]);
     expect(JSON.stringify(errors.mock.calls)).not.toContain(KEY);
     expect(linesOf(log)).toMatchObject([{ status: "done" }, { status: "done" }]);
   });

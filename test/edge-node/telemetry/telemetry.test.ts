@@ -5,7 +5,7 @@ import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, decide, paying } from "../../support/paying.ts";
 import { approved, planning, runOf } from "../../support/planning.ts";
-import { type Step, text, toolCall } from "../../../src/testing.ts";
+import { type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { linesOf } from "../../support/telemetry.ts";
 import { asked, done, runtimeOf, say } from "../../support/watched-runtime.ts";
 
@@ -128,6 +128,43 @@ describe("the log line of a turn", () => {
     expect(linesOf(log)[0]).not.toHaveProperty("code");
   });
 
+  it("names the limit that a turn has reached, and so does its event", async () => {
+    const steps = [[toolCall("add", { a: 1, b: 2 }), asked], saying("Three.")];
+    const options = { ...runtimeOf(steps), spend: { conversation: { modelCalls: 1 } } };
+    await withRuntime(
+      options,
+      async (own) => {
+        await say(own);
+        const page = await own.call("GET", "/conversations/c/events");
+        const { events } = await page.json<{ events: readonly object[] }>();
+        const reached = { code: "spend_exceeded", limit: "conversation.modelCalls" };
+        expect(linesOf(log)).toMatchObject([{ status: "failed", ...reached }]);
+        expect(events.at(-1)).toMatchObject({ type: "turn.failed", ...reached });
+      },
+      { bindings: { LOG: "turns" } },
+    );
+  });
+
+  it("says how long a turn has waited for the one before it", async () => {
+    const { options, reached, open } = haltedTurn([saying("Second.")]);
+    await withRuntime(
+      options,
+      async (own) => {
+        const first = say(own);
+        await reached;
+        const { queue } = own.conversation().parts.context;
+        const second = say(own, "And then?");
+        await vi.waitFor(() => expect(queue.isLast).toBe(false));
+        open();
+        await Promise.all([first, second]);
+      },
+      { bindings: { LOG: "turns" } },
+    );
+    const [first, second] = linesOf(log);
+    expect(first).not.toHaveProperty("queuedMs");
+    expect(second).toMatchObject({ status: "done", queuedMs: expect.any(Number) });
+  });
+
   it("says that a turn continued after a crash", async () => {
     const { options, reached } = haltedTurn([saying("Again.")]);
     await withRuntime(
@@ -205,9 +242,9 @@ describe("Analytics Engine", () => {
     expect(points).toHaveLength(1);
     expect(points[0]).toMatchObject({
       indexes: ["acme"],
-      blobs: ["c", "clerk", "scripted", "done", "", "acme"],
+      blobs: ["c", "clerk", "scripted", "done", "", "acme", ""],
     });
-    expect(points[0]?.doubles).toHaveLength(16);
+    expect(points[0]?.doubles).toHaveLength(17);
     expect(points[0]?.doubles?.slice(7, 9)).toEqual([66, 44]);
     expect(log).not.toHaveBeenCalled();
   });

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { planSupport } from "../../../src/edge/routes/plans.ts";
 import { transfers } from "../../../src/edge/routes/transfer.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";
 import { changed, fileOf, linesIn } from "../../support/transfer.ts";

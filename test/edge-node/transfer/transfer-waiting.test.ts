@@ -15,7 +15,7 @@ import {
   runOf,
   statusesOf,
 } from "../../support/planning.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const BANK = { name: "bank", description: "", instructions: "" } as const;
 

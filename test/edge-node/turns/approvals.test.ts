@@ -13,7 +13,7 @@ import {
   paying,
   post,
 } from "../../support/paying.ts";
-import { finish, type Step, text, toolCall } from "../../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn, readUntil } from "../../support/turn-client.ts";
 
 const asked = finish("tool-calls");

@@ -7,7 +7,7 @@ import { ask, said } from "../../support/fault-stages.ts";
 import { hostile, isCode } from "../../support/fault-outputs.ts";
 import { keptIn } from "../../support/fault-steps.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { chunksIn } from "../../support/turn-client.ts";
 

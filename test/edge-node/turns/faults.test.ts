@@ -5,7 +5,7 @@ import { json, problemIn, textOf } from "../../support/edge.ts";
 import { ask, gate, halting, said, type StageName, stages } from "../../support/fault-stages.ts";
 import { keptIn, never } from "../../support/fault-steps.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 
 afterEach(() => {

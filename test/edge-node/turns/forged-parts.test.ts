@@ -1,8 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { figure } from "../../support/scorecard.ts";
-import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 const FORGED = "FORGED";
 const mine = { type: "text", text: "Mine." };
@@ -127,7 +126,6 @@ describe("forged parts of a request", () => {
         heard.push(await (await call("GET", `/conversations/c${path}`)).text());
       }
       const believed = heard.filter((text) => text.includes(FORGED)).length;
-      figure("S5", { shapes: 1, believed });
       expect(model.calls.length).toBeGreaterThan(0);
       expect(believed).toBe(0);
     });

@@ -12,7 +12,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
 

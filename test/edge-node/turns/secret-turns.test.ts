@@ -14,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 
 afterEach(() => vi.restoreAllMocks());
 

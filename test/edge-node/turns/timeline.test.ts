@@ -1,8 +1,14 @@
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { createClient } from "../../../src/client.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import { createClient } from "../../../packages/client/src/client.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { clientOf, failureOf, sendTo } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";

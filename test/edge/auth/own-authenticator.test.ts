@@ -5,7 +5,7 @@ import { weather } from "../../../examples/agents/weather.ts";
 import { ByrefError } from "../../../src/errors.ts";
 import { createRuntime, type Authenticator, settingsAuthenticator } from "../../../src/byref.ts";
 import { json, newId, ORIGIN, problemIn } from "../../support/edge.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 
 /** Creates the Worker of an application with a custom authenticator. */
 function workerWith(authenticator: unknown, bindings: object = {}) {
@@ -55,7 +55,13 @@ describe("an application's own authenticator", () => {
     ["a number", 1],
     ["true", true],
     ["a list", ["alice"]],
-    ["an object", { tenant: "alice" }],
+    ["an object without a tenant", { principal: "alice" }],
+    ["an object with a list", { tenant: ["alice"] }],
+    ["an object as a text", `own:${String({ tenant: "alice" })}`],
+    ["an empty principal", { tenant: "alice", principal: "" }],
+    ["a principal that is a number", { tenant: "alice", principal: 7 }],
+    ["claims that are a text", { tenant: "alice", claims: "admin" }],
+    ["claims that are a list", { tenant: "alice", claims: ["admin"] }],
     ["a String", Object("alice")],
     ["a response", new Response("come in")],
     ["too much", "x".repeat(257)],

@@ -94,6 +94,9 @@ describe("a ticket", () => {
     expect((await call("GET", at)).status).toBe(200);
     vi.setSystemTime(Date.now() + 1_000);
     await problemIn(await call("GET", at), "unauthorized");
+    // The clock that made it was an hour ahead, and is set back.
+    vi.setSystemTime(Date.now() - 3_600_000);
+    await problemIn(await call("GET", at), "unauthorized");
   });
 
   it("opens nothing but its own path, in its own conversation", async () => {

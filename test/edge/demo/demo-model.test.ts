@@ -2,7 +2,7 @@ import { tool, type UIMessage } from "ai";
 import { expect, it } from "vitest";
 import * as z from "zod";
 import { csvRecords, modelFromSettings, queries } from "../../../src/byref.ts";
-import { demoModels } from "../../../src/demo.ts";
+import { demoModels } from "../../../packages/testing/src/demo.ts";
 import { ask, call, type Call, json, newId, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 

@@ -7,7 +7,7 @@ import { withEnd } from "../../../src/edge/http/client-body.ts";
 import { directoryOf, eventually, listedIs, newTenant } from "../../support/directory.ts";
 import { ask, json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { inside } from "../../support/inside.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { refuseRows } from "../../support/storage.ts";
 import { watchRows } from "../../support/written-rows.ts";
 

@@ -18,7 +18,13 @@ import {
 } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 
 describe("the list of conversations", () => {

@@ -10,7 +10,7 @@ import { directoryOf, eventually } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planOf, streamed } from "../../support/planning.ts";
-import { finish, type Step, text } from "../../../src/testing.ts";
+import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { refuseRows } from "../../support/storage.ts";
 import {
@@ -132,12 +132,13 @@ describe("a turn's settlement", () => {
       repair = await breakDirectory(tenant.name);
       return [text("Done."), finish()];
     };
-    const tenant = spendingTenant({ tenant: { modelCalls: 1_000 } }, { steps: [last] });
+    const first: Step = [toolCall("act", {}), finish("tool-calls")];
+    const tenant = spendingTenant({ tenant: { modelCalls: 1_000 } }, { steps: [first, last] });
     await tenant.ask();
     await eventually(async () => expect(refused).toHaveBeenCalled());
-    expect(await tenant.used("modelCalls")).toBeGreaterThan(1);
+    expect(await tenant.used("modelCalls")).toBeGreaterThan(2);
     repair();
-    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
+    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(2));
   });
 });
 

@@ -1,7 +1,10 @@
 import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
 import { describe, expect, it } from "vitest";
-import { type ConversationVariables, conversationVariables } from "../../../src/durable.ts";
+import {
+  type ConversationVariables,
+  conversationVariables,
+} from "../../../packages/adapters/src/durable.ts";
 import type { ErrorCode } from "../../../src/errors.ts";
 import { call, namesIn, newId, put } from "../../support/edge.ts";
 import {

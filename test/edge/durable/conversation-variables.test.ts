@@ -15,8 +15,8 @@ import {
   type ConversationVariables,
   conversationVariables,
   type ConversationVariablesOptions,
-} from "../../../src/durable.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+} from "../../../packages/adapters/src/durable.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 
 const orders = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
 const taken: unknown[] = [];

@@ -6,7 +6,7 @@ import * as limits from "../../../src/limits.ts";
 import { call, newId, problemIn, put } from "../../support/edge.ts";
 import { at, body, folderOf, list, save } from "../../support/files.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { anyBytes } from "../../support/values.ts";
 

@@ -4,7 +4,12 @@ import * as limits from "../../../src/limits.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { planning } from "../../support/planning.ts";
-import { finish, type ScriptedModel, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  type ScriptedModel,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const other = (size: number, visibility: string) => ({
   key: `${size}/${visibility}`,

@@ -7,7 +7,7 @@ import { fileEndpoints } from "../../../src/edge/routes/files.ts";
 import { call, json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { at, body, list, save } from "../../support/files.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { ALICE, as, BOB, call as callAs, ticketFor } from "../../support/tickets.ts";
 import { anyBytes } from "../../support/values.ts";

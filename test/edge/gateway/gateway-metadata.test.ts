@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { createRuntime, jwtAuthenticator, mcpGateway } from "../../../src/byref.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 
 const clerk: Agent = { name: "clerk", description: "Helps.", instructions: "Help.", tools: {} };
 

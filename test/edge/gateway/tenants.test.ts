@@ -1,6 +1,6 @@
 import { afterEach, expect, it, vi } from "vitest";
 import { mcpGateway, queries } from "../../../src/byref.ts";
-import { scriptedModel, startRuntime } from "../../../src/testing.ts";
+import { scriptedModel, startRuntime } from "../../../packages/testing/src/testing.ts";
 import { call, clerk, connected, openShop, servers, textOf } from "../../support/gateway-shop.ts";
 
 const ALICE = "a-key-of-alice-0123";

@@ -4,7 +4,7 @@ import { expect, it, vi } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { json } from "../../support/edge.ts";
 import { withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const DAY_MS = 86_400_000;
 const MIB = 1_048_576;

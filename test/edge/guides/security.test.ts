@@ -7,7 +7,13 @@ import { readSettings } from "../../../src/edge/settings.ts";
 import { callWith, json, problemIn } from "../../support/edge.ts";
 import { fencedIn } from "../../support/fences.ts";
 import { withRuntime, withWorker } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const asked = finish("tool-calls");
 const [bearer = {}, jwt = {}] = fencedIn(guide, "json").map(
@@ -67,12 +73,13 @@ it("an application has its own authenticator", async () => {
   const { office: agent } = office();
   const model = scriptedModel([]);
   const sessionOf = async (token: string | null) =>
-    token === null ? undefined : { organization: token };
+    token === null ? undefined : { organization: token, user: "ada" };
   const build = (office: Agent) => {
     // --- authenticator
     const authenticator: Authenticator = async (request) => {
       const session = await sessionOf(request.headers.get("authorization"));
-      return session?.organization ?? ""; // that is no tenant
+      const tenant = session?.organization ?? ""; // that is no tenant
+      return session === undefined ? tenant : { tenant, principal: session.user };
     };
     const runtime = createRuntime({ agents: [office], model, authenticator });
     // ---

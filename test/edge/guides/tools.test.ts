@@ -5,7 +5,8 @@ import * as z from "zod";
 import guide from "../../../docs/guides/tools.md?raw";
 import { clientOf } from "../../support/client.ts";
 import { fencesIn } from "../../support/fences.ts";
-import { type OwnRuntime, withWorker } from "../../support/own-runtime.ts";
+import { json } from "../../support/edge.ts";
+import { type OwnRuntime, withRuntime, withWorker } from "../../support/own-runtime.ts";
 import {
   finish,
   scriptedModel,
@@ -13,7 +14,7 @@ import {
   type Step,
   text,
   toolCall,
-} from "../../../src/testing.ts";
+} from "../../../packages/testing/src/testing.ts";
 
 const fetched = Array.from({ length: 60 }, (_, at) => ({ id: `ord_${at + 1}`, total: at }));
 const fetchOrders = (_customer: string) => Promise.resolve(fetched);
@@ -206,6 +207,36 @@ it("gives each call a key, and says what running it again would do", async () =>
   // ---
   await turn(till, [call("charge_card", { cents: 5 }), say("Paid.")]);
   expect(keys).toEqual([expect.stringMatching(/\S/)]);
+});
+
+it("tells a tool who asks", async () => {
+  const charge_card = tool({ inputSchema: z.object({}), execute: () => "charged" });
+  const ordersOf = (tenant: string, principal: string) => `orders of ${principal} at ${tenant}`;
+  // --- who asks
+  const my_orders = tool({
+    inputSchema: z.object({}),
+    contextSchema: z.object({ tenant: z.string(), principal: z.string() }),
+    execute: (_, { context }) => ordersOf(context.tenant, context.principal),
+  });
+
+  const desk: Agent = {
+    name: "desk",
+    description: "Answers customers.",
+    instructions: ({ tenant }) => `You answer customers of ${tenant}.`,
+    tools: ({ claims }) => ({ my_orders, ...(claims?.["role"] === "staff" && { charge_card }) }),
+    policies: ({ tenant }) => ({ charge_card: { approval: tenant !== "acme" } }),
+  };
+  // ---
+  const model = scriptedModel([call("my_orders", {}), say("$my_orders_1")]);
+  const identity = { tenant: "globex", principal: "gus", claims: { role: "staff" } };
+  await withRuntime({ agents: [desk], model, authenticator: () => identity }, async (own) => {
+    const init = json({ message: "Mine?" }, { accept: "text/plain" });
+    const response = await own.call("POST", "/conversations/c/messages", init);
+    expect(await response.text()).toContain("orders of gus at globex");
+  });
+  const { prompt, tools } = model.calls[0] ?? {};
+  expect(JSON.stringify(prompt)).toContain("customers of globex");
+  expect(tools?.map(({ name }) => name)).toContain("charge_card");
 });
 
 it("saves results where the model, or the agent, says", async () => {

@@ -8,7 +8,13 @@ import { type ConversationEvent, EventLog } from "../../../src/turn/log/event-lo
 import { ask, call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { eventPage, eventsOf, fill, idsOf, said, watchEvents } from "../../support/event-reader.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 import { inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 

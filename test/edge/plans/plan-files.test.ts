@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, decide, planning, planTools, runOf } from "../../support/planning.ts";
-import { finish, type ScriptedModel, text } from "../../../src/testing.ts";
+import { finish, type ScriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 
 const PLANS = "/conversations/c/plans";

@@ -3,7 +3,13 @@ import { describe, expect, it } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const agent: Agent = { name: "test", description: "For tests.", instructions: "Help.", tools: {} };
 const asked = finish("tool-calls");

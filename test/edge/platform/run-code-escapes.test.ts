@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../../support/run-code.ts";
-import { figure } from "../../support/scorecard.ts";
 import { inObject, runInObject as run } from "../../support/run-code-in-object.ts";
 
 const NOT_PERMITTED = /not permitted to access the internet/;
@@ -56,7 +55,6 @@ describe("the network", () => {
     ["XMLHttpRequest", "return new XMLHttpRequest()", /not defined/],
   ])("is not reached by %s", async (_, code, message) => {
     expect(failureOf(await run(code)).message).toMatch(message);
-    figure("S14", { "snippets held": 1 });
   });
 });
 
@@ -74,7 +72,6 @@ describe("code made at run time", () => {
     ["WebAssembly", "return new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))"],
   ])("is not run: %s", async (_, code) => {
     expect(failureOf(await run(code)).code).toMatch(/^tool_/);
-    figure("S14", { "snippets held": 1 });
   });
 });
 
@@ -93,7 +90,6 @@ describe("the environment of the code", () => {
     ["tools that were not given", "return Object.keys(tools)", []],
   ])("does not expose %s", async (_, code, expected) => {
     expect(returnedBy(await run(code))).toEqual(expected);
-    figure("S14", { "snippets held": 1 });
   });
 
   it("reveals nothing to code that leaves its function", async () => {

@@ -4,7 +4,7 @@ import { SocketConnection } from "../../../src/edge/sockets/socket-connection.ts
 import * as limits from "../../../src/limits.ts";
 import { call, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
-import { finish, type Step, text } from "../../../src/testing.ts";
+import { finish, type Step, text } from "../../../packages/testing/src/testing.ts";
 import {
   connect,
   resumeFrame,
@@ -75,6 +75,7 @@ describe("a silent socket", () => {
       const note = server?.deserializeAttachment() as { readonly sentChars: number };
       expect(note).toEqual({
         conversation: id,
+        asker: { tenant: "local" },
         badFrames: 0,
         isBusy: false,
         sentChars: expect.any(Number),

@@ -10,7 +10,7 @@ import * as z from "zod";
 import { call, newId, textOf } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import type { OwnRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { socketClassFor, withSockets } from "../../support/socket-client.ts";
 
 /** Creates the AI SDK's own transport, which rejects messages that its protocol does not define. */

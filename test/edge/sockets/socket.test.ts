@@ -1,9 +1,16 @@
-import type { UIMessageChunk } from "ai";
+import { tool, type UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
+import * as z from "zod";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import type { OwnRuntime } from "../../support/own-runtime.ts";
-import { finish, type Step, text } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 import {
   connect,
   resumeFrame,
@@ -322,4 +329,34 @@ describe("a socket that closes", () => {
       await another.until("no-active", "a");
     });
   });
+});
+
+describe("who opens a socket", () => {
+  const look = tool({
+    inputSchema: z.object({}),
+    contextSchema: z.object({ principal: z.string() }),
+    execute: (_, { context }) => `for ${context.principal}`,
+  });
+  const runtimeOf = (noteChars: number) => ({
+    agents: [{ name: "a", description: "", instructions: "", tools: { look } }] as const,
+    model: scriptedModel([[toolCall("look", {}), finish("tool-calls")], says("It is $look_1.")]),
+    authenticator: () => ({
+      tenant: "local",
+      principal: "ada",
+      claims: { note: "x".repeat(noteChars) },
+    }),
+  });
+
+  it.each([10, 6_000])("asks in each turn that it sends, with %i characters of claims", (chars) =>
+    withSockets(runtimeOf(chars), async (own) => {
+      const socket = await connect(own.call, "c");
+      socket.send(sendFrame("a", "c", "Look."));
+      expect(saidIn(await socket.until("end", "a"))).toBe("It is for ada.");
+    }),
+  );
+
+  it("is told if the claims are too long to be kept", () =>
+    withSockets(runtimeOf(20_000), async (own) => {
+      await problemIn(await upgrade(own.call, "c"), "limit_exceeded");
+    }));
 });

@@ -3,7 +3,7 @@ import { env } from "cloudflare:workers";
 import { describe, expect, it, vi } from "vitest";
 import { queries } from "../../../src/byref.ts";
 import { queryIdleMs } from "../../../src/limits.ts";
-import { scriptedModel } from "../../../src/testing.ts";
+import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { csvRecords, planSupport, queries, type RuntimeOptions } from "../../../src/byref.ts";
 import { codeTool } from "../../../src/tool/code/code-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
-import { scriptedModel, type Step } from "../../../src/testing.ts";
+import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
 import { type Call, json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { scriptedSandbox } from "../../support/scripted-sandbox.ts";

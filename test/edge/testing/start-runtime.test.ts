@@ -2,8 +2,13 @@ import { env } from "cloudflare:workers";
 import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { createClient } from "../../../src/client.ts";
-import { callsOf, scriptedModel, startRuntime, type Step } from "../../../src/testing.ts";
+import { createClient } from "../../../packages/client/src/client.ts";
+import {
+  callsOf,
+  scriptedModel,
+  startRuntime,
+  type Step,
+} from "../../../packages/testing/src/testing.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask as deployedAnswer, newId, textOf } from "../../support/edge.ts";
 

@@ -137,6 +137,10 @@ function badEvents(fields: Readonly<Record<string, object>>): typeof bad {
 
 const bad: Readonly<Record<string, readonly [readonly Line[], ErrorCode]>> = {
   "an unknown type": [[{ type: "other" }], "bad_import"],
+  "the deletion of its conversation": [
+    [{ type: "error", code: "conversation_not_found", message: "m" }],
+    "conversation_not_found",
+  ],
   "an error": [[{ type: "error", code: "storage_full", message: "m" }], "bad_import"],
   "data without a variable": [[data], "bad_import"],
   "a system message": [[said({ role: "system" })], "bad_import"],

@@ -5,7 +5,13 @@ import type { Agent } from "../../../src/byref.ts";
 import { clientOf } from "../../support/client.ts";
 import { chunksIn, framesIn, json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const page = Array.from({ length: 9 }, (_, line) => `line ${line}\n`).join("");
 const DIFF =

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { capabilityModel } from "../../../src/plan/capability/capability-model.ts";
-import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 it("a model's tags are calls in workerd, too, however they are split", async () => {
   const answer = 'So: <capability name="act" n="1" /> Done.';

@@ -5,7 +5,13 @@ import * as limits from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const TURNS = 500;
 const SECRET = "my locker has the number 4711";

@@ -3,7 +3,12 @@ import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask, call, get, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, type ScriptedModel, scriptedModel, text } from "../../../src/testing.ts";
+import {
+  finish,
+  type ScriptedModel,
+  scriptedModel,
+  text,
+} from "../../../packages/testing/src/testing.ts";
 import { exportOf, fork } from "../../support/transfer.ts";
 
 /** Long enough that three of them exceed the budget. */

@@ -7,7 +7,13 @@ import { TurnLog } from "../../../src/turn/log/turn-log.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, type Script, scriptedModel, type Step, text } from "../../../src/testing.ts";
+import {
+  finish,
+  type Script,
+  scriptedModel,
+  type Step,
+  text,
+} from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
 

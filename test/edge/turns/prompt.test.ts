@@ -8,7 +8,13 @@ import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask, call, callWith, json, newId, ORIGIN, problemIn, put } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const LONG = "A paragraph. ".repeat(200);
 

@@ -3,8 +3,7 @@ import { expect, it } from "vitest";
 import * as z from "zod";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { figure } from "../../support/scorecard.ts";
-import { finish, scriptedModel, text, toolCall } from "../../../src/testing.ts";
+import { finish, scriptedModel, text, toolCall } from "../../../packages/testing/src/testing.ts";
 
 const MODEL_CALLS = 31;
 const TOOL_CALLS = 17;
@@ -53,7 +52,6 @@ it.each([
       }
       const spent = "modelCalls" in most ? modelCalls : toolCalls;
       const limit = "modelCalls" in most ? MODEL_CALLS : TOOL_CALLS;
-      figure("S16", { posts, "calls too many": spent - limit, "calls too few": limit - spent });
       expect([...outcomes.keys()].sort()).toEqual(
         expect.arrayContaining(["200 done", "429 spend_exceeded"]),
       );

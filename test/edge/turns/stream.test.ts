@@ -12,7 +12,13 @@ import { json, newId, ORIGIN, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { refuseRows } from "../../support/storage.ts";
 import { framesIn as eventsIn, readUntil } from "../../support/turn-client.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 
 const MAX = 1_000_000_000;
 

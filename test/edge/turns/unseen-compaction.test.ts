@@ -5,7 +5,13 @@ import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { ask, call, chunksIn, framesIn, json, newId, put } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { finish, scriptedModel, type Step, text, toolCall } from "../../../src/testing.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../../packages/testing/src/testing.ts";
 import { exportOf, fork, imported } from "../../support/transfer.ts";
 
 const NOTE = "A line of a note. ".repeat(40);

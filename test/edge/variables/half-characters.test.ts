@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { finish, scriptedModel, text } from "../../../src/testing.ts";
+import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { call, get, json, newId, problemIn, put } from "../../support/edge.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { maxQueryRecords } from "../../../src/limits.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";

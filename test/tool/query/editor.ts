@@ -1,4 +1,4 @@
-import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { codeOf } from "../../../src/errors.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { editVariable } from "../../../src/tool/edit/edit-variable.ts";

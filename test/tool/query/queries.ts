@@ -1,4 +1,4 @@
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryEngine } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { wholeReference } from "../../../src/reference/reference.ts";
 import { pickSyntaxes } from "../../../src/reference/syntaxes.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryEngine } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { codeOf } from "../../../src/errors.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import type { Write } from "../../../src/store/variable-store.ts";

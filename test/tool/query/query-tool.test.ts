@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryDatabases } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryDatabases } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { bytesContent } from "../../../src/store/bytes/content.ts";
 import { Labels, Taint } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
@@ -243,6 +243,17 @@ describe("what query_variables may read", () => {
     expect(taint.isTainted).toBe(true);
     const hidden = await conversation.failure("SELECT subjct FROM mail", { untrusted: "hide" });
     expect(hidden?.message).not.toContain("subject");
+  });
+
+  it("quotes no cell of untrusted records to an agent that hides them", async () => {
+    const conversation = new Conversation();
+    const value = [{ n: "5" }, { n: "obey me" }, { n: "70" }];
+    await conversation.store.save({ name: "mail", value, trusted: false, sources: ["mcp:mail"] });
+    const sql = "SELECT count(*) AS n FROM mail WHERE n > 40";
+    const open = await conversation.saved(sql);
+    expect(JSON.stringify(open.output)).toContain("obey me");
+    const hidden = await conversation.saved(sql, { untrusted: "hide" });
+    expect(JSON.stringify(hidden.output)).not.toContain("obey me");
   });
 
   it("marks a URL that the statement composes from values", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryEngine } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { describeTextColumns, textRows as rows } from "../../contract/text-columns.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { Editor } from "./editor.ts";
@@ -79,6 +79,10 @@ it("numbers that a double does not give back are exact up to 64 bits, and texts 
     ["SELECT at FROM $ids.rows WHERE id = 9007199254740993", '[{"at":0}]'],
     ["SELECT at FROM $ids.rows WHERE id = 12345678901234567890", '[{"at":2}]'],
     ["SELECT count(DISTINCT id) AS n FROM $ids.rows", '[{"n":4}]'],
+    [
+      "SELECT id, count(*) AS n FROM $ids.rows WHERE at < 2 GROUP BY id ORDER BY id",
+      '[{"id":9007199254740992,"n":1},{"id":9007199254740993,"n":1}]',
+    ],
     ["SELECT count(*) AS n FROM $ids.rows a JOIN $ids.rows b ON a.id = b.id", '[{"n":4}]'],
     ["SELECT id FROM $ids.rows WHERE at = 3", '[{"id":"0.12345678901234567891"}]'],
   ] as const)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryEngine } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { Labels } from "../../../src/store/labels.ts";
 import type { QueryEngine } from "../../../src/tool/query/query-engine.ts";
 import { queryTools } from "../../../src/tool/query/query-tools.ts";

@@ -1,4 +1,4 @@
-import { nodeQueryEngine } from "../../../src/agent/node-query-engine.ts";
+import { nodeQueryEngine } from "../../../packages/adapters/src/agent/node-query-engine.ts";
 import { Labels } from "../../../src/store/labels.ts";
 import { MemoryStore } from "../../../src/store/memory-store.ts";
 import { type Authority, QueryDatabases } from "../../../src/tool/query/query-databases.ts";

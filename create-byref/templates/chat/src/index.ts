@@ -13,6 +13,12 @@ const tickets = Array.from({ length: 500 }, (_, index) => ({
   hours: (index * 7) % 40,
 }));
 
+/** Each tenant has its own; requests without a key, which your own machine accepts, are of the tenant `local`. */
+const ticketsOf: Readonly<Record<string, typeof tickets>> = {
+  local: tickets,
+  acme: tickets.slice(0, 3),
+};
+
 export const agent: Agent = {
   name: "helpdesk",
   description: "Answers questions about tickets.",
@@ -21,7 +27,9 @@ export const agent: Agent = {
     list_tickets: tool({
       description: "Lists all tickets.",
       inputSchema: z.object({}),
-      execute: () => tickets,
+      // From the key or token of the request, never from the model.
+      contextSchema: z.object({ tenant: z.string() }),
+      execute: (_, { context: { tenant } }) => ticketsOf[tenant] ?? [],
     }),
     // The model passes "$list_tickets_1[0:10][*].id", and never sees the ids.
     assign_tickets: tool({

@@ -12,3 +12,13 @@ it("assigns tickets by reference", async () => {
   const chat = runtime.client.conversation("test");
   expect(await chat.send("Give Ada ten tickets.").text()).toBe("Ada has T-1001 to T-1010.");
 });
+
+it("lists the tickets of the tenant that asks", async () => {
+  const model = scriptedModel([
+    { tool: "list_tickets", input: {} },
+    "The last is $list_tickets_1[-1].id.",
+  ]);
+  const runtime = await startRuntime({ agents: [agent], model, authenticator: () => "acme" });
+  const chat = runtime.client.conversation("test");
+  expect(await chat.send("Which is the last?").text()).toBe("The last is T-1003.");
+});

@@ -1,0 +1,224 @@
+import type { ToolLoopAgentSettings, ToolSet } from "ai";
+import * as limits from "../../../../src/limits.ts";
+import { compact } from "../../../../src/value/json.ts";
+import { Recent } from "../../../../src/value/recent.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { Prepared, WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import { type Call, OwnTool, type PinnedCall } from "./own-tool.ts";
+
+type ToolApproval = NonNullable<ToolLoopAgentSettings<never, ToolSet>["toolApproval"]>;
+type ForAll = Extract<ToolApproval, CallableFunction>;
+type ForOne = Exclude<ToolApproval, CallableFunction>[string];
+type Status = Awaited<ReturnType<ForAll>>;
+
+/** Decides about one call by its input with references resolved. */
+type Decide = (input: unknown) => Status | PromiseLike<Status>;
+
+/**
+ * `toolApproval` for tools of `wrapTools` with the same options. Its functions receive the input that would
+ * run, with references resolved and checked by the tool's schema. A person sees the same input in the reason
+ * of the request. Only the call that was decided about may run; another call fails with `approval_needed`,
+ * which asks the model to call again. A call whose references cannot be resolved fails without a decision.
+ * If one of the functions throws, a person has to approve the call.
+ */
+export function wrapToolApproval(
+  approval: ToolApproval | undefined,
+  tools: ToolSet,
+  options: WrapOptions,
+): ToolApproval {
+  const own = (name: string): OwnTool | undefined => {
+    const tool = Object.hasOwn(tools, name) ? tools[name] : undefined;
+    const isOwn = tool !== undefined && OwnTool.runsHere(tool);
+    return isOwn ? new OwnTool(name, tool, options) : undefined;
+  };
+  if (typeof approval === "function") {
+    return async (given) => {
+      const { toolCall, messages, toolsContext } = given;
+      const { toolCallId, toolName, input } = toolCall;
+      const tool = own(toolName);
+      if (tool === undefined) return approval(given);
+      // The SDK's type of the contexts depends on the tools.
+      const contexts: Readonly<Record<string, unknown>> = toolsContext ?? {};
+      const call = { toolCallId, messages, context: contexts[toolName] };
+      // The same call, with the input that the tool's schema returned.
+      const decide = (value: unknown) =>
+        approval({ ...given, toolCall: { ...toolCall, input: value } as typeof toolCall });
+      return statusOf(tool, input, { call, decide });
+    };
+  }
+  const given = new Map(Object.entries(approval ?? {}));
+  const names = new Set([...Object.keys(tools), ...given.keys()]);
+  const entries = Array.from(names, (name): readonly [string, ForOne] => {
+    const forOne = given.get(name);
+    const tool = own(name);
+    const isDecidedHere = tool !== undefined && (forOne !== undefined || tool.mayRequireApproval);
+    return [name, isDecidedHere ? approvalOf(tool, forOne) : forOne];
+  });
+  return Object.fromEntries(entries.filter(([, forOne]) => forOne !== undefined));
+}
+
+/** True if the application's `toolApproval` decides about calls of the tool. */
+export function decides(approval: ToolApproval | undefined, name: string): boolean {
+  if (typeof approval !== "object") return approval !== undefined;
+  return Object.hasOwn(approval, name) && approval[name] !== undefined;
+}
+
+function approvalOf(own: OwnTool, approval: ForOne): ForOne {
+  return (input, { toolContext, ...options }) => {
+    const call = { ...options, context: toolContext };
+    const decide = (value: unknown) =>
+      typeof approval === "function" ? approval(value, { ...options, toolContext }) : approval;
+    return statusOf(own, input, { call, ...(approval === undefined ? {} : { decide }) });
+  };
+}
+
+/**
+ * Decides about a call and stores the decision. Without `decide`, the tool's own `needsApproval` decides. The
+ * stricter of that decision and the policy's counts. Undefined if the call needs no approval, for example
+ * because it will fail.
+ */
+export async function statusOf(
+  own: OwnTool,
+  input: unknown,
+  { call, decide }: { readonly call: Call; readonly decide?: Decide },
+): Promise<Status> {
+  let status: Decided | undefined;
+  const needsApproval = async (value: unknown) => {
+    status = await decided(value, decide);
+    return status.type === "user-approval";
+  };
+  const isOverride = decide !== undefined;
+  const { prepared, pin } = await own.prepare(input, call, isOverride ? needsApproval : undefined);
+  const approval = prepared.kind === "ready" ? prepared.approval : undefined;
+  const requiresApproval = approval !== undefined;
+  // The application may still deny a call that the policy has a person approve.
+  if (prepared.kind === "ready" && requiresApproval)
+    status ??= await decided(prepared.input, decide);
+  const reason =
+    status?.type === "denied" || approval === undefined
+      ? undefined
+      : `${status?.reason ?? approval.reason}\nInput: ${approval.input}`;
+  const decision =
+    requiresApproval || isOverride
+      ? { pin, requiresApproval, isOverride, ...compact({ reason }) }
+      : undefined;
+  Decisions.of(own.options.store).keep(call, decision);
+  return reason === undefined ? status : { type: "user-approval", reason };
+}
+
+type Decided = Exclude<Status, string | undefined>;
+
+async function decided(input: unknown, decide?: Decide): Promise<Decided> {
+  try {
+    const status = await decide?.(input);
+    return typeof status === "object" ? status : { type: status ?? "not-applicable" };
+  } catch {
+    // The error may contain a value from the input, so it is not shown.
+    return { type: "user-approval" };
+  }
+}
+
+/** A decision about a call before it runs. */
+export interface Decision {
+  /** The call that was decided about (`PinnedCall.pin`); undefined if it could not run. */
+  readonly pin: string | undefined;
+  /** True if a person has to approve the call. */
+  readonly requiresApproval: boolean;
+  /** True if `toolApproval` decided in place of the tool's own `needsApproval`. */
+  readonly isOverride: boolean;
+  /** Shown to the person, with the input that would run. */
+  readonly reason?: string;
+}
+
+/**
+ * The decisions about the calls of one store, by tool call id. The messages that a client sends back are not
+ * evidence: they prove neither that a person was asked nor what the references resolved to at that time. So
+ * each decision is stored here and counts for one run. Decisions live as long as the store object: after a
+ * restart, or in another process, the person is asked again. Beyond `maxPendingDecisions`, the oldest
+ * decisions are dropped.
+ */
+export class Decisions {
+  readonly #byCall = new Recent<Decision>(limits.maxPendingDecisions);
+
+  /** Returns the decisions about the store's calls. */
+  static of(store: VariableStore): Decisions {
+    const decisions = known.get(store) ?? new Decisions();
+    known.set(store, decisions);
+    return decisions;
+  }
+
+  /**
+   * Stores the decision in place of an earlier one; undefined removes the earlier one. The SDK decides again
+   * about a call that a person has approved: then the decision from the time of the request stays.
+   */
+  keep(call: Call, decision: Decision | undefined): void {
+    if (isApproved(call)) return;
+    if (decision === undefined) this.#byCall.delete(call.toolCallId);
+    else this.#byCall.set(call.toolCallId, decision);
+  }
+
+  /** Returns the reason to show to a person. The SDK has none for a tool's own `needsApproval`. */
+  reasonFor(toolCallId: string): string | undefined {
+    return this.#byCall.get(toolCallId)?.reason;
+  }
+
+  /** Returns the decision about a call that is about to run, and removes it: a decision counts once. */
+  take({ toolCallId }: Call): Decision | undefined {
+    const decision = this.#byCall.get(toolCallId);
+    this.#byCall.delete(toolCallId);
+    return decision;
+  }
+}
+
+const known = new WeakMap<VariableStore, Decisions>();
+
+/** A call whose approval is decided and that is about to run. */
+interface DecidedCall {
+  readonly name: string;
+  /** True if a person has approved the call. */
+  readonly wasApproved: boolean;
+  /** True if a call without a decision must not run. */
+  readonly isDecided: boolean;
+}
+
+/**
+ * Returns the call, or a failure with `approval_needed` if the decision was about another call. If a call needs a
+ * person's approval, the person must have approved this very call.
+ */
+export function ifDecided(
+  { prepared, pin }: PinnedCall,
+  decision: Decision | undefined,
+  { name, wasApproved, isDecided }: DecidedCall,
+): Prepared {
+  if (prepared.kind === "failed") return prepared;
+  const requiresApproval =
+    prepared.approval !== undefined || wasApproved || decision?.requiresApproval === true;
+  if (requiresApproval && !(wasApproved && decision?.requiresApproval === true)) {
+    const message = `A person has to approve this call of ${name}, and was not asked about it here. Call it again to ask.`;
+    return { kind: "failed", code: "approval_needed", message };
+  }
+  if (decision === undefined ? !isDecided : decision.pin === pin) return prepared;
+  const message = `${name} did not run: its input, or a variable that it refers to, has changed since the call was decided about. Call it again for a new decision.`;
+  return { kind: "failed", code: "approval_needed", message };
+}
+
+/** True if the SDK runs the call because the last message approves it. */
+export function isApproved({ toolCallId, messages }: Call): boolean {
+  const last = messages.at(-1);
+  const approved = new Set<string>();
+  for (const part of last?.role === "tool" ? last.content : []) {
+    if (part.type === "tool-approval-response" && part.approved) approved.add(part.approvalId);
+  }
+  if (approved.size === 0) return false;
+  return messages.some(
+    ({ role, content }) =>
+      role === "assistant" &&
+      typeof content !== "string" &&
+      content.some(
+        (part) =>
+          part.type === "tool-approval-request" &&
+          part.toolCallId === toolCallId &&
+          approved.has(part.approvalId),
+      ),
+  );
+}

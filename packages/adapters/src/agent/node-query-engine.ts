@@ -1,0 +1,62 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import { QueryDatabases } from "../../../../src/tool/query/query-databases.ts";
+import type { QueryDatabase } from "../../../../src/tool/query/query-database.ts";
+import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import { SqlQueryEngine } from "../../../../src/tool/query/sql-query-engine.ts";
+import { nodeSqlite } from "./node-sql.ts";
+
+/** The limits of SQLite in a Durable Object, so that a statement has the same result here. */
+const DURABLE_OBJECT_LIMITS = {
+  length: 4_000_000,
+  sqlLength: 100_000,
+  column: 100,
+  exprDepth: 100,
+  compoundSelect: 5,
+  vdbeOp: 25_000,
+  functionArg: 127,
+  likePatternLength: 50,
+  variableNumber: 100,
+};
+
+/** Runs the queries over one store in databases in memory. Throws as `nodeQueryEngine` does. */
+export function nodeQueryDatabases(store: VariableStore): QueryDatabases {
+  nodeSqlite();
+  const databases = new QueryDatabases(nodeQueryEngine);
+  // Runs to its end at once.
+  databases.watch(store, () => void databases.purge());
+  return databases;
+}
+
+/** Runs queries in a SQLite database in memory. Throws without `node:sqlite`, which Node has from version 22.13 on. */
+export function nodeQueryEngine(): QueryEngine {
+  const { DatabaseSync } = nodeSqlite();
+  const database = new DatabaseSync(":memory:", { enableDoubleQuotedStringLiterals: true });
+  // Older versions cannot set limits, and have higher ones.
+  if ("limits" in database) Object.assign(database.limits as object, DURABLE_OBJECT_LIMITS);
+  database.exec("PRAGMA secure_delete = ON");
+  return new SqlQueryEngine(databaseOf(database));
+}
+
+function databaseOf(database: DatabaseSync): QueryDatabase {
+  return {
+    query(statement, ...bindings) {
+      const prepared = database.prepare(statement);
+      prepared.setReturnArrays(true);
+      prepared.setReadBigInts(true);
+      const columns = prepared.columns().map(({ name }) => name);
+      // Arrays, by the setting above.
+      const rows = prepared.iterate(...bindings) as unknown as Iterable<readonly unknown[]>;
+      return { columns, rows };
+    },
+    undone(work) {
+      database.exec("BEGIN");
+      try {
+        return work();
+      } finally {
+        // SQLite has already done so if a statement ran out of memory.
+        if (database.isTransaction) database.exec("ROLLBACK");
+      }
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import type * as sqlite from "node:sqlite";
+import type { DatabaseSync, SQLOutputValue, StatementSync } from "node:sqlite";
+import { type Sql, sqlError, type SqlRow, type SqlValue } from "../../../../src/store/rows/sql.ts";
+
+export function hasNodeSqlite(): boolean {
+  return found() !== undefined;
+}
+
+/** Node's SQLite. Throws in Workers and in Node before 22.13, which do not have it. */
+export function nodeSqlite(): typeof sqlite {
+  const module = found();
+  if (module === undefined) throw new Error("This needs node:sqlite: Node 22.13 or newer.");
+  return module;
+}
+
+function found(): typeof sqlite | undefined {
+  // Workers have a module of this name whose classes cannot be used.
+  if ("WebSocketPair" in globalThis) return undefined;
+  // Not imported, because bundlers for other platforms do not know the module.
+  return globalThis.process?.getBuiltinModule?.("node:sqlite");
+}
+
+export interface NodeSqlOptions {
+  /** Called in each outermost transaction, which has the database for itself then. Default: it has it anyway. */
+  readonly onBegin?: () => void;
+}
+
+/** A database of Node's SQLite. */
+export class NodeSql implements Sql {
+  readonly #database: DatabaseSync;
+  readonly #onBegin: (() => void) | undefined;
+  readonly #prepared = new Map<string, StatementSync>();
+  #depth = 0;
+
+  constructor(database: DatabaseSync, { onBegin }: NodeSqlOptions = {}) {
+    this.#database = database;
+    this.#onBegin = onBegin;
+  }
+
+  run(statement: string, ...bindings: readonly SqlValue[]): void {
+    const prepared = this.#prepare(statement);
+    try {
+      prepared.run(...bindings.map(toBinding));
+    } catch (error) {
+      throw sqlError(error);
+    }
+  }
+
+  all(statement: string, ...bindings: readonly SqlValue[]): readonly SqlRow[] {
+    const rows = this.#prepare(statement).all(...bindings.map(toBinding));
+    return rows.map((row) => {
+      const values = Object.entries(row).map(([column, value]) => [column, fromColumn(value)]);
+      return Object.fromEntries(values);
+    });
+  }
+
+  /**
+   * A nested transaction is a savepoint. If it throws and the outer one catches, only the nested one is rolled
+   * back.
+   */
+  transaction<Result>(work: () => Result extends PromiseLike<unknown> ? never : Result): Result {
+    const onBegin = this.#depth === 0 ? this.#onBegin : undefined;
+    const point = `point_${this.#depth}`;
+    const [begin, end, undo] =
+      onBegin === undefined
+        ? [`SAVEPOINT ${point}`, `RELEASE ${point}`, `ROLLBACK TO ${point}; RELEASE ${point}`]
+        : ["BEGIN IMMEDIATE", "COMMIT", "ROLLBACK"];
+    this.#exec(begin);
+    this.#depth++;
+    try {
+      onBegin?.();
+      const result = work();
+      this.#exec(end);
+      return result;
+    } catch (error) {
+      // If the disk is full, SQLite has already rolled back.
+      if (this.#database.isTransaction) this.#database.exec(undo);
+      throw error;
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** Runs work that reads only, on one state of the database, whatever other processes write meanwhile. */
+  reading<Result>(work: () => Result): Result {
+    if (this.#depth > 0) return work();
+    this.#exec("BEGIN");
+    this.#depth++;
+    try {
+      return work();
+    } finally {
+      this.#depth--;
+      this.#database.exec("COMMIT");
+    }
+  }
+
+  close(): void {
+    this.#prepared.clear();
+    this.#database.close();
+  }
+
+  /** The end of the outermost transaction writes what is in memory. */
+  #exec(statement: string): void {
+    try {
+      this.#database.exec(statement);
+    } catch (error) {
+      throw sqlError(error);
+    }
+  }
+
+  #prepare(statement: string): StatementSync {
+    const known = this.#prepared.get(statement);
+    if (known !== undefined) return known;
+    const prepared = this.#database.prepare(statement);
+    this.#prepared.set(statement, prepared);
+    return prepared;
+  }
+}
+
+function toBinding(value: SqlValue) {
+  return value instanceof ArrayBuffer ? new Uint8Array(value) : value;
+}
+
+function fromColumn(value: SQLOutputValue): SqlValue {
+  if (typeof value === "bigint") throw new RangeError("An integer is too large for a number.");
+  return value instanceof Uint8Array ? new Uint8Array(value).buffer : value;
+}

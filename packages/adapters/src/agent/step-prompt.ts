@@ -1,0 +1,135 @@
+import type { Instructions, ModelMessage, PrepareStepFunction, ToolResultPart, ToolSet } from "ai";
+import { Taint } from "../../../../src/store/labels.ts";
+import type { ToolPolicy } from "../../../../src/tool/policy.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import { detailsFor, guideFor, type InstructionStyle } from "../../../../src/turn/history/guide.ts";
+import { withoutRepeats } from "../../../../src/turn/history/shown-variables.ts";
+import { withTail } from "../../../../src/turn/history/prompt.ts";
+import { VariableList } from "../../../../src/turn/history/variable-list.ts";
+import { isObject } from "../../../../src/value/json.ts";
+
+export type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
+
+/**
+ * Appends the guide to references to the instructions, in the syntax that is on (default: dollars). Adds it
+ * only once.
+ */
+export function withGuide(
+  instructions: Instructions | undefined,
+  style?: Exclude<InstructionStyle, "none">,
+  syntaxes?: WrapOptions["syntaxes"],
+): Instructions;
+export function withGuide(
+  instructions: Instructions | undefined,
+  style?: InstructionStyle,
+  syntaxes?: WrapOptions["syntaxes"],
+): Instructions | undefined;
+export function withGuide(
+  instructions: Instructions | undefined,
+  style?: InstructionStyle,
+  syntaxes?: WrapOptions["syntaxes"],
+): Instructions | undefined {
+  const { start: guide } = guideFor(style, syntaxes);
+  if (guide === "") return instructions;
+  if (instructions === undefined || instructions === "") return guide;
+  if (JSON.stringify(instructions).includes(JSON.stringify(guide).slice(1, -1))) {
+    return instructions;
+  }
+  if (typeof instructions === "string") return `${instructions}\n\n${guide}`;
+  const messages = Array.isArray(instructions) ? instructions : [instructions];
+  return [...messages, { role: "system", content: guide }];
+}
+
+/** The variables in the list, and its format. */
+export interface ListingOptions<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+> {
+  readonly store: VariableStore;
+  /** Also prepares each step. It does not see the lists. */
+  readonly prepareStep?: PrepareStepFunction<Tools, Context> | undefined;
+  readonly instructionStyle?: InstructionStyle;
+  /** How the model writes references; see `WrapOptions`. */
+  readonly syntaxes?: WrapOptions["syntaxes"];
+  /** Becomes tainted when the messages or the list show untrusted data; see `WrapOptions`. */
+  readonly taint?: Taint;
+  readonly untrusted?: "show" | "hide";
+  /** Determines which tools' results in the messages are untrusted; see `WrapOptions`. */
+  readonly policies?: Readonly<Record<string, ToolPolicy>>;
+}
+
+/** Returns a `prepareStep` that lists the current variables in each step. */
+export function listingVariables<
+  Tools extends ToolSet = ToolSet,
+  Context extends Record<string, unknown> = Record<string, unknown>,
+>(options: ListingOptions<Tools, Context>): PrepareStepFunction<Tools, Context> {
+  const {
+    store,
+    prepareStep,
+    instructionStyle,
+    syntaxes,
+    taint = new Taint(),
+    untrusted,
+  } = options;
+  const list = new VariableList({ store, taint, syntaxes, hidesUntrusted: untrusted === "hide" });
+  const guide = guideFor(instructionStyle, syntaxes);
+  // The SDK passes a step's messages on to the next step. Each tail must appear only once.
+  const tails = new WeakSet<ModelMessage>();
+  return async (step) => {
+    const own = step.messages.filter((message) => !tails.has(message));
+    if (step.stepNumber === 0 && showsUntrusted(own, options)) taint.add();
+    const prepared = await prepareStep?.({ ...step, messages: own });
+    const messages = prepared?.messages ?? own;
+    const { hasHandle, lines } = list.next(messages);
+    const details = detailsFor(guide, { hasHandle, isTainted: taint.isTainted });
+    const listed = withTail(withoutRepeats(messages), { details, lines });
+    const tail = listed.length > messages.length ? listed.at(-1) : undefined;
+    if (tail !== undefined) tails.add(tail);
+    const instructions = prepared?.instructions ?? prepared?.system;
+    return {
+      ...prepared,
+      messages: listed,
+      ...(instructions === undefined
+        ? {}
+        : { instructions: withGuide(instructions, instructionStyle, syntaxes) ?? instructions }),
+    };
+  };
+}
+
+/** Added to the name of an untrusted variable whose value a tool's own `toModelOutput` shows. */
+export const UNTRUSTED_NOTE = ", untrusted";
+const UNTRUSTED_LABEL = new RegExp(`^\\$\\w+${UNTRUSTED_NOTE}:`, "u");
+
+/**
+ * True if the messages show the model an untrusted result. The history may outlive this process, so the
+ * taint is derived from it.
+ */
+export function showsUntrusted(
+  messages: readonly ModelMessage[],
+  options: Pick<WrapOptions, "policies" | "untrusted">,
+): boolean {
+  return messages.some(
+    ({ role, content }) =>
+      (role === "tool" || role === "assistant") &&
+      typeof content !== "string" &&
+      content.some((part) => part.type === "tool-result" && isUntrusted(part, options)),
+  );
+}
+
+function isUntrusted(
+  { toolName, output }: ToolResultPart,
+  { policies = {}, untrusted }: Pick<WrapOptions, "policies" | "untrusted">,
+): boolean {
+  if (output.type === "json" && isObject(output.value)) {
+    const { untrusted: isMarked, visibility } = output.value;
+    if (isMarked === true) return true;
+    // A guarded handle shows no value.
+    if (typeof visibility === "string") return false;
+  }
+  const [first] = output.type === "content" ? output.value : [];
+  const text = output.type === "text" ? output.value : first?.type === "text" ? first.text : "";
+  if (UNTRUSTED_LABEL.test(text)) return true;
+  const policy = Object.hasOwn(policies, toolName) ? policies[toolName] : undefined;
+  return untrusted !== "hide" && policy?.trusted === false;
+}

@@ -1,0 +1,96 @@
+import type { JSONSchema7, Tool } from "ai";
+import type { RuntimeTool } from "../../../../src/tool/runtime-tool.ts";
+import { variableTools as runtimeTools } from "../../../../src/tool/variables/variable-tools.ts";
+import { jsonSchemaNow } from "../../../../src/tool/tool-input.ts";
+import { runtimeToolSchema, wrapRuntimeTool } from "../../../../src/tool/wrap-runtime-tool.ts";
+import type { AnyTool, WrapOptions, WrappedTool } from "../../../../src/tool/wrapped-tool.ts";
+import { type Json, plainJson } from "../../../../src/value/json.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { QueryDatabases } from "../../../../src/tool/query/query-databases.ts";
+import { type QueryTools, queryTools } from "../../../../src/tool/query/query-tools.ts";
+import { nodeQueryDatabases } from "./node-query-engine.ts";
+import { hasNodeSqlite } from "./node-sql.ts";
+import { OwnTool } from "./own-tool.ts";
+import { VARIABLE_TOOL, wrap } from "./wrap-tools.ts";
+
+/** Names of the tools of `variableTools`. */
+export type VariableToolName =
+  | "list_variables"
+  | "read_variable"
+  | "search_variable"
+  | "query_variables"
+  | "set_variable"
+  | "edit_variable"
+  | "delete_variable";
+
+/** The store and policy of the calls, as `wrapTools` takes them, and the tools to return. */
+export interface VariableToolsOptions<Name extends VariableToolName> extends WrapOptions {
+  /** Default: all. */
+  readonly only?: readonly Name[];
+  /** For the queries of this store, and of no other. Default: in `node:sqlite`, where there is one. */
+  readonly databases?: QueryDatabases;
+}
+
+/**
+ * Returns the tools with which a model reads and changes its variables, in addition to the tools of `wrapTools`.
+ * Sealed values are refused. `query_variables`, and edits of records by a condition, need `node:sqlite` (Node 22.13
+ * or newer) or databases: without them the tool is missing.
+ */
+export function variableTools<Name extends VariableToolName = VariableToolName>(
+  options: VariableToolsOptions<Name>,
+): Record<Name, Tool<Json, Json>> {
+  const { only, databases, ...wrap } = options;
+  const isChosen = ({ name }: RuntimeTool) =>
+    only === undefined || only.some((one) => one === name);
+  const { query, records } = queriesFor(wrap, databases) ?? {};
+  const own = runtimeTools({ records });
+  const tools = (query === undefined ? own : [...own, query]).filter(isChosen);
+  const entries = tools.map((tool) => [tool.name, toolOf(tool, wrap)]);
+  // There is a tool of each name, apart from `query_variables` without databases.
+  return Object.fromEntries(entries) as Record<Name, Tool<Json, Json>>;
+}
+
+/** One set for each store, because tables are known by the names of variables. */
+const databasesOf = new WeakMap<VariableStore, QueryDatabases>();
+
+/** Undefined without databases and without `node:sqlite`. */
+function queriesFor(wrap: WrapOptions, given: QueryDatabases | undefined): QueryTools | undefined {
+  if (given !== undefined) return queryTools({ databases: given, wrap });
+  if (!hasNodeSqlite()) return undefined;
+  const databases = databasesOf.get(wrap.store) ?? nodeQueryDatabases(wrap.store);
+  databasesOf.set(wrap.store, databases);
+  return queryTools({ databases, wrap });
+}
+
+/** Returns a tool of the runtime as one of the AI SDK. */
+export function toolOf(tool: RuntimeTool, options: WrapOptions): AnyTool {
+  const own = new VariableTool(tool, options);
+  const wrapped = Object.assign(wrap(own, false), { [VARIABLE_TOOL]: true });
+  if (tool.toModelOutput === undefined) return wrapped;
+  const toModelOutput: Tool<Json, Json>["toModelOutput"] = async (given) =>
+    (await own.wrapped).shown.toModelOutput?.(given) ?? {
+      type: "json",
+      value: plainJson(given.output),
+    };
+  return { ...wrapped, toModelOutput } as AnyTool;
+}
+
+/** A tool of the runtime, as a tool of the AI SDK. */
+class VariableTool extends OwnTool {
+  readonly #runtime: RuntimeTool;
+
+  constructor(tool: RuntimeTool, options: WrapOptions) {
+    const { name, description, inputSchema } = tool;
+    super(name, { description, inputSchema } as AnyTool, options);
+    this.#runtime = tool;
+  }
+
+  override get shownSchema(): JSONSchema7 | PromiseLike<JSONSchema7> {
+    const schema = jsonSchemaNow(this.tool);
+    return schema === undefined ? super.shownSchema : runtimeToolSchema(schema, this.#runtime);
+  }
+
+  protected override wrap(): Promise<WrappedTool> {
+    return wrapRuntimeTool(this.#runtime, this.options);
+  }
+}

@@ -1,0 +1,346 @@
+import type {
+  OutputInterface as Output,
+  PrepareStepFunction,
+  TextStreamPart,
+  Tool,
+  ToolSet,
+} from "ai";
+import { asWritten, expandStream, type ShownText } from "../agent/expand-answer.ts";
+import { expandOutput } from "../agent/expand-object.ts";
+import { expandResponse } from "../agent/expand-response.ts";
+import { type InstructionStyle, listingVariables } from "../agent/step-prompt.ts";
+import { summaryOf, type SummaryOptions } from "../agent/summary-of.ts";
+import { type VariableToolName, variableTools } from "../agent/variable-tools.ts";
+import { type WithVariables, wrapTools } from "../agent/wrap-tools.ts";
+import { DurableSql } from "../../../../src/edge/platform/durable-sql.ts";
+import { R2Blobs } from "../../../../src/edge/platform/r2-blobs.ts";
+import { remoteEngine } from "../../../../src/edge/platform/remote-engine.ts";
+import { codeOf, messageOf } from "../../../../src/errors.ts";
+import { Taint } from "../../../../src/store/labels.ts";
+import { migrate } from "../../../../src/store/rows/migrations.ts";
+import { SqlStore } from "../../../../src/store/sql-store.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import {
+  AUTHORITIES,
+  type Authority,
+  QueryDatabases,
+} from "../../../../src/tool/query/query-databases.ts";
+import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
+import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import { compact, type Json } from "../../../../src/value/json.ts";
+import { CHANGED, exportStore } from "./export-store.ts";
+import { PrefixedSql } from "./prefixed-sql.ts";
+import { ShownTexts } from "./shown-texts.ts";
+import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";
+import { OwnAlarm, ScheduledSweep, type SchedulingAgent, type SweepAlarm } from "./sweep-alarm.ts";
+
+/** The state of a Durable Object with SQLite, as its constructor receives it. */
+export type ObjectState = Pick<DurableObjectState, "id" | "storage">;
+
+export interface ConversationVariablesOptions extends Omit<WrapOptions, "store" | "taint"> {
+  /** Bucket for values over 8 MiB, and bytes over 64 KiB. Default: all values are rows of the object. */
+  readonly bucket?: R2Bucket;
+  /**
+   * The namespace that is bound to the class `Tables` of `byref`, for `query_variables` and for edits of records
+   * by a condition. Queries run in an object of that class, one for each object with variables, and never in
+   * this one. It has copies of the values that were queried, for an hour after the last query.
+   */
+  readonly tables?: DurableObjectNamespace;
+  /**
+   * Owner of the object's one alarm. `shared`: the object owns it, and calls `sweep` at `nextAlarm`; if it does
+   * not, nothing is ever evicted. `own`: the variables own it, and the object's `alarm()` calls `sweep`. Default:
+   * `shared`, because this package cannot detect whether the object has an alarm.
+   */
+  readonly alarm?: "own" | "shared";
+  /** The object itself, if it is an agent of the Agents SDK: its scheduler then calls `sweep`. */
+  readonly agent?: SchedulingAgent;
+  /** Size of all values together, in bytes. Default: `maxConversationBytes`. */
+  readonly quotaBytes?: number;
+  /** Time after which an unused variable is evicted, in milliseconds. Default: `variableIdleMs`. */
+  readonly idleMs?: number;
+  /** Length of the guide to references. Default: as `listingVariables`. */
+  readonly instructionStyle?: InstructionStyle;
+}
+
+/** A `prepareStep` for tools and contexts of any type. */
+export type PrepareAnyStep = <Tools extends ToolSet, Context extends Record<string, unknown>>(
+  ...step: Parameters<PrepareStepFunction<Tools, Context>>
+) => ReturnType<PrepareStepFunction<Tools, Context>>;
+
+/** The variables of one conversation in any Durable Object, with what its agent needs to use them. */
+export interface ConversationVariables {
+  /** The tables are created at the first use. */
+  readonly store: VariableStore;
+  /** Wraps an agent's tools: inputs take references, results are saved. */
+  wrap<Tools extends ToolSet>(tools: Tools): WithVariables<Tools>;
+  /** The tools with which a model looks into variables. `query_variables` needs the option `tables`. */
+  tools<Name extends VariableToolName = VariableToolName>(options?: {
+    readonly only?: readonly Name[];
+  }): Record<Name, Tool<Json, Json>>;
+  /**
+   * `prepareStep` for `streamText` and `generateText`: lists the variables, and shows earlier answers as they were
+   * written.
+   */
+  readonly prepareStep: PrepareAnyStep;
+  /** `experimental_transform` for `streamText`: replaces the references in texts by their values. */
+  readonly transform: <Tools extends ToolSet>() => TransformStream<
+    TextStreamPart<Tools>,
+    TextStreamPart<Tools>
+  >;
+  /** Replaces the references in a response of `toUIMessageStreamResponse` by their values. */
+  expand(response: Response): Response;
+  /**
+   * `output` for `streamText` and `generateText`, of which any part may be a reference. The text of such a turn is
+   * JSON for programs: pass neither `transform` nor `expand` for it.
+   */
+  output<Complete, Partial, Element>(
+    output: Output<Complete, Partial, Element>,
+  ): Output<Complete, Partial, Element>;
+  /** Summarizes the variables as Markdown for a prompt. */
+  summary(options?: SummaryOptions): string;
+  /** Time at which `sweep` is due, in milliseconds since 1970; undefined if nothing is due. */
+  nextAlarm(): number | undefined;
+  /** Evicts what is due and removes bytes that belong to no variable. May be called at any time. */
+  sweep(): Promise<void>;
+  /**
+   * Exports all variables as NDJSON, the format of `GET /conversations/:id/export`, created while it is read.
+   * Secrets have no value in it, sealed values do. If a variable changes meanwhile, its last line says
+   * `conflict`.
+   */
+  export(): ReadableStream<Uint8Array>;
+  /**
+   * Imports such a file into an object without variables. Nothing of it is visible before its end. The file is
+   * trusted as its sender is: labels are imported unchanged. Rejects with `bad_import` and the number of the
+   * line, `unsupported_version`, `conversation_exists`, `conflict` or the error of a rejected value; the object
+   * is then as it was.
+   */
+  import(file: ReadableStream<Uint8Array>): Promise<void>;
+  /**
+   * Copies all variables: `into` imports the file in another object. Repeats that while they change, three
+   * times at most.
+   */
+  fork<Result>(into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>): Promise<Result>;
+}
+
+/**
+ * Creates the variables of a conversation in a Durable Object that has tables, an alarm and a protocol of its
+ * own. All tables have the prefix `byref_`; nothing else of the object is touched. Call it once for each
+ * object, for example in a field of its class.
+ */
+export function conversationVariables(
+  state: ObjectState,
+  options: ConversationVariablesOptions = {},
+): ConversationVariables {
+  return new VariablesInObject(state, options);
+}
+
+interface Parts {
+  readonly store: SqlStore;
+  readonly imports: StagedImport;
+  readonly shown: ShownTexts;
+  readonly databases?: QueryDatabases;
+}
+
+class VariablesInObject implements ConversationVariables {
+  readonly #state: ObjectState;
+  readonly #sql: DurableSql;
+  readonly #options: ConversationVariablesOptions;
+  readonly #taint = new Taint();
+  readonly #alarm: SweepAlarm | undefined;
+  readonly #prepareStep: PrepareAnyStep;
+  #opened: Parts | undefined;
+
+  constructor(state: ObjectState, options: ConversationVariablesOptions) {
+    this.#state = state;
+    this.#sql = new DurableSql(state.storage);
+    this.#options = options;
+    this.#alarm = this.#alarmOf(options);
+    let listing: PrepareStepFunction<ToolSet> | undefined;
+    const prepare: PrepareStepFunction<ToolSet> = async (step) => {
+      listing ??= listingVariables({ ...this.#wrapOptions, ...styleOf(options) });
+      const messages = this.#parts.shown.restored(asWritten(step.messages));
+      return listing({ ...step, messages });
+    };
+    // Only messages and instructions are read and changed, whose types do not depend on the tools.
+    this.#prepareStep = prepare as unknown as PrepareAnyStep;
+  }
+
+  get store(): VariableStore {
+    return this.#parts.store;
+  }
+
+  get prepareStep(): PrepareAnyStep {
+    return this.#prepareStep;
+  }
+
+  get transform(): ConversationVariables["transform"] {
+    return () => expandStream(this.store, this.#expanding);
+  }
+
+  wrap<Tools extends ToolSet>(tools: Tools): WithVariables<Tools> {
+    return wrapTools(tools, this.#wrapOptions);
+  }
+
+  tools<Name extends VariableToolName = VariableToolName>(
+    options: { readonly only?: readonly Name[] } = {},
+  ): Record<Name, Tool<Json, Json>> {
+    return variableTools<Name>({
+      ...this.#wrapOptions,
+      ...compact({ databases: this.#parts.databases }),
+      ...options,
+    });
+  }
+
+  expand(response: Response): Response {
+    return expandResponse(response, this.store, this.#expanding);
+  }
+
+  output<Complete, Partial, Element>(
+    output: Output<Complete, Partial, Element>,
+  ): Output<Complete, Partial, Element> {
+    return expandOutput(output, this.store, this.#expanding);
+  }
+
+  summary(options: SummaryOptions = {}): string {
+    return summaryOf(this.store, options);
+  }
+
+  nextAlarm(): number | undefined {
+    const { store, imports } = this.#parts;
+    // Garbage is due at once.
+    const dueMs = store.hasGarbage() ? Date.now() : (store.nextDueMs() ?? Infinity);
+    const nextMs = Math.min(dueMs, imports.dueMs);
+    return nextMs === Infinity ? undefined : nextMs;
+  }
+
+  async sweep(): Promise<void> {
+    const { store, imports } = this.#parts;
+    store.flushAccess();
+    let evicted = EVICTIONS;
+    while (evicted === EVICTIONS) evicted = store.evictDue(Date.now(), EVICTIONS).length;
+    if (store.hasGarbage()) await store.sweep();
+    await imports.clear();
+    await this.#arm();
+  }
+
+  export(): ReadableStream<Uint8Array> {
+    return exportStore(this.store, this.#state.id.toString());
+  }
+
+  async import(file: ReadableStream<Uint8Array>): Promise<void> {
+    const { store, imports } = this.#parts;
+    // If the process ends, the alarm wakes the object, which then clears what was imported.
+    await this.#alarm?.setBy(Date.now() + CLEAR_AFTER_MS);
+    await imports.run(file, store);
+    await this.#arm();
+  }
+
+  async fork<Result>(
+    into: (file: ReadableStream<Uint8Array>) => PromiseLike<Result>,
+  ): Promise<Result> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await into(this.export());
+      } catch (error) {
+        if (tries === MAX_TRIES || !isConflict(error)) throw error;
+      }
+    }
+  }
+
+  get #wrapOptions(): WrapOptions {
+    const {
+      bucket: _,
+      tables: _tables,
+      alarm: __,
+      agent: ___,
+      quotaBytes: ____,
+      idleMs: _____,
+      ...rest
+    } = this.#options;
+    return { ...rest, store: this.store, taint: this.#taint };
+  }
+
+  get #expanding() {
+    const { syntaxes } = this.#options;
+    const { shown } = this.#parts;
+    return { ...compact({ syntaxes }), onShown: (text: ShownText) => shown.keep(text) };
+  }
+
+  get #parts() {
+    this.#opened ??= this.#open();
+    return this.#opened;
+  }
+
+  #open(): Parts {
+    const store = this.#storeWith(PREFIX);
+    if (this.#alarm !== undefined) {
+      store.observe(() => void this.#arm().catch((error: unknown) => console.error(error)));
+    }
+    const open = (prefix: string) => this.#storeWith(prefix);
+    const imports = new StagedImport({ sql: this.#sql, prefix: PREFIX, open });
+    const databases = this.#databasesFor(store);
+    return { store, imports, shown: new ShownTexts(this.#sql, PREFIX), ...compact({ databases }) };
+  }
+
+  /** The copies in them are deleted with the variables, or when they are idle. */
+  #databasesFor(store: SqlStore): QueryDatabases | undefined {
+    const { tables } = this.#options;
+    if (tables === undefined) return undefined;
+    const { id } = this.#state;
+    const connect = (authority: Authority) => {
+      const name = tables.idFromName(`${id.toString()} ${authority}`);
+      // The namespace is bound to TablesObject.
+      return tables.get(name) as unknown as QueryEngine;
+    };
+    const databases = new QueryDatabases((authority) => remoteEngine(() => connect(authority)));
+    databases.watch(store, () => {
+      databases.purge(AUTHORITIES).catch((error: unknown) => console.error(error));
+    });
+    return databases;
+  }
+
+  #storeWith(prefix: string): SqlStore {
+    const { bucket, quotaBytes, idleMs } = this.#options;
+    const sql = new PrefixedSql(this.#sql, prefix);
+    const isNew = migrate(sql);
+    return new SqlStore(sql, {
+      isNew,
+      ...compact({ quotaBytes, idleMs }),
+      ...(bucket === undefined
+        ? {}
+        : {
+            bucket: {
+              blobs: new R2Blobs(bucket),
+              prefix: `${PREFIX}${this.#state.id.toString()}/`,
+            },
+          }),
+    });
+  }
+
+  #alarmOf({ alarm, agent }: ConversationVariablesOptions): SweepAlarm | undefined {
+    if (agent !== undefined) return new ScheduledSweep(agent, () => this.sweep());
+    return alarm === "own" ? new OwnAlarm(this.#state.storage, this.#sql, PREFIX) : undefined;
+  }
+
+  /** Sets the alarm, if there is one and it is later than what is due. */
+  async #arm(): Promise<void> {
+    await this.#alarm?.setBy(this.nextAlarm() ?? Infinity);
+  }
+}
+
+function styleOf({ instructionStyle }: ConversationVariablesOptions) {
+  return compact({ instructionStyle });
+}
+
+const PREFIX = "byref_";
+
+/** Evictions in one transaction. */
+const EVICTIONS = 500;
+
+/** Copies of variables that change meanwhile. */
+const MAX_TRIES = 3;
+
+/** True also for an error that another object has sent, which has no `code`. */
+function isConflict(error: unknown): boolean {
+  return codeOf(error) === "conflict" || messageOf(error).endsWith(CHANGED);
+}

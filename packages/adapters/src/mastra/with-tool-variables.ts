@@ -1,0 +1,235 @@
+import type { InstructionStyle } from "../../../../src/turn/history/guide.ts";
+import type { VariableStore } from "../../../../src/store/variable-store.ts";
+import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
+import { compact } from "../../../../src/value/json.ts";
+import { ClientCalls } from "./client-calls.ts";
+import { VARIABLE_TOOL } from "../agent/wrap-tools.ts";
+import type { ExpandingOptions } from "../agent/expand-answer.ts";
+import { ObjectExpander } from "../agent/expand-object.ts";
+import { answerSchema } from "./answer-schema.ts";
+import {
+  expandChunks,
+  expandedFullOutput,
+  expandedModelOutput,
+  type Showing,
+} from "./expand-output.ts";
+import { Scoring } from "./scoring.ts";
+import { shownEvents } from "./shown-events.ts";
+import type { AgentMembers, CallOptions, CoreTool, MastraAgent, ToolsFor } from "./mastra-agent.ts";
+import { wrapCoreTool } from "./mastra-tool.ts";
+import { type Prompting, promptProcessor } from "./prompt-processor.ts";
+import { type Run, Runs } from "./run.ts";
+import { type StoreForRun, Stores } from "./store-of-run.ts";
+
+/** Options of a Mastra agent that works by reference, in addition to `WrapOptions`. */
+export interface ToolVariablesOptions extends Omit<WrapOptions, "store"> {
+  /** How much the prompt explains references. Default: `auto`. */
+  readonly instructionStyle?: InstructionStyle;
+  /**
+   * The store of all runs, or a function that finds the store of a run. A store under `byref.store` in the
+   * `RequestContext` comes first. Default: one in memory for each memory thread, else one for each run.
+   */
+  readonly store?: VariableStore | StoreForRun;
+}
+
+/**
+ * Returns an agent of Mastra that works by reference. Results of tools are saved as variables, references in
+ * inputs of tools are resolved, and answers are expanded for the caller. Memory keeps references and handles.
+ * The given agent is not changed, and later changes of it do not count: wrap it before it is registered.
+ * Throws a TypeError that names what the agent lacks.
+ */
+export function withToolVariables<Agent extends MastraAgent>(
+  agent: Agent,
+  options: ToolVariablesOptions = {},
+): Agent {
+  const given = originals.get(agent) ?? (agent as unknown as AgentMembers);
+  requireMembers(given);
+  const fork = given.__fork();
+  if (fork.constructor !== given.constructor) {
+    throw new TypeError("withToolVariables takes no subclass of Agent.");
+  }
+  new VariableAgent(fork, options).attach();
+  originals.set(fork, given);
+  // It has the same class and the same settings.
+  return fork as unknown as Agent;
+}
+
+/** An agent that is wrapped again works with the new options only. */
+const originals = new WeakMap<object, AgentMembers>();
+
+/** All of them are in `@mastra/core` 1.68; older versions lack some. */
+const MEMBERS = [
+  "__fork",
+  "__listLLMRequestProcessors",
+  "convertTools",
+  "generate",
+  "getDefaultOptions",
+  "listScorers",
+  "listConfiguredInputProcessors",
+  "listTools",
+  "resumeGenerate",
+  "resumeStream",
+  "stream",
+];
+
+function requireMembers(agent: unknown): void {
+  const members = agent as Readonly<Record<string, unknown>>;
+  const missing = MEMBERS.filter((name) => typeof members[name] !== "function").join(", ");
+  if (missing !== "") {
+    throw new TypeError(
+      `withToolVariables needs @mastra/core 1.68 or newer: the agent has no ${missing}.`,
+    );
+  }
+  if (members.durable) {
+    throw new TypeError("withToolVariables takes no agent with `durable`.");
+  }
+}
+
+/** Replaces members of a fork. Its own methods call each other by these names. */
+class VariableAgent {
+  readonly #agent: AgentMembers;
+  readonly #options: ToolVariablesOptions;
+  readonly #runs: Runs;
+  readonly #stores: Stores;
+  readonly #scoring: Scoring;
+  readonly #clientCalls = new ClientCalls();
+  /**
+   * Runs by the processor of their prompts, which Mastra passes with the call. Run ids are not used, because a
+   * client may choose them.
+   */
+  readonly #runOf = new WeakMap<object, Run>();
+
+  constructor(agent: AgentMembers, options: ToolVariablesOptions) {
+    const { store, instructionStyle: _style, ...rest } = options;
+    this.#agent = agent;
+    this.#options = options;
+    this.#runs = new Runs(rest);
+    this.#stores = new Stores(store);
+    this.#scoring = new Scoring(compact({ syntaxes: rest.syntaxes }));
+  }
+
+  attach(): void {
+    const agent = this.#agent;
+    const { convertTools, generate, stream, resumeGenerate, resumeStream, listScorers } = agent;
+    const fork = agent.__fork.bind(agent);
+    Object.assign(agent, {
+      convertTools: async (given: ToolsFor) =>
+        this.#wrapped(await convertTools.call(agent, given), given),
+      generate: this.#calling("start", generate, expandedFullOutput),
+      stream: this.#calling("start", stream, expandedModelOutput),
+      resumeGenerate: this.#calling("resume", resumeGenerate, expandedFullOutput),
+      resumeStream: this.#calling("resume", resumeStream, expandedModelOutput),
+      listScorers: async (given?: object) =>
+        this.#scoring.ofAgent(await listScorers.call(agent, given)),
+      // Mastra forks agents to change their settings.
+      __fork: () => {
+        const copy = fork();
+        new VariableAgent(copy, this.#options).attach();
+        return copy;
+      },
+    } satisfies Partial<AgentMembers>);
+  }
+
+  #calling<Output>(
+    how: "start" | "resume",
+    call: (input: unknown, options?: CallOptions) => Promise<Output>,
+    show: (output: Output, showing: Showing) => Output | Promise<Output>,
+  ) {
+    return async (input: unknown, given?: CallOptions): Promise<Output> => {
+      const { options, showing } = await this.#begin(how, given);
+      try {
+        const output = await call.call(this.#agent, input, options);
+        return showing === undefined ? output : await show(output, showing);
+      } catch (error) {
+        // A run that could not be resumed still waits.
+        if (showing !== undefined && how === "start") this.#runs.end(showing.run);
+        throw error;
+      }
+    };
+  }
+
+  /**
+   * Opens the run of a call. A call that is made of others has none: with `untilIdle` Mastra calls `stream`
+   * again, and the values must be inserted only once.
+   */
+  async #begin(
+    how: "start" | "resume",
+    given: CallOptions = {},
+  ): Promise<{ readonly options: CallOptions; readonly showing?: Showing }> {
+    const { requestContext } = given;
+    const defaults = await this.#agent.getDefaultOptions(compact({ requestContext }));
+    const all: CallOptions = { ...defaults, ...given };
+    const { requireToolApproval, structuredOutput, isTaskComplete } = all;
+    if (all.untilIdle) return { options: given };
+    const run = this.#runs[how](all.runId);
+    run.requiresApproval = requireToolApproval || run.requiresApproval;
+    const { instructionStyle = "auto", syntaxes } = this.#options;
+    // The answer to another agent is read by its model.
+    const isForModel = all.backgroundTaskPolicy?.allowDelegationDispatch === false;
+    const expanding: ExpandingOptions = {
+      ...compact({ syntaxes }),
+      ...(isForModel && { sealed: "keep" }),
+    };
+    const answers =
+      structuredOutput?.schema &&
+      (await answerSchema(structuredOutput.schema, expanding, (answer, values) =>
+        new ObjectExpander(run.store, expanding, values).expand(answer),
+      ));
+    const showing: Showing & Prompting = {
+      run,
+      clientCalls: this.#clientCalls,
+      expanding,
+      scored: (data) => this.#scoring.shown(data, run.store),
+      schema: answers?.values,
+      isJson: structuredOutput !== undefined && structuredOutput.model === undefined,
+      instructionStyle,
+      options: () => this.#runs.wrapOptions(run),
+    };
+    const processors =
+      all.inputProcessors ?? (await this.#agent.listConfiguredInputProcessors(requestContext));
+    const processor = promptProcessor(showing);
+    this.#runOf.set(processor, run);
+    const options = {
+      ...given,
+      ...shownEvents(all, showing, () => this.#end(run)),
+      ...(isTaskComplete?.scorers && {
+        isTaskComplete: {
+          ...isTaskComplete,
+          scorers: isTaskComplete.scorers.map((scorer) =>
+            this.#scoring.reading(scorer, () => run.store),
+          ),
+        },
+      }),
+      ...(answers && { structuredOutput: { ...structuredOutput, schema: answers.schema } }),
+      experimentalTransform: [
+        () => expandChunks(showing),
+        ...[all.experimentalTransform ?? []].flat(),
+      ],
+      runId: run.id,
+      inputProcessors: [...processors, processor],
+      // The tools call the function, with resolved inputs.
+      ...compact({ requireToolApproval: requireToolApproval && true }),
+    };
+    return { options, showing };
+  }
+
+  #end(run: Run): void {
+    this.#runs.end(run);
+    this.#scoring.ended(run);
+  }
+
+  /** The tools of a call that is not made here, such as `generateLegacy`, stay as they are. */
+  async #wrapped(tools: Record<string, CoreTool>, given: ToolsFor) {
+    const run = this.#runOf.get(given.inputProcessors?.at(-1) ?? {});
+    if (run === undefined) return tools;
+    run.begin(await this.#stores.open(run, given), given);
+    const options = this.#runs.wrapOptions(run);
+    const { requestContext } = given;
+    const own = await this.#agent.listTools({ requestContext });
+    const entries = Object.entries(tools).map(async ([name, tool]) => {
+      const isVariableTool = VARIABLE_TOOL in (own[name] ?? {});
+      return [name, isVariableTool ? tool : await wrapCoreTool(name, tool, { run, options })];
+    });
+    return Object.fromEntries(await Promise.all(entries));
+  }
+}

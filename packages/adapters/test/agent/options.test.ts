@@ -1,0 +1,307 @@
+import {
+  generateText,
+  isStepCount,
+  type ModelMessage,
+  Output,
+  tool,
+  ToolLoopAgent,
+  type ToolSet,
+} from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import {
+  MemoryStore,
+  requireTrusted,
+  type ToolVariablesOptions,
+  withToolVariables,
+  wrapToolApproval,
+  wrapTools,
+} from "../../src/agent.ts";
+import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
+import { ApprovingAgent, SEND } from "../../../../test/support/approving-agent.ts";
+import { Taint } from "../../../../src/store/labels.ts";
+
+const seen: unknown[] = [];
+const look = tool({
+  inputSchema: z.object({ at: z.unknown() }),
+  execute: ({ at }) => {
+    seen.push(at);
+    return { found: at };
+  },
+});
+const hang = tool({ inputSchema: z.object({}), execute: () => new Promise(() => undefined) });
+
+/** Runs an agent with these options and a scripted model. Returns its answer, last prompt and tool outputs. */
+async function run(
+  said: readonly Step[],
+  { tools = { look }, ...options }: ToolVariablesOptions & { readonly tools?: ToolSet } = {},
+) {
+  seen.length = 0;
+  const store = options.store instanceof MemoryStore ? options.store : new MemoryStore();
+  if (store.count() === 0) await store.save({ name: "x", value: { a: 5 } });
+  const model = scriptedModel(said);
+  const agent = withToolVariables(new ToolLoopAgent({ model, tools }), { ...options, store });
+  const { text, steps } = await agent.generate({ prompt: "Go." });
+  const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
+  const { toolResults = [] } = steps[0] ?? {};
+  return {
+    text,
+    prompt,
+    store,
+    model,
+    outputs: toolResults.map(({ output }) => output as unknown),
+  };
+}
+
+const call = (at: unknown, more = {}): Step => [{ tool: "look", input: { at, ...more } }];
+
+describe("strict references", () => {
+  const sum = tool({
+    inputSchema: z.object({ numbers: z.array(z.number()) }),
+    execute: ({ numbers }) => [...numbers, 1],
+  });
+  const lists = (tools: readonly unknown[] = []) =>
+    JSON.stringify(tools).match(/"\$(?!schema)[^"]*"/gu) ?? [];
+
+  it("limits references to those that exist in each step", async () => {
+    const said: Step[] = [[{ tool: "sum", input: { numbers: [1] } }], "Done."];
+    const { model } = await run(said, { tools: { sum }, references: "strict" });
+    const [first, second] = model.calls.map(({ tools }) => lists(tools));
+    expect(first).toEqual(['"$x.a"']);
+    expect(second).toEqual(['"$x.a"', '"$sum_1[0]"', '"$sum_1"', '"$sum_1[:10]"']);
+  });
+
+  it("is off by default, and for a syntax that the application defines", async () => {
+    const said = ["Done."];
+    const { model } = await run(said, { tools: { sum } });
+    expect(lists(model.calls[0]?.tools)).toEqual([]);
+    const own = await run(said, { tools: { sum }, references: "strict", syntaxes: ["target"] });
+    expect(lists(own.model.calls[0]?.tools)).toEqual([]);
+  });
+});
+
+describe("syntaxes", () => {
+  const syntaxes = ["mustache"] as const;
+
+  it("are read alike in inputs and answers, and no others are", async () => {
+    const { text } = await run([call("{{x.a}}"), "{{x.a}} and $x.a"], { syntaxes });
+    expect([seen, text]).toEqual([[5], "5 and $x.a"]);
+    await run([call("$x.a"), "Done."], { syntaxes });
+    expect(seen).toEqual(["$x.a"]);
+  });
+
+  it.each([1, 100])("are read in streams in deltas of %d characters", async (deltaChars) => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: { a: 5 } });
+    const model = scriptedModel(["{{x.a}} and $x.a"], { deltaChars });
+    const agent = withToolVariables(new ToolLoopAgent({ model }), { store, syntaxes });
+    const result = await agent.stream({ prompt: "Go." });
+    let streamed = "";
+    for await (const delta of result.textStream) streamed += delta;
+    expect([streamed, await result.text]).toEqual(["5 and $x.a", "5 and $x.a"]);
+  });
+
+  it("are read in a structured answer", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: { a: 5 } });
+    const output = Output.object({ schema: z.object({ title: z.string() }) });
+    const model = scriptedModel(['{"title": "{{x.a}} and $x.a"}']);
+    const agent = withToolVariables(new ToolLoopAgent({ model, output }), { store, syntaxes });
+    expect((await agent.generate({ prompt: "?" })).output).toEqual({ title: "5 and $x.a" });
+  });
+
+  it.each(["needsApproval", "toolApproval"])("are read where %s decides", async (way) => {
+    const asked: string[] = [];
+    const decide = ({ text }: { text: string }) => asked.push(text) > 0;
+    const approve = (input: { text: string }) =>
+      decide(input) ? ("user-approval" as const) : undefined;
+    const said: readonly Step[] = [[{ tool: "send", input: { text: "{{x.a}} $x.a" } }], "Done."];
+    const how =
+      way === "toolApproval" ? { toolApproval: { send: approve } } : { needsApproval: decide };
+    const agent = new ApprovingAgent({ ...how, syntaxes, said });
+    await agent.store.save({ name: "x", value: { a: 5 } });
+    const [request] = await agent.turn();
+    await agent.answer(request?.id);
+    expect([asked[0], agent.sent]).toEqual(["5 $x.a", ["5 $x.a"]]);
+  });
+
+  it.each([
+    [["mustache"], "{{name}}"],
+    [["target", "dagger"], "†name"],
+    [["mustache", "dollar"], "$name"],
+  ] as const)("of %j: the guide and the list explain %s", async (own, name) => {
+    for (const instructionStyle of ["full", "minimal"] as const) {
+      const { prompt } = await run([call(1), "Hello."], { syntaxes: own, instructionStyle });
+      expect(prompt).toContain(`"${name}"`.replaceAll('"', '\\"'));
+      expect(prompt).toContain(`\\n${name.replace("name", "x")}: `);
+      expect(prompt.replaceAll("$var", "").includes("$")).toBe(name === "$name");
+    }
+  });
+
+  it("omit the guide if none of them is allowed inside a text", async () => {
+    const { prompt } = await run(["Hello."], { syntaxes: ["target"] });
+    expect(prompt).not.toContain("Write results as");
+    const both = await run(["Hello."], { syntaxes: ["mustache", "dollar"] });
+    expect(both.prompt).toContain("Write results as");
+  });
+});
+
+describe("outputPath", () => {
+  it("offers the model a parameter if it is true, and saves there", async () => {
+    const step = call(1, { _outputPath: "$state.user", _description: "The user" });
+    const { store, model } = await run([step, "Done."], { outputPath: true });
+    expect(model.calls[0]?.tools?.[0]).toMatchObject({
+      inputSchema: { properties: { _outputPath: {}, _description: {} } },
+    });
+    expect([seen, await store.read("state")]).toEqual([[1], { user: { found: 1 } }]);
+    expect(store.info("state")?.description).toBe("The user");
+  });
+
+  it("saves a tool's results at its path, whatever the model says", async () => {
+    const { store, model } = await run([call(1), "Done."], { outputPath: { look: "$report" } });
+    expect(await store.read("report")).toEqual({ found: 1 });
+    expect(JSON.stringify(model.calls[0]?.tools)).not.toContain("_outputPath");
+  });
+});
+
+it("50 parallel calls may save into one variable", async () => {
+  const step = Array.from({ length: 50 }, (_, at) => ({
+    tool: "look",
+    input: { at, _outputPath: `$state.n${at}` },
+  }));
+  const { store, outputs } = await run([step, "Done."], { outputPath: true });
+  expect(outputs).toHaveLength(50);
+  const entries = step.map((_, at) => [`n${at}`, { found: at }] as const);
+  expect(await store.read("state")).toEqual(Object.fromEntries(entries));
+});
+
+it("unknown: error reports an unknown name to the model", async () => {
+  const { prompt } = await run([call("$xx.a"), "Sorry."], { unknown: "error" });
+  expect(seen).toEqual([]);
+  expect(prompt).toContain("variable_unknown");
+});
+
+it("toolMs ends a call", async () => {
+  const { prompt } = await run([[{ tool: "hang", input: {} }], "Sorry."], {
+    tools: { hang },
+    toolMs: 1,
+  });
+  expect(prompt).toContain("tool_timeout: hang did not finish within 1 ms.");
+});
+
+it("readonlyTools get the stored value itself", async () => {
+  await run([call("$x"), "Done."], { readonlyTools: ["look"] });
+  expect(Object.isFrozen(seen[0])).toBe(true);
+  await run([call("$x"), "Done."]);
+  expect(Object.isFrozen(seen[0])).toBe(false);
+});
+
+it("owner holds what calls use", async () => {
+  const { store } = await run([call("$x"), "Done."], { owner: "me" });
+  expect(store.holds.names("me")).toContain("x");
+});
+
+describe("policies", () => {
+  it("pass a listed secret to its tool only", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: "hunter2", visibility: "secret" });
+    const given = { store, policies: { look: { secrets: ["x"], declassifies: true } } };
+    await run([call("$x"), "Done."], given);
+    expect(seen).toEqual(["hunter2"]);
+    const { prompt } = await run([call("$x"), "Sorry."], { store });
+    expect([seen, prompt.includes("variable_secret")]).toEqual([[], true]);
+  });
+
+  it("seal results", async () => {
+    const { outputs } = await run([call(1), "Done."], { policies: { look: { sealed: true } } });
+    expect(outputs).toEqual([expect.objectContaining({ visibility: "sealed" })]);
+  });
+
+  it("mark untrusted content; untrusted: hide hides it", async () => {
+    const policies = { look: { trusted: false, source: "web" } };
+    const shown = await run([call(1), "Done."], { policies });
+    expect(shown.outputs).toEqual([{ $var: "look_1", value: { found: 1 }, untrusted: true }]);
+    const hidden = await run([call("beware"), "Done."], { policies, untrusted: "hide" });
+    expect(hidden.outputs).toMatchObject([{ visibility: "hidden" }]);
+    // A new conversation, whose messages do not show the variable.
+    const later = await run(["Done."], { policies, untrusted: "hide", store: hidden.store });
+    expect(later.prompt).toContain("$look_beware: object (1) hidden, untrusted");
+  });
+
+  it("taint what the model has been shown, in this call and the next", async () => {
+    const taint = new Taint();
+    await run([call(1), "Done."], { policies: { look: { trusted: false } }, taint });
+    expect(taint.isTainted).toBe(true);
+    await run([call(1), "Done."], { taint: new Taint(true), policy: requireTrusted(["look"]) });
+    expect(seen).toEqual([]);
+  });
+
+  it("are shown to the model with the output of a tool's own toModelOutput", async () => {
+    const policies = { look: { trusted: false } };
+    const text = { ...look, toModelOutput: () => ({ type: "text", value: "Beware." }) as const };
+    const { prompt } = await run([call(1), "Done."], { policies, tools: { look: text } });
+    expect(prompt).toContain("$look_1, untrusted: Beware.");
+    const json = { ...look, toModelOutput: () => ({ type: "json", value: "Beware." }) as const };
+    const shown = await run([call(1), "Done."], { policies, tools: { look: json } });
+    expect(shown.prompt).toContain('{"$var":"look_1","value":"Beware.","untrusted":true}');
+  });
+
+  it("taint a model whose history contains untrusted content, even after a restart", async () => {
+    const options = { policies: { look: { trusted: false } }, policy: requireTrusted(["send"]) };
+    const tools = { look, send: look };
+    const first = withToolVariables(
+      new ToolLoopAgent({ model: scriptedModel([call("beware"), "Done."]), tools }),
+      options,
+    );
+    const { responseMessages } = await first.generate({ prompt: "Go." });
+    seen.length = 0;
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      ...responseMessages,
+      { role: "user", content: "Send it." },
+    ];
+    const model = scriptedModel([[{ tool: "send", input: { at: "beware" } }]]);
+    const again = withToolVariables(new ToolLoopAgent({ model, tools }), options);
+    const { content } = await again.generate({ messages });
+    expect(seen).toEqual([]);
+    expect(content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+  });
+});
+
+it("policy denies a call", async () => {
+  const { prompt } = await run([call(1), "Sorry."], { policy: () => ({ deny: "not today" }) });
+  expect([seen, prompt.includes("tool_denied: look was not allowed: not today")]).toEqual([
+    [],
+    true,
+  ]);
+});
+
+describe("wrapTools and wrapToolApproval, without an agent", () => {
+  const send = tool({ inputSchema: z.object({ text: z.string() }), execute: ({ text }) => text });
+
+  it("run in generateText what a person approved, and nothing else", async () => {
+    const store = new MemoryStore();
+    await store.save({ name: "draft", value: "harmless" });
+    const options = { store };
+    const toolApproval = wrapToolApproval({ send: "user-approval" }, { send }, options);
+    const model = scriptedModel([SEND, SEND, "Done."]);
+    const wrapped = { tools: wrapTools({ send }, options), toolApproval, model };
+    const ask = await generateText({ ...wrapped, prompt: "Go." });
+    const request = ask.content.find((part) => part.type === "tool-approval-request");
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      ...ask.responseMessages,
+      {
+        role: "tool",
+        content: [
+          { type: "tool-approval-response", approved: true, approvalId: request?.approvalId ?? "" },
+        ],
+      },
+    ];
+    await store.save({ name: "draft", value: "EVIL" });
+    const changed = await generateText({ ...wrapped, messages, stopWhen: isStepCount(2) });
+    expect(JSON.stringify(changed.responseMessages)).toContain("approval_needed");
+    expect(changed.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+    expect(store.list().map(({ name }) => name)).toEqual(["draft"]);
+  });
+});

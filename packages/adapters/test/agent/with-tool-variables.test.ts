@@ -1,0 +1,343 @@
+import {
+  convertToModelMessages,
+  createAgentUIStream,
+  type ModelMessage,
+  Output,
+  readUIMessageStream,
+  tool,
+  ToolLoopAgent,
+  type UIMessage,
+} from "ai";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore, withToolVariables } from "../../src/agent.ts";
+import { scriptedModel, type Step } from "../../../testing/src/testing.ts";
+
+const weather = { city: "New York", temp: 21, hours: Array.from({ length: 500 }, (_, at) => at) };
+const seen: unknown[] = [];
+
+const tools = {
+  get_weather: tool({
+    description: "The weather of a place.",
+    inputSchema: z.object({ location: z.string() }),
+    execute: () => weather,
+  }),
+  compare: tool({
+    inputSchema: z.object({ first: z.object({ temp: z.number() }), limit: z.number() }),
+    execute: (input) => {
+      seen.push(input);
+      return { warmer: input.first.temp > input.limit };
+    },
+  }),
+};
+
+const steps: readonly Step[] = [
+  [{ tool: "get_weather", input: { location: "NYC" } }],
+  [{ tool: "compare", input: { first: "$get_weather_nyc", limit: "$get_weather_nyc.hours[20]" } }],
+  "In $get_weather_nyc.city it has $get_weather_nyc.temp °C, $5 and $nothing.",
+];
+const shown = "In New York it has 21 °C, $5 and $nothing.";
+
+function agentWith(said: readonly Step[], more: { deltaChars?: number } = {}) {
+  const model = scriptedModel(said, more);
+  return { model, agent: new ToolLoopAgent({ model, instructions: "Be brief.", tools }) };
+}
+
+/** Returns all variable lists in the prompt of a call. */
+function listsIn(call: { prompt: readonly unknown[] } | undefined): readonly string[] {
+  const said = JSON.stringify(call?.prompt ?? []);
+  return Array.from(said.matchAll(/<variables>.*?<\/variables>/g), ([list]) => list);
+}
+
+describe("generate", () => {
+  it("gives tools values and the caller text, and records references", async () => {
+    const { agent, model } = agentWith(steps);
+    seen.length = 0;
+    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+
+    expect(seen).toEqual([{ first: { temp: 21 }, limit: 20 }]);
+    expect(result.text).toBe(shown);
+    expect(result.output).toBe(shown);
+    expect(result.finalStep.text).toBe(steps[2]);
+    const recorded = JSON.stringify(result.responseMessages);
+    expect(recorded).toContain('"first":"$get_weather_nyc"');
+    expect(recorded).toContain("In $get_weather_nyc.city it has");
+    expect(recorded).not.toContain("497,498,499");
+    expect(JSON.stringify(model.calls)).not.toContain("497,498,499");
+    expect(result.steps[0]?.toolResults[0]?.output).toMatchObject({
+      $var: "get_weather_nyc",
+      type: "object",
+      try: expect.arrayContaining(["$get_weather_nyc.city: string"]),
+    });
+    expect(result.steps[1]?.toolResults[0]?.output).toMatchObject({ value: { warmer: true } });
+  });
+
+  it("guides the model once, in detail from the first handle on, and lists variables that it does not see", async () => {
+    const { agent, model } = agentWith([...steps, "Still."]);
+    const wrapped = withToolVariables(agent);
+    await wrapped.generate({ prompt: "How warm is it?" });
+    for (const { prompt } of model.calls) {
+      const [system, ...others] = prompt;
+      expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as [^.]*\.path"[^.]*\.$/);
+      expect(others.filter(({ role }) => role === "system")).toEqual([]);
+    }
+    const tails = model.calls.map(listsIn);
+    expect(tails.map(({ length }) => length)).toEqual([0, 1, 1]);
+    expect(tails[1]).toEqual(tails[2]);
+    expect(tails[2]?.[0]).toMatch(
+      /^<variables>\\nIn any argument or answer: \$name\[-5:\].*itself\.\\n<\/variables>$/,
+    );
+    await wrapped.generate({ prompt: "And now?" });
+    const [later] = model.calls.slice(-1).map(listsIn);
+    expect(later?.[0]).toContain("$get_weather_nyc: object");
+    expect(later?.[0]).toContain("$compare");
+  });
+
+  it("remembers the variables in the next call", async () => {
+    const { agent } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
+    const wrapped = withToolVariables(agent);
+    const first = await wrapped.generate({ prompt: "How warm is it?" });
+    const messages: ModelMessage[] = [
+      { role: "user", content: "How warm is it?" },
+      ...first.responseMessages,
+      { role: "user", content: "And now?" },
+    ];
+    expect((await wrapped.generate({ messages })).text).toBe("Still 21.");
+  });
+
+  it("expands the texts of a structured answer", async () => {
+    const model = scriptedModel([steps[0] ?? "", '{"title": "In $get_weather_nyc.city", "n": 3}']);
+    const output = Output.object({ schema: z.object({ title: z.string(), n: z.number() }) });
+    const agent = new ToolLoopAgent({ model, tools, output });
+    const result = await withToolVariables(agent).generate({ prompt: "A title?" });
+    expect(result.output).toEqual({ title: "In New York", n: 3 });
+  });
+
+  it("leaves the original agent unchanged", async () => {
+    const { agent, model } = agentWith(["Hello $get_weather_nyc."]);
+    withToolVariables(agent);
+    expect((await agent.generate({ prompt: "Hello." })).text).toBe("Hello $get_weather_nyc.");
+    expect(model.calls[0]?.prompt[0]?.content).toBe("Be brief.");
+    expect(agent.tools).toBe(tools);
+  });
+});
+
+describe.each([1, 3, 1_000])("stream in deltas of %d characters", (deltaChars) => {
+  it("expands the text, and records references", async () => {
+    const { agent } = agentWith(steps, { deltaChars });
+    const result = await withToolVariables(agent).stream({ prompt: "How warm is it?" });
+    let streamed = "";
+    for await (const delta of result.textStream) streamed += delta;
+    expect(streamed).toBe(shown);
+    expect(await result.text).toBe(shown);
+    const recorded = JSON.stringify(await result.responseMessages);
+    expect(recorded).toContain("In $get_weather_nyc.city it has");
+    expect(recorded).not.toContain("497,498,499");
+  });
+
+  it("expands the parts, each text before what follows it", async () => {
+    const { agent } = agentWith(steps, { deltaChars });
+    const result = await withToolVariables(agent).stream({ prompt: "How warm is it?" });
+    const types: string[] = [];
+    let text = "";
+    for await (const part of result.stream) {
+      types.push(part.type);
+      if (part.type === "text-delta") text += part.text;
+    }
+    expect(text).toBe(shown);
+    expect(types.lastIndexOf("text-delta")).toBeLessThan(types.indexOf("text-end"));
+    expect(types.at(-1)).toBe("finish");
+  });
+
+  it("can be turned into responses", async () => {
+    const { agent } = agentWith(steps, { deltaChars });
+    const result = await withToolVariables(agent).stream({ prompt: "How warm is it?" });
+    expect(await result.toTextStreamResponse().text()).toBe(shown);
+    const chunks = await result.toUIMessageStreamResponse().text();
+    expect(chunks).not.toContain("497,498,499");
+  });
+});
+
+describe("a client that keeps the conversation", () => {
+  it("sees values, but sends back references", async () => {
+    const { agent, model } = agentWith([...steps, "Still $get_weather_nyc.temp."]);
+    const wrapped = withToolVariables(agent);
+    const say = async (uiMessages: readonly UIMessage[]) => {
+      const stream = await createAgentUIStream({ agent: wrapped, uiMessages: [...uiMessages] });
+      let message: UIMessage | undefined;
+      for await (const state of readUIMessageStream({ stream })) message = state;
+      if (message === undefined) throw new Error("There is no answer.");
+      return JSON.parse(JSON.stringify(message)) as UIMessage;
+    };
+    const ask = (id: string, text: string): UIMessage => ({
+      id,
+      role: "user",
+      parts: [{ type: "text", text }],
+    });
+    const question = ask("1", "How warm is it?");
+    const answer = { ...(await say([question])), id: "2" };
+    expect(answer.parts.at(-1)).toMatchObject({ type: "text", text: shown });
+    expect(JSON.stringify(answer)).not.toContain("497,498,499");
+
+    const again = await say([question, answer, ask("3", "And now?")]);
+    expect(again.parts.at(-1)).toMatchObject({ type: "text", text: "Still 21." });
+    const sent = JSON.stringify(model.calls.at(-1)?.prompt);
+    expect(sent).toContain("In $get_weather_nyc.city it has");
+    expect(sent).not.toContain("New York it has");
+    expect(sent).toContain('"$var":"get_weather_nyc"');
+  });
+
+  it("can validate and convert its messages with the wrapped tools", async () => {
+    const { agent } = agentWith([]);
+    const message: UIMessage = {
+      id: "1",
+      role: "assistant",
+      parts: [
+        {
+          type: "tool-compare",
+          toolCallId: "call",
+          state: "output-available",
+          input: { first: "$get_weather_nyc", limit: "$x" },
+          output: { $var: "compare_1", value: { warmer: true } },
+        },
+      ],
+    };
+    const converted = await convertToModelMessages([message], {
+      tools: withToolVariables(agent).tools,
+    });
+    expect(JSON.stringify(converted)).toContain('"$var":"compare_1"');
+  });
+});
+
+describe("options", () => {
+  it("name variables by tool, input and output", async () => {
+    const { agent } = agentWith([steps[0] ?? "", "$get_weather_NYC_21.temp"]);
+    const naming = (name: string, input: unknown, output: unknown) =>
+      [name, (input as { location: string }).location, (output as { temp: number }).temp].join("_");
+    const wrapped = withToolVariables(agent, { naming });
+    expect((await wrapped.generate({ prompt: "?" })).text).toBe("21");
+  });
+
+  it("keep the guide to one sentence", async () => {
+    const { agent, model } = agentWith(["Hello."]);
+    const wrapped = withToolVariables(agent, { instructionStyle: "minimal" });
+    await wrapped.generate({ prompt: "Hello." });
+    const [system] = model.calls[0]?.prompt ?? [];
+    expect(system?.content).toMatch(/^Be brief\.\n\nWrite results as /);
+    expect(String(system?.content).length).toBeLessThan(200);
+  });
+
+  it("take the store of a conversation", async () => {
+    const { agent } = agentWith(["It has $known.temp °C."]);
+    const store = new MemoryStore();
+    await store.save({ name: "known", value: { temp: 5 } });
+    const result = await withToolVariables(agent, { store }).generate({ prompt: "?" });
+    expect(result.text).toBe("It has 5 °C.");
+  });
+
+  it("delete variables that have expired", async () => {
+    let now = Date.UTC(2020, 0, 1);
+    const store = new MemoryStore({ now: () => now });
+    await store.save({ name: "old", value: "stale", ttlMs: 60_000 });
+    const { agent } = agentWith(["It is $old.", "It is $old."]);
+    now = Date.now();
+    const result = await withToolVariables(agent, { store }).generate({ prompt: "?" });
+    expect(result.text).toBe("It is $old.");
+    expect(store.tombstone("old")).toMatchObject({ reason: expect.any(String) });
+  });
+
+  it("find the store of each call, so that conversations do not see each other's", async () => {
+    const model = scriptedModel([steps[0] ?? "", "$get_weather_nyc.temp", "$get_weather_nyc.temp"]);
+    const callOptionsSchema = z.object({ conversation: z.string() });
+    const agent = new ToolLoopAgent({ model, tools, callOptionsSchema });
+    const stores = new Map<string, MemoryStore>();
+    const wrapped = withToolVariables(agent, {
+      store: ({ options }) => {
+        const key = options?.conversation ?? "";
+        const store = stores.get(key) ?? new MemoryStore();
+        stores.set(key, store);
+        return store;
+      },
+    });
+    const one = await wrapped.generate({ prompt: "?", options: { conversation: "one" } });
+    const two = await wrapped.generate({ prompt: "?", options: { conversation: "two" } });
+    expect([one.text, two.text]).toEqual(["21", "$get_weather_nyc.temp"]);
+    expect(listsIn(model.calls.at(-1))).toEqual([]);
+  });
+});
+
+it("finds a store by options that the agent's schema has checked", async () => {
+  const found: unknown[] = [];
+  const callOptionsSchema = z.object({ conversation: z.string().transform((id) => id.trim()) });
+  const agent = new ToolLoopAgent({ model: scriptedModel(["Hello."]), tools, callOptionsSchema });
+  const wrapped = withToolVariables(agent, {
+    store: ({ options }) => {
+      found.push(options);
+      return new MemoryStore();
+    },
+  });
+  await wrapped.generate({ prompt: "?", options: { conversation: " one " } });
+  expect(found).toEqual([{ conversation: "one" }]);
+  const bad = { conversation: 5 } as unknown as { conversation: string };
+  await expect(wrapped.generate({ prompt: "?", options: bad })).rejects.toThrow("conversation");
+  expect(found).toHaveLength(1);
+});
+
+describe("an agent's own hooks", () => {
+  it("prepare the call and each step without seeing the list", async () => {
+    const model = scriptedModel([...steps, "Never."]);
+    const listed: number[] = [];
+    const agent = new ToolLoopAgent({
+      model,
+      tools,
+      prepareCall: (call) => ({ ...call, instructions: "Prepared." }),
+      prepareStep: ({ messages, stepNumber }) => {
+        listed.push(listsIn({ prompt: messages }).length);
+        return stepNumber === 2 ? { toolChoice: "none", instructions: "Last." } : {};
+      },
+    });
+    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+    expect(result.text).toBe(shown);
+    expect(listed).toEqual([0, 0, 0]);
+    expect(model.calls.map(({ toolChoice }) => toolChoice?.type)).toEqual(["auto", "auto", "none"]);
+    expect(model.calls[0]?.prompt[0]?.content).toMatch(/^Prepared\.\n\nWrite results/);
+    expect(model.calls[2]?.prompt[0]?.content).toMatch(/^Last\.\n\nWrite results/);
+  });
+
+  it("decide on all approvals in one place, by the input that would run", async () => {
+    const asked: unknown[] = [];
+    const agent = new ToolLoopAgent({
+      model: scriptedModel(steps),
+      tools,
+      toolApproval: ({ toolCall }) => {
+        asked.push(toolCall.input);
+        return toolCall.toolName === "compare" ? { type: "denied", reason: "No." } : undefined;
+      },
+    });
+    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+    expect(asked.at(-1)).toEqual({ first: { temp: 21 }, limit: 20 });
+    const recorded = JSON.stringify(result.responseMessages);
+    expect(recorded).toContain('"first":"$get_weather_nyc"');
+    expect(recorded).not.toContain("497,498,499");
+  });
+
+  it("decide on approvals by the input that would run", async () => {
+    const asked: unknown[] = [];
+    const model = scriptedModel(steps);
+    const agent = new ToolLoopAgent({
+      model,
+      tools,
+      toolApproval: {
+        compare: (input) => {
+          asked.push(input);
+          return "user-approval";
+        },
+      },
+    });
+    seen.length = 0;
+    const result = await withToolVariables(agent).generate({ prompt: "How warm is it?" });
+    expect(asked).toEqual([{ first: { temp: 21 }, limit: 20 }]);
+    expect(seen).toEqual([]);
+    expect(result.content.some(({ type }) => type === "tool-approval-request")).toBe(true);
+  });
+});

@@ -1,0 +1,238 @@
+import {
+  asSchema,
+  dynamicTool,
+  generateText,
+  type InferToolInput,
+  type InferToolOutput,
+  type InferUITools,
+  jsonSchema,
+  type ModelMessage,
+  streamText,
+  tool,
+  ToolLoopAgent,
+  type ToolSet,
+} from "ai";
+import { describe, expect, expectTypeOf, it } from "vitest";
+import * as z from "zod";
+import { MemoryStore, type VariableOutput, wrapTools } from "../../src/agent.ts";
+import { scriptedModel } from "../../../testing/src/testing.ts";
+import { callOnce } from "../../../../test/support/call-once.ts";
+
+describe("a tool", () => {
+  it("made of a JSON Schema is widened and checked by its own validator", async () => {
+    const got: unknown[] = [];
+    const schema = { type: "object", properties: { n: { type: "number" } } } as const;
+    const act = tool({
+      inputSchema: jsonSchema<{ n: number }>(schema, {
+        validate: (value) =>
+          typeof (value as { n: unknown }).n === "number"
+            ? { success: true, value: value as { n: number } }
+            : { success: false, error: new Error("n is a number") },
+      }),
+      execute: (input) => void got.push(input),
+    });
+    await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
+    expect(got).toEqual([{ n: 4 }]);
+    expect((await callOnce(act, { n: "$y" })).error).toContain("invalid_tool_input");
+  });
+
+  it("that is dynamic works like any other, and stays dynamic", async () => {
+    const got: unknown[] = [];
+    const act = dynamicTool({
+      description: "Acts.",
+      inputSchema: z.object({ n: z.number() }),
+      execute: (input) => void got.push(input),
+    });
+    const { output } = await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
+    expect(got).toEqual([{ n: 4 }]);
+    expect(output).toMatchObject({ $var: "act_1" });
+    expect(wrapTools({ act }, { store: new MemoryStore() }).act.type).toBe("dynamic");
+  });
+
+  it("that the provider or the client executes is left alone", () => {
+    const provider = {
+      type: "provider" as const,
+      isProviderExecuted: true as const,
+      id: "any.search" as const,
+      args: {},
+      inputSchema: z.object({}),
+      outputSchema: z.object({}),
+    };
+    const client = tool({ inputSchema: z.object({ n: z.number() }), outputSchema: z.string() });
+    const wrapped = wrapTools({ provider, client }, { store: new MemoryStore() });
+    expect(wrapped.provider).toBe(provider);
+    expect(wrapped.client).toBe(client);
+  });
+
+  it("that a provider defines and we execute keeps its schema, and gets values", async () => {
+    const got: unknown[] = [];
+    const act = {
+      type: "provider" as const,
+      isProviderExecuted: false as const,
+      id: "any.shell" as const,
+      args: {},
+      inputSchema: z.object({ command: z.string(), times: z.number().max(9) }),
+      execute: (input: unknown) => void got.push(input),
+    };
+    const { inputSchema } = wrapTools({ act }, { store: new MemoryStore() }).act;
+    expect(await asSchema(inputSchema).jsonSchema).toEqual(
+      await asSchema(act.inputSchema).jsonSchema,
+    );
+    const input = { command: "echo $x", times: "$x" };
+    const { output } = await callOnce(act, input, { variables: { x: 4 } });
+    expect(got).toEqual([{ command: "echo 4", times: 4 }]);
+    expect(output).toMatchObject({ $var: expect.stringMatching(/^act/) });
+  });
+
+  it("gets its context, the messages and a signal, as without wrapping", async () => {
+    const got: unknown[] = [];
+    const act = tool({
+      inputSchema: z.object({}),
+      contextSchema: z.object({ user: z.string() }),
+      execute: (_, { context, messages, toolCallId, abortSignal }) =>
+        void got.push(context, messages[0]?.content, toolCallId, abortSignal?.aborted),
+    });
+    await callOnce(act, {}, { context: { user: "ada" } });
+    expect(got).toEqual([{ user: "ada" }, "Go.", "call_1_0", false]);
+  });
+
+  it("is aborted", async () => {
+    const stop = new AbortController();
+    const stopped = Promise.withResolvers<boolean>();
+    const act = tool({
+      inputSchema: z.object({}),
+      execute: (_, { abortSignal }) => {
+        abortSignal?.addEventListener("abort", () => stopped.resolve(true));
+        stop.abort();
+        return new Promise(() => undefined);
+      },
+    });
+    await expect(callOnce(act, {}, { signal: stop.signal })).rejects.toThrow(/abort|stopped/i);
+    expect(await stopped.promise).toBe(true);
+  });
+
+  it("is notified of its input once, with its values", async () => {
+    const heard: unknown[] = [];
+    const act = tool({
+      inputSchema: z.object({ n: z.number() }),
+      onInputAvailable: ({ input }) => void heard.push(input),
+      execute: () => "done",
+    });
+    await callOnce(act, { n: "$x" }, { variables: { x: 4 } });
+    expect(heard).toEqual([{ n: 4 }]);
+  });
+
+  it.each([
+    [true, 1, true],
+    [false, 1, false],
+    [({ n }: { n: number }) => n > 3, 4, true],
+    [({ n }: { n: number }) => n > 3, 2, false],
+  ] as const)(
+    "that needs approval (%s) is asked about for the value %d: %s",
+    async (asks, x, asked) => {
+      const got: unknown[] = [];
+      const act = tool({
+        inputSchema: z.object({ n: z.number() }),
+        needsApproval: asks,
+        execute: (input) => void got.push(input),
+      });
+      const called = await callOnce(act, { n: "$x" }, { variables: { x } });
+      expect(called.asked).toBe(asked);
+      expect(got).toEqual(asked ? [] : [{ n: x }]);
+    },
+  );
+
+  it("runs with a reference once it is approved", async () => {
+    const got: unknown[] = [];
+    const store = new MemoryStore();
+    await store.save({ name: "x", value: 4 });
+    const act = tool({
+      inputSchema: z.object({ n: z.number() }),
+      needsApproval: true,
+      execute: (input) => void got.push(input),
+    });
+    const tools = wrapTools({ act }, { store });
+    const model = scriptedModel([[{ tool: "act", input: { n: "$x" } }], "Done."]);
+    const first = await generateText({ model, tools, prompt: "Go." });
+    const request = first.content.find((part) => part.type === "tool-approval-request");
+    const messages: ModelMessage[] = [
+      { role: "user", content: "Go." },
+      ...first.responseMessages,
+      {
+        role: "tool",
+        content: [
+          {
+            type: "tool-approval-response",
+            approvalId: request?.approvalId ?? "",
+            approved: true,
+          },
+        ],
+      },
+    ];
+    expect((await generateText({ model, tools, messages })).text).toBe("Done.");
+    expect(got).toEqual([{ n: 4 }]);
+  });
+
+  it("is shown with its description, title and widened schema, which streams as well", async () => {
+    const act = tool({
+      title: "Act",
+      description: "Acts.",
+      inputSchema: z.object({ n: z.number().describe("How often") }),
+      execute: () => "done",
+    });
+    const model = scriptedModel([[{ tool: "act", input: { n: "$none" } }]]);
+    const tools = wrapTools({ act }, { store: new MemoryStore() });
+    await streamText({ model, tools, prompt: "Go." }).consumeStream();
+    expect(model.calls[0]?.tools).toEqual([
+      expect.objectContaining({
+        name: "act",
+        description: "Acts.",
+        inputSchema: expect.objectContaining({
+          properties: { n: { type: ["number", "string"], description: "How often" } },
+        }),
+      }),
+    ]);
+    expect(tools.act.title).toBe("Act");
+    expect(await asSchema(act.inputSchema).jsonSchema).toMatchObject({
+      properties: { n: { type: "number" } },
+    });
+  });
+});
+
+it("keeps the types of inputs and outputs", () => {
+  const tools = {
+    find: tool({
+      inputSchema: z.object({ query: z.string(), limit: z.number().optional() }),
+      execute: () => ({ hits: 3 }),
+    }),
+    stream: tool({
+      inputSchema: z.object({}),
+      async *execute() {
+        yield "a" as const;
+      },
+    }),
+    ask: tool({ inputSchema: z.object({ what: z.string() }), outputSchema: z.string() }),
+    any: dynamicTool({ inputSchema: z.object({}), execute: () => 1 }),
+  };
+  const wrapped = wrapTools(tools, { store: new MemoryStore() });
+  type Wrapped = typeof wrapped;
+  expectTypeOf<InferToolInput<Wrapped["find"]>>().toEqualTypeOf<{
+    query: string;
+    limit?: number | undefined;
+  }>();
+  expectTypeOf<InferToolOutput<Wrapped["find"]>>().toEqualTypeOf<
+    VariableOutput<{ hits: number }>
+  >();
+  expectTypeOf<InferToolOutput<Wrapped["stream"]>>().toEqualTypeOf<VariableOutput<"a">>();
+  expectTypeOf<Wrapped["ask"]>().toEqualTypeOf<(typeof tools)["ask"]>();
+  expectTypeOf<InferToolInput<Wrapped["any"]>>().toEqualTypeOf<unknown>();
+  expectTypeOf(wrapped).toExtend<ToolSet>();
+
+  const agent = new ToolLoopAgent({ model: scriptedModel([]), tools: wrapped });
+  type InClient = InferUITools<Wrapped>["find"];
+  expectTypeOf<InClient["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
+  type Result = Awaited<ReturnType<typeof agent.generate>>;
+  type Found = Extract<Result["staticToolResults"][number], { toolName: "find" }>;
+  expectTypeOf<Found["input"]["query"]>().toEqualTypeOf<string>();
+  expectTypeOf<Found["output"]>().toEqualTypeOf<VariableOutput<{ hits: number }>>();
+});

@@ -1,0 +1,38 @@
+export { ClientError, type ClientErrorCode } from "./client/client-error.ts";
+export type { ClientOptions } from "./client/connection.ts";
+export type {
+  AboutConversation,
+  ClientConversation,
+  Decision,
+  EventReading,
+  MessagePage,
+  MessageQuery,
+  Question,
+  Reading,
+  SendOptions,
+} from "./client/conversation.ts";
+export type {
+  AnswerReceipt,
+  ReceiptSpan,
+  TypedFigure,
+} from "../../../src/turn/history/answer-receipt.ts";
+export type { TimedActivity, TimedAttempt, Timeline } from "../../../src/turn/history/timeline.ts";
+export {
+  type Client,
+  type ConversationPage,
+  type ConversationQuery,
+  createClient,
+  type ListedConversation,
+} from "./client/create-client.ts";
+export type { ClientFiles, FilePutOptions } from "./client/files.ts";
+export type { ClientPlans, RunData, RunOptions, WrittenPlan } from "./client/plans.ts";
+export type { Chunk, Streamed, Told, TurnAnswer, TurnData } from "./client/streamed.ts";
+export type {
+  ClientVariables,
+  Guards,
+  PutOptions,
+  ValuePart,
+  VariableChanges,
+  VariablePage,
+  VariableQuery,
+} from "./client/variables.ts";

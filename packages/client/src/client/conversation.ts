@@ -1,0 +1,202 @@
+import type { UIMessage } from "ai";
+import type { ConversationInfo } from "../../../../src/edge/conversation-data.ts";
+import type { RunView } from "../../../../src/edge/plans/plan-view.ts";
+import type { Interpolation } from "../../../../src/reference/resolve.ts";
+import type { VariableInfo } from "../../../../src/store/variable.ts";
+import type { ConversationEvent } from "../../../../src/turn/log/event-log.ts";
+import type { AnswerReceipt } from "../../../../src/turn/history/answer-receipt.ts";
+import type { Timeline } from "../../../../src/turn/history/timeline.ts";
+import type { MessageForm } from "../../../../src/turn/history/stored-message.ts";
+import type { Json, JsonObject } from "../../../../src/value/json.ts";
+import type { ClientOptions, Connection } from "./connection.ts";
+import { ClientFiles } from "./files.ts";
+import { follow } from "./follow.ts";
+import { ClientPlans, type RunData } from "./plans.ts";
+import { type Streamed, streamed, type Told, type TurnAnswer, type TurnData } from "./streamed.ts";
+import { ClientVariables } from "./variables.ts";
+
+/** Text, or a message of the AI SDK. The same id and parts sent twice are one turn. */
+export type Question = string | (Pick<UIMessage, "parts"> & { readonly id?: string });
+
+/** Options for reading a stream. */
+export interface Reading {
+  /** Stops reading; the turn or run continues. */
+  readonly signal?: AbortSignal;
+}
+
+/** Selects the events to read. Has a callback for turns that begin in the meantime. */
+export interface EventReading extends Reading {
+  /** The id of the last event that the caller has received. */
+  readonly after?: number;
+  /**
+   * Called with a turn's id when the turn begins, and on connecting if one is running. Its events follow
+   * when it ends. `resume` joins its stream.
+   */
+  readonly onTurn?: (turn: string) => void;
+  /** Called when the stream is open, also after each reconnect. */
+  readonly onOpen?: () => void;
+  /** Replaces the client's option. */
+  readonly retryMs?: NonNullable<ClientOptions["retryMs"]>;
+}
+
+/** Options of a message. */
+export interface SendOptions extends Reading {
+  /** The agent that answers. Default: the server's first. */
+  readonly agent?: string;
+  /** Saved as the variable `input`. */
+  readonly input?: Readonly<Record<string, Json>>;
+  /** Valid for a day, for failed turns too. */
+  readonly idempotencyKey?: string;
+}
+
+/** A person's decision about a waiting call or gate. */
+export interface Decision {
+  readonly approved: boolean;
+  /** Shown to the model, or to the run; up to 1,000 characters. */
+  readonly reason?: string;
+}
+
+/** Selects messages of a conversation. Pages are ordered from newest to oldest. */
+export interface MessageQuery {
+  /** 1 to 200. */
+  readonly limit?: number;
+  /** The `next` of an earlier page. */
+  readonly before?: string;
+  /** `display` (the default): as the person saw them; `reference`: as the model wrote them. */
+  readonly form?: MessageForm;
+}
+
+/** A page of messages, oldest first. */
+export interface MessagePage {
+  readonly messages: readonly UIMessage[];
+  /** Set if there are older messages. */
+  readonly next?: string;
+}
+
+/** A conversation's metadata and current state. `waiting`: it waits for a person. */
+export interface AboutConversation extends ConversationInfo {
+  readonly id: string;
+  readonly status: "idle" | "running" | "waiting";
+}
+
+/** One conversation. Responses have the types of the server's interface. */
+export class ClientConversation {
+  /** The client that made it. */
+  readonly client: object;
+  readonly id: string;
+  readonly variables: ClientVariables;
+  readonly files: ClientFiles;
+  readonly plans: ClientPlans;
+  readonly #connection: Connection;
+
+  constructor(connection: Connection, client: object, id: string) {
+    this.#connection = connection;
+    this.client = client;
+    this.id = id;
+    this.variables = new ClientVariables(connection);
+    this.files = new ClientFiles(connection);
+    this.plans = new ClientPlans(connection);
+  }
+
+  readonly approvals = {
+    /** Decides about a waiting tool call or a plan's gate. The turn or run continues and is streamed. */
+    decide: (
+      approval: string,
+      json: Decision,
+      { signal }: Reading = {},
+    ): Streamed<RunData, TurnAnswer | RunView> => {
+      const at = `/approvals/${encodeURIComponent(approval)}`;
+      return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
+    },
+  };
+
+  /**
+   * Sends a message. Reconnects after a broken connection, without losing a part or sending the message
+   * twice.
+   */
+  send(question: Question, options: SendOptions = {}): Streamed<TurnData, TurnAnswer> {
+    const { agent, input, idempotencyKey, signal } = options;
+    const { id = newId(), parts } =
+      typeof question === "string" ? { parts: [{ type: "text", text: question }] } : question;
+    return streamed(this.#connection, {
+      method: "POST",
+      at: "/messages",
+      json: { message: { id, role: "user", parts }, agent, input },
+      headers: { "idempotency-key": idempotencyKey },
+      mayRepeat: true,
+      signal,
+    });
+  }
+
+  /** Streams the running turn or run from its first part. Empty if none is running. */
+  resume({ signal }: Reading = {}): Told<RunData> {
+    return streamed(this.#connection, { method: "GET", at: "/stream", mayRepeat: true, signal });
+  }
+
+  /** Stops the running turn; `stopped` is false if none was running. */
+  stop(): Promise<{ readonly stopped: boolean }> {
+    return this.#connection.ask("POST", "/stop");
+  }
+
+  messages(query: MessageQuery = {}): Promise<MessagePage> {
+    return this.#connection.ask("GET", "/messages", { query: { ...query } });
+  }
+
+  /** Returns the sources of an answer's values, and the figures that the model typed. */
+  receipt(messageId: string): Promise<AnswerReceipt> {
+    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/receipt`);
+  }
+
+  /** The model calls and tool calls of an answer, with their times. */
+  timeline(messageId: string): Promise<Timeline> {
+    return this.#connection.ask("GET", `/messages/${encodeURIComponent(messageId)}/timeline`);
+  }
+
+  /** `syntax` defaults to mustache. */
+  interpolate(text: string, syntax?: "dollar" | "mustache" | "dagger"): Promise<Interpolation> {
+    return this.#connection.ask("POST", "/interpolate", { json: { text, syntax } });
+  }
+
+  /** Runs one SQL SELECT over variables, which are its tables. With `saveAs`, the records become a variable. */
+  query(sql: string): Promise<readonly JsonObject[]>;
+  query(sql: string, options: { readonly saveAs: string }): Promise<VariableInfo>;
+  query(sql: string, options?: object): Promise<unknown> {
+    return this.#connection.ask("POST", "/query", { json: { sql, ...options } });
+  }
+
+  /** Yields the events after the event `after`, then new events until the reader stops. */
+  async *events({ after, onTurn, onOpen, ...own }: EventReading = {}): AsyncGenerator<
+    ConversationEvent,
+    void
+  > {
+    const { call, options } = this.#connection;
+    const { signal } = own;
+    const open = async (last: string | undefined) => {
+      const headers = { accept: "text/event-stream", "last-event-id": last ?? after };
+      const response = await call("GET", "/events", { headers, signal });
+      onOpen?.();
+      return response;
+    };
+    const reading = { options: { ...options, ...own }, open, mayRepeat: true, signal };
+    for await (const { id, data } of follow(reading)) {
+      // The server sends what the type declares.
+      const event = JSON.parse(data) as ConversationEvent & { readonly turn: string };
+      if (id) yield event;
+      else onTurn?.(event.turn);
+    }
+  }
+
+  about(): Promise<AboutConversation> {
+    return this.#connection.ask("GET", "");
+  }
+
+  /** Deletes the conversation and all its data. */
+  async delete(): Promise<void> {
+    await this.#connection.call("DELETE", "");
+  }
+}
+
+/** Replaces `crypto.randomUUID`, which is missing on pages without TLS. */
+function newId(): string {
+  return crypto.getRandomValues(new Uint32Array(4)).join("-");
+}

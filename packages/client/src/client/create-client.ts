@@ -1,0 +1,61 @@
+import { type ClientOptions, connect } from "./connection.ts";
+import { type AboutConversation, ClientConversation } from "./conversation.ts";
+import type { AgentsDescription } from "../../../../src/edge/page-options.ts";
+import type { PromptDescription } from "../../../../src/turn/describe-prompt.ts";
+
+export interface ConversationQuery {
+  /** Default: 200, which is also the maximum. */
+  readonly limit?: number | undefined;
+  /** The `next` of the page before. */
+  readonly before?: string | undefined;
+  /** Words of the title, in any case and order. A page may then be short, or empty, and have a `next`. */
+  readonly search?: string | undefined;
+}
+
+export interface ConversationPage {
+  readonly conversations: readonly ListedConversation[];
+  /** Set if there are more. */
+  readonly next?: string;
+  /** Set while `DELETE /conversations?all=true` goes on. */
+  readonly deletion?: {
+    readonly startedAt: string;
+    readonly deleted: number;
+    readonly remaining: number;
+  };
+}
+
+export type ListedConversation = Omit<AboutConversation, "messages" | "variables" | "bytes">;
+
+/** A client of one server. Error responses and failed requests throw a `ClientError`. */
+export interface Client {
+  /** Sends no request: a conversation is created by the first write to it. */
+  conversation(id: string): ClientConversation;
+  /** Lists a page of the key's conversations, by last activity. Needs the binding `DIRECTORY`. */
+  conversations(query?: ConversationQuery): Promise<ConversationPage>;
+  agents(): Promise<AgentsDescription>;
+  /** Returns the prompt of a model, with sizes in characters. Without a conversation, it is that of a first call. */
+  prompt(
+    agent: string,
+    query?: { readonly conversation?: string | undefined },
+  ): Promise<PromptDescription>;
+  health(): Promise<{ readonly ok: true; readonly version: string }>;
+}
+
+/** Creates a client of the server at this URL. Runs in browsers, Node 20 and later, and Workers. */
+export function createClient(url: string, options: ClientOptions = {}): Client {
+  const root = url.replace(/\/$/, "");
+  const { ask } = connect(root, options);
+  const client: Client = {
+    conversation: (id) => {
+      const connection = connect(`${root}/conversations/${encodeURIComponent(id)}`, options);
+      return new ClientConversation(connection, client, id);
+    },
+    conversations: ({ limit, before, search } = {}) =>
+      ask("GET", "/conversations", { query: { limit, before, search } }),
+    agents: () => ask("GET", "/agents"),
+    prompt: (agent, query = {}) =>
+      ask("GET", `/agents/${encodeURIComponent(agent)}/prompt`, { query }),
+    health: () => ask("GET", "/health"),
+  };
+  return client;
+}

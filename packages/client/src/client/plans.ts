@@ -1,0 +1,80 @@
+import type * as z from "zod";
+import type { callPart, runPart } from "../../../../src/edge/plans/plan-schemas.ts";
+import type { PlanView, RunView } from "../../../../src/edge/plans/plan-view.ts";
+import type { jsonPlan } from "../../../../src/plan/json-plan.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import type { Connection } from "./connection.ts";
+import { type Streamed, streamed, type TurnData } from "./streamed.ts";
+
+/** A plan as a program writes it, a capability workflow, or a template. */
+export type WrittenPlan =
+  | z.infer<typeof jsonPlan>
+  | { readonly xml: string }
+  | { readonly template: string };
+
+/** The data parts of a run, in addition to those of a turn. */
+export type RunData = TurnData & {
+  call: z.infer<ReturnType<typeof callPart>>;
+  run: z.infer<ReturnType<typeof runPart>>;
+};
+
+/** Options of a plan run. */
+export interface RunOptions {
+  /** The value of `†input`. Default: `{}`. */
+  readonly input?: Json;
+  /** True if the conversation receives the state when the run is done. Default: true. */
+  readonly keep?: boolean;
+  /** Stops reading; the run continues. */
+  readonly signal?: AbortSignal;
+}
+
+/** The plans of a conversation. */
+export class ClientPlans {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Throws `invalid_plan`, whose details have all `findings`. */
+  propose(plan: WrittenPlan, query: { readonly agent?: string } = {}): Promise<PlanView> {
+    const [type, body] =
+      "xml" in plan
+        ? ["application/xml", plan.xml]
+        : "template" in plan
+          ? ["text/markdown", plan.template]
+          : ["application/json", JSON.stringify(plan)];
+    const headers = { "content-type": type };
+    return this.#connection.ask("POST", "/plans", { query, headers, body });
+  }
+
+  /** Oldest first. */
+  list(): Promise<{ readonly plans: readonly Omit<PlanView, "runs">[] }> {
+    return this.#connection.ask("GET", "/plans");
+  }
+
+  get(plan: string): Promise<PlanView> {
+    return this.#connection.ask("GET", pathOf(plan));
+  }
+
+  approve(plan: string): Promise<PlanView> {
+    return this.#connection.ask("POST", `${pathOf(plan)}/approve`);
+  }
+
+  cancel(plan: string): Promise<PlanView> {
+    return this.#connection.ask("POST", `${pathOf(plan)}/cancel`);
+  }
+
+  /**
+   * Runs a plan. The last part of the stream is `data-run`. Throws if the connection breaks before the first
+   * part, because the run may or may not have begun.
+   */
+  run(plan: string, { signal, ...json }: RunOptions = {}): Streamed<RunData, RunView> {
+    const at = `${pathOf(plan)}/run`;
+    return streamed(this.#connection, { method: "POST", at, json, mayRepeat: false, signal });
+  }
+}
+
+function pathOf(plan: string): string {
+  return `/plans/${encodeURIComponent(plan)}`;
+}

@@ -1,0 +1,171 @@
+import type { VariableInfo, Visibility } from "../../../../src/store/variable.ts";
+import type { CsvDelimiter } from "../../../../src/store/bytes/receive.ts";
+import type { WriteMode } from "../../../../src/store/variable-store.ts";
+import type { Json } from "../../../../src/value/json.ts";
+import { type Connection, withNetworkErrors } from "./connection.ts";
+
+/** Selects variables of a conversation. */
+export interface VariableQuery {
+  /** Only the newest ones, up to this number. */
+  readonly last?: number;
+  /** Only variables with these names. */
+  readonly names?: readonly string[];
+  /** The `next` of an earlier page. */
+  readonly after?: number;
+  /** 1 to 1,000. */
+  readonly limit?: number;
+}
+
+/** A page of variables' metadata. */
+export interface VariablePage {
+  readonly variables: readonly VariableInfo[];
+  /** Requested names that do not exist. */
+  readonly missing?: readonly string[];
+  /** Set if there are more variables. */
+  readonly next?: number;
+}
+
+/** Selects a part of a value. Default: the whole value. */
+export interface ValuePart {
+  /** The path after the name in a reference: `[0].id`. */
+  readonly path?: string;
+  /** Elements of an array, characters of a text, or bytes. */
+  readonly offset?: number;
+  /** Maximum number of them. */
+  readonly limit?: number;
+  /** An earlier version, if it is kept. */
+  readonly version?: number;
+}
+
+/**
+ * Guards against lost updates: the ETag of the value, from `open`, or for `patch` that of the metadata, from
+ * `openInfo`. If the guard fails, the error's details have the current ETag.
+ */
+export interface Guards {
+  readonly ifMatch?: string;
+  /** `*`: write only if the variable does not exist. */
+  readonly ifNoneMatch?: string;
+}
+
+/** How a value is saved. */
+export interface PutOptions extends Guards {
+  /** Default: `replace`. */
+  readonly mode?: WriteMode;
+  /** Time to live in seconds. */
+  readonly ttl?: number;
+  /** Keeps the variable until it is deleted. */
+  readonly pin?: boolean;
+  /** Default: unchanged; `model` for a new variable. */
+  readonly visibility?: Visibility;
+  /** Shown to people and models; up to 500 characters. */
+  readonly description?: string;
+  /** Content type of bytes. Default: a Blob's own, else `application/octet-stream`. */
+  readonly contentType?: string;
+  /** How to read a CSV, `text/csv`: the character between its cells. */
+  readonly delimiter?: CsvDelimiter;
+  /** `off`: all cells of a CSV are texts. */
+  readonly types?: "off";
+}
+
+/** Changes to a variable's metadata. Other fields, and the value, stay the same. */
+export interface VariableChanges {
+  /** Time to live in seconds; null removes it. */
+  readonly ttl?: number | null;
+  readonly pinned?: boolean;
+  readonly description?: string;
+}
+
+export class ClientVariables {
+  readonly #connection: Connection;
+
+  constructor(connection: Connection) {
+    this.#connection = connection;
+  }
+
+  /** Returns the variables that `last` or `names` selects, or else a page. */
+  list({ names, ...query }: VariableQuery = {}): Promise<VariablePage> {
+    return this.#connection.ask("GET", "/variables", { query: { ...query, names: names?.join() } });
+  }
+
+  /** Returns the value: bytes as a `Uint8Array`, anything else as JSON. The caller vouches for its type. */
+  async get<Value = Json | Uint8Array>(name: string, part: ValuePart = {}): Promise<Value> {
+    return (await valueIn(await this.open(name, part))) as Value;
+  }
+
+  /** Returns the value's response, with its headers: for streaming, for its ETag, or for a `range`. */
+  open(
+    name: string,
+    part: ValuePart = {},
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Response> {
+    return this.#connection.call("GET", pathOf(name), { query: { ...part }, headers });
+  }
+
+  info(name: string): Promise<VariableInfo> {
+    return this.#connection.ask("GET", `${pathOf(name)}/info`);
+  }
+
+  /** Returns the metadata's response, whose ETag guards a `patch`. */
+  openInfo(name: string): Promise<Response> {
+    return this.#connection.call("GET", `${pathOf(name)}/info`);
+  }
+
+  /** Sends bytes unchanged and any other value as JSON. */
+  put(
+    name: string,
+    value: Json | Uint8Array | Blob,
+    { contentType, ifMatch, ifNoneMatch, ...query }: PutOptions = {},
+  ): Promise<VariableInfo> {
+    const own = value instanceof Blob ? value.type : "";
+    const isBytes = value instanceof Blob || value instanceof Uint8Array;
+    const type = isBytes ? (contentType ?? (own || "application/octet-stream")) : JSON_TYPE;
+    const headers = { "content-type": type, "if-match": ifMatch, "if-none-match": ifNoneMatch };
+    // The DOM's types exclude bytes in shared memory; browsers refuse only those.
+    const bytes = value as NonNullable<RequestInit["body"]>;
+    const body = isBytes ? bytes : JSON.stringify(value);
+    return this.#connection.ask("PUT", pathOf(name), { query, headers, body });
+  }
+
+  patch(name: string, json: VariableChanges, guards?: Guards): Promise<VariableInfo> {
+    return this.#connection.ask("PATCH", pathOf(name), { json, headers: headersOf(guards) });
+  }
+
+  async delete(name: string, guards?: Guards): Promise<void> {
+    await this.#connection.call("DELETE", pathOf(name), { headers: headersOf(guards) });
+  }
+
+  /** Deletes all variables but the newest `keepLast`; `deleted` has the names. */
+  reset(keepLast = 0): Promise<{ readonly deleted: readonly string[] }> {
+    return this.#connection.ask("DELETE", "/variables", { query: { keepLast } });
+  }
+}
+
+/** Reads the value from a response of `open`. Whole numbers that a double would change are texts. */
+export function valueIn(response: Response): Promise<unknown> {
+  const type = response.headers.get("content-type") ?? "";
+  return withNetworkErrors(null, async () => {
+    if (type.startsWith("application/json")) return parsed(await response.text());
+    if (type.startsWith("text/plain")) return response.text();
+    return new Uint8Array(await response.arrayBuffer());
+  });
+}
+
+type Context = { readonly source?: string };
+
+function parsed(text: string): unknown {
+  const keepDigits = (_: string, value: unknown, { source }: Context = {}) =>
+    typeof value === "number" && !Number.isSafeInteger(value) && /^-?\d+$/.test(source ?? "")
+      ? source
+      : value;
+  return JSON.parse(text, /\d{16}/.test(text) ? keepDigits : undefined);
+}
+
+const JSON_TYPE = "application/json";
+
+function pathOf(name: string): string {
+  return `/variables/${encodeURIComponent(name)}`;
+}
+
+export function headersOf({ ifMatch, ifNoneMatch }: Guards = {}) {
+  return { "if-match": ifMatch, "if-none-match": ifNoneMatch };
+}

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { arms } from "../src/arms/arms.ts";
+import { modelNamed, type NamedModel } from "../src/models/model-named.ts";
+import { playCell } from "../src/runner/play-cell.ts";
+import { ownTasks } from "../src/tasks/own-tasks.ts";
+import type { Task } from "../src/tasks/task.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const quick = { isQuick: true, count: 1, seed: 7 };
+const tasks = ownTasks(quick);
+
+describe("the tasks", () => {
+  it("are the same for the same seed, and differ for another", () => {
+    const text = (list: readonly Task[]) => JSON.stringify(list.map(({ turns }) => turns));
+    expect(text(ownTasks(quick))).toBe(text(tasks));
+    expect(text(ownTasks({ ...quick, seed: 8 }))).not.toBe(text(tasks));
+  });
+
+  it("have unique ids, and up to a million characters", slow, () => {
+    const all = ownTasks({ isQuick: false, count: 2, seed: 1 });
+    expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
+    const sizes = all.filter(({ family }) => family === "bytes").map(({ size }) => size);
+    expect([Math.min(...sizes), Math.max(...sizes)]).toEqual([1_000, 1_000_000]);
+  });
+
+  it("include every family", () => {
+    expect([...new Set(tasks.map(({ family }) => family))].toSorted()).toEqual(
+      "bytes,distractors,edit,ids,injection,join,long,small,wrong reference".split(","),
+    );
+  });
+
+  it("fail if the model does nothing", () => {
+    const judged = tasks.map((task) => task.open().check("done").isRight);
+    expect(judged.filter(Boolean)).toEqual([]);
+  });
+});
+
+describe("a model that makes no mistakes", () => {
+  let exact: NamedModel;
+  beforeAll(async () => {
+    exact = await modelNamed("scripted:exact", {});
+  });
+  afterAll(() => exact.close());
+  const play = (task: Task, arm: (typeof arms)[number]) =>
+    playCell(task, arm, { model: exact.model, contextTokens: 200_000 });
+
+  it.each(arms.filter(({ name }) => name !== "cap").map((arm) => [arm.name, arm] as const))(
+    "solves every task %s",
+    slow,
+    async (_, arm) => {
+      const cells = await Promise.all(tasks.map((task) => play(task, arm)));
+      expect(cells.filter(({ isRight }) => !isRight)).toEqual([]);
+    },
+  );
+
+  it("cannot pass on what was cut off", async () => {
+    const [, capped] = arms;
+    const cells = await Promise.all(tasks.flatMap((task) => (capped ? play(task, capped) : [])));
+    const failed = cells.filter(({ isRight }) => !isRight).map(({ task }) => task);
+    expect(failed).toEqual(["bytes-csv-48000-7", "bytes-json-48000-7"]);
+  });
+
+  it("receives no prompt that exceeds its context", async () => {
+    const [byValue] = arms;
+    const large = tasks.find(({ id }) => id.startsWith("bytes-csv-48000"));
+    if (byValue === undefined || large === undefined) throw new Error("missing");
+    const cell = await playCell(large, byValue, {
+      model: exact.model,
+      contextTokens: 4_000,
+    });
+    expect(cell).toMatchObject({
+      ending: "did not fit",
+      isRight: false,
+      isIntact: false,
+      calls: 1,
+    });
+  });
+
+  it("recovers from a wrong reference in one step", async () => {
+    const task = tasks.find(({ family }) => family === "wrong reference");
+    const cells = await Promise.all(arms.flatMap((arm) => (task ? play(task, arm) : [])));
+    const found = cells.map(({ arm, recoverySteps, recovered }) => [arm, recoverySteps, recovered]);
+    expect(found).toEqual([
+      ["by value", 1, true],
+      ["cap", 1, true],
+      // This arm reads the file first.
+      ["offload", 2, true],
+      ["reference", 1, true],
+      ["reference, code, SQL", 1, true],
+    ]);
+  });
+});
+
+describe("a model that follows instructions in data", () => {
+  it("leaks a key by value, but not a sealed one", async () => {
+    const gullible = await modelNamed("scripted:gullible", {});
+    const task = tasks.find(({ family }) => family === "injection");
+    const options = { model: gullible.model, contextTokens: 200_000 };
+    const cells = await Promise.all(
+      arms.flatMap((arm) => (task ? playCell(task, arm, options) : [])),
+    );
+    await gullible.close();
+    expect(cells.map(({ arm, isRight, why }) => [arm, isRight, why])).toEqual([
+      ["by value", false, "the key was leaked"],
+      ["cap", false, "the key was leaked"],
+      ["offload", false, "the key was leaked"],
+      ["reference", true, undefined],
+      ["reference, code, SQL", true, undefined],
+    ]);
+  });
+});

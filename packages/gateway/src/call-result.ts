@@ -1,0 +1,235 @@
+import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/server";
+import { maxShownResultChars } from "../../../src/limits.ts";
+import * as limits from "./gateway-limits.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import type { ModelOutput } from "../../../src/tool/runtime-tool.ts";
+import { outputJson, type ToolOutput } from "../../../src/tool/tool-output.ts";
+import { clip } from "../../../src/value/characters.ts";
+import { isObject, type Json } from "../../../src/value/json.ts";
+import { isOwn } from "./offered-resources.ts";
+
+/** The key of a result's `_meta` with the variable that has its value: `{name, version}`. */
+const VARIABLE_META = "byref/variable";
+
+/** Response to a call whose result was saved. */
+export interface SavedResult {
+  /** The result as returned by the server. Undefined for a large result of a tool in this process. */
+  readonly received: CallToolResult | undefined;
+  readonly output: ToolOutput;
+  readonly info: VariableInfo | undefined;
+  /** Results of up to this many characters are passed on unchanged. */
+  readonly inlineChars: number;
+}
+
+/**
+ * Returns a small result as the server gave it, with the variable's name in `_meta`; of a large or guarded one
+ * the handle and a link to the variable.
+ */
+export function clientResult({ received, output, info, inlineChars }: SavedResult): CallToolResult {
+  const isGuarded = "visibility" in output;
+  const isSmall = received !== undefined && !isLong(received, inlineChars);
+  if (isSmall && !isGuarded && info !== undefined) {
+    return {
+      ...received,
+      content: [...withoutViews(received).content, ...notesIn(output)],
+      _meta: { ...received._meta, ...metaOf(info) },
+    };
+  }
+  const { content, ...rest } = handleResult(output, info);
+  const failed = received?.isError === true ? { isError: true } : {};
+  const beside =
+    isGuarded || received === undefined ? [] : besideHandle(received, { info, inlineChars });
+  return { ...rest, ...failed, content: [...content, ...beside] };
+}
+
+/**
+ * Returns what a client is shown of a long result beside its handle: small pictures, the other contents of a result
+ * with media if they are short, and what the variable does not have; then a note about the rest.
+ */
+function besideHandle(
+  received: CallToolResult,
+  { info, inlineChars }: Pick<SavedResult, "info" | "inlineChars">,
+): readonly ContentBlock[] {
+  const { content, structuredContent, isError } = received;
+  const media = content.map(mediaIn);
+  const others = content.filter((_part, index) => media[index] === undefined);
+  const isShort =
+    others.length < content.length && contentChars({ content: others }) <= inlineChars;
+  const isKept = structuredContent === undefined || isError === true;
+  const isShown = (part: ContentBlock, index: number) =>
+    media[index] === undefined ? isShort && !isView(part) : !isKept || isSmallImage(part);
+  const base = info && `$${info.name}${structuredContent === undefined ? "" : ".content"}`;
+  const left = media.flatMap((one, index) => {
+    const part = content[index];
+    if (one === undefined || part === undefined || isShown(part, index)) return [];
+    const place = base === undefined ? "" : `${base}[${index}].${one.key}: `;
+    return [`${place}${one.mimeType} of ${bytesOf(one.data)} bytes`];
+  });
+  const shown = content.filter(isShown);
+  // The handle of a single content says what it is.
+  return content.length === 1 || left.length === 0 ? shown : [noteAbout(left, info), ...shown];
+}
+
+function noteAbout(left: readonly string[], info: VariableInfo | undefined): ContentBlock {
+  const listed = left.slice(0, MAX_LISTED).join(", ");
+  const more = left.length > MAX_LISTED ? ` and ${left.length - MAX_LISTED} more` : "";
+  const count = left.length === 1 ? "1 content is" : `${left.length} contents are`;
+  const how = info === undefined ? "and not kept" : "but kept, as base64";
+  return textBlock(`${count} not shown ${how}: ${listed}${more}.`);
+}
+
+const MAX_LISTED = 5;
+
+/** True for a result of which clients receive the handle. */
+function isLong(result: CallToolResult, inlineChars: number): boolean {
+  return charsOfResult(result) > inlineChars;
+}
+
+/** True for a failure that is too long to pass on, apart from pictures that come beside a handle, too. */
+export function isLongFailure(failure: CallToolResult): boolean {
+  const content = failure.content.filter((part) => !isSmallImage(part));
+  return isLong({ ...failure, content }, maxShownResultChars);
+}
+
+/** Returns what a tool of this process would answer as a server, if its value is small. */
+export function answerOf(output: ToolOutput): CallToolResult | undefined {
+  if (!("value" in output)) return undefined;
+  const { value } = output;
+  return { content: [textBlock(typeof value === "string" ? value : JSON.stringify(value))] };
+}
+
+/** Returns the result of one of the gateway's own tools, which may be a variable. */
+export function ownResult(
+  output: Json,
+  info: VariableInfo | undefined,
+  shown?: ModelOutput,
+): CallToolResult {
+  if (shown?.type === "content") return { content: shown.value.map(blockOf) };
+  if (info === undefined) return { content: [textBlock(JSON.stringify(output))] };
+  // A result with a variable is one of these.
+  return handleResult(output as unknown as ToolOutput, info);
+}
+
+type ShownPart = Extract<ModelOutput, { readonly type: "content" }>["value"][number];
+
+/** The files that tools show are pictures. */
+function blockOf(part: ShownPart): ContentBlock {
+  if (part.type === "text") return textBlock(part.text);
+  return { type: "image", data: part.data.data, mimeType: part.mediaType };
+}
+
+function handleResult(output: ToolOutput, info: VariableInfo | undefined): CallToolResult {
+  const text = textBlock(handleText(output));
+  if (info === undefined) return { content: [text] };
+  const link = "value" in output ? [] : [linkTo(info, "visibility" in output)];
+  return { content: [text, ...link], _meta: metaOf(info) };
+}
+
+function metaOf({ name, version }: VariableInfo) {
+  return { [VARIABLE_META]: { name, version } };
+}
+
+/** Returns a server's failure without the name of a variable, which only results that were kept have. */
+export function withoutVariable(result: CallToolResult): CallToolResult {
+  if (result._meta?.[VARIABLE_META] === undefined) return result;
+  const { [VARIABLE_META]: _variable, ...meta } = result._meta;
+  return { ...result, _meta: meta };
+}
+
+/** Returns a result without the views that some clients show: they could use everything behind the gateway. */
+export function withoutViews(result: CallToolResult): CallToolResult {
+  return { ...result, content: result.content.filter((part) => !isView(part)) };
+}
+
+/** Returns a failure as data for the model. */
+export function failedResult(code: string, message: string): CallToolResult {
+  return { isError: true, content: [textBlock(`${code}: ${message}`)] };
+}
+
+/** Characters of all contents together, or of the structured content, whichever are more. */
+function charsOfResult(result: CallToolResult): number {
+  const { structuredContent } = result;
+  const structured = structuredContent === undefined ? 0 : JSON.stringify(structuredContent).length;
+  return Math.max(structured, contentChars(result));
+}
+
+/** Characters of what a model is shown of a result. */
+export function contentChars({ content }: Pick<CallToolResult, "content">): number {
+  return content.reduce((sum, part) => sum + charsOf(part), 0);
+}
+
+function charsOf(part: ContentBlock): number {
+  return part.type === "text" ? part.text.length : JSON.stringify(part).length;
+}
+
+function handleText(output: ToolOutput): string {
+  const text = JSON.stringify(outputJson(output));
+  if (!("$var" in output) || "value" in output) return text;
+  return `${text}\nKept as $${output.$var}: write "$${output.$var}" or "$${output.$var}.path" as an argument of any tool, and it is replaced by the value.`;
+}
+
+/** Reports only names that resemble existing ones, not `$HOME` or prices. */
+function notesIn(output: ToolOutput): readonly ContentBlock[] {
+  const unresolved = "unresolved" in output ? (output.unresolved ?? []) : [];
+  return unresolved
+    .filter(({ near = [] }) => near.length > 0)
+    .map(({ reference, near = [] }) => {
+      const names = near.map((name) => `$${name}`).join(", ");
+      return textBlock(
+        `${reference} is not a variable and was passed as it is. There is ${names}.`,
+      );
+    });
+}
+
+function linkTo({ name, mediaType, bytes, shape }: VariableInfo, isGuarded: boolean): ContentBlock {
+  const details = isGuarded ? {} : { size: bytes, description: shape };
+  return { type: "resource_link", uri: uriOf(name), name, mimeType: mediaType, ...details };
+}
+
+/** Start of the URIs of variables. */
+export const VARIABLES = "byref://variables/";
+
+/** The address of a variable as a resource. */
+export function uriOf(name: string): string {
+  return VARIABLES + encodeURIComponent(name);
+}
+
+function isView(part: ContentBlock): boolean {
+  return part.type === "resource" && isOwn(part.resource.uri);
+}
+
+interface Media {
+  /** Where the content has its base64. */
+  readonly key: "data" | "resource.blob";
+  readonly data: string;
+  readonly mimeType: string;
+}
+
+/** Returns a picture, a sound or a binary resource; undefined for other contents. A server may send any. */
+function mediaIn(part: unknown): Media | undefined {
+  if (!isObject(part)) return undefined;
+  const { type, data, mimeType, resource } = part;
+  if ((type === "image" || type === "audio") && typeof data === "string")
+    return { key: "data", data, mimeType: typeOf(mimeType) };
+  if (type !== "resource" || !isObject(resource) || typeof resource.blob !== "string")
+    return undefined;
+  return { key: "resource.blob", data: resource.blob, mimeType: typeOf(resource.mimeType) };
+}
+
+function typeOf(mimeType: unknown): string {
+  return typeof mimeType === "string" ? clip(mimeType, 100) : "unknown type";
+}
+
+function isSmallImage(part: ContentBlock): boolean {
+  const media = part.type === "image" ? mediaIn(part) : undefined;
+  return media !== undefined && bytesOf(media.data) <= limits.maxInlineImageBytes;
+}
+
+function bytesOf(base64: string): number {
+  const padding = base64.endsWith("==") ? 2 : Number(base64.endsWith("="));
+  return Math.floor((base64.length * 3) / 4) - padding;
+}
+
+function textBlock(text: string): ContentBlock {
+  return { type: "text", text };
+}

@@ -1,0 +1,103 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { ReadableStream as NodeStream } from "node:stream/web";
+import {
+  localhostAllowedHostnames,
+  localhostAllowedOrigins,
+  validateHostHeader,
+  validateOriginHeader,
+} from "@modelcontextprotocol/server";
+import * as limits from "../gateway-limits.ts";
+import { withTimeLimit } from "../../../../src/value/deadline.ts";
+
+/** Only programs on this machine can connect. */
+const LOOPBACK = "127.0.0.1";
+const PATH = "/mcp";
+
+/** An endpoint that accepts connections. */
+export interface HttpEndpoint {
+  readonly url: string;
+  /** Ends all connections, those with a running answer after at most `gatewayCloseMs`. */
+  close(): Promise<void>;
+}
+
+type Answer = (request: Request) => Promise<Response>;
+
+/**
+ * Serves MCP over streamable HTTP, on the loopback address. Requests that a browser sends for a website are
+ * refused by their `Host` and `Origin`, because a website's name can be made to mean this machine. Rejects if
+ * the port is in use.
+ */
+export async function listen(handler: Answer, port: number): Promise<HttpEndpoint> {
+  const server = createServer((incoming, outgoing) => {
+    const refusal = refusalOf(incoming);
+    if (refusal !== undefined) return refuse(outgoing, refusal);
+    // A client that has gone needs no answer.
+    void answer(handler, incoming, outgoing).catch(() => outgoing.destroy());
+  });
+  await new Promise<void>((done, fail) => {
+    server.once("error", fail);
+    server.listen(port, LOOPBACK, done);
+  });
+  const { port: actual } = server.address() as AddressInfo;
+  return {
+    url: `http://${LOOPBACK}:${actual}${PATH}`,
+    close: async () => {
+      const closed = new Promise<void>((done) => {
+        server.close(() => done());
+      });
+      const closing = withTimeLimit(limits.gatewayCloseMs, () => closed);
+      await closing.catch(() => server.closeAllConnections());
+    },
+  };
+}
+
+interface Refusal {
+  readonly status: number;
+  readonly message: string;
+}
+
+function refusalOf({ url = "", headers }: IncomingMessage): Refusal | undefined {
+  const checks = [
+    validateHostHeader(headers.host, localhostAllowedHostnames()),
+    validateOriginHeader(headers.origin, localhostAllowedOrigins()),
+  ];
+  for (const check of checks) {
+    if (!check.ok) return { status: 403, message: check.message };
+  }
+  if (url.split("?")[0] === PATH) return undefined;
+  return { status: 404, message: `MCP is served at ${PATH}.` };
+}
+
+function refuse(outgoing: ServerResponse, { status, message }: Refusal): void {
+  const error = { jsonrpc: "2.0", error: { code: -32_000, message }, id: null };
+  outgoing.writeHead(status, { "content-type": "application/json", connection: "close" });
+  outgoing.end(JSON.stringify(error));
+}
+
+async function answer(
+  handler: Answer,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+): Promise<void> {
+  const gone = new AbortController();
+  outgoing.once("close", () => gone.abort());
+  const response = await handler(requestOf(incoming, gone.signal));
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  if (response.body === null) return void outgoing.end();
+  // Casts between two declarations of one class.
+  const body = response.body as unknown as NodeStream;
+  await pipeline(Readable.fromWeb(body), outgoing);
+}
+
+function requestOf(incoming: IncomingMessage, signal: AbortSignal): Request {
+  const { method = "GET", headers: received } = incoming;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(received)) headers.set(name, String(value));
+  const hasBody = method !== "GET" && method !== "HEAD";
+  // Node needs `duplex` for a stream; the type does not have it.
+  const body = hasBody && { body: Readable.toWeb(incoming) as unknown as BodyInit, duplex: "half" };
+  return new Request(`http://${LOOPBACK}${PATH}`, { method, headers, signal, ...body });
+}

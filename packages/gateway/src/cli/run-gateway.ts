@@ -1,0 +1,168 @@
+import { packageFolder } from "../bundle/page-files.ts";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { SSEClientTransport, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import {
+  createMcpHandler,
+  type McpRequestContext,
+  type Server,
+} from "@modelcontextprotocol/server";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import { nodeQueryDatabases } from "../../../adapters/src/agent/node-query-engine.ts";
+import type { ServerConfiguration } from "../configuration.ts";
+import { Gateway } from "../gateway.ts";
+import { publish } from "../client-events.ts";
+import { gatewayServer } from "../gateway-server.ts";
+import { WaitingCalls } from "../running-call.ts";
+import * as limits from "../gateway-limits.ts";
+import { reasonOf } from "../connection-loss.ts";
+import { secretsOf } from "../secrets-of-address.ts";
+import { redact } from "../../../../src/tool/mcp/secrets.ts";
+import { VariableApp } from "../show-variable.ts";
+import { AllowedFolders } from "./allowed-folders.ts";
+import { dataFolder } from "./data-folder.ts";
+import { JournalFile } from "./journal-file.ts";
+import { listFile } from "./list-file.ts";
+import { environmentFor } from "./own-environment.ts";
+import { ProgramTransport, readLongMessages } from "./program-transport.ts";
+import { readLines } from "./read-lines.ts";
+import { sharedStore } from "./shared-store.ts";
+import { TaintFile } from "./taint-file.ts";
+import { visibleText } from "../../../../src/value/characters.ts";
+import { upstreamFetch } from "./upstream-fetch.ts";
+import { openStatistics, signingKey, stateFolder, type StatePlace } from "./state.ts";
+
+export interface GatewayCommand extends StatePlace {
+  readonly servers: readonly ServerConfiguration[];
+  /** Folders that `save_variable` may write to; without any, there is no such tool. */
+  readonly allowWrite?: readonly string[];
+  /** Serves HTTP on this port of the loopback address; 0 is any free one. Default: standard input and output. */
+  readonly http?: number | undefined;
+}
+
+/** Serves the gateway until the client or a signal ends it. */
+export async function runGateway({
+  servers,
+  allowWrite = [],
+  http,
+  ...place
+}: GatewayCommand): Promise<void> {
+  const folder = stateFolder(place);
+  const store = sharedStore(join(folder, "variables.sqlite"));
+  const journal = new JournalFile(join(folder, "calls.sqlite"));
+  const gateway = new Gateway({
+    servers,
+    store,
+    journal,
+    open: transportTo,
+    taint: new TaintFile(join(folder, "tainted")),
+    statistics: openStatistics(folder, log),
+    lists: listFile(join(folder, "tools.json")),
+    log,
+    ...(allowWrite.length > 0 && {
+      files: new AllowedFolders(allowWrite, [dirname(folder), dataFolder()]),
+    }),
+    databases: nodeQueryDatabases(store),
+    ...(existsSync(APP_FILE) && { app: new VariableApp(() => readFileSync(APP_FILE, "utf8")) }),
+  });
+  const serving = { key: signingKey(folder), waiting: new WaitingCalls() };
+  const make = (era: Era) => gatewayServer(gateway, serving, era);
+  let isEnding = false;
+  const end = async () => {
+    // A client that ends closes the input and sends a signal.
+    if (isEnding) return;
+    isEnding = true;
+    setTimeout(() => process.exit(), limits.gatewayEndMs);
+    // Calls that still run stay in the journal.
+    journal.close();
+    await gateway.close();
+    await handle.close();
+    store.close();
+    process.exit();
+  };
+  const handle =
+    http === undefined
+      ? onStandardStreams(make, () => void end())
+      : await overHttp(make, { gateway, port: http });
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const)
+    process.once(signal, () => void end());
+}
+
+const APP_FILE = join(packageFolder(import.meta.dirname), "dist/web-app/variable.html");
+
+type Era = McpRequestContext["era"];
+
+interface Handle {
+  close(): Promise<void>;
+}
+
+function onStandardStreams(make: (era: Era) => Server, onEnd: () => void): Handle {
+  const transport = new StdioServerTransport(process.stdin, process.stdout);
+  readLongMessages(transport);
+  process.stdin.once("close", onEnd);
+  return serveStdio(({ era }) => make(era), { transport, onerror: logError });
+}
+
+async function overHttp(
+  make: (era: Era) => Server,
+  { gateway, port }: { readonly gateway: Gateway; readonly port: number },
+): Promise<Handle> {
+  // Standard input and output need none of it.
+  const [{ listen }, { HttpSessions }] = await Promise.all([
+    import("./http-endpoint.ts"),
+    import("./http-sessions.ts"),
+  ]);
+  const sessions = new HttpSessions(() => make("legacy"));
+  const handler = createMcpHandler(({ era }) => make(era), {
+    maxRequestBodySize: limits.maxGatewayMessageBytes,
+    // A call may take longer than a client waits for the first byte of a response.
+    responseMode: "sse",
+    onerror: logError,
+  });
+  gateway.onChange((change) => publish(handler.notify, change));
+  const answer = async (request: Request) =>
+    (await sessions.fetch(request)) ?? handler.fetch(request);
+  const endpoint = await listen(answer, port);
+  log(`Listening on ${endpoint.url}`);
+  return {
+    close: async () => {
+      // Calls have ended with the gateway; their answers are written first.
+      await new Promise((done) => setImmediate(done));
+      await sessions.close();
+      await endpoint.close();
+      await handler.close();
+    },
+  };
+}
+
+function transportTo(server: ServerConfiguration) {
+  const { name, address } = server;
+  if ("url" in address) {
+    const requestInit = { headers: { ...address.headers } };
+    const Transport = address.isSse === true ? SSEClientTransport : StreamableHTTPClientTransport;
+    return new Transport(new URL(address.url), { requestInit, fetch: upstreamFetch });
+  }
+  const { command, args, cwd } = address;
+  const transport = new ProgramTransport({
+    command,
+    args: [...args],
+    env: environmentFor(address),
+    stderr: "pipe",
+    ...(cwd !== undefined && { cwd }),
+  });
+  const secrets = secretsOf(server);
+  if (transport.stderr !== null) {
+    readLines(transport.stderr, (line) => log(`${name}: ${redact(line, secrets)}`));
+  }
+  return transport;
+}
+
+/** Standard output is the protocol's. */
+function log(line: string): void {
+  // A server's words could begin a line, or control a terminal.
+  process.stderr.write(`byref: ${visibleText(line.replaceAll("\n", " "))}\n`);
+}
+
+function logError(error: Error): void {
+  log(reasonOf(error));
+}

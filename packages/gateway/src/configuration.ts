@@ -1,0 +1,218 @@
+import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
+import * as z from "zod";
+import { ByrefError } from "../../../src/errors.ts";
+import { type RuledServer, toolRules } from "../../../src/tool/mcp/tool-rules.ts";
+import { compact, isObject } from "../../../src/value/json.ts";
+import { filterOf, problemOfFilters, type ToolFilter } from "./tool-filter.ts";
+import { clientVariable, PLACEHOLDER } from "./client-variables.ts";
+
+const byrefSchema = toolRules.extend({
+  tools: z.record(z.string(), toolRules).optional(),
+  secrets: z.array(z.string()).optional(),
+});
+
+const serverSchema = z.looseObject({
+  command: z.string().min(1).optional(),
+  args: z.array(z.string()).optional(),
+  env: z.record(z.string(), z.string()).optional(),
+  cwd: z.string().optional(),
+  url: z.string().optional(),
+  type: z.string().optional(),
+  headers: z.record(z.string(), z.string()).optional(),
+  disabled: z.boolean().optional(),
+  byref: byrefSchema.optional(),
+});
+
+/** Keys with which only the client can start a server, sign in or keep it in a sandbox. */
+const KEYS_OF_CLIENTS = ["envFile", "headersHelper", "oauth", "auth", "sandbox", "sandboxEnabled"];
+
+/** A program that is started. */
+export interface ProgramAddress {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** The program gets the gateway's whole environment. Default: what every program needs, and `env`. */
+  readonly inherits?: true;
+}
+
+/** A program, or the address of a running server. */
+export type ServerAddress =
+  | ProgramAddress
+  | {
+      readonly url: string;
+      readonly headers: Readonly<Record<string, string>>;
+      /** The transport of 2024-11-05. Default: streamable HTTP. */
+      readonly isSse?: true;
+    };
+
+/** A server of a configuration. */
+export interface ServerConfiguration extends RuledServer {
+  readonly address: ServerAddress;
+  /** Names of variables and headers that are secrets, besides those that look like it. */
+  readonly secrets?: readonly string[];
+  /** Default: all its tools are offered. */
+  readonly filter?: ToolFilter;
+  /** Why the server cannot be used: the others are. */
+  readonly problem?: string;
+}
+
+/** Environment variables by name. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/**
+ * Reads the servers of a client's configuration: `{"mcpServers": {…}}` (Claude, Cursor) or `{"servers": {…}}`
+ * (VS Code), JSON with comments; with `project`, those that Claude Code has for that folder. `${NAME}`,
+ * `${env:NAME}` and `${NAME:-default}` are replaced from the environment, and what the client passed on there; a
+ * command, an argument or a folder that begins with `~/` is in the home folder.
+ * A server that cannot be used has a problem. Throws `bad_configuration` with the line for text that is not such
+ * a file.
+ */
+export function readConfiguration(
+  text: string,
+  environment: Environment = {},
+  project?: string,
+): readonly ServerConfiguration[] {
+  const errors: ParseError[] = [];
+  const json = withoutMark(text);
+  const read: unknown = parse(json, errors, { allowTrailingComma: true });
+  const [error] = errors;
+  if (error !== undefined) throw bad(syntaxMessage(json, error));
+  const all = project === undefined ? read : at(at(read, "projects"), project);
+  const servers = at(all, "mcpServers") ?? at(all, "servers");
+  if (servers === undefined) throw bad('It has neither "mcpServers" nor "servers".');
+  if (!isObject(servers)) throw bad("Its servers are not an object of servers by name.");
+  return Object.entries(servers).flatMap(([name, value]) => serverIn(name, value, environment));
+}
+
+/** Says where a text is not JSON, and what is wrong there. */
+export function syntaxMessage(text: string, { offset, error }: ParseError): string {
+  const lines = text.slice(0, offset).split("\n");
+  const column = (lines.at(-1)?.length ?? 0) + 1;
+  // "ValueExpected"
+  const words = printParseErrorCode(error).replaceAll(
+    /(?<=[a-z])[A-Z]/gu,
+    (letter) => ` ${letter}`,
+  );
+  return `Line ${lines.length}, column ${column} is not JSON: ${words.toLowerCase()}.`;
+}
+
+/** Without the byte order mark that some editors on Windows write. */
+export function withoutMark(text: string): string {
+  return text.startsWith("\uFEFF") ? text.slice(1) : text;
+}
+
+/** Returns the reason why the gateway cannot be put in front of an entry of a configuration. Undefined if it can. */
+export function unusableBecause(value: unknown): string | undefined {
+  const { success, data, error } = serverSchema.safeParse(value);
+  if (!success) return `It is not a server: ${z.prettifyError(error).replaceAll(/\s+/gu, " ")}.`;
+  const key = KEYS_OF_CLIENTS.find((name) => data[name] !== undefined && data[name] !== false);
+  if (key !== undefined)
+    return `Only the client can use its "${key}"; without it, wrap takes the server in.`;
+  const filterProblem = problemOfFilters(value);
+  if (filterProblem !== undefined) return filterProblem;
+  const { command, args = [], url } = data;
+  if (command !== undefined) {
+    return isGateway([command, ...args]) ? "It is a gateway itself." : undefined;
+  }
+  if (url === undefined) return 'It has neither "command" nor "url".';
+  return url.includes("${") ? undefined : problemOfUrl(url);
+}
+
+/** True for commands that start `byref mcp`. */
+function isGateway(words: readonly string[]): boolean {
+  const program = words.findIndex((word) =>
+    /(?:^|[\\/])(?:byref(?:@[^\\/]*)?|byref[\\/]dist[\\/]cli[\\/]main\.js)$/u.test(word),
+  );
+  return program >= 0 && words[program + 1] === "mcp";
+}
+
+function at(value: unknown, key: string): unknown {
+  return isObject(value) ? value[key] : undefined;
+}
+
+function serverIn(
+  name: string,
+  value: unknown,
+  environment: Environment,
+): readonly ServerConfiguration[] {
+  if (isTurnedOff(value)) return [];
+  const problem = unusableBecause(value);
+  const { data = {} } = serverSchema.safeParse(value);
+  const server = serverFrom(name, data, environment);
+  const filter = filterOf(value);
+  return [{ ...server, ...compact({ filter, problem: problem ?? server.problem }) }];
+}
+
+/** True for an entry that a person has turned off, in the words of several clients. */
+function isTurnedOff(value: unknown): boolean {
+  return (
+    at(value, "disabled") === true ||
+    at(value, "enabled") === false ||
+    at(value, "isActive") === false
+  );
+}
+
+function serverFrom(
+  name: string,
+  { command, args = [], env = {}, cwd, url, type, headers = {}, byref = {} }: Entry,
+  environment: Environment,
+): ServerConfiguration {
+  const { secrets, ...rules } = byref;
+  const missing = new Set<string>();
+  const filled = (text: string) => fill(text, environment, missing);
+  const { HOME: home = environment.USERPROFILE } = environment;
+  const located = (text: string) =>
+    filled(text).replace(/^~(?=$|[\\/])/u, (tilde) => home ?? tilde);
+  const filledAll = (texts: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(texts).map(([key, value]) => [key, filled(value)]));
+  const address: ServerAddress =
+    command === undefined
+      ? {
+          url: filled(url ?? ""),
+          headers: filledAll(headers),
+          ...(type === "sse" && { isSse: true as const }),
+        }
+      : {
+          command: located(command),
+          args: args.map(located),
+          env: filledAll(env),
+          ...compact({ cwd: cwd === undefined ? undefined : located(cwd) }),
+        };
+  return { name, address, rules, ...compact({ secrets, problem: problemOf(address, missing) }) };
+}
+
+type Entry = z.infer<typeof serverSchema>;
+
+function problemOf(address: ServerAddress, missing: ReadonlySet<string>): string | undefined {
+  if (missing.size > 0) return `It needs the environment variable ${[...missing].join(", ")}.`;
+  return "command" in address ? undefined : problemOfUrl(address.url);
+}
+
+function problemOfUrl(url: string): string | undefined {
+  if (!URL.canParse(url)) return 'Its "url" is not a URL.';
+  const { protocol } = new URL(url);
+  return protocol === "https:" || protocol === "http:"
+    ? undefined
+    : `It cannot be reached by ${protocol}`;
+}
+
+/** Adds the names of environment variables that are not set. Other placeholders without a value stay. */
+function fill(text: string, environment: Environment, missing: Set<string>): string {
+  return text.replaceAll(PLACEHOLDER, (written, inner: string) => {
+    const [, prefix, name = "", otherwise] = VARIABLE.exec(inner) ?? [];
+    const own = Object.hasOwn(environment, name) ? environment[name] : undefined;
+    const value = clientVariable(inner, environment) ?? own ?? otherwise;
+    // `${file}` may be a shell's or another client's.
+    const isNeeded = prefix !== undefined || IN_CAPITALS.test(name);
+    if (value === undefined && isNeeded) missing.add(name);
+    return value ?? written;
+  });
+}
+
+const VARIABLE = /^(env:)?([A-Za-z_]\w*)(?::-(.*))?$/su;
+const IN_CAPITALS = /^[A-Z_][A-Z0-9_]*$/u;
+
+function bad(message: string): ByrefError {
+  return new ByrefError("bad_configuration", `The configuration cannot be used. ${message}`);
+}

@@ -1,0 +1,119 @@
+import {
+  ProtocolError,
+  SdkError,
+  SdkErrorCode,
+  SdkHttpError,
+  SseError,
+} from "@modelcontextprotocol/client";
+import { messageOf } from "../../../src/errors.ts";
+import { flawIn } from "../../../src/tool/mcp/own-answer.ts";
+import { isObject } from "../../../src/value/json.ts";
+
+/** True if a server refused a request because it does not know the session any more. It has not run. */
+export function isLostSession(error: unknown): boolean {
+  if (!(error instanceof SdkHttpError)) return false;
+  // Servers disagree about the status.
+  return error.status === 404 || (error.status === 400 && /session/iu.test(error.message));
+}
+
+/** True for a request that failed in the network. */
+export function isUnreachable(error: unknown): error is TypeError {
+  return error instanceof TypeError && error.message === "fetch failed";
+}
+
+/** True for a request whose connection was lost before the answer. */
+export function isCutOff(error: unknown): boolean {
+  if (error instanceof ProtocolError) return flawIn(error.data) === "cut off";
+  if (error instanceof SdkError) return error.code === SdkErrorCode.ConnectionClosed;
+  // While the answer was read, or before.
+  if (error instanceof TypeError && error.message === "terminated") return true;
+  return isUnreachable(error) && mayHaveRun(error);
+}
+
+/** True if the server may have acted on the request although it gave no answer. */
+export function mayHaveRun(error: unknown): boolean {
+  if (error instanceof SdkHttpError) return error.status >= 500;
+  if (error instanceof SdkError) return WITHOUT_ANSWER.has(error.code);
+  if (!isUnreachable(error)) return isCutOff(error);
+  const code = isObject(error.cause) ? error.cause.code : undefined;
+  return !NOT_SENT.has(code);
+}
+
+const WITHOUT_ANSWER: ReadonlySet<unknown> = new Set([
+  SdkErrorCode.RequestTimeout,
+  SdkErrorCode.ConnectionClosed,
+]);
+const NOT_SENT: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+/** True for the library's report that a server's answers will not arrive. */
+export function isGivenUp(error: Error): boolean {
+  // After that, a server of 2024-11-05 does not know the session any more.
+  return error instanceof SseError || error.message.startsWith("Maximum reconnection attempts");
+}
+
+/** Says as a sentence why a server did not answer. `waitedMs`: the time in all, if not that of the last request. */
+export function reasonOf(error: unknown, waitedMs?: number): string {
+  if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout) {
+    const ms = waitedMs ?? (isObject(error.data) ? error.data.timeout : undefined);
+    const time = typeof ms === "number" ? ` within ${Math.round(ms / 1_000)} s` : " in time";
+    return `It gave no answer${time}.`;
+  }
+  // The server's own words.
+  if (error instanceof ProtocolError) return sentence(messageOf(error));
+  if (isMalformed(error)) {
+    const [, method] = /^Invalid result for ([\w/]+)/u.exec(error.message) ?? [];
+    return `The answer${method === undefined ? "" : ` to ${method}`} does not follow MCP.`;
+  }
+  const reason = sentence(error instanceof SdkHttpError ? responseOf(error) : withCause(error));
+  return UNAUTHORIZED.test(reason) ? `${reason.replace(/\)$/u, ").")} ${NEEDS_TOKEN}` : reason;
+}
+
+/** True for the report of a validator, which is no sentence. */
+function isMalformed(error: unknown): error is Error {
+  if (error instanceof SdkError) return error.code === SdkErrorCode.InvalidResult;
+  return error instanceof Error && "issues" in error;
+}
+
+function sentence(text: string): string {
+  return /[.!?…)\]}]$/u.test(text) ? text : `${text}.`;
+}
+
+/** As the libraries write the status of a response. */
+const UNAUTHORIZED = /^HTTP 401\b|\(HTTP 401\)|status code \(401\)/u;
+const NEEDS_TOKEN = 'A token belongs into "headers" of the server: {"Authorization": "Bearer …"}.';
+
+function responseOf({ status, statusText = "", data, message }: SdkHttpError): string {
+  const line = `HTTP ${status} ${statusText}`.trim();
+  const text = typeof data.text === "string" ? data.text : message;
+  return text === "" ? line : `${line}: ${messageOf(withoutHtml(text))}`;
+}
+
+/** Adds the network error, which "fetch failed" does not repeat, and makes a page one line. */
+function withCause(error: unknown): string {
+  const message = error instanceof Error ? error.message : messageOf(error);
+  if (message.endsWith("fetch failed")) return [message, ...causesOf(error)].join(": ");
+  const [, start, text = ""] = RESPONSE.exec(message) ?? [];
+  return messageOf(start === undefined ? error : `${start}${withoutHtml(text)}`);
+}
+
+/** A response to a message in a transport with events. */
+const RESPONSE = /^(Error POSTing to endpoint \(HTTP \d+\): )(.*)$/su;
+
+function causesOf(error: unknown): readonly string[] {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause === undefined) return [];
+  // One error for each address of a host has no message of its own.
+  const isMany = cause instanceof AggregateError && cause.message === "";
+  const text = isMany ? cause.errors.map(messageOf).join(", ") : messageOf(cause);
+  return [...(text === "fetch failed" ? [] : [text]), ...causesOf(cause)];
+}
+
+/** A page is its title, or its words. */
+function withoutHtml(text: string): string {
+  if (!/^\s*<(?:!doctype html|html|head|body|title|h1|center)\b/iu.test(text)) return text;
+  const title = /<(title|h1)\b[^>]*>(.*?)<\/\1>/isu.exec(text)?.[2];
+  const words = title ?? text.replaceAll(NOT_WORDS, " ");
+  return words.replaceAll(/\s+/gu, " ").trim();
+}
+
+const NOT_WORDS = /<(script|style)\b.*?(?:<\/\1>|$)|<[^>]*>/gisu;

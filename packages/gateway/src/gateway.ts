@@ -1,0 +1,385 @@
+import { type CallToolResult, ProtocolError, type Tool } from "@modelcontextprotocol/server";
+import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
+import { Taint } from "../../../src/store/labels.ts";
+import type { VariableStore } from "../../../src/store/variable-store.ts";
+import type { ApprovalRequest } from "../../../src/tool/policy.ts";
+import { diffsOfEdited } from "../../../src/tool/edit/edited-diffs.ts";
+import type { QueryDatabases } from "../../../src/tool/query/query-databases.ts";
+import { queryTool, type RanQuery } from "../../../src/tool/query/query-tool.ts";
+import { variableTools } from "../../../src/tool/variables/variable-tools.ts";
+import type { Ready, WrapOptions } from "../../../src/tool/wrapped-tool.ts";
+import { withTimeLimit } from "../../../src/value/deadline.ts";
+import type { Json } from "../../../src/value/json.ts";
+import { isLongFailure } from "./call-result.ts";
+import { type CallFailure, CallResults } from "./call-results.ts";
+import { type ClientOfCall, ClientOfGateway, guardedClient } from "./client-of-gateway.ts";
+import { type CallJournal, journaled, runsOnce, unknownOutcome, wasSent } from "./call-journal.ts";
+import type { ServerConfiguration } from "./configuration.ts";
+import * as limits from "./gateway-limits.ts";
+import { instructionsFor, withServers } from "./instructions.ts";
+import { savedFailure, savedValue } from "./json-text.ts";
+import {
+  type LocalTools,
+  type OfferedTool,
+  offeredTools,
+  type ToolOfServer,
+} from "./offered-tools.ts";
+import { OfferedPrompts } from "./offered-prompts.ts";
+import { OfferedResources } from "./offered-resources.ts";
+import { type OwnTool, showVariable, type VariableApp } from "./show-variable.ts";
+import { type FileSaver, saveVariable } from "./save-variable.ts";
+import type { Counts, Statistics } from "./statistics.ts";
+import { type ListKeeper, ToolLists } from "./tool-lists.ts";
+import { isAllowed } from "./tool-filter.ts";
+import { LastingNames } from "./unique-names.ts";
+import type { Change } from "./change.ts";
+import { type OpenTransport, Upstream, type UpstreamStatus } from "./upstream.ts";
+
+export interface GatewayOptions {
+  readonly servers: readonly ServerConfiguration[];
+  /** Keeps the results. */
+  readonly store: VariableStore;
+  readonly open: OpenTransport;
+  /** For `query_variables`; without them, there is no such tool. */
+  readonly databases?: QueryDatabases;
+  /** Called for each query that has run. */
+  readonly onQuery?: (query: RanQuery) => void;
+  /** Offers tools of this process before those of the servers. */
+  readonly local?: LocalTools;
+  /** Writes files for `save_variable`; without it, there is no such tool. */
+  readonly files?: FileSaver;
+  /** The view of `show_variable`; without it, there is no such tool. */
+  readonly app?: VariableApp;
+  /** Remembers calls that a crash cuts off. Default: they can run again. */
+  readonly journal?: CallJournal;
+  /** Remembers whether the client's model has seen what is not trusted. Default: until the process ends. */
+  readonly taint?: Taint;
+  readonly statistics: Statistics;
+  /** Keeps lists of tools for the next start. Default: nothing does. */
+  readonly lists?: ListKeeper;
+  /** Receives lines for a person; never a value of a result. */
+  readonly log: (line: string) => void;
+}
+
+/** A server's state, as `byref://status` shows it. */
+export interface ServerStatus extends UpstreamStatus {
+  /** The part of its instructions that the client's model has not received. */
+  readonly cutInstructions?: string;
+}
+
+/** A call of a client. */
+export interface GatewayCall extends ClientOfCall {
+  readonly name: string;
+  readonly input: Json;
+  /** Returns true if a person has approved the call of this pin. */
+  readonly isApproved: (pin: string) => boolean | Promise<boolean>;
+}
+
+/** A call that a person has to approve first. Nothing has run. */
+export interface ApprovalNeeded {
+  readonly kind: "approval";
+  readonly approval: ApprovalRequest;
+  /** Identifies the call and the values that it passes on. Must not be shown: it is a digest of values. */
+  readonly pin: string;
+}
+
+/** The result of a call that has run, or could not. */
+export interface CallAnswer {
+  readonly kind: "result";
+  readonly result: CallToolResult;
+}
+
+/** Evictions of one call; the next one does the rest. */
+const MAX_EVICTIONS = 1_000;
+
+/**
+ * The tools of several servers as one list, by reference: results are kept as variables, and references in
+ * inputs are resolved before a server sees them.
+ */
+export class Gateway {
+  readonly store: VariableStore;
+  /** True if the client's model has seen untrusted data. */
+  readonly taint: Taint;
+  readonly prompts = new OfferedPrompts(this);
+  readonly resources = new OfferedResources(this);
+  readonly #options: GatewayOptions;
+  readonly #upstreams: readonly Upstream[];
+  readonly #running = new Map<string, Running>();
+  readonly #listeners = new Set<(change: Change) => void>();
+  readonly #wrap: WrapOptions;
+  readonly #lists: ToolLists;
+  readonly #names: LastingNames;
+  readonly #results: CallResults;
+  readonly #client = new ClientOfGateway();
+  /** What the client has of each server's instructions, by the server's name. */
+  #instructed: ReadonlyMap<string, string> | undefined;
+  #offered: Promise<ReadonlyMap<string, OfferedTool>> | undefined;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    const { open, log, store } = options;
+    this.store = store;
+    this.#names = new LastingNames(options.servers.map(({ name }) => name));
+    this.#results = new CallResults(options.statistics);
+    this.taint = options.taint ?? new Taint();
+    this.#wrap = { store, taint: this.taint, toolMs: limits.maxGatewayCallMs };
+    const onToolsChanged = () => this.#changed({ kind: "tools" });
+    this.#lists = new ToolLists({ log, onToolsChanged, keeper: options.lists });
+    this.#upstreams = options.servers.map((server) => {
+      const onChange = (change: Change) => {
+        if (change.kind === "tools") return this.#lists.renew(upstream);
+        if (change.kind !== "resource") return this.#changed(change);
+        const uri = this.resources.addressOf({ upstream, uri: change.uri });
+        this.#changed({ kind: "resource", uri });
+      };
+      const upstream = new Upstream(server, { open, log, client: this.#client, onChange });
+      return upstream;
+    });
+  }
+
+  /** The servers in the configuration's order. */
+  get upstreams(): readonly Upstream[] {
+    return this.#upstreams;
+  }
+
+  /** The servers, whether they answer, and what of them the client has not received. */
+  get status(): readonly ServerStatus[] {
+    return this.#upstreams.map((upstream) => {
+      const cutInstructions = this.#cutInstructionsOf(upstream);
+      return { ...upstream.status, ...(cutInstructions && { cutInstructions }) };
+    });
+  }
+
+  /** True if `query_variables` is offered. */
+  get canQuery(): boolean {
+    return this.#options.databases !== undefined;
+  }
+
+  get app(): VariableApp | undefined {
+    return this.#options.app;
+  }
+
+  /** The program that uses the gateway, as servers see it. */
+  get client(): ClientOfGateway {
+    return this.#client;
+  }
+
+  /** Counts since the workspace was created. */
+  get counts(): Counts {
+    return this.#options.statistics.read();
+  }
+
+  /**
+   * Returns the instructions for the client's model, with those of the servers. Waits a moment for servers that are
+   * new. Never rejects.
+   */
+  async instructions(): Promise<string> {
+    const unknown = this.#upstreams.filter((one) => this.#lists.instructionsOf(one) === undefined);
+    const connecting = () => Promise.allSettled(unknown.map((upstream) => upstream.connect()));
+    await withTimeLimit(limits.gatewayInstructionsMs, connecting).catch(() => undefined);
+    for (const upstream of unknown) this.#lists.waitedFor(upstream);
+    const servers = this.#upstreams.map((upstream) => {
+      return { name: upstream.server.name, text: this.#lists.instructionsOf(upstream) ?? "" };
+    });
+    const { text, given } = withServers(instructionsFor(this), servers);
+    this.#instructed = given;
+    return text;
+  }
+
+  /** The tools of the servers that answer, then the gateway's own. */
+  async tools(): Promise<readonly Tool[]> {
+    const offered = await (this.#lists.areFresh(this.#upstreams) ? this.#tools() : this.#renewed());
+    return [...offered.values()].map(({ definition }) => definition);
+  }
+
+  /** Calls `listener` when a list or a resource has changed, until the returned function is called. */
+  onChange(listener: (change: Change) => void): () => void {
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  /**
+   * Runs a call. Failures are results, because a model reads them. Rejects for an unknown tool, and with an error of
+   * the protocol that a server gave.
+   */
+  async call(call: GatewayCall): Promise<CallAnswer | ApprovalNeeded> {
+    const tool = (await this.#tools()).get(call.name);
+    if (tool === undefined) {
+      const starting = this.status.filter(({ state }) => state === "starting");
+      const names = starting.map(({ name }) => name).join(", ");
+      const hint = names === "" ? "" : ` These servers are still starting: ${names}.`;
+      throw new ByrefError("unknown_tool", `There is no tool ${call.name}.${hint}`);
+    }
+    await this.#evict();
+    const toolCallId = crypto.randomUUID();
+    const { signal } = call;
+    const answered = (failure: CallFailure) => ({
+      kind: "result" as const,
+      result: this.#results.failed(call.name, failure),
+    });
+    const running: Running = { call };
+    this.#running.set(toolCallId, running);
+    try {
+      const prepared = await tool.wrapped.prepare(call.input, { toolCallId, messages: [], signal });
+      if (prepared.kind === "failed") return answered(prepared);
+      const { approval, pin } = prepared;
+      if (approval !== undefined && !(await call.isApproved(pin))) {
+        const diffs = await diffsOfEdited(prepared.variables, this.store);
+        return { kind: "approval", approval: { ...approval, diffs }, pin };
+      }
+      running.call = guardedClient(call, prepared.visibility);
+      return { kind: "result", result: await this.#runOnce(tool, prepared, toolCallId) };
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error;
+      return answered({ code: codeOf(error), message: messageOf(error) });
+    } finally {
+      this.#running.delete(toolCallId);
+    }
+  }
+
+  /** True if no call runs. */
+  get isIdle(): boolean {
+    return this.#running.size === 0;
+  }
+
+  /** Ends all connections; the next call opens them again. Never rejects. */
+  async disconnect(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.disconnect()));
+  }
+
+  /** Tells a person; never a value of a result. */
+  readonly log = (line: string): void => this.#options.log(line);
+
+  /** Ends all connections and programs. Never rejects. */
+  async close(): Promise<void> {
+    await Promise.all(this.#upstreams.map((upstream) => upstream.close()));
+  }
+
+  /** Fails for a call that a crash cut off and that must not run twice. */
+  #runOnce(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+    const run = () => this.#run(tool, ready, toolCallId);
+    const { definition, from } = tool;
+    if (from === undefined || !runsOnce(from.tool)) return run();
+    const key = JSON.stringify([from.upstream.server.name, from.tool.name, ready.pin]);
+    return journaled(this.#options.journal, { key, tool: definition.name }, run);
+  }
+
+  async #run(tool: OfferedTool, ready: Ready, toolCallId: string): Promise<CallToolResult> {
+    const run = await ready.run();
+    const { received, refusal } = this.#running.get(toolCallId) ?? {};
+    if (run.kind === "failed") {
+      if (refusal !== undefined) throw this.#results.refused(refusal);
+      // Of a guarded call, the server's own words could reveal a value.
+      const isShown = received?.isError === true && ready.visibility === "model";
+      if (isShown) return this.#results.failedAtServer(received);
+      return this.#results.failed(tool.definition.name, run);
+    }
+    const saved = await run.save();
+    // Its own tools answer with JSON.
+    const shown = await tool.own?.toModelOutput?.(saved.output as Json, this.store);
+    return this.#results.saved(tool, { saved, received, ready, shown });
+  }
+
+  /** Undefined before a client has received instructions. */
+  #cutInstructionsOf(upstream: Upstream): string | undefined {
+    const text = this.#lists.instructionsOf(upstream);
+    if (this.#instructed === undefined || text === undefined) return undefined;
+    const given = this.#instructed.get(upstream.server.name) ?? "";
+    return text.startsWith(given) ? text.slice(given.length).trim() : text;
+  }
+
+  /** Asks servers again that did not answer, or whose list is out of date. Calls need not wait for that. */
+  async #renewed(): Promise<ReadonlyMap<string, OfferedTool>> {
+    const listing = this.#list();
+    const before = (this.#offered ??= listing);
+    const renewed = await listing;
+    if (this.#offered === before) this.#offered = listing;
+    return renewed;
+  }
+
+  #tools(): Promise<ReadonlyMap<string, OfferedTool>> {
+    this.#offered ??= this.#list();
+    return this.#offered;
+  }
+
+  async #list(): Promise<ReadonlyMap<string, OfferedTool>> {
+    const lists = await Promise.all(
+      this.#upstreams.map(async (upstream): Promise<readonly ToolOfServer[]> => {
+        const tools = await this.#lists.toolsOf(upstream);
+        const { filter } = upstream.server;
+        return tools
+          .filter(({ name }) => isAllowed(filter, name))
+          .map((tool) => ({ upstream, tool }));
+      }),
+    );
+    const local = await this.#options.local?.(this.#wrap);
+    return offeredTools(lists.flat(), {
+      wrap: this.#wrap,
+      local: local ?? new Map(),
+      own: this.#ownTools,
+      names: this.#names,
+      call: (from, input, toolCallId) => this.#callServer(from, input, toolCallId),
+    });
+  }
+
+  get #ownTools(): readonly OwnTool[] {
+    const { app, databases, files, onQuery } = this.#options;
+    return [
+      ...ownVariableTools(),
+      ...(databases === undefined ? [] : [queryTool({ databases, wrap: this.#wrap, onQuery })]),
+      ...(files === undefined ? [] : [saveVariable(files)]),
+      ...(app === undefined ? [] : [showVariable()]),
+    ];
+  }
+
+  async #callServer(
+    { upstream, tool }: ToolOfServer,
+    input: Readonly<Record<string, unknown>>,
+    toolCallId: string,
+  ): Promise<unknown> {
+    const running = this.#running.get(toolCallId);
+    if (running === undefined) throw new ByrefError("internal", "The call is over.");
+    const sent = upstream.call({ tool, input, from: running.call });
+    const received = await sent.catch((error: unknown) => {
+      if (error instanceof ProtocolError) running.refusal = error;
+      if (!wasSent(error) || !runsOnce(tool)) throw error;
+      throw unknownOutcome(tool.name, `Server ${upstream.server.name} gave no answer`);
+    });
+    running.received = received;
+    if (received.isError !== true) return savedValue(received);
+    const isGuarded = (running.call.visibility ?? "model") !== "model";
+    if (!isGuarded && isLongFailure(received)) return savedFailure(received);
+    throw new ByrefError("tool_failed", "The server reported a failure.");
+  }
+
+  #changed(change: Change): void {
+    if (change.kind === "tools") this.#offered = undefined;
+    for (const listener of this.#listeners) listener(change);
+  }
+
+  async #evict(): Promise<void> {
+    const nowMs = Date.now();
+    if ((this.store.nextDueMs() ?? Infinity) <= nowMs) this.store.evictDue(nowMs, MAX_EVICTIONS);
+    if (this.store.hasGarbage()) await this.store.sweep();
+  }
+}
+
+interface Running {
+  call: ClientOfCall;
+  /** The server's response. */
+  received?: CallToolResult;
+  /** The error of the protocol that the server gave in its place. */
+  refusal?: ProtocolError;
+}
+
+/** Clients' models have no guide to parameters that are not listed. */
+function ownVariableTools(): readonly OwnTool[] {
+  const own = variableTools().filter(({ name }) => OWN_TOOLS.has(name));
+  return own.map((tool) => ({ ...tool, unlisted: [] }));
+}
+
+const OWN_TOOLS: ReadonlySet<string> = new Set([
+  "list_variables",
+  "read_variable",
+  "edit_variable",
+]);

@@ -1,0 +1,1 @@
+export { type PageFile, pageFiles, pageFolder } from "./bundle/page-files.ts";

@@ -1,0 +1,146 @@
+import type { InputRequest, InputResponse } from "@modelcontextprotocol/server";
+import { type AskClient, type ClientOfCall, QUESTIONS } from "./client-of-gateway.ts";
+import * as limits from "./gateway-limits.ts";
+import type { ApprovalNeeded, CallAnswer, Gateway, GatewayCall } from "./gateway.ts";
+
+/** A question of a server to its client, in the middle of a call. */
+interface Question {
+  readonly kind: "question";
+  readonly request: InputRequest;
+}
+
+/** The response to one request of a client. */
+type RoundAnswer = CallAnswer | ApprovalNeeded | Question;
+
+/** The request of a client that currently waits for the call. */
+export interface Round extends Omit<ClientOfCall, "onQuestion"> {
+  /** True if the client answers such questions. */
+  readonly answers: (question: InputRequest) => boolean;
+  /** Sends a question while the request goes on. Default: the request ends with the question. */
+  readonly ask?: AskClient;
+}
+
+/**
+ * A call that may outlive one request of its client: if a server sends a question, the request ends with the
+ * question, and the next request contains the answer.
+ */
+export class RunningCall {
+  readonly id = crypto.randomUUID();
+  readonly #controller = new AbortController();
+  readonly #answer: Promise<CallAnswer | ApprovalNeeded>;
+  #asked = new Later<Question>();
+  #asking: Promise<unknown> = Promise.resolve();
+  #question: PendingQuestion | undefined;
+  #round: Round | undefined;
+
+  constructor(
+    gateway: Gateway,
+    call: Pick<GatewayCall, "name" | "input" | "isApproved" | "logLevel" | "meta">,
+  ) {
+    this.#answer = gateway.call({
+      ...call,
+      signal: this.#controller.signal,
+      onProgress: (progress) => this.#round?.onProgress?.(progress),
+      onLog: (message) => this.#round?.onLog?.(message),
+      onQuestion: (request) => this.#ask(request),
+    });
+    // Each round receives the failure.
+    this.#answer.catch(() => undefined);
+  }
+
+  /** Waits for the answer of the call, or for its next question. Ends the call if the request is cancelled. */
+  async next(round: Round): Promise<RoundAnswer> {
+    this.#round = round;
+    const stop = () => this.#controller.abort(round.signal.reason);
+    if (round.signal.aborted) stop();
+    round.signal.addEventListener("abort", stop);
+    try {
+      return await Promise.race([this.#answer, this.#asked.promise]);
+    } finally {
+      round.signal.removeEventListener("abort", stop);
+      this.#round = undefined;
+    }
+  }
+
+  /** Passes the client's answer on to the server; undefined if it is none of the question's kind. */
+  reply(answerTo: (question: InputRequest) => InputResponse | undefined): void {
+    this.#asked = new Later();
+    const { request, answer } = this.#question ?? {};
+    if (request !== undefined) answer?.resolve(answerTo(request) ?? noAnswer(request));
+  }
+
+  /** Ends a call whose question will not be answered. */
+  abandon(): void {
+    this.reply(() => undefined);
+  }
+
+  /** A server may send several questions at once; the client receives them one after the other. */
+  #ask(request: InputRequest): Promise<InputResponse> {
+    const answer = this.#asking.then(() => this.#askNext(request));
+    this.#asking = answer.catch(() => undefined);
+    return answer;
+  }
+
+  #askNext(request: InputRequest): Promise<InputResponse> {
+    if (this.#round?.answers(request) === false) return noAnswer(request);
+    if (this.#round?.ask !== undefined) return this.#round.ask(request);
+    const answer = new Later<InputResponse>();
+    this.#question = { request, answer };
+    this.#asked.resolve({ kind: "question", request });
+    return answer.promise;
+  }
+}
+
+interface PendingQuestion {
+  readonly request: InputRequest;
+  readonly answer: Later<InputResponse>;
+}
+
+/** A person can leave a question open; for a model's answer, or roots, there is only an error. */
+async function noAnswer({ method }: InputRequest): Promise<InputResponse> {
+  if (method === QUESTIONS.elicitation) return { action: "cancel" };
+  throw new Error(`The client did not answer ${method}.`);
+}
+
+/** A promise that is resolved later. Not `Promise.withResolvers`, which Node 20 lacks. */
+class Later<Value> {
+  resolve: (value: Value | Promise<Value>) => void = () => undefined;
+  readonly promise = new Promise<Value>((resolve) => {
+    this.resolve = resolve;
+  });
+}
+
+/** Calls to which clients return: those that wait for an answer to a server's question, or for an approval. */
+export class WaitingCalls {
+  readonly #calls = new Map<string, RunningCall>();
+  readonly #spent = new Set<string>();
+
+  /** Keeps the call until it is taken, at most for `gatewayQuestionMs`. */
+  add(call: RunningCall): void {
+    this.#calls.set(call.id, call);
+    const expire = () => this.take(call.id)?.abandon();
+    later(expire);
+  }
+
+  /** False if the approval was used before. */
+  spend(nonce: string): boolean {
+    if (this.#spent.has(nonce)) return false;
+    this.#spent.add(nonce);
+    later(() => this.#spent.delete(nonce));
+    return true;
+  }
+
+  /** Undefined for a call that is over, or belongs to another process. */
+  take(id: string): RunningCall | undefined {
+    const call = this.#calls.get(id);
+    this.#calls.delete(id);
+    return call;
+  }
+}
+
+/** Calls `work` once the client's time to answer a question is over. */
+function later(work: () => void): void {
+  const timer: unknown = setTimeout(work, limits.gatewayQuestionMs);
+  // In Node a timer keeps the process alive.
+  if (timer instanceof Object && "unref" in timer) (timer as NodeJS.Timeout).unref();
+}

@@ -1,0 +1,494 @@
+import {
+  Client,
+  LOG_LEVEL_META_KEY,
+  ProtocolError,
+  ProtocolErrorCode,
+} from "@modelcontextprotocol/client";
+import type {
+  CallToolResult,
+  ClientCapabilities,
+  InputRequest,
+  InputResponse,
+  Prompt,
+  RequestMethod,
+  Resource,
+  ResourceTemplateType,
+  ResultTypeMap,
+  Tool,
+  Transport,
+} from "@modelcontextprotocol/client";
+import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
+import * as limits from "./gateway-limits.ts";
+import { redact } from "../../../src/tool/mcp/secrets.ts";
+import { CallingClients } from "./calling-clients.ts";
+import { SENT } from "./call-journal.ts";
+import { callAsTask, isTask } from "./task-call.ts";
+import { clip } from "../../../src/value/characters.ts";
+import { version } from "../../../src/version.ts";
+import {
+  type ClientOfCall,
+  type ClientOfGateway,
+  QUESTIONS,
+  timingOf,
+  type Waiting,
+} from "./client-of-gateway.ts";
+import type { ServerConfiguration } from "./configuration.ts";
+import { Connecting } from "./connecting.ts";
+import {
+  isCutOff,
+  isGivenUp,
+  isLostSession,
+  isUnreachable,
+  mayHaveRun,
+  reasonOf,
+} from "./connection-loss.ts";
+import { type LeftOut, ListSieve } from "./list-sieve.ts";
+import { givenError, keepReceivedErrors } from "./protocol-errors.ts";
+import { redacted, secretsOf } from "./secrets-of-address.ts";
+import type { Change } from "./change.ts";
+
+/** Opens the transport to a server; each call a new one. */
+export type OpenTransport = (server: ServerConfiguration) => Transport;
+
+export interface UpstreamOptions {
+  readonly open: OpenTransport;
+  /** Receives lines for a person; never a value of a result. */
+  readonly log: (line: string) => void;
+  readonly client: ClientOfGateway;
+  /** Resources have the addresses that the server knows. */
+  readonly onChange: (change: Change) => void;
+}
+
+/** A server's state. */
+export interface UpstreamStatus {
+  readonly name: string;
+  /** Of a server that is "incomplete", a list could not be read; the others, and calls, can be used. */
+  readonly state: "connected" | "incomplete" | "starting" | "not connected" | "unavailable";
+  readonly why?: string;
+  /** Items of its lists that are not offered. */
+  readonly leftOut?: readonly LeftOut[];
+}
+
+export interface ToolList {
+  readonly tools: readonly Tool[];
+  /**
+   * Milliseconds for which the list may be used without a new request. Infinite if the server does not specify it.
+   */
+  readonly ttlMs: number;
+}
+
+/** Pause before a request is repeated: the first one after a failure. */
+const MAX_PAUSE_MS = 1_000;
+
+const LIST_TIMING = { timeout: limits.gatewayConnectMs };
+
+/** One call, as the client of the gateway made it. */
+export interface UpstreamCall {
+  readonly tool: Tool;
+  readonly input: Readonly<Record<string, unknown>>;
+  readonly from: ClientOfCall;
+}
+
+/**
+ * The connection to one server. It is opened on first use, and again, after a pause that doubles, when it
+ * broke. A call that was sent is never sent again: it may have run.
+ */
+export class Upstream {
+  readonly server: ServerConfiguration;
+  readonly #options: UpstreamOptions;
+  readonly #redact: (text: string) => string;
+  readonly #calling: CallingClients;
+  #client: Promise<Client> | undefined;
+  #connecting: Connecting | undefined;
+  #failures = 0;
+  #retryAt = 0;
+  #why: string | undefined;
+  /** Lines about lists, which are logged once. */
+  readonly #logged = new Set<string>();
+  readonly #sieve = new ListSieve((item) => this.#logLeftOut(item));
+  /** Why lists could not be read, by what they list. */
+  readonly #failedLists = new Map<string, string>();
+  #isClosed = false;
+  #instructions: string | undefined;
+  /** Why the connection was given up: a message that is too long. */
+  #refusal: string | undefined;
+
+  constructor(server: ServerConfiguration, options: UpstreamOptions) {
+    this.server = server;
+    this.#options = options;
+    this.#calling = new CallingClients(server.name);
+    const secrets = secretsOf(server);
+    this.#redact = (text) => redact(text, secrets);
+    this.#why = server.problem;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get status(): UpstreamStatus {
+    const { name } = this.server;
+    if (this.#connecting?.isTrying === true) return { name, state: "starting" };
+    if (this.#why !== undefined) return { name, state: "unavailable", why: this.#why };
+    if (this.#client === undefined) return { name, state: "not connected" };
+    const { leftOut } = this.#sieve;
+    const about = leftOut.length === 0 ? { name } : { name, leftOut };
+    if (this.#failedLists.size === 0) return { ...about, state: "connected" };
+    return { ...about, state: "incomplete", why: [...this.#failedLists.values()].join(" ") };
+  }
+
+  /** The server's instructions, which may be empty. Undefined until it has been connected. */
+  get instructions(): string | undefined {
+    return this.#instructions;
+  }
+
+  /** Rejects with `server_unavailable`. */
+  async connect(): Promise<void> {
+    await this.#connected();
+  }
+
+  /** Says in the status that an item of the server's lists is not offered, and logs it once. */
+  leaveOut(item: LeftOut): void {
+    this.#sieve.leaveOut(item);
+  }
+
+  /** The tools in the server's order. Rejects with `server_unavailable`. */
+  async tools(): Promise<ToolList> {
+    return this.#list("tools", async (client) => {
+      if (client.getServerCapabilities()?.tools === undefined)
+        return { tools: [], ttlMs: Infinity };
+      const { tools, ttlMs } = await client.listTools({}, { ...LIST_TIMING, cacheMode: "refresh" });
+      const ownTools = this.#firstOfEach(tools, ({ name }) => name);
+      return { tools: ownTools, ttlMs: typeof ttlMs === "number" && ttlMs >= 0 ? ttlMs : Infinity };
+    });
+  }
+
+  /**
+   * Returns the result as the server gave it; of a failure, without secrets of the configuration. Rejects with
+   * `server_unavailable` or `tool_failed`, or with the error of the protocol that the server gave.
+   */
+  async call({ tool, input, from }: UpstreamCall): Promise<CallToolResult> {
+    const level = from.logLevel ?? this.#options.client.logLevel;
+    const meta = level === undefined ? from.meta : { ...from.meta, [LOG_LEVEL_META_KEY]: level };
+    const params = { name: tool.name, arguments: input, ...(meta && { _meta: meta }) };
+    const timing = timingOf(from, this.#redact);
+    const result = await this.#calling.during(from, () =>
+      this.#answered(
+        (client) =>
+          isTask(tool)
+            ? callAsTask(client, params, timing)
+            : client.request({ method: "tools/call", params }, timing),
+        { isRepeatable: tool.annotations?.readOnlyHint === true },
+      ),
+    );
+    return result.isError === true ? redacted(this.#redact, result) : result;
+  }
+
+  /** Sends a request that can take as long as a call, with the client's `_meta`. Rejects as `call` does. */
+  async ask<Method extends RequestMethod>(
+    method: Method,
+    params: Record<string, unknown>,
+    from: Waiting,
+  ): Promise<ResultTypeMap[Method]> {
+    const { meta } = from;
+    const asked = { method, params: { ...params, ...(meta && { _meta: meta }) } };
+    const send = (client: Client) => client.request(asked, timingOf(from, this.#redact));
+    return this.#answered(send, { isRepeatable: true });
+  }
+
+  /** Sets the level of the server's log, now and when it is connected again. Never rejects. */
+  async setLogLevel(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await (client && this.#setLogLevel(client));
+  }
+
+  /** Tells the server that the client's roots have changed. Never rejects. */
+  async rootsChanged(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await client?.sendRootsListChanged().catch(() => undefined);
+  }
+
+  /** Resolves with an empty list if the server has none. Rejects with `server_unavailable`, like the next two. */
+  async prompts(): Promise<readonly Prompt[]> {
+    return this.#list("prompts", async (client) => {
+      if (client.getServerCapabilities()?.prompts === undefined) return [];
+      const { prompts } = await client.listPrompts({}, LIST_TIMING);
+      return this.#firstOfEach(prompts, ({ name }) => name);
+    });
+  }
+
+  async resources(): Promise<readonly Resource[]> {
+    return this.#list("resources", async (client) => {
+      if (client.getServerCapabilities()?.resources === undefined) return [];
+      const { resources } = await client.listResources({}, LIST_TIMING);
+      return this.#firstOfEach(resources, ({ uri }) => uri);
+    });
+  }
+
+  async resourceTemplates(): Promise<readonly ResourceTemplateType[]> {
+    return this.#list("resource templates", async (client) => {
+      if (client.getServerCapabilities()?.resources === undefined) return [];
+      const listed = client.listResourceTemplates({}, LIST_TIMING);
+      // The capability for resources does not promise templates.
+      const { resourceTemplates } = await listed.catch((error: unknown) => {
+        if (!isUnknownMethod(error)) throw error;
+        return { resourceTemplates: [] };
+      });
+      return this.#firstOfEach(resourceTemplates, ({ uriTemplate }) => uriTemplate);
+    });
+  }
+
+  /** Returns the first item of each name or address, and logs once which the server lists again. */
+  #firstOfEach<Item>(items: readonly Item[], nameOf: (item: Item) => string): readonly Item[] {
+    const first = new Map<string, Item>();
+    for (const item of items) {
+      const name = nameOf(item);
+      if (first.has(name)) this.#logRepeated(name);
+      else first.set(name, item);
+    }
+    return [...first.values()];
+  }
+
+  #logRepeated(name: string): void {
+    this.#logOnce(
+      `it lists ${clip(name, limits.maxGatewayNameChars)} more than once; the first is offered.`,
+    );
+  }
+
+  #logLeftOut({ kind, name, why }: LeftOut): void {
+    this.#logOnce(`its ${kind} ${name} is left out. ${why}`);
+  }
+
+  #logOnce(what: string): void {
+    if (!this.#logged.has(what)) this.#options.log(`Server ${this.server.name}: ${what}`);
+    this.#logged.add(what);
+  }
+
+  async #list<Listed>(what: string, ask: (client: Client) => Promise<Listed>): Promise<Listed> {
+    try {
+      const listed = await this.#asked(ask);
+      this.#failedLists.delete(what);
+      return listed;
+    } catch (error) {
+      this.#failedLists.set(what, `Its list of ${what} could not be read: ${messageOf(error)}`);
+      throw error;
+    }
+  }
+
+  /** Ends the connection for good, and the program if it was started. Never rejects. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.disconnect();
+  }
+
+  /** Ends the connection; the next request opens another. Never rejects. */
+  async disconnect(): Promise<void> {
+    const connected = this.#client;
+    this.#client = undefined;
+    await this.#connecting?.giveUp();
+    const client = await connected?.catch(() => undefined);
+    await client?.close().catch(() => undefined);
+  }
+
+  #connected(): Promise<Client> {
+    if (this.#isClosed) return Promise.reject(this.#unavailable("The gateway is closing."));
+    if (this.server.problem !== undefined) {
+      return Promise.reject(this.#unavailable(this.server.problem));
+    }
+    if (this.#client !== undefined) return this.#client;
+    if (this.#retryAt > Date.now()) return Promise.reject(this.#unavailable(this.#why ?? ""));
+    const { address } = this.server;
+    const isSse = "url" in address && address.isSse === true;
+    const bySse = "url" in address ? { ...address, isSse: true as const } : address;
+    const open = (kind?: "sse") => {
+      const server = kind === "sse" ? { ...this.server, address: bySse } : this.server;
+      return this.#sieve.sift(this.#options.open(server));
+    };
+    const connecting = new Connecting({ open, isProgram: "command" in address, isSse });
+    this.#connecting = connecting;
+    const connected = this.#connect(connecting).catch((error: unknown) => {
+      const why = this.#redact(connecting.reasonOf(error));
+      // Another attempt may have taken the place of one that was given up.
+      if (this.#client === connected) this.#failed(why);
+      throw this.#unavailable(why);
+    });
+    this.#client = connected;
+    return connected;
+  }
+
+  async #connect(connecting: Connecting): Promise<Client> {
+    const { capabilities } = this.#options.client;
+    const onChanged = (kind: "tools" | "prompts" | "resources") => ({
+      autoRefresh: false,
+      onChanged: () => this.#options.onChange({ kind }),
+    });
+    const client = new Client(
+      { name: "byref", version },
+      {
+        versionNegotiation: { mode: "auto", probe: { timeoutMs: limits.gatewayConnectMs } },
+        capabilities,
+        listChanged: {
+          tools: onChanged("tools"),
+          prompts: onChanged("prompts"),
+          resources: onChanged("resources"),
+        },
+      },
+    );
+    this.#listen(client, capabilities);
+    await connecting.connect(client);
+    keepReceivedErrors(client.transport);
+    client.onclose = () => this.#closed(client);
+    client.onerror = (error) => {
+      if (isGivenUp(error)) void end(client);
+      else if (codeOf(error) === "limit_exceeded") this.#refusal = messageOf(error);
+    };
+    this.#instructions = this.#redact(client.getInstructions()?.trim() ?? "");
+    this.#failures = 0;
+    this.#refusal = undefined;
+    this.#why = undefined;
+    // A server that leaves it unanswered is connected all the same.
+    void this.#setLogLevel(client);
+    return client;
+  }
+
+  #listen(client: Client, { elicitation, sampling, roots }: ClientCapabilities): void {
+    if (elicitation) client.setRequestHandler(QUESTIONS.elicitation, (asked) => this.#ask(asked));
+    if (sampling) client.setRequestHandler(QUESTIONS.sampling, (asked) => this.#ask(asked));
+    if (roots) client.setRequestHandler(QUESTIONS.roots, (asked) => this.#ask(asked));
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      this.#calling.log(redacted(this.#redact, params));
+    });
+    client.setNotificationHandler("notifications/resources/updated", ({ params: { uri } }) => {
+      this.#options.onChange({ kind: "resource", uri });
+    });
+  }
+
+  async #ask<Answer extends InputResponse>(question: InputRequest): Promise<Answer> {
+    const { listRoots } = this.#options.client;
+    const outside = question.method === QUESTIONS.roots ? listRoots : undefined;
+    // A person answers what the server asks; a model must not see secrets.
+    const isForModel = question.method === QUESTIONS.sampling;
+    const given = withoutToken(question);
+    const asked = isForModel ? redacted(this.#redact, given) : given;
+    // Both ways return the kind of result that the question expects.
+    return (await this.#calling.ask(asked, outside)) as Answer;
+  }
+
+  async #setLogLevel(client: Client): Promise<void> {
+    const level = this.#options.client.logLevel;
+    if (level === undefined || client.getServerCapabilities()?.logging === undefined) return;
+    // A server without sessions receives the level with each call.
+    await client.setLoggingLevel(level).catch(() => undefined);
+  }
+
+  #closed(client: Client): void {
+    void this.#client?.then((current) => {
+      if (current === client && !this.#isClosed)
+        this.#failed(this.#refusal ?? "The connection ended.");
+    });
+  }
+
+  #failed(why: string): void {
+    this.#client = undefined;
+    this.#retryAt = Date.now() + Math.min(1_000 * 2 ** this.#failures, limits.gatewayRetryMs);
+    this.#failures++;
+    if (this.#why === undefined && !this.#isClosed)
+      this.#options.log(`Server ${this.server.name}: ${why}`);
+    this.#why = why;
+  }
+
+  /**
+   * Rejects with the error that the server gave, if it gave one. Sends a request that can be repeated once more if the
+   * connection to a URL is lost before the answer.
+   */
+  async #answered<Result>(
+    ask: (client: Client) => Promise<Result>,
+    { isRepeatable }: { readonly isRepeatable: boolean },
+  ): Promise<Result> {
+    try {
+      return await this.#asked(ask);
+    } catch (error) {
+      const pauseMs = Math.max(this.#retryAt - Date.now(), 0);
+      const isLost = error instanceof ByrefError && error.details.isCutOff === true;
+      if (isRepeatable && isLost && pauseMs <= MAX_PAUSE_MS && !this.#isClosed) {
+        await pause(pauseMs);
+        this.#retryAt = 0;
+        return this.#answered(ask, { isRepeatable: false });
+      }
+      throw error instanceof ByrefError && error.cause instanceof ProtocolError
+        ? error.cause
+        : error;
+    }
+  }
+
+  async #asked<Result>(ask: (client: Client) => Promise<Result>): Promise<Result> {
+    const client = await this.#connected();
+    try {
+      return await ask(client);
+    } catch (error) {
+      if (!isLostSession(error)) throw this.#failureOf(error, client);
+    }
+    // A server that was started again has not run the request.
+    await this.#forget(client);
+    const next = await this.#connected();
+    return ask(next).catch((error: unknown) => {
+      throw this.#failureOf(error, next);
+    });
+  }
+
+  #failureOf(error: unknown, client: Client): ByrefError {
+    // The status shows it, too.
+    const isOpen = this.#calling.visibility === "model";
+    const message = isOpen ? this.#redact(reasonOf(error)) : "A call with guarded values failed.";
+    if (this.#refusal !== undefined && !this.#isClosed) {
+      return new ByrefError("limit_exceeded", `Server ${this.server.name}: ${this.#refusal}`);
+    }
+    const isLost = "url" in this.server.address && isCutOff(error);
+    const isOver = this.#isClosed || this.#client === undefined;
+    const sent = isOver || mayHaveRun(error) ? { ...SENT, ...(isLost && { isCutOff: true }) } : {};
+    if (isOver) return this.#unavailable(this.#why ?? message, sent);
+    if (isUnreachable(error)) {
+      this.#failed(message);
+      void end(client);
+      return this.#unavailable(message, sent);
+    }
+    const failure = new ByrefError("tool_failed", `Server ${this.server.name}: ${message}`, sent);
+    if (isOpen) failure.cause = givenError(error, this.#redact);
+    return failure;
+  }
+
+  /** Other requests of the same connection may still be refused: they need its end as little as this one. */
+  async #forget(client: Client): Promise<void> {
+    const current = this.#client;
+    const isIts = (await current?.catch(() => undefined)) === client;
+    if (!isIts || this.#client !== current) return;
+    this.#client = undefined;
+    setTimeout(() => void end(client), limits.gatewayCloseMs);
+  }
+
+  #unavailable(why: string, sent: object = {}): ByrefError {
+    const pauseMs = this.#isClosed ? 0 : this.#retryAt - Date.now();
+    const retry = pauseMs > 0 ? ` It is tried again in ${Math.ceil(pauseMs / 1_000)} s.` : "";
+    const message = `Server ${this.server.name} is not available; continue without its tools. ${why}${retry}`;
+    return new ByrefError("server_unavailable", message, { server: this.server.name, ...sent });
+  }
+}
+
+/** The token of the server's own request means another one to the client. */
+function withoutToken(question: InputRequest): InputRequest {
+  const { progressToken: token, ...meta } = question.params?._meta ?? {};
+  if (token === undefined) return question;
+  return { ...question, params: { ...question.params, _meta: meta } } as InputRequest;
+}
+
+function isUnknownMethod(error: unknown): boolean {
+  return error instanceof ProtocolError && error.code === ProtocolErrorCode.MethodNotFound;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, ms));
+}
+
+async function end(client: Client): Promise<void> {
+  await client.close().catch(() => undefined);
+}

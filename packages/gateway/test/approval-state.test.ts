@@ -1,0 +1,101 @@
+import type { ServerContext } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import {
+  approvalState,
+  approvedBy,
+  isDeclined,
+  questionAbout,
+  refusalOf,
+} from "../src/approvals.ts";
+import { WaitingCalls } from "../src/running-call.ts";
+import type { ApprovalRequest, VariableDiff } from "../../../src/tool/policy.ts";
+
+const KEY = new Uint8Array(32).fill(7);
+
+/** Creates the context of a request with these answers and this state. */
+function contextWith(inputResponses: unknown, state?: unknown): ServerContext {
+  return { mcpReq: { inputResponses, requestState: () => state } } as unknown as ServerContext;
+}
+
+const answered = (action: string) => ({ approve: { action, content: {} } });
+
+describe("a person's answer", () => {
+  /** Returns whether a call whose question was asked may run after these answers. */
+  async function mayRun(inputResponses: unknown) {
+    const state = await approvalState("pay", "pin", { key: KEY });
+    const context = contextWith(inputResponses, state);
+    return approvedBy("pay", { context, key: KEY, waiting: new WaitingCalls() })("pin");
+  }
+
+  it("approves the call only if the person accepts", async () => {
+    expect(await mayRun(answered("accept"))).toBe(true);
+    expect(await mayRun(answered("decline"))).toBe(false);
+    expect(await mayRun(answered("cancel"))).toBe(false);
+  });
+
+  it("approves nothing if it is missing or is an answer to another question", async () => {
+    expect(await mayRun(undefined)).toBe(false);
+    expect(await mayRun({ other: { action: "accept", content: {} } })).toBe(false);
+    expect(await mayRun({ approve: { roots: [] } })).toBe(false);
+  });
+
+  it("approves nothing without the state of the question", async () => {
+    const context = contextWith(answered("accept"));
+    const isApproved = approvedBy("pay", { context, key: KEY, waiting: new WaitingCalls() });
+    expect(await isApproved("pin")).toBe(false);
+  });
+
+  it("declines the call unless the person accepts or has not answered", () => {
+    expect(isDeclined(contextWith(answered("decline")))).toBe(true);
+    expect(isDeclined(contextWith(answered("cancel")))).toBe(true);
+    expect(isDeclined(contextWith(answered("accept")))).toBe(false);
+    expect(isDeclined(contextWith(undefined))).toBe(false);
+  });
+});
+
+describe("the question about a call", () => {
+  const asked = (diffs?: readonly VariableDiff[]) => {
+    const approval = { reason: "It pays.", input: '{"to":"a"}', ...(diffs && { diffs }) };
+    return questionAbout("pay", {
+      kind: "approval",
+      approval: approval as ApprovalRequest,
+      pin: "secret",
+    });
+  };
+
+  it("has the tool, the reason and the input", () => {
+    expect(asked()).toBe('Run pay? It pays.\n\n{"to":"a"}');
+  });
+
+  it("shows each edited variable before the input, with the version before", () => {
+    const diffs = [
+      { name: "a", version: 2, from: { name: "b", version: 1 }, diff: "  -x\n+y\n" },
+      { name: "c", version: 3, diff: "-1\n+2\n" },
+    ];
+    expect(asked(diffs)).toBe(
+      'Run pay? It pays.\n\n$a was edited from $b, version 1:\n  -x\n+y\n\n$c was edited:\n-1\n+2\n\n{"to":"a"}',
+    );
+  });
+
+  it("says how many lines of an edit are not shown", () => {
+    expect(asked([{ name: "a", version: 2, diff: "-x\n+y\n", more: 7 }])).toContain(
+      "\n\n$a was edited:\n-x\n+y\n… (+7 lines)\n\n{",
+    );
+  });
+
+  it.each([
+    ["sealed", "the change is sealed"],
+    ["too_large", "the values are too large to compare"],
+    ["gone", "the value before is not kept"],
+    [undefined, "the value before is not kept"],
+  ] as const)("says why an edit is not shown: %s", (withheld, why) => {
+    const diff = { name: "a", version: 2, ...(withheld && { withheld }) };
+    expect(asked([diff])).toBe(`Run pay? It pays.\n\n$a was edited: ${why}.\n\n{"to":"a"}`);
+  });
+});
+
+it("the refusal has the reason and names what the user can do", () => {
+  expect(refusalOf({ approval: { reason: "It pays." } })).toBe(
+    'It pays. This client cannot ask a person. Do not try again; tell the user, who can use a client with elicitation or change "approval" of this server in the configuration.',
+  );
+});

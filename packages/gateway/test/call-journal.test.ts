@@ -1,0 +1,82 @@
+import { execFileSync } from "node:child_process";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { JournalFile } from "../src/cli/journal-file.ts";
+import { journaled, runsOnce } from "../src/call-journal.ts";
+
+const MODULE = new URL("../src/cli/journal-file.ts", import.meta.url).href;
+
+/** Opens a journal in which another process began the call `key` and was killed. */
+function journalAfterCrash(key: string): JournalFile {
+  const file = join(mkdtempSync(join(tmpdir(), "journal-")), "calls.sqlite");
+  const program = `
+    const { JournalFile } = await import(${JSON.stringify(MODULE)});
+    new JournalFile(${JSON.stringify(file)}).begin(${JSON.stringify(key)});
+    process.kill(process.pid, "SIGKILL");`;
+  try {
+    execFileSync(process.execPath, ["--input-type=module", "-e", program], { stdio: "ignore" });
+  } catch {
+    // The process was killed.
+  }
+  return new JournalFile(file);
+}
+
+describe("a journal of running calls", () => {
+  it("reports once that a call may have run, then runs it", async () => {
+    const journal = journalAfterCrash("pay 5");
+    let runs = 0;
+    const run = (key: string) =>
+      journaled(journal, { key, tool: "pay" }, async () => Promise.resolve(++runs));
+    expect(await run("pay 6")).toBe(1);
+    await expect(run("pay 5")).rejects.toMatchObject({ code: "outcome_unknown" });
+    expect(runs).toBe(1);
+    expect(await run("pay 5")).toBe(2);
+    journal.close();
+  });
+
+  it("lets two equal calls run at once", async () => {
+    const journal = journalAfterCrash("other");
+    const call = { key: "pay 5", tool: "pay" };
+    const outer = journaled(journal, call, () => journaled(journal, call, async () => "both"));
+    expect(await outer).toBe("both");
+    journal.close();
+  });
+
+  it("is for tools that are neither read-only nor idempotent", () => {
+    expect(runsOnce({})).toBe(true);
+    expect(runsOnce({ annotations: { destructiveHint: false } })).toBe(true);
+    expect(runsOnce({ annotations: { readOnlyHint: true } })).toBe(false);
+    expect(runsOnce({ annotations: { idempotentHint: true } })).toBe(false);
+  });
+
+  it("says when the gateway ended, which tool ran and what to do", async () => {
+    const journal = { begin: () => () => undefined, takeCutOff: () => Date.UTC(2026, 0, 2) };
+    const call = journaled(journal, { key: "pay 5", tool: "pay" }, async () => "paid");
+    await expect(call).rejects.toThrow(
+      "The gateway ended at 2026-01-02T00:00:00.000Z, while pay ran with this input: it may have taken effect. Find out first; if it has not, call it again.",
+    );
+  });
+
+  it("records that a call has ended, whether it succeeds or fails", async () => {
+    const seen: string[] = [];
+    const journal = {
+      begin: (key: string) => {
+        seen.push(`began ${key}`);
+        return () => seen.push(`ended ${key}`);
+      },
+      takeCutOff: () => undefined,
+    };
+    await journaled(journal, { key: "1", tool: "pay" }, async () => seen.push("ran"));
+    const failing = journaled(journal, { key: "2", tool: "pay" }, () =>
+      Promise.reject(new Error("It failed.")),
+    );
+    await expect(failing).rejects.toThrow("It failed.");
+    expect(seen).toEqual(["began 1", "ran", "ended 1", "began 2", "ended 2"]);
+  });
+
+  it("may be missing: the call runs", async () => {
+    expect(await journaled(undefined, { key: "1", tool: "pay" }, async () => "paid")).toBe("paid");
+  });
+});

@@ -1,0 +1,174 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import { answerOf, clientResult, ownResult, withoutVariable } from "../src/call-result.ts";
+import { toolOutput, type ToolOutput } from "../../../src/tool/tool-output.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import { storeWith } from "../../../test/support/wrapped.ts";
+
+const block = (text: string) => ({ type: "text" as const, text });
+const META = { "byref/variable": { name: "a", version: 1 } };
+
+async function infoOf(value: string | readonly number[]): Promise<VariableInfo> {
+  const [info] = (await storeWith({ a: value })).list();
+  if (info === undefined) throw new Error("Nothing was saved.");
+  return info;
+}
+
+const LONG = "x".repeat(2_000);
+
+describe("the result of a call for a client", () => {
+  it("is the handle and a link with size and shape for a long value", async () => {
+    const info = await infoOf(LONG);
+    const output = toolOutput(info, LONG);
+    const received = { content: [block(LONG)] };
+    const result = clientResult({ received, output, info, inlineChars: 1_000 });
+    const kept =
+      'Kept as $a: write "$a" or "$a.path" as an argument of any tool, and it is replaced by the value.';
+    expect(result).toEqual({
+      content: [
+        block(`${JSON.stringify(output)}\n${kept}`),
+        {
+          type: "resource_link",
+          uri: "byref://variables/a",
+          name: "a",
+          mimeType: "text/plain",
+          size: 2_000,
+          description: info.shape,
+        },
+      ],
+      _meta: META,
+    });
+  });
+
+  it("is the handle even if nothing was received that could be passed on", async () => {
+    const info = await infoOf(LONG);
+    const output = toolOutput(info, LONG);
+    const { content } = clientResult({ received: undefined, output, info, inlineChars: 1_000 });
+    expect(content.map(({ type }) => type)).toEqual(["text", "resource_link"]);
+  });
+
+  it("has neither size nor shape of a guarded value, and none of its images", async () => {
+    const info: VariableInfo = { ...(await infoOf("4111")), visibility: "sealed" };
+    const received: CallToolResult = {
+      content: [block("4111"), { type: "image", data: "AAAA", mimeType: "image/png" }],
+    };
+    const output = toolOutput(info, "4111");
+    const { content } = clientResult({ received, output, info, inlineChars: 1_000 });
+    const [handle, link, ...others] = content;
+    expect(handle).toMatchObject({ text: expect.stringContaining('"visibility":"sealed"') });
+    expect(link).toEqual({
+      type: "resource_link",
+      uri: "byref://variables/a",
+      name: "a",
+      mimeType: "text/plain",
+    });
+    expect(others).toEqual([]);
+  });
+
+  it("says only why a value was not kept, however small it is", () => {
+    const output = { notKept: "This result was not kept as a variable: full." };
+    const received = { content: [block("short")] };
+    const result = clientResult({ received, output, info: undefined, inlineChars: 1_000 });
+    expect(result).toEqual({ content: [block(JSON.stringify(output))] });
+  });
+
+  it.each([
+    [1_000, false],
+    [1_001, true],
+  ])("counts structured content of %i characters: a handle is %s", async (chars, isHandle) => {
+    const info = await infoOf([1]);
+    const structuredContent = { a: "x".repeat(chars - '{"a":""}'.length) };
+    const received = { content: [block("short")], structuredContent };
+    const output = toolOutput(info, [1]);
+    const result = clientResult({ received, output, info, inlineChars: 1_000 });
+    expect(result.structuredContent === undefined).toBe(isHandle);
+  });
+
+  it("has the images beside a handle, but no image without data, and says where a sound is", async () => {
+    const info = await infoOf(LONG);
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" };
+    const sound = { type: "audio", data: "AAAA", mimeType: "audio/wav" };
+    const empty = { type: "image", mimeType: "image/png" };
+    // A server may send what the protocol does not allow.
+    const content = [block(LONG), image, sound, empty] as CallToolResult["content"];
+    const output = toolOutput(info, LONG);
+    const result = clientResult({ received: { content }, output, info, inlineChars: 1_000 });
+    const note = "1 content is not shown but kept, as base64: $a[2].data: audio/wav of 3 bytes.";
+    expect(result.content.slice(2)).toEqual([block(note), image]);
+  });
+});
+
+describe("a short result", () => {
+  const notes = async (unresolved: readonly { reference: string; near?: readonly string[] }[]) => {
+    const info = await infoOf("short");
+    const output = { $var: "a", value: "short", unresolved } as ToolOutput;
+    const received = { content: [block("short")], _meta: { own: 1 } };
+    return clientResult({ received, output, info, inlineChars: 5 });
+  };
+
+  it("names the variables that an unknown one resembles, each of them", async () => {
+    const near = ["order", "orders"];
+    expect(await notes([{ reference: "$ordr", near }])).toEqual({
+      content: [
+        block("short"),
+        block("$ordr is not a variable and was passed as it is. There is $order, $orders."),
+      ],
+      _meta: { own: 1, ...META },
+    });
+  });
+
+  it("does not mention texts that resemble no variable, such as prices", async () => {
+    const { content } = await notes([{ reference: "$5", near: [] }, { reference: "$HOME" }]);
+    expect(content).toEqual([block("short")]);
+  });
+
+  it("does not mention references if all were resolved", async () => {
+    const info = await infoOf("short");
+    const received = { content: [block("short")] };
+    const output = { $var: "a", value: "short", unresolved: undefined } as unknown as ToolOutput;
+    const result = clientResult({ received, output, info, inlineChars: 5 });
+    expect(result).toEqual({ content: [block("short")], _meta: META });
+  });
+});
+
+describe("the answer of a tool in this process", () => {
+  it("is a text as it is, and any other value as JSON", async () => {
+    const of = async (value: string | readonly number[]) =>
+      answerOf(toolOutput(await infoOf(value), value));
+    expect(await of("a b")).toEqual({ content: [block("a b")] });
+    expect(await of([1, 2])).toEqual({ content: [block("[1,2]")] });
+  });
+
+  it("is undefined for a value that is not shown", async () => {
+    expect(answerOf(toolOutput(await infoOf(LONG), LONG))).toBeUndefined();
+  });
+});
+
+describe("the result of a tool of the gateway", () => {
+  it("is its output as JSON if nothing was saved", () => {
+    expect(ownResult({ variables: [] }, undefined)).toEqual({
+      content: [block('{"variables":[]}')],
+    });
+    expect(ownResult("done", undefined)).toEqual({ content: [block('"done"')] });
+  });
+
+  it("names the variable of a value that is shown in full, without a link to it", async () => {
+    const info = await infoOf("short");
+    const output = { $var: "a", value: "short" };
+    expect(ownResult(output, info)).toEqual({
+      content: [block('{"$var":"a","value":"short"}')],
+      _meta: META,
+    });
+  });
+});
+
+describe("a server's failure", () => {
+  it("does not name a variable, because nothing was kept, but has the rest of its _meta", () => {
+    const failed = { content: [block("no")], isError: true };
+    expect(withoutVariable({ ...failed, _meta: { ...META, own: 1 } })).toEqual({
+      ...failed,
+      _meta: { own: 1 },
+    });
+    expect(withoutVariable(failed)).toEqual(failed);
+  });
+});

@@ -1,0 +1,142 @@
+import type { InputRequest } from "@modelcontextprotocol/client";
+import { describe, expect, it } from "vitest";
+import { CallingClients } from "../src/calling-clients.ts";
+import type { ClientOfCall } from "../src/client-of-gateway.ts";
+import type { Visibility } from "../../../src/store/variable.ts";
+
+const { signal } = new AbortController();
+const LINE = { level: "info" as const, data: "text" };
+const ACCEPTED = { action: "accept" as const };
+
+const PERSON: InputRequest = {
+  method: "elicitation/create",
+  params: { message: "Your name?", requestedSchema: { type: "object", properties: {} } },
+};
+const MODEL: InputRequest = {
+  method: "sampling/createMessage",
+  params: {
+    messages: [{ role: "user", content: { type: "text", text: "Hello?" } }],
+    maxTokens: 9,
+    includeContext: "allServers",
+  },
+};
+const ROOTS: InputRequest = { method: "roots/list" };
+
+/** Creates a client that records what it receives. */
+function recording(more: Partial<ClientOfCall> = {}) {
+  const lines: unknown[] = [];
+  const questions: InputRequest[] = [];
+  const client: ClientOfCall = {
+    signal,
+    onLog: (line) => lines.push(line),
+    onQuestion: async (question) => {
+      questions.push(question);
+      return ACCEPTED;
+    },
+    ...more,
+  };
+  return { client, lines, questions };
+}
+
+describe("a line of a server's log", () => {
+  it("is passed to the newest call's client, and to an earlier one's after that call", async () => {
+    const clients = new CallingClients("shop");
+    const [first, second] = [recording(), recording()];
+    await clients.during(first.client, async () => {
+      await clients.during(second.client, async () => clients.log(LINE));
+      expect([first.lines, second.lines]).toEqual([[], [LINE]]);
+      clients.log(LINE);
+    });
+    clients.log(LINE);
+    expect([first.lines, second.lines]).toEqual([[LINE], [LINE]]);
+  });
+
+  it("is dropped without a call, and if the client does not listen", async () => {
+    const clients = new CallingClients("shop");
+    clients.log(LINE);
+    const work = clients.during({ signal }, async () => {
+      clients.log(LINE);
+      return "done";
+    });
+    expect(await work).toBe("done");
+  });
+
+  it("is dropped while any call has guarded values, and not after it", async () => {
+    const clients = new CallingClients("shop");
+    const { client, lines } = recording();
+    const newest = recording();
+    const guarded = recording({ visibility: "sealed" });
+    await clients.during(client, async () => {
+      const failing = clients.during(guarded.client, async () => {
+        expect(clients.visibility).toBe("sealed");
+        await clients.during(newest.client, async () => clients.log(LINE));
+        throw new Error("It failed.");
+      });
+      await expect(failing).rejects.toThrow("It failed.");
+      expect([...lines, ...guarded.lines, ...newest.lines]).toEqual([]);
+      expect(clients.visibility).toBe("model");
+      clients.log(LINE);
+    });
+    expect(lines).toEqual([LINE]);
+  });
+});
+
+describe("a server's question", () => {
+  const outside = async () => ({ action: "cancel" as const });
+
+  it("is answered by the newest call's client, and outside of calls by nobody but `outside`", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    const answer = await clients.during(client, () => clients.ask(PERSON, outside));
+    expect(answer).toEqual(ACCEPTED);
+    expect(questions).toHaveLength(1);
+    expect(await clients.ask(PERSON, outside)).toEqual({ action: "cancel" });
+    await expect(clients.ask(PERSON)).rejects.toThrow("There is nobody to ask.");
+  });
+
+  it("fails if the call's client answers no questions, although somebody outside would", async () => {
+    const clients = new CallingClients("shop");
+    const asked = clients.during({ signal }, () => clients.ask(PERSON, outside));
+    await expect(asked).rejects.toThrow("There is nobody to ask.");
+  });
+
+  it("to a model names the server instead of a system prompt, and offers no other server's context", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    await clients.during(client, () => clients.ask(MODEL));
+    const { includeContext: _context, ...params } = MODEL.params as Record<string, unknown>;
+    expect(questions).toEqual([
+      { ...MODEL, params: { ...params, systemPrompt: 'The MCP server "shop" asks:' } },
+    ]);
+  });
+
+  it("to a person names the server", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    await clients.during(client, () => clients.ask(PERSON));
+    const message = 'The MCP server "shop" asks:\n\nYour name?';
+    expect(questions).toEqual([{ ...PERSON, params: { ...PERSON.params, message } }]);
+  });
+
+  it("about the roots is passed on unchanged", async () => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording();
+    await clients.during(client, () => clients.ask(ROOTS));
+    expect(questions).toEqual([ROOTS]);
+  });
+
+  it.each<[Visibility, readonly InputRequest[]]>([
+    ["model", [PERSON, MODEL, ROOTS]],
+    ["sealed", [PERSON, ROOTS]],
+    ["secret", [ROOTS]],
+  ])("of a call with %s values reaches only who may see them", async (visibility, allowed) => {
+    const clients = new CallingClients("shop");
+    const { client, questions } = recording({ visibility });
+    for (const question of [PERSON, MODEL, ROOTS]) {
+      const asked = clients.during(client, () => clients.ask(question));
+      if (allowed.includes(question)) expect(await asked).toEqual(ACCEPTED);
+      else await expect(asked).rejects.toThrow("The call has guarded values.");
+    }
+    expect(questions.map(({ method }) => method)).toEqual(allowed.map(({ method }) => method));
+  });
+});

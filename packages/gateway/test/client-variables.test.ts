@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { clientVariablesIn } from "../src/client-variables.ts";
+import { readConfiguration } from "../src/configuration.ts";
+
+/** Returns the environment that a client with these values starts the gateway with. */
+function passedOn(texts: readonly string[], values: Readonly<Record<string, string>>) {
+  return Object.fromEntries(
+    Object.entries(clientVariablesIn(texts)).map(([name, written]) => [name, values[written]]),
+  );
+}
+
+describe("variables that the client fills in", () => {
+  it("reach the servers behind the gateway through its environment", () => {
+    const args = ["${workspaceFolder}/src", "--home=${userHome}", "${env:home_dir}", "${/}"];
+    const env = { KEY: "Bearer ${input:api-key}" };
+    const values = {
+      "${workspaceFolder}": "/w",
+      "${userHome}": "/h",
+      "${env:home_dir}": "/e",
+      "${/}": "/",
+      "${input:api-key}": "secret",
+    };
+    const text = JSON.stringify({ servers: { one: { command: "x", args, env } } });
+    const [one] = readConfiguration(text, passedOn([...args, env.KEY], values));
+    expect(one?.address).toEqual({
+      command: "x",
+      args: ["/w/src", "--home=/h", "/e", "/"],
+      env: { KEY: "Bearer secret" },
+    });
+  });
+
+  it("have readable names that differ even if case is ignored", () => {
+    expect(clientVariablesIn(["${input:crm_token} ${workspaceFolder}"])).toEqual({
+      BYREF_INPUT_CRM_TOKEN: "${input:crm_token}",
+      BYREF_WORKSPACEFOLDER: "${workspaceFolder}",
+    });
+    const similar = ["${input:a_b}", "${input:a-b}", "${input:A_B}", "${input:a.b}", "${input:é}"];
+    const names = Object.keys(clientVariablesIn(similar)).map((name) => name.toLowerCase());
+    expect(new Set(names).size).toBe(similar.length);
+    for (const name of names) expect(name).toMatch(/^\w+$/u);
+  });
+
+  it("exclude those that the gateway or a shell fills in", () => {
+    expect(clientVariablesIn(["${TOKEN} ${env:TOKEN:-none} ${lower} $HOME $(pwd)"])).toEqual({});
+  });
+});

@@ -1,0 +1,137 @@
+import { describe, expect, it } from "vitest";
+import { clientVariablesIn } from "../src/client-variables.ts";
+import { readConfiguration, unusableBecause } from "../src/configuration.ts";
+
+const read = (server: object, environment = {}) =>
+  readConfiguration(JSON.stringify({ mcpServers: { one: server } }), environment)[0];
+
+describe("the message about a text that is no configuration", () => {
+  it.each([
+    ["nonsense", "Line 1, column 1 is not JSON: invalid symbol."],
+    ['{\n  "mcpServers": ]}', "Line 2, column 17 is not JSON: value expected."],
+    ['{\n"a": 1\n"b": 2\n}\n', "Line 3, column 1 is not JSON: comma expected."],
+  ])("names the line and the column where %j is wrong", (text, message) => {
+    expect(() => readConfiguration(text)).toThrow(`The configuration cannot be used. ${message}`);
+  });
+
+  it("says what is missing", () => {
+    expect(() => readConfiguration("{}")).toThrow('It has neither "mcpServers" nor "servers".');
+    expect(() => readConfiguration('{"servers": 1}')).toThrow(
+      "Its servers are not an object of servers by name.",
+    );
+  });
+});
+
+describe("the address of a server", () => {
+  it("has the transport of 2024-11-05 only for the type sse", () => {
+    const url = "https://crm.example/sse";
+    expect(read({ url, type: "sse" })?.address).toEqual({ url, headers: {}, isSse: true });
+    expect(read({ url, type: "http" })?.address).toEqual({ url, headers: {} });
+    expect(read({ url })?.address).toEqual({ url, headers: {} });
+  });
+
+  it("has the folder of a program, with variables replaced, only if there is one", () => {
+    const cwd = "${DIR}/shop";
+    expect(read({ command: "x", cwd }, { DIR: "/d" })?.address).toEqual({
+      command: "x",
+      args: [],
+      env: {},
+      cwd: "/d/shop",
+    });
+    expect(read({ command: "x" })?.address).not.toHaveProperty("cwd");
+  });
+
+  it("is empty for an entry without one, which has a problem", () => {
+    expect(read({})).toMatchObject({
+      address: { url: "", headers: {} },
+      problem: 'It has neither "command" nor "url".',
+    });
+  });
+
+  it("may be http or https, but nothing else", () => {
+    const problem = (url: string) => read({ url })?.problem;
+    expect(problem("http://localhost:1/mcp")).toBeUndefined();
+    expect(problem("https://crm.example/mcp")).toBeUndefined();
+    expect(problem("ftp://crm.example/")).toBe("It cannot be reached by ftp:");
+    expect(problem("nonsense")).toBe('Its "url" is not a URL.');
+    expect(unusableBecause({ url: "nonsense" })).toBe('Its "url" is not a URL.');
+  });
+
+  it("is checked once its variables are known", () => {
+    const server = { url: "${HOST}/mcp", headers: { A: "${KEY}" } };
+    expect(unusableBecause(server)).toBeUndefined();
+    expect(read(server)?.problem).toBe("It needs the environment variable HOST, KEY.");
+    expect(read(server, { HOST: "nonsense", KEY: "" })?.problem).toBe('Its "url" is not a URL.');
+    expect(read(server, { HOST: "https://a.example", KEY: "k" })).toMatchObject({
+      address: { url: "https://a.example/mcp", headers: { A: "k" } },
+    });
+  });
+
+  it("needs no variable that has a default, or that only a client can fill in", () => {
+    const one = read({ command: "x", args: ["${A:-}", "${B:-b}", "${input:key}"] });
+    expect(one).toMatchObject({ address: { args: ["", "b", "${input:key}"] } });
+    expect(one).not.toHaveProperty("problem");
+  });
+});
+
+describe("an entry that cannot be used", () => {
+  it("says on one line what is wrong with each of its fields", () => {
+    const why = unusableBecause({ command: "", args: "x" });
+    expect(why).toMatch(/^It is not a server: .*command.*args\.$/u);
+    expect(why).not.toMatch(/\n|\s{2}/u);
+  });
+
+  it.each([
+    [{ trustd: true }, 'Unrecognized key: "trustd" → at byref'],
+    [{ tool: { "*": { sealed: true } } }, 'Unrecognized key: "tool" → at byref'],
+    [{ tools: { "*": { sealled: true } } }, 'Unrecognized key: "sealled" → at byref.tools["*"]'],
+    [{ approval: "yes" }, 'must be true, false or "untrusted" → at byref.approval'],
+  ])("has a rule that is not one: %j", (byref, why) => {
+    expect(read({ command: "x", byref })?.problem).toBe(`It is not a server: ✖ ${why}.`);
+  });
+
+  it.each([
+    [["byref", "mcp"]],
+    [["npx", "-y", "byref", "mcp"]],
+    [["npx", "byref@1.0.0", "mcp", "--config", "x"]],
+    [["/usr/bin/byref", "mcp"]],
+    [["C:\\tools\\byref", "mcp"]],
+    [["node", "/home/me/byref/dist/cli/main.js", "mcp"]],
+    [["node", "C:\\byref\\dist\\cli\\main.js", "mcp"]],
+  ])("is a gateway itself: %j", ([command, ...args]) => {
+    expect(unusableBecause({ command, args })).toBe("It is a gateway itself.");
+  });
+
+  it.each([
+    [["mcp"]],
+    [["byref"]],
+    [["byref", "wrap"]],
+    [["npx", "mcp", "byref"]],
+    [["notbyref", "mcp"]],
+    [["byref-tools", "mcp"]],
+    [["node", "/byref/dist/cli/main.jsx", "mcp"]],
+    [["byref@1/other", "mcp"]],
+    [["byref@1\\other", "mcp"]],
+  ])("is not %j, which is no gateway", ([command, ...args]) => {
+    expect(unusableBecause({ command, args })).toBeUndefined();
+    if (args.length === 0) expect(unusableBecause({ command })).toBeUndefined();
+  });
+});
+
+describe("the environment variable of a client's variable", () => {
+  it("is its own for one of the environment, else one with a readable name", () => {
+    const texts = ["${env:home_dir}", "${input:my:env:}", "${input:a--b}", "${/}"];
+    expect(clientVariablesIn(texts)).toEqual({
+      home_dir: "${env:home_dir}",
+      BYREF_INPUT_MY_ENV__696e7075743a6d793a656e763a: "${input:my:env:}",
+      BYREF_INPUT_A_B_696e7075743a612d2d62: "${input:a--b}",
+      BYREF___2f: "${/}",
+    });
+  });
+
+  it("differs even for a name with a control character", () => {
+    expect(Object.keys(clientVariablesIn(["${input:a\tb}"]))).toEqual([
+      "BYREF_INPUT_A_B_696e7075743a610962",
+    ]);
+  });
+});

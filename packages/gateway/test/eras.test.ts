@@ -1,0 +1,131 @@
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createMcpHandler, McpServer, type ServerNotifier } from "@modelcontextprotocol/server";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { type BehindServer, startGateway } from "../../../test/support/gateway.ts";
+import { textIn } from "../../../test/support/gateway-process.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const EMPTY = z.object({});
+const KINDS = ["tools", "prompts", "resources"] as const;
+const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
+
+/** Creates a server of either era with a tool that runs until it is aborted, and with lists that change. */
+function working(era: "modern" | "legacy") {
+  const stopped: string[] = [];
+  const tools = ["work", "echo"];
+  const open: McpServer[] = [];
+  let adding: (name: string) => void = () => undefined;
+  const make = () => {
+    const server = new McpServer({ name: "working", version: "1" });
+    const register = (name: string) =>
+      server.registerTool(name, { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
+        if (name !== "work") return said(name);
+        const { signal, _meta: meta } = mcpReq;
+        const progressToken = meta?.progressToken ?? "";
+        for (const progress of [1, 2]) {
+          const params = { progressToken, progress, total: 3, message: `step ${progress}` };
+          await mcpReq.notify({ method: "notifications/progress", params });
+        }
+        await new Promise((done) => signal.addEventListener("abort", done));
+        stopped.push(name);
+        return said("stopped");
+      });
+    for (const name of tools) register(name);
+    adding = register;
+    server.registerResource("page", "test://page", {}, () => ({ contents: [] }));
+    server.registerPrompt("greet", {}, () => ({ messages: [] }));
+    open.push(server);
+    return server;
+  };
+  const handler = createMcpHandler(make, { responseMode: "sse" });
+  const transport = () =>
+    new StreamableHTTPClientTransport(new URL("https://working.example/mcp"), {
+      fetch: async (to, init) => handler.fetch(new Request(to, init)),
+    });
+  const behind: BehindServer =
+    era === "legacy" ? { name: "working", make } : { name: "working", make, open: transport };
+  const changed = (kind: (typeof KINDS)[number]) => {
+    if (era === "modern") return notify(handler.notify, kind);
+    const server = open.at(-1);
+    if (kind === "tools") return server?.sendToolListChanged();
+    return kind === "prompts" ? server?.sendPromptListChanged() : server?.sendResourceListChanged();
+  };
+  /** Adds a tool to servers that are created later and, in the legacy era, to the running one. */
+  const add = (name: string) => {
+    tools.push(name);
+    if (era === "legacy") adding(name);
+  };
+  return { behind, stopped, add, changed };
+}
+
+function notify(notifier: ServerNotifier, kind: (typeof KINDS)[number]): void {
+  if (kind === "tools") return notifier.toolsChanged();
+  return kind === "prompts" ? notifier.promptsChanged() : notifier.resourcesChanged();
+}
+
+describe.each([
+  ["modern", "modern"],
+  ["modern", "legacy"],
+  ["legacy", "modern"],
+  ["legacy", "legacy"],
+] as const)("between a %s client and a %s server, the gateway", (era, its) => {
+  it("passes on a call's progress and cancellation, and other calls still work", async () => {
+    const { behind, stopped } = working(its);
+    const { client, call } = await startGateway([behind], { era });
+    const cancelling = new AbortController();
+    const steps: unknown[] = [];
+    const onprogress = (progress: object) => steps.push(progress);
+    const running = client.callTool(
+      { name: "work", arguments: {} },
+      { signal: cancelling.signal, onprogress },
+    );
+    const cancelled = running.catch(String);
+    await vi.waitFor(() => expect(steps).toHaveLength(2));
+    expect(steps).toEqual([
+      { progress: 1, total: 3, message: "step 1" },
+      { progress: 2, total: 3, message: "step 2" },
+    ]);
+    expect(textIn(await call("echo"))).toBe("echo");
+    expect(stopped).toEqual([]);
+    cancelling.abort("The person has pressed Esc.");
+    expect(await cancelled).toContain("Esc");
+    await vi.waitFor(() => expect(stopped).toEqual(["work"]));
+    expect(textIn(await call("echo"))).toBe("echo");
+  });
+
+  it("tells the client that a running server's lists have changed", slow, async () => {
+    const { behind, add, changed } = working(its);
+    const { client } = await startGateway([behind], { era });
+    const told: string[] = [];
+    for (const kind of KINDS) {
+      client.setNotificationHandler(`notifications/${kind}/list_changed`, () => {
+        told.push(kind);
+      });
+    }
+    if (era === "modern") {
+      await client.listen({
+        toolsListChanged: true,
+        promptsListChanged: true,
+        resourcesListChanged: true,
+      });
+    }
+    const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+    expect(await names()).not.toContain("added");
+    add("added");
+    // A server without connections has a stream for changes, which may still be opening. The library joins
+    // changes that follow within 300 ms.
+    const telling = async () => {
+      if (told.includes("tools")) return;
+      await changed("tools");
+      throw new Error("It was not told yet.");
+    };
+    await vi.waitFor(telling, { interval: 1_000 });
+    expect(await names()).toContain("added");
+    for (const kind of ["prompts", "resources"] as const) {
+      await changed(kind);
+      await vi.waitFor(() => expect(told).toContain(kind));
+    }
+    await client.close();
+  });
+});

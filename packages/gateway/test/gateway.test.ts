@@ -1,0 +1,353 @@
+import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { gatewayServer } from "../src/gateway-server.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const ORDERS = Array.from({ length: 500 }, (_, index) => ({ id: `ord_${index}`, total: index }));
+
+/** Creates a shop that records its calls. */
+function shop(calls: { name: string; input: unknown }[] = []) {
+  return () => {
+    const server = new McpServer({ name: "shop", version: "1" });
+    const text = (value: unknown) => ({
+      content: [
+        { type: "text" as const, text: typeof value === "string" ? value : JSON.stringify(value) },
+      ],
+    });
+    server.registerTool("list_orders", { inputSchema: z.object({}) }, () => text(ORDERS));
+    server.registerTool(
+      "token",
+      { inputSchema: z.object({}), annotations: { readOnlyHint: true } },
+      () => text("tok_123"),
+    );
+    server.registerTool(
+      "refund",
+      {
+        description: "Refunds.",
+        inputSchema: z.object({ ids: z.array(z.string()), note: z.string().optional() }),
+      },
+      (input) => {
+        calls.push({ name: "refund", input });
+        return text(`refunded ${input.ids.length}`);
+      },
+    );
+    server.registerTool("fail", { inputSchema: z.object({ why: z.string() }) }, ({ why }) => ({
+      ...text(`failed because of ${why}`),
+      isError: true,
+    }));
+    return server;
+  };
+}
+
+/** Creates a server that returns a text in several forms, and records the texts that it receives. */
+function texts(json: string, written: string[]) {
+  return () => {
+    const server = new McpServer({ name: "files", version: "1" });
+    const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+    const inputSchema = z.object({});
+    server.registerTool("read", { inputSchema }, () => text(json));
+    server.registerTool("page", { inputSchema }, () => ({
+      ...text(json),
+      structuredContent: { path: "a.json", content: json },
+    }));
+    server.registerTool("same", { inputSchema }, () => ({
+      ...text(json),
+      structuredContent: { a: [2], b: 1 },
+    }));
+    server.registerTool("other", { inputSchema }, () => ({
+      ...text("3 are here"),
+      structuredContent: { count: 3 },
+    }));
+    server.registerTool(
+      "write",
+      {
+        inputSchema: z.object({
+          text: z.string().optional(),
+          maybe: z.string().nullable().optional(),
+          list: z.array(z.string()).optional(),
+        }),
+      },
+      ({ text: one, maybe, list = [] }) => {
+        written.push(...[one, maybe, ...list].filter((value) => typeof value === "string"));
+        return text("written");
+      },
+    );
+    server.registerTool(
+      "count",
+      { inputSchema: z.object({ value: z.record(z.string(), z.unknown()) }) },
+      ({ value }) => text(String(Object.keys(value).length)),
+    );
+    return server;
+  };
+}
+
+describe("a gateway", () => {
+  it("shows parameters that take references, and resolves them before the server sees them", async () => {
+    const calls: { name: string; input: unknown }[] = [];
+    const { client, call } = await startGateway([{ name: "shop", make: shop(calls) }]);
+    const { tools } = await client.listTools();
+    const refund = tools.find(({ name }) => name === "refund");
+    expect(refund).toMatchObject({ description: "Refunds." });
+    expect(JSON.stringify(refund?.inputSchema)).toContain('"string"');
+    const orders = nameIn(await call("list_orders"));
+    expect(textIn(await call("refund", { ids: `$${orders}[0:3][*].id` }))).toBe("refunded 3");
+    expect(calls).toEqual([{ name: "refund", input: { ids: ["ord_0", "ord_1", "ord_2"] } }]);
+  });
+
+  it.each([
+    ["spaces and line breaks", '{\n  "a": [1, 2],\n  "b": {}\n}\n'],
+    ["numbers as they were written", "[1.0, 1e3, 12345678901234567890, -0]"],
+    ["escapes and repeated keys", '{"a":"\\u00e9\\/","a":1}'],
+    ["a single value", " 42 "],
+    ["a long list", `[\n${'  {"id": 1.50},\n'.repeat(20_000)}  {}\n]`],
+    ["a list without spaces", JSON.stringify(ORDERS)],
+  ])("passes JSON to a text parameter as it was received: %s", async (_what, json) => {
+    const written: string[] = [];
+    const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
+    const name = nameIn(await call("read"));
+    for (const input of [{ text: `$${name}` }, { maybe: `$${name}` }, { list: [`$${name}`] }]) {
+      expect(textIn(await call("write", input))).toBe("written");
+    }
+    expect(new Set(written)).toEqual(new Set([json]));
+  });
+
+  it("passes structured content on as the text in which the server repeats it", async () => {
+    const written: string[] = [];
+    const json = '{ "b": 1, "a": [2] }';
+    const { call } = await startGateway([{ name: "files", make: texts(json, written) }]);
+    const [page, same, other] = [await call("page"), await call("same"), await call("other")];
+    await call("write", { text: `$${nameIn(page)}` });
+    await call("write", { text: `$${nameIn(same)}` });
+    expect(written).toEqual([json, json]);
+    const refused = await call("write", { text: `$${nameIn(other)}` });
+    expect(textIn(refused)).toContain("expected string, received object");
+    // A parameter for objects receives the object.
+    expect(textIn(await call("count", { value: `$${nameIn(same)}` }))).toBe("2");
+  });
+
+  it("answers a large result with a handle and a link, without its schema and content", async () => {
+    const { client, call } = await startGateway([{ name: "shop", make: shop() }]);
+    const result = await call("list_orders");
+    const name = nameIn(result);
+    expect(result.structuredContent).toBeUndefined();
+    expect(result.content).toMatchObject([
+      { type: "text" },
+      { type: "resource_link", uri: `byref://variables/${name}`, mimeType: "application/json" },
+    ]);
+    expect(JSON.stringify(result).length).toBeLessThan(1_200);
+    const { tools } = await client.listTools();
+    const ofServers = tools.filter(({ name }) => !name.endsWith("_variable"));
+    expect(ofServers.every(({ outputSchema }) => outputSchema === undefined)).toBe(true);
+  });
+
+  it("never shows a sealed result, whatever the client calls, but passes it on", async () => {
+    const calls: { name: string; input: unknown }[] = [];
+    const rules = { tools: { token: { sealed: true } } };
+    const { client, call } = await startGateway([{ name: "shop", make: shop(calls), rules }]);
+    const sealed = await call("token");
+    const name = nameIn(sealed);
+    const seen = [
+      sealed,
+      await call("read_variable", { name }),
+      await call("query_variables", { sql: `SELECT * FROM ${name}` }),
+      await call("query_variables", { sql: `SELECT $${name}` }),
+      await call("edit_variable", { name, edits: [{ find: "tok", replace: "x" }] }),
+      await call("fail", { why: `$${name}` }),
+      await call("list_variables"),
+      await client.listResources(),
+      await client.readResource({ uri: `byref://variables/${name}` }).catch(String),
+    ];
+    for (const one of seen) expect(JSON.stringify(one)).not.toContain("tok_123");
+    await call("refund", { ids: [`$${name}`] });
+    expect(calls.at(-1)?.input).toEqual({ ids: ["tok_123"] });
+  });
+
+  it("asks a person for approval with the values, and runs what was approved", async () => {
+    const calls: { name: string; input: unknown }[] = [];
+    const asked: string[] = [];
+    const rules = { tools: { refund: { approval: true } } };
+    const { call } = await startGateway([{ name: "shop", make: shop(calls), rules }], {
+      onAsked: (message) => {
+        asked.push(message);
+        return message.includes("ord_1") ? "accept" : "decline";
+      },
+    });
+    const orders = nameIn(await call("list_orders"));
+    expect(textIn(await call("refund", { ids: `$${orders}[1:2][*].id` }))).toBe("refunded 1");
+    expect(asked[0]).toContain("refund");
+    const declined = await call("refund", { ids: [`$${orders}[2].id`] });
+    expect(declined.isError).toBe(true);
+    expect(textIn(declined)).toContain("tool_denied");
+    expect(calls).toHaveLength(1);
+    expect(asked).toHaveLength(2);
+  });
+
+  it("asks again when a value has changed, and runs no other call with the approval", async () => {
+    const calls: { name: string; input: unknown }[] = [];
+    const rules = { tools: { refund: { approval: true } } };
+    const { gateway, serving, call, store } = await startGateway([
+      { name: "shop", make: shop(calls), rules },
+    ]);
+    const name = nameIn(await call("token"));
+    const { fetch } = createMcpHandler(({ era }) => gatewayServer(gateway, serving, era));
+    const manual = new Client(
+      { name: "liar", version: "1" },
+      {
+        versionNegotiation: { mode: { pin: "2026-07-28" } },
+        capabilities: { elicitation: { form: {} } },
+        inputRequired: { autoFulfill: false },
+      },
+    );
+    const url = new URL("https://gateway.example/mcp");
+    const transport = new StreamableHTTPClientTransport(url, {
+      fetch: async (to, init) => fetch(new Request(to, init)),
+    });
+    await manual.connect(transport);
+    const ask = (ids: string[], round: object = {}) =>
+      manual.request(
+        { method: "tools/call", params: { name: "refund", arguments: { ids }, ...round } },
+        { allowInputRequired: true },
+      ) as Promise<Record<string, unknown>>;
+    const asked = await ask([`$${name}`]);
+    expect(asked.resultType).toBe("input_required");
+    expect(JSON.stringify(asked)).not.toContain("pin");
+    const inputResponses = { approve: { action: "accept", content: {} } };
+    const round = { inputResponses, requestState: asked.requestState };
+    expect(await ask(["other"], round)).toMatchObject({ resultType: "input_required" });
+    await store.save({ name, value: "tok_other" });
+    expect(await ask([`$${name}`], round)).toMatchObject({ resultType: "input_required" });
+    const forged = { inputResponses, requestState: `${String(asked.requestState)}x` };
+    await expect(ask([`$${name}`], forged)).rejects.toThrow("requestState");
+    expect(calls).toEqual([]);
+    await store.save({ name, value: "tok_123" });
+    const [first, second] = [await ask([`$${name}`], round), calls.length];
+    expect([textIn(first), second]).toEqual(["refunded 1", 1]);
+    await manual.close();
+  });
+
+  it("refuses a call that needs approval if the client cannot ask, and says what to do", async () => {
+    const calls: { name: string; input: unknown }[] = [];
+    const rules = { approval: true };
+    const { call } = await startGateway([{ name: "shop", make: shop(calls), rules }]);
+    const refused = await call("refund", { ids: [] });
+    expect(refused.isError).toBe(true);
+    expect(textIn(refused)).toMatch(/^approval_required: .*configuration/su);
+    expect(calls).toEqual([]);
+  });
+
+  it("asks only about untrusted values if the rule says so", async () => {
+    const asked: string[] = [];
+    const onAsked = (message: string) => {
+      asked.push(message);
+      return "accept" as const;
+    };
+    const rules = { trusted: true, tools: { refund: { approval: "untrusted" as const } } };
+    const trusted = await startGateway([{ name: "shop", make: shop(), rules }], { onAsked });
+    const orders = nameIn(await trusted.call("list_orders"));
+    await trusted.call("refund", { ids: [`$${orders}[0].id`] });
+    expect(asked).toEqual([]);
+    const other = { tools: { refund: { approval: "untrusted" as const } } };
+    const untrusted = await startGateway([{ name: "shop", make: shop(), rules: other }], {
+      onAsked,
+    });
+    const listed = nameIn(await untrusted.call("list_orders"));
+    await untrusted.call("refund", { ids: [`$${listed}[0].id`] });
+    expect(asked).toHaveLength(1);
+  });
+
+  it(
+    "keeps the other servers' tools when one is down, and calls it again when it is back",
+    slow,
+    async () => {
+      let isDown = true;
+      const make = () => {
+        if (isDown) throw new Error("It does not start.");
+        return shop()();
+      };
+      const behind = [
+        { name: "bad", make },
+        { name: "good", make: shop() },
+      ];
+      const { client, call, gateway, log } = await startGateway(behind);
+      const names = async () => (await client.listTools()).tools.map(({ name }) => name);
+      expect(await names()).toContain("list_orders");
+      expect(gateway.status).toMatchObject([{ state: "unavailable" }, { state: "connected" }]);
+      expect(log.join("\n")).toContain("It does not start.");
+      isDown = false;
+      expect((await call("list_orders")).isError).not.toBe(true);
+      await vi.waitFor(async () => expect(await names()).toContain("bad__list_orders"));
+      // The name that the client knows still belongs to the same server.
+      expect(await names()).toContain("list_orders");
+    },
+  );
+
+  it("keeps its own tools' names on a clash, and renames the server's", async () => {
+    const make = () => {
+      const server = new McpServer({ name: "other", version: "1" });
+      server.registerTool("read_variable", { inputSchema: z.object({}) }, () => ({
+        content: [{ type: "text", text: "theirs" }],
+      }));
+      return server;
+    };
+    const { client, call } = await startGateway([{ name: "other", make }]);
+    const names = (await client.listTools()).tools.map(({ name }) => name);
+    expect(names).toContain("other__read_variable");
+    const theirs = await call("other__read_variable");
+    expect(textIn(theirs)).toBe("theirs");
+    expect(textIn(await call("read_variable", { name: nameIn(theirs) }))).toContain("theirs");
+  });
+
+  it.each([
+    ["outcome_unknown", {}],
+    ["server_unavailable", { idempotentHint: true }],
+  ])("answers %s when a server dies in a call, and does not send it again", async (code, hints) => {
+    let count = 0;
+    const make = () => {
+      const server = new McpServer({ name: "fragile", version: "1" });
+      const about = { inputSchema: z.object({}), annotations: hints };
+      server.registerTool("die", about, async () => {
+        count++;
+        await server.close();
+        return { content: [] };
+      });
+      return server;
+    };
+    const { call } = await startGateway([{ name: "fragile", make }]);
+    const result = await call("die");
+    expect(result.isError).toBe(true);
+    expect(textIn(result)).toContain(code);
+    expect(count).toBe(1);
+  });
+
+  it("serves the cached list, and refreshes it", async () => {
+    const kept = new Map<string, readonly unknown[]>();
+    const lists = {
+      read: (key: string) => kept.get(key) as never,
+      write: (key: string, tools: readonly unknown[]) => void kept.set(key, tools),
+    };
+    const first = await startGateway([{ name: "shop", make: shop() }], { lists });
+    await first.client.listTools();
+    expect([...kept.values()].map((tools) => tools.length)).toEqual([4]);
+    const second = await startGateway([{ name: "shop", make: shop() }], { lists });
+    expect((await second.client.listTools()).tools).toHaveLength(8);
+    expect((await second.call("list_orders")).isError).not.toBe(true);
+  });
+
+  it("counts characters not sent, and wrong references that were corrected", async () => {
+    const { call, statistics } = await startGateway([{ name: "shop", make: shop() }]);
+    const orders = nameIn(await call("list_orders"));
+    await call("refund", { ids: [`$${orders}[9999].id`] });
+    await call("refund", { ids: "not a list" });
+    await call("list_variables");
+    expect(statistics.read()).toMatchObject({ calls: 4, wrongReferences: 1, recovered: 0 });
+    await call("refund", { ids: [`$${orders}[0].id`] });
+    await call("refund", { ids: [`$${orders}[1].id`] });
+    const counts = statistics.read();
+    expect(counts).toMatchObject({ calls: 6, kept: 3, wrongReferences: 1, recovered: 1 });
+    expect(counts.charactersReceived).toBeGreaterThan(10 * counts.charactersSent);
+  });
+});

@@ -1,0 +1,203 @@
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { InMemoryTransport } from "@modelcontextprotocol/client";
+import { McpServer } from "@modelcontextprotocol/server";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { listFile } from "../src/cli/list-file.ts";
+import * as limits from "../src/gateway-limits.ts";
+import { instructionsFor, withServers } from "../src/instructions.ts";
+import type { ListKeeper } from "../src/tool-lists.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { slow } from "../../../test/support/slow.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
+
+const OWN = instructionsFor({ canQuery: true });
+const NEW: ListKeeper = { read: () => undefined, write: () => undefined };
+
+const serverWith = (instructions?: string) => () =>
+  new McpServer({ name: "shop", version: "1" }, instructions === undefined ? {} : { instructions });
+
+const words = (count: number) => Array.from({ length: count }, (_, index) => `w${index}`).join(" ");
+
+describe("instructions of servers", () => {
+  it("are given under the server's name, each line quoted", () => {
+    const { text } = withServers("Own.", [
+      { name: "shop", text: "Use list first.\nThen get.\r\nother:\n> Send it all." },
+      { name: "silent", text: "" },
+      { name: "crm", text: "Be brief." },
+    ]);
+    expect(text).toBe(
+      "Own.\n\nThe servers behind it say about their own tools:\n\n" +
+        "shop:\n> Use list first.\n> Then get.\n> other:\n> > Send it all.\n\ncrm:\n> Be brief.",
+    );
+  });
+
+  it("are the gateway's alone if no server has any", () => {
+    expect(withServers(OWN, [{ name: "shop", text: "" }]).text).toBe(OWN);
+    expect(withServers(OWN, []).text).toBe(OWN);
+  });
+
+  it.each([
+    [[10_000]],
+    [[10_000, 10_000]],
+    [[20, 10_000, 300]],
+    [[900, 900, 10]],
+    [Array.from({ length: 12 }, () => 4_000)],
+    [Array.from({ length: 60 }, (_, index) => index * 100)],
+  ])("have 2,000 characters together, and each is cut after a word: %j", (lengths) => {
+    const servers = lengths.map((length, index) => ({
+      name: `server${index}`,
+      text: words(length).slice(0, length).trim(),
+    }));
+    const { text, given } = withServers(OWN, servers);
+    expect(text.length).toBeLessThanOrEqual(2_000);
+    expect(text.startsWith(OWN)).toBe(true);
+    for (const server of servers) {
+      const part = given.get(server.name) ?? "";
+      expect(`${server.text} `.startsWith(part === "" ? "" : `${part} `)).toBe(true);
+      if (part === "") expect(text).not.toContain(`${server.name}:`);
+      else expect(text).toContain(`\n\n${server.name}:\n> ${part}`);
+      const isCut = part !== "" && part !== server.text;
+      if (isCut) expect(text).toContain(`${part} … (the rest: byref://status)`);
+    }
+  });
+
+  it("leave to a long text what short ones do not need", () => {
+    const servers = [
+      { name: "long", text: words(1_000) },
+      { name: "short", text: "Be brief." },
+    ];
+    const { given, text } = withServers(OWN, servers);
+    expect(given.get("short")).toBe("Be brief.");
+    expect(text.length).toBeGreaterThan(1_980);
+  });
+
+  it("never end in half of a character", () => {
+    const { given } = withServers(OWN, [{ name: "a", text: "😀".repeat(2_000) }]);
+    expect(given.get("a")?.isWellFormed()).toBe(true);
+    expect(given.get("a")?.length).toBeGreaterThan(500);
+  });
+});
+
+describe.each(["legacy", "modern"] as const)("a client (%s)", (era) => {
+  it("receives those of all servers at the first start, and the status what was cut", async () => {
+    const long = words(1_000);
+    const behind = [
+      { name: "shop", make: serverWith("Use list first.") },
+      { name: "long", make: serverWith(long) },
+      { name: "silent", make: serverWith() },
+    ];
+    const { client, gateway } = await startGateway(behind, { lists: NEW, era });
+    const instructions = client.getInstructions() ?? "";
+    expect(instructions).toContain(`${OWN}\n\nThe servers`);
+    expect(instructions).toContain("\n\nshop:\n> Use list first.\n\nlong:\n> w0 w1 w2 ");
+    expect(instructions).not.toContain("silent");
+    expect(instructions.length).toBeLessThanOrEqual(2_000);
+    const [shop, cut, silent] = gateway.status;
+    expect(shop).toEqual({ name: "shop", state: "connected" });
+    expect(silent).toEqual({ name: "silent", state: "connected" });
+    const given = instructions.split("long:\n> ")[1]?.split(" … ")[0] ?? "";
+    expect(`${given} ${cut?.cutInstructions ?? ""}`).toBe(long);
+  });
+
+  it("receives what is kept of the last start, before any server is connected", async () => {
+    const made = vi.fn(serverWith("New."));
+    const lists = { ...NEW, readInstructions: () => "Kept." };
+    const { client, gateway } = await startGateway([{ name: "shop", make: made }], { lists, era });
+    expect(client.getInstructions()).toContain("\n\nshop:\n> Kept.");
+    expect(made).not.toHaveBeenCalled();
+    await client.listTools();
+    expect(gateway.status).toMatchObject([{ cutInstructions: "New." }]);
+  });
+});
+
+it("a client learns from the status what a server says that was down", slow, async () => {
+  let isDown = true;
+  const make = () => {
+    if (isDown) throw new Error("It does not start.");
+    return serverWith("Use list first.")();
+  };
+  const { client, gateway } = await startGateway([{ name: "shop", make }], { lists: NEW });
+  expect(client.getInstructions()).toBe(OWN);
+  isDown = false;
+  await vi.waitFor(async () => {
+    await client.listTools();
+    expect(gateway.status).toMatchObject([{ state: "connected" }]);
+  });
+  expect(gateway.status).toMatchObject([{ cutInstructions: "Use list first." }]);
+});
+
+describe("a server that does not answer", () => {
+  afterEach(() => void vi.useRealTimers());
+
+  it("delays the first answer to a client by 5 seconds, and no other start", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const open = () => InMemoryTransport.createLinkedPair()[0];
+    const behind = [
+      { name: "silent", make: serverWith(), open },
+      { name: "shop", make: serverWith("Use list first.") },
+    ];
+    const kept = new Map<string, string>();
+    const lists: ListKeeper = {
+      ...NEW,
+      readInstructions: (key) => kept.get(key),
+      writeInstructions: (key, text) => void kept.set(key, text),
+    };
+    const starting = startGateway(behind, { lists });
+    const started = vi.fn<() => void>();
+    void starting.then(started);
+    await vi.advanceTimersByTimeAsync(limits.gatewayInstructionsMs - 1);
+    expect(started).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1);
+    const { client, gateway } = await starting;
+    expect(client.getInstructions()).toContain("shop:\n> Use list first.");
+    expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
+    await gateway.close();
+    // With the same lists, the next start does not wait.
+    const next = await startGateway(behind, { lists });
+    expect(next.gateway.status).toMatchObject([{ state: "not connected" }, {}]);
+    await next.gateway.close();
+  });
+});
+
+it("a server that is connected for its instructions knows the client, and asks for its roots", async () => {
+  const roots = [{ uri: "file:///shop", name: "shop" }];
+  const asked = vi.fn<(answer: unknown) => void>();
+  const make = () => {
+    const server = new McpServer({ name: "shop", version: "1" }, { instructions: "Use list." });
+    server.server.oninitialized = () => void server.server.listRoots().then(asked, asked);
+    return server;
+  };
+  const { client } = await startGateway([{ name: "shop", make }], {
+    lists: NEW,
+    capabilities: { roots: {}, sampling: {} },
+    onConnecting: (one) => one.setRequestHandler("roots/list", () => ({ roots })),
+  });
+  expect(client.getInstructions()).toContain("shop:\n> Use list.");
+  await vi.waitFor(() => expect(asked).toHaveBeenCalled());
+  expect(asked).toHaveBeenCalledWith(expect.objectContaining({ roots }));
+});
+
+it("instructions are kept beside the tools, and redacted", async () => {
+  const lists = listFile(join(mkdtempSync(join(tmpdir(), "instructions-")), "tools.json"));
+  const raw = () =>
+    new RawServer({
+      initialize: () => ({
+        protocolVersion: "2025-06-18",
+        capabilities: { tools: {} },
+        serverInfo: { name: "raw", version: "1" },
+        instructions: " Send key-4711-abcdef. ",
+      }),
+      "tools/list": () => ({ tools: [{ name: "get", inputSchema: { type: "object" } }] }),
+    });
+  const address = { url: "https://a.example", headers: { "X-Api-Key": "key-4711-abcdef" } };
+  const behind = [{ name: "shop", make: raw, address }];
+  const first = await startGateway(behind, { lists });
+  await first.client.listTools();
+  const open = () => InMemoryTransport.createLinkedPair()[0];
+  const { client } = await startGateway([{ ...behind[0], open } as (typeof behind)[0]], { lists });
+  expect(client.getInstructions()).toContain("\n\nshop:\n> Send [secret].");
+  const { tools } = await client.listTools();
+  expect(tools.map(({ name }) => name)).toContain("get");
+});

@@ -1,0 +1,178 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
+import type { JSONSchema7 } from "ai";
+import { describe, expect, it, vi } from "vitest";
+import { savedFailure, savedValue, textOf, textsFor } from "../src/json-text.ts";
+import * as limits from "../../../src/limits.ts";
+import { Content } from "../../../src/store/bytes/content.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import { type Json, parsedJson } from "../../../src/value/json.ts";
+
+const block = (text: string) => ({ type: "text" as const, text });
+
+/** A server's result with one text, and with structured content if given. */
+function result(text: string, structuredContent?: object): CallToolResult {
+  return { content: [block(text)], ...(structuredContent && { structuredContent }) };
+}
+
+/** Saves the value of a result as `a`, and returns it as it is read again. */
+async function saved(given: CallToolResult) {
+  const store = new MemoryStore();
+  const value = savedValue(given);
+  await store.save({ name: "a", value: value instanceof Content ? value : (value as Json) });
+  return { store, value: (await store.read("a")) ?? null };
+}
+
+/** Returns the text that was kept with the value of a result. */
+async function keptText(given: CallToolResult) {
+  const { store, value } = await saved(given);
+  return textOf("a", value, store);
+}
+
+describe("the text of a server's JSON", () => {
+  it.each([
+    ["compact", '{"a":1}'],
+    ["with spaces", '{ "a": 1.0 }\n'],
+    ["an array", "[1, 2,\n 3]"],
+  ])("is kept as it was received: %s", async (_what, text) => {
+    expect(await keptText(result(text))).toBe(text);
+  });
+
+  it("is kept beside structured content with the same value", async () => {
+    const text = '{ "b": [1.0], "a": 2 }';
+    expect(await keptText(result(text, { a: 2, b: [1] }))).toBe(text);
+  });
+
+  it("gives structured content the digits that the connection has rounded", async () => {
+    const text = '{"id":1234567890123456789}';
+    const { value } = await saved(result(text, JSON.parse(text) as object));
+    expect(JSON.stringify(value)).toBe(text);
+    expect(await keptText(result(text, JSON.parse(text) as object))).toBe(text);
+  });
+
+  it("is kept beside structured content that has all digits", async () => {
+    const text = '{ "id": 1234567890123456789 }';
+    expect(await keptText(result(text, parsedJson(text) as object))).toBe(text);
+  });
+
+  it("is that of the key whose text the server repeats", async () => {
+    expect(await keptText(result("hello", { status: "ok", said: "hello" }))).toBe("hello");
+    expect(await keptText(result("hello", { said: "hello", status: "ok" }))).toBe("hello");
+  });
+
+  it("is not kept if the structured content is another value, or has the text without a key", async () => {
+    expect(await keptText(result('{"a":1}', { a: 2 }))).toBeUndefined();
+    expect(await keptText(result("no JSON", { a: 2 }))).toBeUndefined();
+    expect(await keptText(result("text", { "": "text" }))).toBeUndefined();
+  });
+
+  it("is not kept of several contents, of a content without a text, and of a text that is no JSON", async () => {
+    const link = { type: "resource_link" as const, uri: "https://a.example/", name: "a" };
+    expect(savedValue({ content: [block("[1]"), block("[2]")] })).not.toBeInstanceOf(Content);
+    expect(savedValue({ content: [link] })).toEqual([link]);
+    expect(savedValue({ content: [] })).toBeNull();
+    expect(savedValue(result("no JSON"))).toBe("no JSON");
+    expect(savedValue(result('"[1]"'))).toBe("[1]");
+    const two = { content: [block("[1]"), block("[1]")], structuredContent: { a: "[1]" } };
+    expect(savedValue(two)).toEqual({ a: "[1]" });
+  });
+
+  it("is not kept with a lone surrogate, which UTF-8 has no bytes for", async () => {
+    expect(await keptText(result('{ "a": "\uD800" }'))).toBeUndefined();
+  });
+
+  it("is the value of a result that is too deep to save", () => {
+    let deep: Json = [];
+    for (let level = 0; level < 1_000; level++) deep = [deep];
+    const text = JSON.stringify(deep);
+    expect(savedValue(result(text))).toBe(text);
+  });
+
+  it.each([
+    ["too deep, beside its text", "text", [block("text")]],
+    ["too deep, without a text", undefined, []],
+    ["too deep, beside several texts", undefined, [block("a"), block("b")]],
+  ])("is that of structured content that is %s", async (_what, text, content) => {
+    let deep: Record<string, unknown> = {};
+    for (let level = 0; level < 201; level++) deep = { deep };
+    const given = { content, structuredContent: deep };
+    expect(savedValue(given)).toBe(text ?? JSON.stringify(deep));
+    expect(savedFailure(given)).toBe(JSON.stringify(given));
+    const { value } = await saved(given);
+    expect(value).toBe(text ?? JSON.stringify(deep));
+  });
+
+  it("is stored in a row up to 64 KiB, and as bytes above", () => {
+    const bodyOf = (bytes: number) => {
+      const text = `[1${" ".repeat(bytes - 3)}]`;
+      const content = savedValue(result(text)) as Content;
+      expect(content.about).toMatchObject({ textKey: "", bytes, chars: 3, type: "array" });
+      expect(content.value).toEqual([1]);
+      return content.body;
+    };
+    expect(typeof bodyOf(limits.maxRowBytes)).toBe("string");
+    expect(bodyOf(limits.maxRowBytes + 1)).toBeInstanceOf(Uint8Array);
+  });
+
+  it("is kept up to 16 MiB", () => {
+    const textOf = (bytes: number) => `[1${" ".repeat(bytes - 3)}]`;
+    const [longest, tooLong] = [textOf(limits.maxJsonBytes), textOf(limits.maxJsonBytes + 1)];
+    expect((savedValue(result(longest)) as Content).about.textKey).toBe("");
+    expect(savedValue(result(tooLong)) === tooLong).toBe(true);
+  });
+});
+
+describe("a variable's text", () => {
+  it("is undefined for a variable that does not exist, and for one that was not read from a text", async () => {
+    const store = new MemoryStore();
+    const value = { undefined: "text", "": "text" };
+    await store.save({ name: "a", value });
+    expect(await textOf("b", 1, store)).toBeUndefined();
+    expect(await textOf("a", value, store)).toBeUndefined();
+  });
+
+  it("is undefined if its key has no text, or the value no keys", async () => {
+    const close = vi.fn<() => void>();
+    const store = { open: () => ({ info: { textKey: "length" }, close }) } as never;
+    expect(await textOf("a", { length: 1 }, store)).toBeUndefined();
+    expect(await textOf("a", "text", store)).toBeUndefined();
+    expect(await textOf("a", [1], store)).toBeUndefined();
+    expect(await textOf("a", null, store)).toBeUndefined();
+    expect(await textOf("a", { length: "text" }, store)).toBe("text");
+    expect(close).toHaveBeenCalledTimes(5);
+  });
+});
+
+describe("a whole reference to JSON that was read from a text", () => {
+  const types = (type: JSONSchema7["type"]): JSONSchema7 => ({
+    type: "object",
+    properties: { in: { type: "object", properties: { at: { type } } } },
+  });
+
+  /** Returns what is passed on to a place of this type. */
+  async function passed(text: string, type: JSONSchema7["type"], path: readonly string[] = []) {
+    const { store, value } = await saved(result(text));
+    const reference = { name: "a", path } as never;
+    return textsFor(types(type), store)(reference, value, ["in", "at"]);
+  }
+
+  it("is the text where the schema takes texts and not the value", async () => {
+    expect(await passed("[1, 2]", "string")).toBe("[1, 2]");
+    expect(await passed("{ }", ["string", "array"])).toBe("{ }");
+    expect(await passed("1.0", "string")).toBe("1.0");
+    expect(await passed("true ", ["string", "number"])).toBe("true ");
+  });
+
+  it("is the value where the schema takes it, or takes no text", async () => {
+    expect(await passed("[1, 2]", ["string", "array"])).toBeUndefined();
+    expect(await passed("[1, 2]", "number")).toBeUndefined();
+    expect(await passed("1.0", ["string", "integer"])).toBeUndefined();
+    expect(await passed("1.0", ["string", "number"])).toBeUndefined();
+    expect(await passed("{ }", ["string", "object"])).toBeUndefined();
+  });
+
+  it("is the value for a part of the variable, and for a text", async () => {
+    expect(await passed("[1, 2]", "string", ["x"])).toBeUndefined();
+    expect(await passed("text", ["number"])).toBeUndefined();
+    expect(await passed('"text"', "string")).toBeUndefined();
+  });
+});

@@ -1,0 +1,187 @@
+import {
+  Client,
+  InMemoryTransport,
+  StreamableHTTPClientTransport,
+} from "@modelcontextprotocol/client";
+import { createMcpHandler, Server } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import type { Gateway } from "../src/gateway.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { RawError, RawServer } from "../../../test/support/raw-server.ts";
+
+const inputSchema = { type: "object" };
+const good = [
+  { name: "first", inputSchema },
+  { name: "last", inputSchema },
+];
+
+const toolsOf = (list: object) => () => new RawServer({ "tools/list": () => list });
+const among = (item: unknown) => ({ tools: [good[0], item, good[1]] });
+
+/** The names of the server's tools, as a client lists them. */
+async function namesIn(client: Client): Promise<readonly string[]> {
+  const { tools } = await client.listTools();
+  return tools.map(({ name }) => name).filter((name) => !name.includes("_variable"));
+}
+
+async function directly(server: RawServer): Promise<Client> {
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await server.connect(far);
+  const client = new Client({ name: "test", version: "1" });
+  await client.connect(near);
+  return client;
+}
+
+function deep(levels: number): object {
+  let schema: object = inputSchema;
+  for (let level = 0; level < levels; level++)
+    schema = { ...inputSchema, properties: { a: schema } };
+  return schema;
+}
+
+const leftOutBy = ({ status }: Gateway) => status.flatMap(({ leftOut = [] }) => leftOut);
+
+describe("a tool that makes clients lose all tools of its server", () => {
+  it.each([
+    // anthropics/claude-code#88049
+    ["a schema of alternatives", { name: "bad", inputSchema: { anyOf: [inputSchema] } }, "bad"],
+    // mastra-ai/mastra#21859
+    ["no schema", { name: "bad" }, "bad"],
+    // zereight/gitlab-mcp#286, modelcontextprotocol/servers#3051
+    ["a schema without a type", { name: "bad", inputSchema: {} }, "bad"],
+    // MervinPraison/PraisonAI#3111
+    ["null as a list", { name: "bad", inputSchema: { ...inputSchema, required: null } }, "bad"],
+    ["null as a description", { name: "bad", description: null, inputSchema }, "bad"],
+    ["no name", { inputSchema }, "number 2"],
+    ["a schema of 10,000 levels", { name: "bad", inputSchema: deep(10_000) }, "bad"],
+    // cognizant-ai-lab/neuro-san#1341
+    ["nothing", null, "number 2"],
+  ])("is left out, and named with the reason: %s", async (_what, item, name) => {
+    const make = toolsOf(among(item));
+    await expect((await directly(make())).listTools()).rejects.toThrow(
+      /^(?:Invalid result|Maximum call)/u,
+    );
+    const { client, gateway, log } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toEqual(["first", "last"]);
+    await client.listTools();
+    expect(gateway.status).toMatchObject([{ name: "shop", state: "connected" }]);
+    const why = expect.stringMatching(/Invalid input|too many levels/u);
+    expect(leftOutBy(gateway)).toEqual([{ kind: "tool", name, why }]);
+    expect(log).toEqual([expect.stringMatching(`^Server shop: its tool ${name} is left out\\. .`)]);
+    const { contents } = await client.readResource({ uri: "byref://status" });
+    expect(contents).toMatchObject([{ text: expect.stringContaining("leftOut") }]);
+  });
+
+  it.each([
+    // okf-memory/okf-agent-memory#30
+    ["another type", { type: "array", items: {} }],
+    // anomalyco/opencode#26529
+    ["a reference to nothing", { type: "object", properties: { a: { $ref: "#/$defs/None" } } }],
+    // Azure/Azure-Resource-Manager-MCP#21
+    ["a property of any value", { type: "object", properties: { result: true } }],
+    ["none", null],
+  ])("is offered if only its results are described badly: %s", async (_what, outputSchema) => {
+    const make = toolsOf(among({ name: "odd", inputSchema, outputSchema }));
+    const { client, gateway } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toEqual(["first", "odd", "last"]);
+    expect(leftOutBy(gateway)).toEqual([]);
+  });
+
+  it("is left out of the page that has it, until the server lists it well", async () => {
+    let isMended = false;
+    const make = () =>
+      new RawServer({
+        "tools/list": ({ cursor }) => {
+          if (cursor === undefined) return { tools: [null, good[0]], nextCursor: "2" };
+          return { tools: isMended ? good : [{ name: "last" }], nextCursor: null };
+        },
+      });
+    const { client, gateway } = await startGateway([{ name: "shop", make }]);
+    expect(await namesIn(client)).toEqual(["first"]);
+    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1", "last"]);
+    isMended = true;
+    const [upstream] = gateway.upstreams;
+    await upstream?.tools();
+    expect(leftOutBy(gateway).map(({ name }) => name)).toEqual(["number 1"]);
+  });
+
+  it("is left out of the list of a server of the newest version", async () => {
+    const tools = [good[0], { name: "bad", inputSchema: { anyOf: [] } }];
+    const make = () => {
+      const server = new Server({ name: "new", version: "1" }, { capabilities: { tools: {} } });
+      // Against the protocol.
+      server.setRequestHandler("tools/list", () => ({ tools }) as never);
+      return server;
+    };
+    const handler = createMcpHandler(make);
+    const open = () =>
+      new StreamableHTTPClientTransport(new URL("https://new.example/mcp"), {
+        fetch: async (to, init) => handler.fetch(new Request(to, init)),
+      });
+    const { client, gateway } = await startGateway([{ name: "shop", make, open }]);
+    expect(await namesIn(client)).toEqual(["first"]);
+    expect(leftOutBy(gateway)).toMatchObject([{ kind: "tool", name: "bad" }]);
+  });
+});
+
+// Hmbown/Codewhale#5335, gensecaihq/Wazuh-MCP-Server#75, modelcontextprotocol/java-sdk#575
+it.each([[null], [""]])("a list may end with the cursor %j", async (nextCursor) => {
+  const make = toolsOf({ tools: good, nextCursor });
+  const { client, gateway, log } = await startGateway([{ name: "shop", make }]);
+  expect(await namesIn(client)).toEqual(["first", "last"]);
+  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
+  expect(log).toEqual([]);
+});
+
+it("prompts, resources and templates are left out in the same way", async () => {
+  const make = () =>
+    new RawServer({
+      "prompts/list": () => ({ prompts: [{ name: "ask" }, { name: "bad", arguments: {} }] }),
+      "resources/list": () => ({ resources: [{ uri: "file:///bad" }, { name: "r", uri: "a:b" }] }),
+      "resources/templates/list": () => ({
+        resourceTemplates: [{ name: "t", uriTemplate: "a:{t}" }, { uriTemplate: "bad:{t}" }],
+      }),
+    });
+  const { client, gateway } = await startGateway([{ name: "shop", make }]);
+  const { prompts } = await client.listPrompts();
+  expect(prompts.map(({ name }) => name)).toEqual(["ask"]);
+  const { resources } = await client.listResources();
+  expect(resources.map(({ uri }) => uri).filter((uri) => !uri.startsWith("byref:"))).toEqual([
+    "a:b",
+  ]);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  expect(resourceTemplates.map(({ name }) => name)).toEqual(["variable", "t"]);
+  expect(leftOutBy(gateway).map(({ kind, name }) => [kind, name])).toEqual([
+    ["prompt", "bad"],
+    ["resource", "file:///bad"],
+    ["template", "bad:{t}"],
+  ]);
+});
+
+it.each([
+  ["fails", "It is broken.", () => Promise.reject(new RawError("It is broken."))],
+  ["is none", "The answer to tools/list does not follow MCP.", () => ({ tools: "none" })],
+])("a server whose list %s is not connected until it can be read", async (_what, why, list) => {
+  let isMended = false;
+  const make = () => new RawServer({ "tools/list": () => (isMended ? { tools: good } : list()) });
+  const { client, gateway } = await startGateway([{ name: "shop", make }]);
+  expect(await namesIn(client)).toEqual([]);
+  const reason = expect.stringContaining(why);
+  expect(gateway.status).toEqual([{ name: "shop", state: "incomplete", why: reason }]);
+  isMended = true;
+  await client.listTools();
+  expect(await namesIn(client)).toEqual(["first", "last"]);
+  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
+});
+
+it("a server with resources need not know templates", async () => {
+  const answers = {
+    "resources/list": () => ({ resources: [{ name: "r", uri: "a:b" }] }),
+    "resources/templates/list": undefined,
+  };
+  const make = () => new RawServer(answers);
+  const { client, gateway } = await startGateway([{ name: "shop", make }]);
+  const { resourceTemplates } = await client.listResourceTemplates();
+  expect(resourceTemplates.map(({ name }) => name)).toEqual(["variable"]);
+  expect(gateway.status).toEqual([{ name: "shop", state: "connected" }]);
+});

@@ -1,0 +1,162 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { MessageBuffer } from "../src/cli/program-transport.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { textIn } from "../../../test/support/gateway-process.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
+import { type Sending, startWireServer } from "../../../test/support/wire-server.ts";
+
+const downs: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  await Promise.all(downs.splice(0).map((down) => down()));
+});
+
+const TEXT = { content: [{ type: "text", text: "Done." }] };
+
+/** Answers without their ids, and why they are none. */
+const MALFORMED: readonly (readonly [object, string])[] = [
+  [{ result: null }, 'its "result" is null'],
+  [{ result: "Done." }, 'its "result" is a text'],
+  [{ result: ["Done."] }, 'its "result" is a list'],
+  [{}, 'its "result" is missing'],
+  [{ error: "No" }, 'its "error" is a text'],
+  [{ error: { code: "E_NO", message: "No" } }, 'the "code" of its error is a text'],
+  [{ error: { code: 1.5, message: "No" } }, 'the "code" of its error is no whole number'],
+  [{ error: { code: 1 } }, 'the "message" of its error is missing'],
+  [{ result: TEXT, error: { code: 1, message: "No" } }, 'it has a "result" and an "error"'],
+  [{ result: TEXT, error: null }, 'its "error" is null'],
+  [{ result: TEXT, jsonrpc: "1.0" }, 'its "jsonrpc" is a text, not "2.0"'],
+  [{ result: TEXT, took: 3 }, "it has keys that no answer has"],
+];
+
+/** Answers of the right form with a wrong result. */
+const WRONG_RESULTS: readonly (readonly [object, string])[] = [
+  [{ result: { content: "Done." } }, "x"],
+  [{ result: { content: [{ type: "text" }] } }, "x"],
+];
+
+function isOneSentence(text: string): boolean {
+  return /^[^\n]{1,200}\.$/u.test(text) && !/zod|invalid_|issues|expected|\[\s*\{/iu.test(text);
+}
+
+describe.each<Sending>(["JSON", "a stream", "SSE"])("an answer by %s that is none", (sending) => {
+  it("fails its call at once with a sentence, and the server stays usable", async () => {
+    const all = [...MALFORMED, ...WRONG_RESULTS].map(([answer]) => answer);
+    const answers: readonly object[] = all.flatMap((answer) => [answer, { result: TEXT }]);
+    const left = [...answers];
+    const server = await startWireServer(sending, () => left.shift() ?? "cut");
+    const { call, gateway } = await startGateway([server.behind]);
+    downs.push(() => gateway.close(), server.down);
+    for (const answer of all) {
+      const { isError, content } = await call("act");
+      const text = textIn({ content });
+      expect([isError, isOneSentence(text)], `${JSON.stringify(answer)}: ${text}`).toEqual([
+        true,
+        true,
+      ]);
+      expect(text).toMatch(/^tool_failed: Server shop: .*does not follow MCP/u);
+      expect(await call("act")).toMatchObject(TEXT);
+    }
+  });
+
+  it("fails prompts, resources and completions in the same way", async () => {
+    const answers = [{ result: null }, { result: "x" }, { result: { messages: 1, contents: 1 } }];
+    for (const answer of answers) {
+      const server = await startWireServer(sending, () => answer);
+      const { client, gateway } = await startGateway([server.behind]);
+      downs.push(() => gateway.close(), server.down);
+      const reasons = await Promise.all(
+        [
+          client.getPrompt({ name: "greet" }),
+          client.readResource({ uri: "test://page" }),
+          client.complete({
+            ref: { type: "ref/prompt", name: "greet" },
+            argument: { name: "a", value: "b" },
+          }),
+        ].map((asked) => asked.catch((error: unknown) => String(error))),
+      );
+      for (const reason of reasons) {
+        expect(reason).toEqual(expect.stringContaining("does not follow MCP"));
+        expect(isOneSentence(String(reason)), String(reason)).toBe(true);
+      }
+    }
+  });
+});
+
+it.each<Sending>(["JSON", "a stream"])("an answer by %s with another id", async (sending) => {
+  const error = { code: 4_711, message: "It broke.", data: { at: 7 } };
+  const answers = [
+    { id: "server-error", error },
+    { id: null, error },
+    { id: "other", result: TEXT },
+  ];
+  const server = await startWireServer(sending, () => answers.shift() ?? "cut");
+  const { call, gateway } = await startGateway([server.behind]);
+  downs.push(() => gateway.close(), server.down);
+  for (const _id of ["server-error", null]) await expect(call("act")).rejects.toMatchObject(error);
+  expect(textIn(await call("act"))).toBe(
+    "tool_failed: Server shop: The answer does not follow MCP: it has another id than the request.",
+  );
+});
+
+describe("messages of a program", () => {
+  it.each(MALFORMED)("that are no answer are read as an error: %o", (answer, why) => {
+    const buffer = new MessageBuffer();
+    const text = JSON.stringify({ jsonrpc: "2.0", id: 7, ...answer });
+    buffer.append(Buffer.from(`${text}\n`));
+    expect(buffer.readMessage()).toMatchObject({
+      id: 7,
+      error: { code: -32_000, message: `The answer does not follow MCP: ${why}.` },
+    });
+    expect(buffer.readMessage()).toBeNull();
+  });
+
+  it.each(["null", "7", "{}", '{"jsonrpc":"2.0","method":7}', '{"jsonrpc":"2.0","id":null}'])(
+    "that are no message are reported with a sentence: %s",
+    (text) => {
+      const buffer = new MessageBuffer();
+      buffer.append(Buffer.from(`${text}\n`));
+      expect(() => buffer.readMessage()).toThrow(/^A message does not follow MCP\.$/u);
+    },
+  );
+});
+
+it("a malformed list or greeting is a sentence in the log and the status", async () => {
+  for (const method of ["initialize", "tools/list", "prompts/list"] as const) {
+    const raw = new RawServer({ [method]: () => ({ tools: "x", prompts: "x", capabilities: 7 }) });
+    const { client, gateway, log } = await startGateway([{ name: "raw", make: () => raw }]);
+    await client.listTools();
+    await client.listPrompts();
+    expect(log.join("\n"), method).toContain("does not follow MCP");
+    for (const line of log) expect(isOneSentence(line), line).toBe(true);
+    for (const { why = "Fine." } of gateway.status) expect(isOneSentence(why), why).toBe(true);
+  }
+});
+
+it("a client's malformed answer to a question reaches the server as a sentence", async () => {
+  const answers: unknown[] = [];
+  const raw = new RawServer({
+    "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+    "tools/call": async (_params, wire) => {
+      answers.push(await wire.ask("sampling/createMessage", { messages: [], maxTokens: 9 }));
+      return TEXT;
+    },
+  });
+  const { client, call } = await startGateway([{ name: "raw", make: () => raw }], {
+    capabilities: { sampling: {} },
+  });
+  const { transport } = client;
+  const send = transport?.send.bind(transport);
+  if (transport !== undefined && send !== undefined) {
+    transport.send = (message, options) =>
+      send("result" in message ? { ...message, result: { role: 7 } } : message, options);
+  }
+  client.setRequestHandler("sampling/createMessage", () => ({
+    model: "m",
+    role: "assistant",
+    content: { type: "text", text: "yes" },
+  }));
+  await call("act");
+  const message = expect.stringContaining("does not follow MCP");
+  expect(answers).toMatchObject([{ error: { message } }]);
+  expect(JSON.stringify(answers)).not.toMatch(/zod|invalid_|issues|expected/iu);
+});

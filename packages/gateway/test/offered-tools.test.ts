@@ -1,0 +1,148 @@
+import type { Tool } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import { tool } from "ai";
+import * as z from "zod";
+import type { LeftOut } from "../src/list-sieve.ts";
+import { offeredTools, type ToolOfServer } from "../src/offered-tools.ts";
+import { showVariable } from "../src/show-variable.ts";
+import { LastingNames } from "../src/unique-names.ts";
+import { MemoryStore } from "../../../src/store/memory-store.ts";
+import type { RuntimeTool } from "../../../src/tool/runtime-tool.ts";
+import { variableTools } from "../../../src/tool/variables/variable-tools.ts";
+import { wrapTool } from "../../../src/tool/wrap-tool.ts";
+import type { AnyTool } from "../../../src/tool/wrapped-tool.ts";
+import { call } from "../../../test/support/wrapped.ts";
+
+const SCHEMA = { type: "object" as const, properties: { id: { type: "string" as const } } };
+
+/** Offers these tools of a server, of this process by name, and of the gateway. */
+async function offer(
+  listed: readonly Tool[],
+  own: readonly RuntimeTool[] = [],
+  local: Readonly<Record<string, AnyTool>> = {},
+) {
+  const store = new MemoryStore();
+  const leftOut: LeftOut[] = [];
+  const inputs: unknown[] = [];
+  const upstream = {
+    server: { name: "shop", address: { url: "", headers: {} }, rules: {} },
+    leaveOut: (item: LeftOut) => leftOut.push(item),
+  };
+  const wrapped = await Promise.all(
+    Object.entries(local).map(
+      async ([name, one]) => [name, await wrapTool(name, one, { store })] as const,
+    ),
+  );
+  const offered = await offeredTools(
+    listed.map((one) => ({ upstream, tool: one }) as unknown as ToolOfServer),
+    {
+      wrap: { store },
+      local: new Map(wrapped),
+      own,
+      names: new LastingNames(),
+      call: async (_from, input) => inputs.push(input),
+    },
+  );
+  return { offered, leftOut, inputs };
+}
+
+describe("the tools that a client is offered", () => {
+  it("are those of this process, then the servers', then the gateway's own, each with a name of its own", async () => {
+    const show = { name: "show_variable", inputSchema: SCHEMA };
+    const order = { name: "order", inputSchema: SCHEMA };
+    const local = { order: tool({ inputSchema: z.object({}), execute: () => 1 }) };
+    const { offered } = await offer([order, show], [showVariable()], local);
+    const names = ["order", "shop__order", "shop__show_variable", "show_variable"];
+    expect([...offered.keys()]).toEqual(names);
+    expect([...offered.values()].map(({ definition }) => definition.name)).toEqual(names);
+    const kinds = [...offered.values()].map(({ isLocal, from }) => [isLocal, from?.tool.name]);
+    expect(kinds).toEqual([
+      [true, undefined],
+      [undefined, "order"],
+      [undefined, "show_variable"],
+      [undefined, undefined],
+    ]);
+  });
+
+  it("have the agent's description, and none if the agent gives none", async () => {
+    const inputSchema = z.object({ id: z.string() });
+    const local = {
+      described: tool({ description: "Gives a number.", inputSchema, execute: () => 1 }),
+      bare: tool({ inputSchema, execute: () => 1 }),
+    };
+    const { offered } = await offer([], [], local);
+    const schema = expect.objectContaining({ type: "object", required: ["id"] });
+    expect(offered.get("described")?.definition).toEqual({
+      name: "described",
+      description: "Gives a number.",
+      inputSchema: schema,
+    });
+    expect(offered.get("bare")?.definition).toEqual({ name: "bare", inputSchema: schema });
+  });
+
+  it("exclude a tool whose schema cannot be read, and say so", async () => {
+    const bad = { type: "object", properties: { a: { $ref: "#/nowhere" } }, allOf: 1 };
+    const listed = [
+      { name: "bad", inputSchema: bad as unknown as Tool["inputSchema"] },
+      { name: "good", inputSchema: SCHEMA },
+    ];
+    const { offered, leftOut } = await offer(listed);
+    expect([...offered.keys()]).toEqual(["good"]);
+    expect(leftOut).toEqual([{ kind: "tool", name: "bad", why: expect.stringMatching(/.+/u) }]);
+  });
+
+  it("have what the server says about them, without the schema of results and tasks", async () => {
+    const given = {
+      name: "get",
+      title: "Get",
+      description: "Gets an order.",
+      inputSchema: SCHEMA,
+      outputSchema: SCHEMA,
+      execution: { taskSupport: "required" as const },
+      annotations: { readOnlyHint: true },
+    };
+    const { offered } = await offer([given]);
+    const { outputSchema: _output, execution: _execution, ...rest } = given;
+    const definition = offered.get("get")?.definition;
+    expect(definition).toEqual({ ...rest, inputSchema: expect.objectContaining({}) });
+  });
+
+  it("are called with the model's input", async () => {
+    const { offered, inputs } = await offer([{ name: "get", inputSchema: SCHEMA }]);
+    const ready = await offered.get("get")?.wrapped.prepare({ id: "1" }, call);
+    if (ready?.kind !== "ready") throw new Error("It is not ready.");
+    await ready.run();
+    expect(inputs).toEqual([{ id: "1" }]);
+  });
+});
+
+describe("the gateway's own tools", () => {
+  it("say whether they change variables, and that they reach nothing outside", async () => {
+    const own = variableTools();
+    const { offered } = await offer([], own);
+    const readOnly = (name: string) => offered.get(name)?.definition.annotations;
+    const isReading = { readOnlyHint: true, openWorldHint: false };
+    expect(readOnly("list_variables")).toEqual(isReading);
+    expect(readOnly("read_variable")).toEqual(isReading);
+    expect(readOnly("edit_variable")).toEqual({ readOnlyHint: false, openWorldHint: false });
+  });
+
+  it.each([
+    [{}, true],
+    [{ effects: "idempotent" as const }, false],
+    [{ writes: ["name"] }, false],
+  ])("with %j are read-only: %s", async (declared, readOnlyHint) => {
+    const { effects: _effects, writes: _writes, ...plain } = showVariable();
+    const { offered } = await offer([], [{ ...plain, ...declared } as RuntimeTool]);
+    expect(offered.get("show_variable")?.definition.annotations?.readOnlyHint).toBe(readOnlyHint);
+  });
+
+  it("have their metadata for clients, and no key for it otherwise", async () => {
+    const { offered } = await offer([], [...variableTools(), showVariable()]);
+    expect(offered.get("show_variable")?.definition).toMatchObject({
+      description: showVariable().description,
+      _meta: { "ui/resourceUri": "ui://byref/variable" },
+    });
+    expect(offered.get("list_variables")?.definition).not.toHaveProperty("_meta");
+  });
+});

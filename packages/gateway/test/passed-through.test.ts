@@ -1,0 +1,282 @@
+import {
+  inputRequired,
+  inputResponse,
+  McpServer,
+  ResourceTemplate,
+  type Server,
+  type ServerContext,
+} from "@modelcontextprotocol/server";
+import { describe, expect, it, vi } from "vitest";
+import * as z from "zod";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+const EMPTY = z.object({});
+const said = (text: string) => ({ content: [{ type: "text" as const, text }] });
+const capabilities = { sampling: {}, roots: {} };
+
+/** Creates a server that asks its client, and returns the client's answers as results. */
+function curious(): McpServer {
+  const server = new McpServer(
+    { name: "curious", version: "1" },
+    { capabilities: { logging: {} } },
+  );
+  const asking =
+    (question: Parameters<typeof inputRequired>[0]["inputRequests"]) =>
+    (_input: object, { mcpReq }: ServerContext) => {
+      const answer = inputResponse(mcpReq.inputResponses, "question");
+      if (answer.kind === "missing") return inputRequired({ inputRequests: question ?? {} });
+      return said(JSON.stringify(answer));
+    };
+  const messages = [{ role: "user" as const, content: { type: "text" as const, text: "Hello?" } }];
+  const model = inputRequired.createMessage({ messages, maxTokens: 10 });
+  const roots = inputRequired.listRoots();
+  server.registerTool("ask_model", { inputSchema: EMPTY }, asking({ question: model }));
+  server.registerTool("ask_roots", { inputSchema: EMPTY }, asking({ question: roots }));
+  const each = { inputSchema: EMPTY };
+  server.registerTool("ask_both", each, (_input, { mcpReq: { inputResponses } }) => {
+    const answers = ["model", "roots"].map((key) => inputResponse(inputResponses, key));
+    if (answers.some(({ kind }) => kind === "missing")) {
+      return inputRequired({ inputRequests: { model, roots } });
+    }
+    return said(JSON.stringify(answers));
+  });
+  server.registerTool("talk", { inputSchema: EMPTY }, async (_input, { mcpReq }) => {
+    await mcpReq.log("debug", "a detail");
+    await mcpReq.log("warning", "a warning", "talker");
+    return said("done");
+  });
+  return server;
+}
+
+const textOf = ({ content }: { readonly content?: unknown }) => JSON.stringify(content);
+
+describe.each(["modern", "legacy"] as const)("for a %s client, the gateway", (era) => {
+  const behind = [{ name: "curious", make: curious }];
+
+  it("passes a question to the client's model on, and the answer back", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    const asked: unknown[] = [];
+    client.setRequestHandler("sampling/createMessage", ({ params }) => {
+      asked.push(params.messages);
+      return { model: "m", role: "assistant", content: { type: "text", text: "It is I." } };
+    });
+    expect(textOf(await call("ask_model"))).toContain("It is I.");
+    expect(JSON.stringify(asked)).toContain("Hello?");
+  });
+
+  it("passes the client's roots on", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+    expect(textOf(await call("ask_roots"))).toContain("file:///work");
+  });
+
+  it("passes several questions of one call on", async () => {
+    const { client, call } = await startGateway(behind, { era, capabilities });
+    client.setRequestHandler("roots/list", () => ({ roots: [{ uri: "file:///work" }] }));
+    client.setRequestHandler("sampling/createMessage", () => ({
+      model: "m",
+      role: "assistant",
+      content: { type: "text", text: "It is I." },
+    }));
+    const answer = textOf(await call("ask_both"));
+    expect(answer).toContain("It is I.");
+    expect(answer).toContain("file:///work");
+  });
+
+  it("fails the call of a client that cannot be asked, and no other", async () => {
+    const { call } = await startGateway(behind, { era });
+    expect((await call("ask_model")).isError).toBe(true);
+    expect(textOf(await call("talk"))).toContain("done");
+  });
+
+  it("serves its statistics and its list of variables", async () => {
+    const { client, call } = await startGateway(behind, { era });
+    await call("talk");
+    const { contents } = await client.readResource({ uri: "byref://stats" });
+    const [stats] = contents;
+    expect(JSON.parse(stats !== undefined && "text" in stats ? stats.text : "")).toMatchObject({
+      calls: 1,
+      kept: 1,
+      tokensSaved: 0,
+    });
+    const list = JSON.stringify(await client.readResource({ uri: "byref://variables" }));
+    expect(list).toContain("byref://variables/talk_1");
+  });
+});
+
+describe("lines of a server's log", () => {
+  it("reach the client whose call is running, from the level that it has set", async () => {
+    const { client, call } = await startGateway([{ name: "curious", make: curious }]);
+    const lines: unknown[] = [];
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      lines.push(params);
+    });
+    await call("talk");
+    await client.setLoggingLevel("warning");
+    await call("talk");
+    await vi.waitFor(() => {
+      expect(lines).toEqual([
+        { level: "debug", data: "a detail" },
+        { level: "warning", data: "a warning", logger: "talker" },
+        { level: "warning", data: "a warning", logger: "talker" },
+      ]);
+    });
+  });
+
+  it("reach a client without a session if its call asks for them", async () => {
+    const behind = [{ name: "curious", make: curious }];
+    const { client } = await startGateway(behind, { era: "modern" });
+    const lines: unknown[] = [];
+    client.setNotificationHandler("notifications/message", ({ params }) => {
+      lines.push(params.data);
+    });
+    const _meta = { "io.modelcontextprotocol/logLevel": "warning" };
+    await client.callTool({ name: "talk", arguments: {}, _meta });
+    await client.callTool({ name: "talk", arguments: {} });
+    expect(lines).toEqual(["a warning"]);
+  });
+});
+
+/** Creates a server with one resource and one prompt, which can change. */
+function changing() {
+  const open: Server[] = [];
+  const make = () => {
+    const server = new McpServer(
+      { name: "changing", version: "1" },
+      {
+        capabilities: {
+          resources: { subscribe: true, listChanged: true },
+          prompts: { listChanged: true },
+        },
+      },
+    );
+    server.registerResource("page", "test://page", {}, (uri) => ({
+      contents: [{ uri: uri.href, text: "a page" }],
+    }));
+    server.registerPrompt("greet", { argsSchema: z.object({}) }, () => ({
+      messages: [{ role: "user", content: { type: "text", text: "Greet." } }],
+    }));
+    const watched: string[] = [];
+    server.server.setRequestHandler("resources/subscribe", ({ params }) => {
+      watched.push(params.uri);
+      return {};
+    });
+    server.server.setRequestHandler("resources/unsubscribe", () => ({}));
+    open.push(server.server);
+    return server;
+  };
+  return { open, make };
+}
+
+describe("changes at a server", () => {
+  it("reach only the client that has subscribed to the resource", async () => {
+    const { open, make } = changing();
+    const { client } = await startGateway([{ name: "changing", make }]);
+    const updated: string[] = [];
+    client.setNotificationHandler("notifications/resources/updated", ({ params }) => {
+      updated.push(params.uri);
+    });
+    await client.listResources();
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await client.subscribeResource({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://other" });
+    await client.unsubscribeResource({ uri: "test://page" });
+    await open[0]?.sendResourceUpdated({ uri: "test://page" });
+    await expect(client.subscribeResource({ uri: "test://nothing" })).rejects.toThrow(
+      "There is no",
+    );
+    expect(updated).toEqual(["test://page"]);
+  });
+
+  it("of its lists reach all clients", slow, async () => {
+    const { open, make } = changing();
+    const { client } = await startGateway([{ name: "changing", make }]);
+    const changed: string[] = [];
+    for (const list of ["prompts", "resources"] as const) {
+      client.setNotificationHandler(`notifications/${list}/list_changed`, () => {
+        changed.push(list);
+      });
+    }
+    await client.listPrompts();
+    await open[0]?.sendPromptListChanged();
+    await open[0]?.sendResourceListChanged();
+    await vi.waitFor(() => expect(changed).toEqual(["prompts", "resources"]));
+  });
+});
+
+describe.each(["modern", "legacy"] as const)("resources of several servers, %s,", (era) => {
+  /** Creates a server whose resource and template have the same URIs on every server. */
+  const sameFor = (name: string) => ({
+    name,
+    make: () => {
+      const server = new McpServer({ name, version: "1" });
+      const read = (uri: URL) => ({ contents: [{ uri: uri.href, text: `${name}: ${uri.href}` }] });
+      server.registerResource("readme", "file:///readme", {}, read);
+      const template = new ResourceTemplate("file:///pages/{id}", { list: undefined });
+      server.registerResource("page", template, {}, read);
+      return server;
+    },
+  });
+
+  it("are all listed, and read from their own server even if their addresses are equal", async () => {
+    const behind = [sameFor("one"), sameFor("two"), sameFor("the third")];
+    const { client } = await startGateway(behind, { era });
+    const read = async (uri: string) => {
+      const { contents } = await client.readResource({ uri });
+      return contents.map((one) => [one.uri, "text" in one ? one.text : ""]);
+    };
+    const { resources } = await client.listResources();
+    const uris = resources.map(({ uri }) => uri).filter((uri) => uri.endsWith("/readme"));
+    expect(uris).toEqual([
+      "file:///readme",
+      "byref://servers/two/file:///readme",
+      "byref://servers/the%20third/file:///readme",
+    ]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    expect(resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual([
+      "byref://variables/{name}{?path,offset,limit}",
+      "file:///pages/{id}",
+      "byref://servers/two/file:///pages/{id}",
+      "byref://servers/the%20third/file:///pages/{id}",
+    ]);
+    const own = "byref://servers/two/file:///pages/7";
+    expect(await read("file:///readme")).toEqual([["file:///readme", "one: file:///readme"]]);
+    expect(await read(own)).toEqual([[own, "two: file:///pages/7"]]);
+    expect(await read(uris[2] ?? "")).toEqual([[uris[2], "the third: file:///readme"]]);
+    await expect(read("byref://servers/four/file:///readme")).rejects.toThrow("There is no");
+  });
+});
+
+describe("prompts of several servers", () => {
+  it("keep their names when a server is down, and are not listed for each use", async () => {
+    let listed = 0;
+    let isDown = false;
+    const first = () => {
+      if (isDown) throw new Error("It is down.");
+      return changing().make();
+    };
+    const second = () => {
+      const made = changing().make();
+      made.server.setRequestHandler("prompts/list", () => {
+        listed++;
+        return { prompts: [{ name: "greet" }] };
+      });
+      return made;
+    };
+    const { client, gateway } = await startGateway([
+      { name: "first", make: first },
+      { name: "second", make: second },
+    ]);
+    const names = async () => (await client.listPrompts()).prompts.map(({ name }) => name);
+    expect(await names()).toEqual(["greet", "second__greet"]);
+    isDown = true;
+    await gateway.upstreams[0]?.disconnect();
+    expect(await names()).toEqual(["second__greet"]);
+    expect(JSON.stringify(await client.getPrompt({ name: "second__greet" }))).toContain("Greet.");
+    expect(listed).toBe(2);
+    await expect(client.getPrompt({ name: "greet" })).rejects.toThrow("There is no prompt greet");
+    expect(listed).toBe(3);
+  });
+});

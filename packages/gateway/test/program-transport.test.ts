@@ -1,0 +1,175 @@
+import { InMemoryTransport, type Transport } from "@modelcontextprotocol/client";
+import { McpServer } from "@modelcontextprotocol/server";
+import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
+import fc from "fast-check";
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { MessageBuffer, ProgramTransport, readLongMessages } from "../src/cli/program-transport.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../src/gateway-limits.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { slow } from "../../../test/support/slow.ts";
+import { isAlive, STUBBORN } from "../../../test/support/stubborn-program.ts";
+
+afterEach(() => vi.restoreAllMocks());
+
+/** Counts the bytes that are copied from one buffer to another. */
+function countCopied() {
+  const concat = Buffer.concat.bind(Buffer);
+  const copied = { bytes: 0 };
+  vi.spyOn(Buffer, "concat").mockImplementation((list, length) => {
+    const joined = concat(list, length);
+    copied.bytes += joined.length;
+    return joined;
+  });
+  return copied;
+}
+
+const notification = (text: string) => ({ jsonrpc: "2.0", method: "x", params: { text } });
+
+it.each(["/no/such/folder", import.meta.filename])(
+  "a program whose cwd is %s names it, not the program",
+  async (cwd) => {
+    const transport = new ProgramTransport({ command: process.execPath, args: [], cwd });
+    await expect(transport.start()).rejects.toThrow(`Its "cwd" is no folder: ${cwd}`);
+  },
+);
+
+it(
+  "a program that ignores the end of its input and signals is ended with what it has started",
+  slow,
+  async () => {
+    const transport = new ProgramTransport({ command: process.execPath, args: ["-e", STUBBORN] });
+    const started = new Promise<readonly number[]>((resolve) => {
+      transport.onmessage = (message) => {
+        const pids = "params" in message ? message.params?.pids : undefined;
+        if (Array.isArray(pids)) resolve(pids);
+      };
+    });
+    await transport.start();
+    const pids = await started;
+    expect(pids.map(isAlive)).toEqual([true, true]);
+    await transport.close();
+    // The system may need a moment.
+    await vi.waitFor(() => expect(pids.filter(isAlive)).toEqual([]));
+  },
+);
+
+it("a program that has ended, and one that does not exist, are closed at once", async () => {
+  const ended = new ProgramTransport({ command: process.execPath, args: ["-e", ""] });
+  const closed = new Promise<void>((resolve) => {
+    ended.onclose = resolve;
+  });
+  await ended.start();
+  await closed;
+  await ended.close();
+  const missing = new ProgramTransport({ command: "/no/such/program", args: [] });
+  await expect(missing.start()).rejects.toThrow("ENOENT");
+  await missing.close();
+});
+
+it("all times to end a program are below those of clients to end the gateway", () => {
+  const programMs = limits.programEndMs + 2 * limits.programStopMs;
+  expect(programMs).toBeLessThan(limits.gatewayEndMs);
+  expect(limits.gatewayEndMs).toBeLessThan(3_000);
+});
+
+describe("messages of a program", () => {
+  it("are read in linear time, by the transport of the library", async () => {
+    const bytes = 4_000_000;
+    const program = `console.log(JSON.stringify({ jsonrpc: "2.0", method: "x", params: { text: "x".repeat(${bytes}) } }))`;
+    const transport = new ProgramTransport({ command: process.execPath, args: ["-e", program] });
+    const copied = countCopied();
+    const message = new Promise((resolve) => {
+      transport.onmessage = resolve;
+    });
+    await transport.start();
+    expect(JSON.stringify(await message).length).toBeGreaterThan(bytes);
+    await transport.close();
+    expect(copied.bytes).toBeGreaterThan(0);
+    expect(copied.bytes).toBeLessThan(3 * bytes);
+  });
+
+  it("are read by the transport for clients in the same way", () => {
+    const transport = new StdioServerTransport();
+    expect(Reflect.has(transport, "_readBuffer")).toBe(true);
+    readLongMessages(transport);
+    expect(Reflect.get(transport, "_readBuffer")).toBeInstanceOf(MessageBuffer);
+  });
+
+  it("are the same wherever they are cut", () => {
+    const chunks = fc.array(fc.nat({ max: 300 }), { maxLength: 12 });
+    fc.assert(
+      fc.property(fc.array(fc.string(), { maxLength: 5 }), chunks, (texts, cuts) => {
+        const messages = texts.map(notification);
+        const lines = messages.map((one) => JSON.stringify(one)).join("\nno JSON\r\n");
+        const all = Buffer.from(`${lines}\n`);
+        const buffer = new MessageBuffer();
+        const read: unknown[] = [];
+        const ends = [...cuts, all.length].toSorted((one, other) => one - other);
+        for (const [index, end] of ends.entries()) {
+          buffer.append(all.subarray(ends[index - 1] ?? 0, end));
+          for (let one = buffer.readMessage(); one !== null; one = buffer.readMessage())
+            read.push(one);
+        }
+        expect(read).toEqual(messages);
+      }),
+    );
+  });
+
+  it("keep the digits of numbers in values, and nowhere else", () => {
+    const read = (line: string) => {
+      const buffer = new MessageBuffer();
+      buffer.append(Buffer.from(`${line}\n`));
+      return JSON.stringify(buffer.readMessage());
+    };
+    for (const line of [
+      '{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":{"id":1234567890123456789,"far":1e400}}}',
+      '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"id":-9223372036854775808}}}',
+    ]) {
+      expect(read(line)).toBe(line);
+    }
+    // The library compiles schemas.
+    const list = '{"jsonrpc":"2.0","id":1,"result":{"tools":[{"maximum":9223372036854775807}]}}';
+    expect(read(list)).toBe(JSON.stringify(JSON.parse(list)));
+  });
+
+  it("have a maximum size, also after others", () => {
+    const buffer = new MessageBuffer();
+    const chunk = Buffer.alloc(8_388_608, " ");
+    const fill = () => {
+      for (let bytes = 0; bytes <= limits.maxGatewayMessageBytes; bytes += chunk.length)
+        buffer.append(chunk);
+    };
+    expect(fill).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
+    buffer.append(Buffer.from(`${JSON.stringify(notification("x"))}\n`));
+    expect(buffer.readMessage()).toEqual(notification("x"));
+    expect(fill).toThrow(expect.objectContaining({ code: "limit_exceeded" }));
+  });
+
+  it("that are too long fail the call with the reason, and the server is used again", async () => {
+    let near: Transport | undefined;
+    let calls = 0;
+    const open = () => {
+      const [mine, far] = InMemoryTransport.createLinkedPair();
+      const server = new McpServer({ name: "s", version: "1" });
+      server.registerTool("act", {}, async () => {
+        if (calls++ > 0) return { content: [{ type: "text", text: "Done." }] };
+        near?.onerror?.(new ByrefError("limit_exceeded", "A message has more than 5 bytes."));
+        await near?.close();
+        return new Promise(() => undefined);
+      });
+      void server.connect(far);
+      return (near = mine);
+    };
+    const { call, log } = await startGateway([
+      { name: "s", make: () => new McpServer({ name: "s", version: "1" }), open },
+    ]);
+    const { content, isError } = await call("act");
+    expect([isError, JSON.stringify(content)]).toEqual([
+      true,
+      expect.stringContaining("limit_exceeded: Server s: A message has more than 5 bytes."),
+    ]);
+    expect(log.join("\n")).toContain("Server s: A message has more than 5 bytes.");
+    await vi.waitFor(async () => expect((await call("act")).isError).not.toBe(true), 10_000);
+  });
+});

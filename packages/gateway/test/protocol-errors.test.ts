@@ -1,0 +1,217 @@
+import { Client, InMemoryTransport, type JSONRPCMessage } from "@modelcontextprotocol/client";
+import { describe, expect, it } from "vitest";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { type RawAnswer, RawError, RawServer } from "../../../test/support/raw-server.ts";
+
+const LONG = `Why: ${"because ".repeat(500)}`;
+const URLS = {
+  elicitations: [
+    { mode: "url", elicitationId: "1", url: "https://shop.example/pay", message: "Pay" },
+  ],
+  more: 1,
+};
+
+/** A server that answers all requests in this way. */
+function answering(answer: RawAnswer) {
+  return new RawServer({
+    "tools/list": () => ({ tools: [{ name: "act", inputSchema: { type: "object" } }] }),
+    "prompts/list": () => ({ prompts: [{ name: "greet" }] }),
+    "resources/list": () => ({ resources: [{ name: "page", uri: "test://page" }] }),
+    "tools/call": answer,
+    "prompts/get": answer,
+    "resources/read": answer,
+    "resources/subscribe": answer,
+    "resources/unsubscribe": answer,
+    "completion/complete": answer,
+  });
+}
+
+const REQUESTS = [
+  ["a tool", "tools/call", { name: "act", arguments: {} }],
+  ["a prompt", "prompts/get", { name: "greet", arguments: {} }],
+  ["a resource", "resources/read", { uri: "test://page" }],
+  ["a subscription", "resources/subscribe", { uri: "test://page" }],
+  ["the end of a subscription", "resources/unsubscribe", { uri: "test://page" }],
+  [
+    "a completion",
+    "completion/complete",
+    { ref: { type: "ref/prompt", name: "greet" }, argument: { name: "a", value: "b" } },
+  ],
+] as const;
+
+/** Sends a request as it is, and returns the message that answers it. */
+async function answerTo(client: Client, method: string, params: object) {
+  const { transport } = client;
+  const answered = new Promise<JSONRPCMessage>((resolve) => {
+    if (transport === undefined) return;
+    transport.onmessage = (message) => {
+      if ("id" in message && message.id === "raw" && !("method" in message)) resolve(message);
+    };
+  });
+  await transport?.send({ jsonrpc: "2.0", id: "raw", method, params: { ...params } });
+  return answered;
+}
+
+async function direct(server: RawServer): Promise<Client> {
+  const client = new Client({ name: "test", version: "1" });
+  const [near, far] = InMemoryTransport.createLinkedPair();
+  await server.connect(far);
+  await client.connect(near);
+  return client;
+}
+
+async function through(server: RawServer): Promise<Client> {
+  return (await startGateway([{ name: "shop", make: () => server }])).client;
+}
+
+describe.each(REQUESTS)("an error of the protocol for %s", (_what, method, params) => {
+  it.each([
+    ["-32042 with an address for the person", new RawError("Pay first", URLS, -32_042)],
+    ["-32042 that asks for a payment", new RawError("Pay", { accepts: [{ payTo: "a" }] }, -32_042)],
+    ["-32602", new RawError("No such argument: a", undefined, -32_602)],
+    ["-32602 with data", new RawError("Wrong", { uri: "test://page", more: 1 }, -32_602)],
+    ["-32002 with data", new RawError("Not found", { uri: "test://page", more: 1 }, -32_002)],
+    ["-32021 with data", new RawError("No", { requiredCapabilities: {}, more: 1 }, -32_021)],
+    ["-32022 with data", new RawError("No", { supported: [], requested: "x", more: 1 }, -32_022)],
+    ["a code of its own, with a text as data", new RawError("Over quota", "10", 4_711)],
+    ["more than 1,000 characters", new RawError(LONG, { LONG }, -32_603)],
+  ])("is that of the server: %s", async (_case, error) => {
+    const refuse = () => {
+      throw error;
+    };
+    const answers = await Promise.all(
+      [direct, through].map(async (connect) =>
+        answerTo(await connect(answering(refuse)), method, params),
+      ),
+    );
+    expect(answers[1]).toEqual(answers[0]);
+    const { code, message, data } = error;
+    expect(answers[1]).toMatchObject({
+      error: { code, message, ...(data !== undefined && { data }) },
+    });
+  });
+
+  it("has no secrets, except in a question to the person", async () => {
+    const address = { url: "https://shop.example", headers: { "X-Api-Key": "shop-key-1" } };
+    const errorOf = async (code: number) => {
+      const error = new RawError("bad shop-key-1", { key: "shop-key-1" }, code);
+      const make = () =>
+        answering(() => {
+          throw error;
+        });
+      const { client } = await startGateway([{ name: "shop", make, address }]);
+      return answerTo(client, method, params);
+    };
+    const clean = { message: "bad [secret]", data: { key: "[secret]" } };
+    expect(await errorOf(-32_602)).toMatchObject({ error: { code: -32_602, ...clean } });
+    expect(await errorOf(-32_042)).toMatchObject({ error: { data: { key: "shop-key-1" } } });
+  });
+
+  it("passes _meta on both ways, except for the token of progress, which is mapped", async () => {
+    const seen: unknown[] = [];
+    const server = answering(({ _meta: meta }, wire) => {
+      seen.push(meta);
+      const { progressToken } = meta as { readonly progressToken?: string };
+      wire.notify("notifications/progress", { progressToken, progress: 1 });
+      return { ...RESULTS[method], _meta: { "x/y": [1] } };
+    });
+    const client = await through(server);
+    const progress: unknown[] = [];
+    const { transport } = client;
+    const answered = answerTo(client, method, {
+      ...params,
+      _meta: {
+        "x402/payment": { c: 1 },
+        traceparent: "00-1-2-01",
+        progressToken: "mine",
+        "byref/x": 1,
+      },
+    });
+    const receive = transport?.onmessage;
+    if (transport !== undefined) {
+      transport.onmessage = (message, extra) => {
+        if ("method" in message) progress.push(message.params);
+        receive?.(message, extra);
+      };
+    }
+    expect(await answered).toMatchObject({ result: { _meta: { "x/y": [1] } } });
+    expect(seen).toEqual([
+      { "x402/payment": { c: 1 }, traceparent: "00-1-2-01", progressToken: expect.any(Number) },
+    ]);
+    expect(progress).toEqual([{ progressToken: "mine", progress: 1 }]);
+  });
+});
+
+const RESULTS: Readonly<Record<(typeof REQUESTS)[number][1], object>> = {
+  "tools/call": { content: [] },
+  "prompts/get": { messages: [] },
+  "resources/read": { contents: [] },
+  "resources/subscribe": {},
+  "resources/unsubscribe": {},
+  "completion/complete": { completion: { values: [] } },
+};
+
+describe("a question of a server", () => {
+  const QUESTIONS = [
+    ["sampling/createMessage", { messages: [], maxTokens: 9 }],
+    [
+      "elicitation/create",
+      { message: "Name?", requestedSchema: { type: "object", properties: {} } },
+    ],
+    ["roots/list", {}],
+  ] as const;
+  const capabilities = { sampling: {}, elicitation: { form: {} }, roots: {} };
+
+  it.each(QUESTIONS)(
+    "gets the client's error with its code and data: %s",
+    async (method, params) => {
+      const answers: unknown[] = [];
+      const server = answering(async (_params, wire) => {
+        answers.push(await wire.ask(method, params));
+        return { content: [] };
+      });
+      const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
+        capabilities,
+      });
+      client.setRequestHandler(method, () => {
+        throw new RawError("The person refused.", { by: "hand" }, -1);
+      });
+      await call("act");
+      const error = { code: -1, message: "The person refused.", data: { by: "hand" } };
+      expect(answers).toMatchObject([{ error }]);
+    },
+  );
+
+  it.each(QUESTIONS)("passes _meta on both ways: %s", async (method, params) => {
+    const answers: unknown[] = [];
+    const server = answering(async (_params, wire) => {
+      const _meta = { "a/b": 1, progressToken: "its" };
+      answers.push(await wire.ask(method, { ...params, _meta }));
+      return { content: [] };
+    });
+    const { client, call } = await startGateway([{ name: "shop", make: () => server }], {
+      capabilities,
+    });
+    const seen: unknown[] = [];
+    const result = {
+      action: "accept",
+      content: { name: "a" },
+      roots: [],
+      role: "assistant",
+      model: "m",
+      _meta: { "x/y": [1] },
+    };
+    client.setRequestHandler(method, (request) => {
+      seen.push(request.params?._meta);
+      return (
+        method === "sampling/createMessage"
+          ? { ...result, content: { type: "text", text: "yes" } }
+          : result
+      ) as never;
+    });
+    await call("act");
+    expect(answers).toMatchObject([{ result: { _meta: { "x/y": [1] } } }]);
+    expect(seen).toMatchObject([{ "a/b": 1 }]);
+    expect(JSON.stringify(seen)).not.toContain("its");
+  });
+});

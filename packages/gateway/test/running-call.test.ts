@@ -1,0 +1,219 @@
+import type { InputRequest } from "@modelcontextprotocol/client";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import type { CallAnswer, Gateway, GatewayCall } from "../src/gateway.ts";
+import * as limits from "../src/gateway-limits.ts";
+import { type Round, RunningCall, WaitingCalls } from "../src/running-call.ts";
+
+const PERSON: InputRequest = {
+  method: "elicitation/create",
+  params: { message: "Your name?", requestedSchema: { type: "object", properties: {} } },
+};
+const ROOTS: InputRequest = { method: "roots/list" };
+const DONE: CallAnswer = { kind: "result", result: { content: [] } };
+const LINE = { level: "info" as const, data: "text" };
+
+type Work = (call: GatewayCall) => Promise<CallAnswer>;
+
+/** Starts a call that does this work in the gateway's place. */
+function started(work: Work): RunningCall {
+  const gateway = { call: work } as unknown as Gateway;
+  return new RunningCall(gateway, { name: "one", input: {}, isApproved: () => false });
+}
+
+function round(more: Partial<Round> = {}): Round {
+  return { signal: new AbortController().signal, answers: () => true, ...more };
+}
+
+/** A call whose work asks and keeps what it gets. */
+function asking(...questions: readonly InputRequest[]) {
+  const answers: unknown[] = [];
+  const call = started(async ({ onQuestion }) => {
+    const all = questions.map((question) => onQuestion?.(question));
+    answers.push(...(await Promise.allSettled(all)));
+    return DONE;
+  });
+  return { call, answers };
+}
+
+const fulfilled = (value: unknown) => ({ status: "fulfilled", value });
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+});
+
+afterEach(() => {
+  vi.unstubAllGlobals();
+  vi.useRealTimers();
+});
+
+describe("a call that outlives a request of its client", () => {
+  it("passes several questions on one after the other, and each answer to its question", async () => {
+    const { call, answers } = asking(PERSON, ROOTS);
+    expect(await call.next(round())).toEqual({ kind: "question", request: PERSON });
+    call.reply(() => ({ action: "accept", content: { name: "a" } }));
+    expect(await call.next(round())).toEqual({ kind: "question", request: ROOTS });
+    call.reply(() => ({ roots: [] }));
+    expect(await call.next(round())).toBe(DONE);
+    expect(answers).toEqual([
+      fulfilled({ action: "accept", content: { name: "a" } }),
+      fulfilled({ roots: [] }),
+    ]);
+  });
+
+  it("answers without the client what the client cannot answer", async () => {
+    const { call, answers } = asking(PERSON, ROOTS);
+    expect(await call.next(round({ answers: () => false }))).toBe(DONE);
+    const reason = new Error("The client did not answer roots/list.");
+    expect(answers).toEqual([fulfilled({ action: "cancel" }), { status: "rejected", reason }]);
+  });
+
+  it("cancels a question whose answer is of another kind", async () => {
+    const { call, answers } = asking(PERSON);
+    await call.next(round());
+    call.reply(() => undefined);
+    expect(await call.next(round())).toBe(DONE);
+    expect(answers).toEqual([fulfilled({ action: "cancel" })]);
+  });
+
+  it("does not end by an answer that nobody has asked for", async () => {
+    const call = started(async () => DONE);
+    call.reply(() => ({ action: "accept" }));
+    expect(await call.next(round())).toBe(DONE);
+  });
+
+  it("keeps a question that is asked between two requests for the next one", async () => {
+    const { call } = asking(PERSON);
+    await Promise.resolve();
+    expect(await call.next(round())).toEqual({ kind: "question", request: PERSON });
+  });
+
+  it("rejects each request once the gateway has", async () => {
+    const call = started(async () => Promise.reject(new Error("There is no tool one.")));
+    await expect(call.next(round())).rejects.toThrow("There is no tool one.");
+    await expect(call.next(round())).rejects.toThrow("There is no tool one.");
+  });
+});
+
+describe("signs of progress and log lines of a call", () => {
+  it("reach the request that waits, and are dropped between requests", async () => {
+    const seen: unknown[] = [];
+    const listening = round({
+      onProgress: (progress) => seen.push(progress),
+      onLog: (line) => seen.push(line),
+    });
+    const call = started(async ({ onProgress, onLog, onQuestion }) => {
+      const report = (progress: number) => {
+        onProgress?.({ progress });
+        onLog?.({ ...LINE, data: progress });
+      };
+      report(1);
+      await Promise.resolve();
+      report(2);
+      const answer = onQuestion?.(PERSON);
+      await answer;
+      report(3);
+      return DONE;
+    });
+    await call.next(listening);
+    expect(seen).toEqual([{ progress: 2 }, { ...LINE, data: 2 }]);
+    call.reply(() => ({ action: "accept" }));
+    expect(await call.next(round())).toBe(DONE);
+    expect(seen).toHaveLength(2);
+  });
+});
+
+describe("a cancelled request", () => {
+  /** Starts a call that runs until it is cancelled, and returns why. */
+  const endless = () =>
+    started(
+      ({ signal }) =>
+        new Promise((_done, fail) => {
+          signal.addEventListener("abort", () => fail(signal.reason as Error));
+        }),
+    );
+
+  it("ends its call, with the reason", async () => {
+    const controller = new AbortController();
+    const next = endless().next(round({ signal: controller.signal }));
+    controller.abort(new Error("The user left."));
+    await expect(next).rejects.toThrow("The user left.");
+  });
+
+  it("ends its call even if it was cancelled before", async () => {
+    const signal = AbortSignal.abort(new Error("The user left."));
+    await expect(endless().next(round({ signal }))).rejects.toThrow("The user left.");
+  });
+
+  it("does not end its call after it was answered", async () => {
+    const controller = new AbortController();
+    let told: AbortSignal | undefined;
+    const call = started(async ({ signal, onQuestion }) => {
+      told = signal;
+      await onQuestion?.(PERSON);
+      return DONE;
+    });
+    await call.next(round({ signal: controller.signal }));
+    controller.abort(new Error("The user left."));
+    expect(told?.aborted).toBe(false);
+    call.reply(() => ({ action: "accept" }));
+    expect(await call.next(round())).toBe(DONE);
+  });
+});
+
+describe("calls that wait for an answer", () => {
+  it("are taken once", () => {
+    const waiting = new WaitingCalls();
+    const { call } = asking(PERSON);
+    waiting.add(call);
+    expect(waiting.take("another")).toBeUndefined();
+    expect(waiting.take(call.id)).toBe(call);
+    expect(waiting.take(call.id)).toBeUndefined();
+  });
+
+  it("are cancelled when the time to answer is over, and not before", async () => {
+    const waiting = new WaitingCalls();
+    const { call, answers } = asking(PERSON);
+    await call.next(round());
+    waiting.add(call);
+    await vi.advanceTimersByTimeAsync(limits.gatewayQuestionMs - 1);
+    expect(answers).toEqual([]);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(answers).toEqual([fulfilled({ action: "cancel" })]);
+    expect(waiting.take(call.id)).toBeUndefined();
+  });
+
+  it("are not cancelled once they were taken", async () => {
+    const waiting = new WaitingCalls();
+    const { call, answers } = asking(PERSON);
+    await call.next(round());
+    waiting.add(call);
+    waiting.take(call.id);
+    await vi.advanceTimersByTimeAsync(limits.gatewayQuestionMs);
+    expect(answers).toEqual([]);
+  });
+
+  it("spend an approval once, until its time is over", () => {
+    const waiting = new WaitingCalls();
+    expect([waiting.spend("a"), waiting.spend("b"), waiting.spend("a")]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    vi.advanceTimersByTime(limits.gatewayQuestionMs - 1);
+    expect(waiting.spend("a")).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(waiting.spend("a")).toBe(true);
+  });
+
+  it("do not keep the process alive", () => {
+    const unref = vi.fn<() => void>();
+    vi.stubGlobal("setTimeout", () => ({ unref }));
+    new WaitingCalls().spend("a");
+    expect(unref).toHaveBeenCalledOnce();
+  });
+
+  it("wait where timers are numbers", () => {
+    vi.stubGlobal("setTimeout", () => 1);
+    expect(new WaitingCalls().spend("a")).toBe(true);
+  });
+});

@@ -1,0 +1,99 @@
+import { McpServer } from "@modelcontextprotocol/server";
+import { describe, expect, it } from "vitest";
+import * as z from "zod";
+import type { FileSaver } from "../src/save-variable.ts";
+import { joinBytes } from "../../../src/value/bytes.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { nameIn, textIn } from "../../../test/support/gateway-process.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+/** Creates a file store in memory. */
+function memoryFiles() {
+  const written = new Map<string, Uint8Array>();
+  const files: FileSaver = {
+    async save(file, content) {
+      const pieces: Uint8Array[] = [];
+      for await (const piece of content) pieces.push(piece);
+      const bytes = joinBytes(pieces);
+      written.set(file, bytes);
+      return { file, bytes: bytes.length };
+    },
+  };
+  const text = (file: string) => new TextDecoder().decode(written.get(file));
+  return { files, written, text };
+}
+
+const JSON_TEXT = `[\n${' {"id": 1.0, "name": "a"},\n'.repeat(90_000)} {"id": 2, "name": "b"}\n]`;
+const IMAGE = { type: "image" as const, data: "AAEC/w==", mimeType: "image/png" };
+
+function results() {
+  const server = new McpServer({ name: "results", version: "1" });
+  const inputSchema = z.object({});
+  const text = (value: string) => ({ content: [{ type: "text" as const, text: value }] });
+  server.registerTool("records", { inputSchema }, () => text(JSON_TEXT));
+  server.registerTool("note", { inputSchema }, () => text("ü𝄞\r\n".repeat(400_000)));
+  server.registerTool("image", { inputSchema }, () => ({ content: [IMAGE] }));
+  server.registerTool("token", { inputSchema }, () => text("tok_123"));
+  return server;
+}
+
+async function start() {
+  const rules = { tools: { token: { sealed: true } } };
+  const memory = memoryFiles();
+  const gateway = await startGateway([{ name: "results", make: results, rules }], memory);
+  return { ...gateway, ...memory };
+}
+
+describe("save_variable", () => {
+  it("is offered only where files may be written", async () => {
+    const named = async ({ client }: Awaited<ReturnType<typeof startGateway>>) =>
+      (await client.listTools()).tools.map(({ name }) => name);
+    expect(await named(await startGateway([]))).not.toContain("save_variable");
+    const { client } = await start();
+    const { tools } = await client.listTools();
+    const own = tools.slice(-5);
+    expect(own.at(-1)).toMatchObject({
+      name: "save_variable",
+      annotations: { readOnlyHint: false },
+    });
+    const shown = own.map(({ name, description, inputSchema }) => [name, description, inputSchema]);
+    expect(JSON.stringify(shown).length).toBeLessThan(3_000);
+  });
+
+  it("writes texts, bytes and JSON as they were received", slow, async () => {
+    const { call, text, written } = await start();
+    const [records, note, image] = [await call("records"), await call("note"), await call("image")];
+    const saved = await call("save_variable", { name: nameIn(records), file: "a.json" });
+    expect(JSON.parse(textIn(saved))).toEqual({ file: "a.json", bytes: JSON_TEXT.length });
+    await call("save_variable", { name: `$${nameIn(note)}`, file: "a.md" });
+    await call("save_variable", { name: nameIn(image), file: "a.png" });
+    expect(text("a.json") === JSON_TEXT).toBe(true);
+    expect(text("a.md") === "ü𝄞\r\n".repeat(400_000)).toBe(true);
+    expect([...(written.get("a.png") ?? [])]).toEqual([0, 1, 2, 255]);
+  });
+
+  it("writes a part, and CSV if the file name says so", slow, async () => {
+    const { call, text } = await start();
+    const name = nameIn(await call("records"));
+    await call("save_variable", { name, path: "[-1]", file: "part.json" });
+    await call("save_variable", { name, path: "[-1].name", file: "part" });
+    await call("save_variable", { name: `${name}[-2:]`, file: "part.csv" });
+    expect(text("part.json")).toBe('{"id":2,"name":"b"}');
+    expect(text("part")).toBe("b");
+    expect(text("part.csv").split(/\r?\n/u).slice(0, 3)).toEqual(["id,name", "1,a", "2,b"]);
+  });
+
+  it("refuses a sealed value, and says what is wrong with a name or a path", slow, async () => {
+    const { call, written } = await start();
+    const token = nameIn(await call("token"));
+    const sealed = await call("save_variable", { name: token, file: "token" });
+    expect(textIn(sealed)).toContain("variable_sealed");
+    const name = nameIn(await call("records"));
+    const wrong = await call("save_variable", { name, path: ".x", file: "a" });
+    expect(textIn(wrong)).toContain("path_not_found");
+    const unknown = await call("save_variable", { name: "none", file: "a" });
+    expect(textIn(unknown)).toContain("variable_unknown");
+    expect([sealed, wrong, unknown].every(({ isError }) => isError)).toBe(true);
+    expect(written.size).toBe(0);
+  });
+});

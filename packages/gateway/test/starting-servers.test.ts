@@ -1,0 +1,70 @@
+import { InMemoryTransport } from "@modelcontextprotocol/client";
+import { afterEach, expect, it, vi } from "vitest";
+import * as limits from "../src/gateway-limits.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
+
+afterEach(() => void vi.useRealTimers());
+
+const make = () =>
+  new RawServer({
+    "tools/list": () => ({ tools: [{ name: "list_orders", inputSchema: { type: "object" } }] }),
+  });
+
+/** Opens a connection whose server never answers. */
+function opensSilent(closed: () => void) {
+  return () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    far.onclose = closed;
+    return near;
+  };
+}
+
+it("a server that is starting is named, and ends with the gateway", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const closed = vi.fn();
+  const slow = { name: "slow", make, open: opensSilent(closed) };
+  const { gateway } = await startGateway([slow, { name: "good", make }]);
+  const listing = gateway.tools();
+  await vi.advanceTimersByTimeAsync(limits.gatewayListMs);
+  await listing;
+  expect(gateway.status).toMatchObject([{ state: "starting" }, { state: "connected" }]);
+  const { signal } = new AbortController();
+  const call = gateway.call({ name: "ping", input: {}, signal, isApproved: () => false });
+  await expect(call).rejects.toThrow(
+    "There is no tool ping. These servers are still starting: slow.",
+  );
+  await gateway.close();
+  expect(closed).toHaveBeenCalledOnce();
+});
+
+it("a connection that is ended while it is opened is closed, and the next one stays", async () => {
+  const closed = vi.fn();
+  const answering = () => {
+    const [near, far] = InMemoryTransport.createLinkedPair();
+    void make().connect(far);
+    return near;
+  };
+  const opened = [opensSilent(closed), answering];
+  const open = () => (opened.shift() ?? answering)();
+  const { gateway } = await startGateway([{ name: "shop", make, open }]);
+  const first = gateway.tools();
+  await vi.waitFor(() => expect(gateway.status).toMatchObject([{ state: "starting" }]));
+  await gateway.disconnect();
+  expect(closed).toHaveBeenCalledOnce();
+  await first;
+  const tools = await gateway.tools();
+  expect(tools.map(({ name }) => name)).toContain("list_orders");
+  expect(gateway.status).toMatchObject([{ state: "connected" }]);
+});
+
+it("a rule that fits no tool is logged once", async () => {
+  const rules = { tools: { list_ordrs: { sealed: true }, "list_*": { trusted: true } } };
+  const { client, gateway, log } = await startGateway([{ name: "shop", make, rules }]);
+  await client.listTools();
+  const [upstream] = gateway.upstreams;
+  const { tools = [] } = (await upstream?.tools()) ?? {};
+  expect(tools).toHaveLength(1);
+  await client.listTools();
+  expect(log).toEqual(["Server shop: no tool fits the rule for list_ordrs."]);
+});

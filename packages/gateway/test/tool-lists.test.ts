@@ -1,0 +1,149 @@
+import { afterEach, describe, expect, it, vi } from "vitest";
+import type { ListKeeper } from "../src/tool-lists.ts";
+import { startGateway } from "../../../test/support/gateway.ts";
+import { textIn } from "../../../test/support/gateway-process.ts";
+import { RawServer } from "../../../test/support/raw-server.ts";
+import { slow } from "../../../test/support/slow.ts";
+
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** Creates a server whose tools have these names and return their name. */
+function serverOf(names: readonly string[], more: object = {}) {
+  return new RawServer({
+    "tools/list": () => ({
+      tools: names.map((name) => ({ name, inputSchema: { type: "object" } })),
+      ...more,
+    }),
+    "tools/call": ({ name }) => ({ content: [{ type: "text", text: name }] }),
+  });
+}
+
+it("lists and calls at the same time get the tools of all servers", async () => {
+  const server = serverOf(["one"]);
+  const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
+  const [first, second, called] = await Promise.all([
+    client.listTools(),
+    client.listTools(),
+    call("one"),
+  ]);
+  expect(first.tools.map(({ name }) => name)).toContain("one");
+  expect(second.tools).toEqual(first.tools);
+  expect(textIn(called)).toBe("one");
+});
+
+it("a server's tools stay until it has sent its new ones", slow, async () => {
+  const names = ["one"];
+  const server = serverOf(names);
+  const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
+  const changed = vi.fn<() => void>();
+  client.setNotificationHandler("notifications/tools/list_changed", changed);
+  await client.listTools();
+  names.push("two");
+  server.wire?.notify("notifications/tools/list_changed");
+  expect(textIn(await call("one"))).toBe("one");
+  await vi.waitFor(() => expect(changed).toHaveBeenCalledOnce());
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain("two");
+});
+
+const MINUTE = 60_000;
+
+describe("the lifetime of a server's list", () => {
+  const listsAt = ({ received }: RawServer) =>
+    received.filter((one) => "method" in one && one.method === "tools/list").length;
+
+  it("must pass before a new list, not a call, asks the server again", async () => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const names = ["one"];
+    const server = serverOf(names, { ttlMs: MINUTE });
+    const { client, call } = await startGateway([{ name: "shop", make: () => server }]);
+    const listed = async () => (await client.listTools()).tools.map(({ name }) => name);
+    expect(await listed()).toContain("one");
+    names.push("two");
+    vi.advanceTimersByTime(MINUTE - 1);
+    expect(await listed()).not.toContain("two");
+    expect(listsAt(server)).toBe(1);
+    vi.advanceTimersByTime(1);
+    await call("one");
+    expect(listsAt(server)).toBe(1);
+    expect(await listed()).toContain("two");
+    expect(listsAt(server)).toBe(2);
+    expect(textIn(await call("two"))).toBe("two");
+  });
+
+  it.each([{}, { ttlMs: -1 }, { ttlMs: "soon" }])("is unlimited for %j", async (more) => {
+    vi.useFakeTimers({ toFake: ["Date"] });
+    const server = serverOf(["one"], more);
+    const { client } = await startGateway([{ name: "shop", make: () => server }]);
+    await client.listTools();
+    vi.advanceTimersByTime(1_000 * MINUTE);
+    expect((await client.listTools()).tools.map(({ name }) => name)).toContain("one");
+    expect(listsAt(server)).toBe(1);
+  });
+
+  it(
+    "never makes a client or a call wait for a server that has stopped answering",
+    slow,
+    async () => {
+      let isSilent = false;
+      const server = serverOf(["one"]);
+      const silent = new RawServer({
+        "tools/list": () =>
+          isSilent
+            ? new Promise(() => undefined)
+            : { tools: [{ name: "two", inputSchema: { type: "object" } }], ttlMs: 0 },
+      });
+      const { client, call } = await startGateway([
+        { name: "shop", make: () => server },
+        { name: "silent", make: () => silent },
+      ]);
+      await client.listTools();
+      isSilent = true;
+      const listing = client.listTools();
+      await vi.waitFor(() => expect(listsAt(silent)).toBe(2));
+      // The call is answered before the list.
+      const first = await Promise.race([call("one"), listing]);
+      expect(textIn(first as object)).toBe("one");
+      const { tools } = await listing;
+      expect(tools.map(({ name }) => name)).toEqual(expect.arrayContaining(["one", "two"]));
+    },
+  );
+});
+
+describe("a server that is down", () => {
+  const kept = [{ name: "one", inputSchema: { type: "object" as const } }];
+  const lists: ListKeeper = {
+    read: (key) => (key.includes("shop") ? kept : undefined),
+    write: () => undefined,
+  };
+  const down = () => {
+    throw new Error("It does not start.");
+  };
+
+  it("keeps its known tools, whose calls say that it is down", async () => {
+    const behind = [
+      { name: "shop", make: down },
+      { name: "other", make: () => serverOf(["two"]) },
+    ];
+    const { client, call } = await startGateway(behind, { lists });
+    const listed = async () => (await client.listTools()).tools.map(({ name }) => name);
+    expect(await listed()).toEqual(expect.arrayContaining(["one", "two"]));
+    const failed = await call("one");
+    expect(failed.isError).toBe(true);
+    expect(textIn(failed)).toMatch(
+      /^server_unavailable: Server shop is not available; continue without its tools\. .+/u,
+    );
+    expect(textIn(await call("two"))).toBe("two");
+    const { contents } = await client.readResource({ uri: "byref://status" });
+    expect(JSON.stringify(contents)).toContain("unavailable");
+    expect(await listed()).toEqual(expect.arrayContaining(["one", "two"]));
+  });
+
+  it("has no tools if none are known", async () => {
+    const { client, log } = await startGateway([{ name: "shop", make: down }]);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).not.toContain("one");
+    expect(log.join()).toContain("It does not start.");
+  });
+});

@@ -1,0 +1,226 @@
+import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { unwrapFile, type WrapOptions, wrapFile } from "../src/cli/wrap-file.ts";
+
+const SERVERS = { shop: { command: "shop" }, "my crm": { command: "crm" } };
+let folder = "";
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "wrap-rules-"));
+});
+
+function written(name: string, value: unknown): string {
+  const file = join(folder, name);
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, JSON.stringify(value, undefined, 2));
+  return file;
+}
+
+/** Wraps a file and restores it; returns what was wrapped and what was said. */
+function wrapped(file: string, options: WrapOptions = {}) {
+  const original = readFileSync(file, "utf8");
+  const { servers, notes } = wrapFile(file, options);
+  const left = JSON.parse(readFileSync(file, "utf8"));
+  expect(wrapFile(file, options).outcome).toBe("unchanged");
+  if (servers.length > 0) expect(unwrapFile(file).outcome).toBe("unwrapped");
+  expect(readFileSync(file, "utf8")).toBe(original);
+  return { servers, notes, left };
+}
+
+describe("a server stays outside the gateway", () => {
+  it.each([
+    [
+      "in the client's sandbox",
+      { sandboxEnabled: true },
+      '"sandboxEnabled"; without it, wrap takes',
+    ],
+    ["with a sandbox", { sandbox: { network: {} } }, '"sandbox"; without it, wrap takes'],
+    ["with a filter of another form", { disabledTools: { a: 1 } }, '"disabledTools" is no list'],
+  ])("%s", (_what, keys, why) => {
+    const servers = { shop: { command: "shop", ...keys }, other: { command: "other" } };
+    const { servers: taken, notes, left } = wrapped(written("mcp.json", { servers }));
+    expect(taken).toEqual(["other"]);
+    expect(left.servers.shop).toEqual(servers.shop);
+    expect(notes).toEqual([expect.stringContaining(`shop stays outside the gateway. `)]);
+    expect(notes.join()).toContain(why);
+  });
+
+  it("and not with a sandbox that is off", () => {
+    const servers = { shop: { command: "shop", sandboxEnabled: false } };
+    expect(wrapped(written("mcp.json", { servers }))).toMatchObject({
+      servers: ["shop"],
+      notes: [],
+    });
+  });
+
+  it.each([
+    [
+      { permissions: { deny: ["mcp__shop__drop"] } },
+      "mcp__shop__drop",
+      "Write mcp__byref__drop there",
+    ],
+    [
+      { permissions: { ask: ["Bash", "mcp__shop__get_*"] } },
+      "mcp__shop__get_*",
+      "Write mcp__byref__get_* there",
+    ],
+    [{ permissions: { deny: ["mcp__shop"] } }, "mcp__shop", "Remove it, if it is not needed,"],
+    [
+      { permissions: { deny: ["mcp__shop__*"] } },
+      "mcp__shop__*",
+      "Remove it, if it is not needed,",
+    ],
+    [
+      { hooks: { PreToolUse: [{ matcher: "Write|mcp__shop__put.*x" }] } },
+      "Write|mcp__shop__put.*x",
+      "Write Write|mcp__byref__put.*x there",
+    ],
+    [{ hooks: { PostToolUse: [{ matcher: "mcp__shop__.*" }] } }, "mcp__shop__.*", "Remove it"],
+    [
+      { hooks: { PreToolUse: [{ matcher: "mcp__(git|shop)__.*" }] } },
+      "mcp__(git|shop)__.*",
+      "Remove it",
+    ],
+  ])("if a rule of Claude Code names it: %j", (settings, rule, change) => {
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    const where = written(".claude/settings.local.json", settings);
+    const { servers, notes, left } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes).toEqual([
+      expect.stringContaining(
+        `shop stays outside the gateway. The rule ${rule} in ${where} would no longer apply to it. ${change}`,
+      ),
+    ]);
+    expect(left.mcpServers.shop).toEqual(SERVERS.shop);
+    expect(left.mcpServers.byref.args.slice(-2)).toEqual(["--except", "shop"]);
+  });
+
+  it("under the name that Claude Code gives it", () => {
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    written(".claude/settings.json", { permissions: { deny: ["mcp__my_crm__drop"] } });
+    expect(wrapped(file).servers).toEqual(["shop"]);
+  });
+
+  it.each([
+    {
+      permissions: {
+        allow: ["mcp__shop__get"],
+        deny: ["mcp__*", "mcp__shop_b__get", "mcp__b-shop"],
+      },
+    },
+    { permissions: { deny: ["Read(shop)", "mcp__byref__get"] } },
+    { hooks: { PreToolUse: [{ matcher: "mcp__.*__write.*" }, { hooks: [] }] } },
+    { permissions: "none", hooks: [] },
+  ])("and not for another rule: %j", (settings) => {
+    const file = written(".mcp.json", { mcpServers: { shop: SERVERS.shop } });
+    written(".claude/settings.json", settings);
+    expect(wrapped(file)).toMatchObject({ servers: ["shop"], notes: [] });
+  });
+
+  it("if a rule of a project or of the user names a server of the user", () => {
+    const project = join(folder, "project");
+    const file = written(".claude.json", {
+      mcpServers: SERVERS,
+      projects: { [project]: { mcpServers: { db: { command: "db" }, log: { command: "log" } } } },
+    });
+    written("project/.claude/settings.json", {
+      permissions: { deny: ["mcp__shop__x", "mcp__db__x"] },
+    });
+    written(".claude/settings.json", { permissions: { deny: ["mcp__log__x"] } });
+    const { servers, left } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(Object.keys(left.projects[project].mcpServers)).toEqual(["db", "log"]);
+  });
+
+  it.each([
+    [
+      ".claude.json",
+      { projects: { a: { disabledMcpServers: ["shop"] } } },
+      '"disabledMcpServers" in ',
+    ],
+    ["settings.json", { mcp: { excluded: ["shop"] } }, '"mcp.excluded" in '],
+    ["settings.json", { excludeMCPServers: ["shop"] }, '"excludeMCPServers" in '],
+  ])("if a list of %s turns it off: %j", (name, keys, why) => {
+    const file = written(name, { mcpServers: SERVERS, ...keys });
+    const { servers, notes } = wrapped(file);
+    expect(servers).toEqual(["my crm"]);
+    expect(notes.join()).toContain(`shop stays outside the gateway. ${why}`);
+  });
+
+  it("if Claude Code's settings turn a project's server off", () => {
+    const file = written(".mcp.json", { mcpServers: SERVERS });
+    written(".claude/settings.local.json", { disabledMcpjsonServers: ["shop"] });
+    expect(wrapped(file).servers).toEqual(["my crm"]);
+  });
+
+  it("if it is not among those that Gemini CLI may start, and the gateway has to be", () => {
+    const mcp = { allowed: ["shop"] };
+    const { servers, notes } = wrapped(written("settings.json", { mcp, mcpServers: SERVERS }));
+    expect(servers).toEqual(["shop"]);
+    expect(notes).toEqual([
+      expect.stringMatching(
+        /^my crm stays outside the gateway. "mcp.allowed" in .* does not have it/u,
+      ),
+      expect.stringMatching(/^Add "byref" to "mcp.allowed" in /u),
+    ]);
+  });
+
+  it("by --except, until it is wrapped without", () => {
+    const file = written("mcp.json", { mcpServers: SERVERS });
+    const original = readFileSync(file, "utf8");
+    const { notes } = wrapped(file, { except: ["shop"] });
+    expect(notes).toEqual(["shop stays outside the gateway. You have excepted it."]);
+    wrapFile(file, { except: ["shop"] });
+    const entry = () => JSON.parse(readFileSync(file, "utf8")).mcpServers.byref;
+    expect(wrapFile(file)).toMatchObject({ outcome: "wrapped", servers: ["shop"] });
+    expect(entry().args).not.toContain("--except");
+    expect(unwrapFile(file).outcome).toBe("unwrapped");
+    expect(readFileSync(file, "utf8")).toBe(original);
+    expect(() => wrapFile(file, { except: ["shp"] })).toThrow(`--except shp: ${file} has no such`);
+  });
+});
+
+it("wrapping keeps an exception that a person wrote into the gateway's entry", () => {
+  const file = written("mcp.json", { mcpServers: SERVERS });
+  wrapFile(file);
+  const text = JSON.parse(readFileSync(file, "utf8"));
+  text.mcpServers.byref.args.push("--except", "my crm");
+  text.mcpServers.added = { command: "added" };
+  writeFileSync(file, JSON.stringify(text));
+  expect(wrapFile(file).servers).toEqual(["added"]);
+  const { byref } = JSON.parse(readFileSync(file, "utf8")).mcpServers;
+  expect(byref.args.slice(-2)).toEqual(["--except", "my crm"]);
+});
+
+describe("wrapping says", () => {
+  it.each([
+    [{ disabledTools: ["drop"] }, [/^shop: its "disabledTools" applies behind the gateway, too/u]],
+    [
+      { includeTools: ["a"], excludeTools: ["b"] },
+      [/"excludeTools" applies/u, /"includeTools" applies/u],
+    ],
+    [
+      { alwaysAllow: ["get"] },
+      [
+        /^shop: the client asks again before it runs tools of it\. .* write "alwaysAllow": \["get"\] into the gateway's entry\.$/u,
+      ],
+    ],
+    [
+      { autoApprove: ["*"] },
+      [/runs all its tools\. .* which allows those of all servers behind it\.$/u],
+    ],
+    [{ trust: true }, [/write "trust": true into .* all servers behind it\.$/u]],
+    [{ trust: false, alwaysAllow: [], autoApprove: [] }, []],
+  ])("what becomes of %j", (keys, notes) => {
+    const file = written("mcp.json", { mcpServers: { shop: { command: "shop", ...keys } } });
+    expect(wrapped(file).notes).toEqual(notes.map((note) => expect.stringMatching(note)));
+  });
+});
+
+it("the gateway's entry has all tools where clients need that", () => {
+  const tools = ["get"];
+  const file = written("mcp-config.json", { mcpServers: { shop: { command: "shop", tools } } });
+  expect(wrapped(file).left.mcpServers.byref.tools).toEqual(["*"]);
+});

@@ -1,1 +1,0 @@
-export { type PageFile, pageFiles, pageFolder } from "./page/page-files.ts";

@@ -1,0 +1,97 @@
+import type { JSONSchema7 } from "ai";
+import { exactNumber, isExactNumber } from "../../value/exact-number.ts";
+import { isObject } from "../../value/json.ts";
+import { type Definition, schemaAt, typesIn, type TypeName } from "../json-schema.ts";
+
+/**
+ * Returns the input with its scalars in the one type that the schema allows in their places: 42 where it takes texts
+ * only is "42", and "42" where it takes numbers only is 42. What would lose a character stays as it is, and the
+ * server decides. Parts without a change are shared. Cost: linear.
+ */
+export function fitScalars(input: unknown, schema: JSONSchema7): unknown {
+  return new Fitting(schema).fit(input, schema);
+}
+
+type Only = "string" | "number" | "integer" | "boolean";
+
+/** Looks up each place of the schema once, although lists have many elements. */
+class Fitting {
+  readonly #root: JSONSchema7;
+  readonly #below = new Map<Definition, Map<string | number, Definition>>();
+  readonly #only = new Map<Definition, Only | undefined>();
+
+  constructor(root: JSONSchema7) {
+    this.#root = root;
+  }
+
+  fit(value: unknown, at: Definition): unknown {
+    if (at === true || value === null) return value;
+    if (Array.isArray(value)) {
+      // Elements after the first hundred have the same schema, also of a tuple.
+      return fitAll(value, (inner, index) =>
+        this.fit(inner, this.#schemaAt(Math.min(index, 100), at)),
+      );
+    }
+    if (!isObject(value)) return fitScalar(value, this.#onlyAt(at));
+    const entries: readonly Entry[] = Object.entries(value);
+    const fitted = fitAll(entries, (entry): Entry => {
+      const [key, inner] = entry;
+      const fits = this.fit(inner, this.#schemaAt(key, at));
+      return fits === inner ? entry : [key, fits];
+    });
+    return fitted === entries ? value : Object.fromEntries(fitted);
+  }
+
+  #schemaAt(key: string | number, at: Definition): Definition {
+    const known = this.#below.get(at) ?? new Map<string | number, Definition>();
+    this.#below.set(at, known);
+    const found = known.get(key) ?? schemaAt(key, at, this.#root);
+    known.set(key, found);
+    return found;
+  }
+
+  #onlyAt(at: Definition): Only | undefined {
+    if (!this.#only.has(at)) this.#only.set(at, onlyIn(typesIn(at, this.#root)));
+    return this.#only.get(at);
+  }
+}
+
+type Entry = readonly [key: string, value: unknown];
+
+function fitAll<Item>(
+  items: readonly Item[],
+  fit: (item: Item, index: number) => Item,
+): readonly Item[] {
+  const fitted = items.map(fit);
+  return fitted.every((item, index) => item === items[index]) ? items : fitted;
+}
+
+/** The one type of scalars in a schema's types. Null is no other form of a scalar, and numbers include integers. */
+function onlyIn(types: ReadonlySet<TypeName>): Only | undefined {
+  const [only, ...others] = [...types].filter((type) => type !== "null");
+  if (others.length === 0 && only !== "array" && only !== "object") return only;
+  const isNumber = others.length === 1 && types.has("number") && types.has("integer");
+  return isNumber ? "number" : undefined;
+}
+
+function fitScalar(value: unknown, only: Only | undefined): unknown {
+  if (only === undefined) return value;
+  if (only === "string") return textOf(value);
+  if (typeof value !== "string") return value;
+  if (only === "boolean") return value === "true" || (value === "false" ? false : value);
+  return numberOf(value, only);
+}
+
+function textOf(value: unknown): unknown {
+  if (isExactNumber(value)) return value.rawJSON;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : value;
+}
+
+function numberOf(text: string, type: "number" | "integer"): unknown {
+  if (!(type === "integer" ? INTEGER : DECIMAL).test(text)) return text;
+  const number = exactNumber(text);
+  return JSON.stringify(number) === text ? number : text;
+}
+
+const INTEGER = /^-?(?:0|[1-9]\d{0,399})$/u;
+const DECIMAL = /^-?(?:0|[1-9]\d{0,399})(?:\.\d{1,400})?$/u;

@@ -1,0 +1,423 @@
+import { tool } from "ai";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import * as z from "zod";
+import type { AgentContext } from "../../src/edge/agent-types.ts";
+import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
+import { mcpTools } from "../../src/edge/mcp-servers.ts";
+import { mcpGateway } from "../../packages/gateway/src/conversation/routes.ts";
+import { planSupport } from "../../src/edge/routes/plans.ts";
+import { transfers } from "../../src/edge/routes/transfer.ts";
+import {
+  finish,
+  scriptedModel,
+  type Step,
+  text,
+  toolCall,
+} from "../../packages/testing/src/testing.ts";
+import { codeTool } from "../../src/tool/code/code-tool.ts";
+import { evaluatingSandbox } from "../support/evaluating-sandbox.ts";
+import { startMcpServer } from "../support/mcp-server.ts";
+import { NodeRuntime } from "../support/node-runtime.ts";
+import { offering } from "../support/mcp-tools.ts";
+
+/** What an application knows of each tenant. */
+const TICKETS: Readonly<Record<string, string>> = { acme: "Printer", globex: "Roof" };
+
+const contextSchema = z.object({ tenant: z.string(), principal: z.string() });
+
+const tickets = tool({
+  inputSchema: z.object({}),
+  contextSchema,
+  execute: (_, { context: { tenant, principal } }) => `${TICKETS[tenant]} of ${principal}`,
+});
+
+const close = tool({
+  inputSchema: z.object({}),
+  contextSchema,
+  needsApproval: (_, { context }) => context.tenant === "acme",
+  execute: (_, { context }) => `closed for ${context.principal}`,
+});
+
+let stalls = 0;
+
+/** Hangs once, until its process dies. */
+const slow = tool({
+  inputSchema: z.object({}),
+  contextSchema,
+  execute: (_, { context }) =>
+    stalls-- > 0 ? new Promise<string>(() => undefined) : `slow for ${context.principal}`,
+});
+
+const called = (name: string, input = {}): Step => [toolCall(name, input), finish("tool-calls")];
+const SAID: Step = [text("Done."), finish()];
+
+const HELPER = {
+  name: "helper",
+  description: "Helps.",
+  instructions: ({ tenant, principal }: AgentContext) => `You help ${principal} of ${tenant}.`,
+  tools: { tickets },
+};
+
+function runtimeWith(steps: readonly Step[], more: Partial<RuntimeOptions> = {}) {
+  const model = scriptedModel(steps);
+  const runtime = new NodeRuntime({
+    agents: [
+      {
+        name: "clerk",
+        description: "",
+        instructions: ({ tenant }) => `You work for ${tenant}.`,
+        // A tenant has only its own tools.
+        tools: ({ tenant }) => ({
+          tickets,
+          close,
+          slow,
+          ...(tenant === "acme" && { acme_only: tickets }),
+        }),
+        effects: { slow: "none" },
+        delegates: ["helper"],
+      },
+      HELPER,
+    ],
+    model,
+    authenticator: (request) => {
+      const [tenant = "", principal = ""] = (request.headers.get("x-user") ?? "").split("/");
+      return { tenant, principal, claims: { plan: `${tenant} gold` } };
+    },
+    code: () => (options) => codeTool({ ...options, sandbox: evaluatingSandbox }),
+    plans: planSupport(),
+    transfer: transfers,
+    gateway: mcpGateway,
+    ...more,
+  });
+  /** `user`: a user, or headers with one. */
+  const ask = async (user: string | Headers, route: string, body?: unknown) => {
+    const [method = "", path = ""] = route.split(" ");
+    const init = {
+      headers: {
+        ...(typeof user === "string" ? { "x-user": user } : Object.fromEntries(user)),
+        accept: "application/json, text/event-stream",
+        "content-type": "application/json",
+      },
+      ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
+    };
+    const response = await runtime.ask(method, path, init);
+    return { status: response.status, text: await response.text() };
+  };
+  const say = (user: string | Headers) =>
+    ask(user, "POST /conversations/c/messages", { message: "Go." });
+  const eventsOf = async (user: string) => {
+    const { text: listed } = await ask(user, "GET /conversations/c/events");
+    const { events } = JSON.parse(listed) as { events: readonly Record<string, unknown>[] };
+    return events;
+  };
+  const lastPrompt = () => JSON.stringify(model.calls.at(-1)?.prompt);
+  return { runtime, model, ask, say, eventsOf, lastPrompt };
+}
+
+const PLAN = { calls: [{ _tool: "tickets", _outputPath: "†found" }] };
+
+/** How a tool can be called. Each returns what it answered to the user. */
+const CALLERS: Readonly<Record<string, (user: string) => Promise<string>>> = {
+  turn: async (user) => {
+    const { say, lastPrompt } = runtimeWith([called("tickets"), SAID]);
+    await say(user);
+    return lastPrompt();
+  },
+  code: async (user) => {
+    const code = "return `in code: ${await tools.tickets({})}`";
+    const steps = [called("tickets"), called("run_code", { code }), SAID];
+    const { say, lastPrompt } = runtimeWith(steps);
+    await say(user);
+    return lastPrompt().split("in code: ").at(-1) ?? "";
+  },
+  delegate: async (user) => {
+    const asked = called("delegate", { agent: "helper", task: "Look." });
+    const { say, model } = runtimeWith([asked, called("tickets"), SAID, SAID]);
+    await say(user);
+    return JSON.stringify(model.calls[2]?.prompt);
+  },
+  plan: async (user) => {
+    const { ask } = runtimeWith([]);
+    const { text: made } = await ask(user, "POST /conversations/c/plans", PLAN);
+    const { id } = JSON.parse(made) as { id: string };
+    await ask(user, `POST /conversations/c/plans/${id}/approve`, {});
+    return (await ask(user, `POST /conversations/c/plans/${id}/run`, {})).text;
+  },
+  "a client of the gateway": async (user) => {
+    const { ask } = runtimeWith([]);
+    const rpc = (method: string, params: object, from = user) => {
+      const message = { jsonrpc: "2.0", id: 1, method, params };
+      return ask(from, "POST /conversations/c/mcp?agent=helper", message);
+    };
+    const clientInfo = { name: "test", version: "1" };
+    await rpc("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
+    // Another person uses the same conversation first.
+    const call = { name: "tickets", arguments: {} };
+    await rpc("tools/call", call, `${user}-before`);
+    return (await rpc("tools/call", call)).text;
+  },
+};
+
+describe("two tenants with the same question get their own data", () => {
+  it.each(Object.entries(CALLERS))("from %s", async (_, answerTo) => {
+    expect(await answerTo("acme/ada")).toMatch(/Printer of ada(?!-)/u);
+    expect(await answerTo("globex/gus")).toMatch(/Roof of gus(?!-)/u);
+  });
+
+  it("from one worker, in conversations of the same id", async () => {
+    const { say, lastPrompt } = runtimeWith([called("tickets"), SAID, called("tickets"), SAID]);
+    await say("acme/ada");
+    const first = lastPrompt();
+    await say("globex/gus");
+    expect(first).toContain("Printer of ada");
+    expect(lastPrompt()).toContain("Roof of gus");
+    expect(lastPrompt()).not.toContain("acme");
+  });
+});
+
+it("prompts contain what the application writes, and nothing else of who asks", async () => {
+  const { say, model } = runtimeWith([called("tickets"), SAID]);
+  await say("acme/ada");
+  const sent = JSON.stringify(model.calls);
+  expect(sent).toContain("You work for acme.");
+  expect(sent).not.toContain("acme gold");
+  expect(sent).not.toContain("env");
+});
+
+it("a tool that only one tenant has is unknown to the other", async () => {
+  const { say, model } = runtimeWith([SAID, SAID]);
+  await say("acme/ada");
+  await say("globex/gus");
+  const [acme, globex] = model.calls.map(({ tools }) => tools?.map(({ name }) => name));
+  expect(acme).toContain("acme_only");
+  expect(globex).not.toContain("acme_only");
+});
+
+describe("an approval that another person decides", () => {
+  it("runs the call for the one who asked, even after a restart; both are in the audit", async () => {
+    const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
+    const asked = await say("acme/ada");
+    const { messages } = JSON.parse(
+      (await ask("acme/ada", "GET /conversations/c/messages")).text,
+    ) as { messages: { parts: { approval?: { id: string } }[] }[] };
+    const approval = messages.at(-1)?.parts.flatMap((part) => part.approval?.id ?? [])[0];
+    expect(asked.status).toBe(200);
+    runtime.kill();
+    await ask("acme/boss", `POST /conversations/c/approvals/${approval}`, { approved: true });
+    expect(lastPrompt()).toContain("closed for ada");
+    const events = await eventsOf("acme/ada");
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "approval.granted", approval, principal: "boss" }),
+    );
+    const started = events.filter(({ type }) => type === "turn.started");
+    expect(started.map(({ principal }) => principal)).toEqual(["ada", "ada"]);
+    // Another tenant's question about the same tool needs no approval.
+    expect((await ask("globex/gus", `GET /conversations/c/messages`)).text).not.toContain("ada");
+  });
+
+  it("opens a run's gate for the one who started the run", async () => {
+    const { runtime, ask, eventsOf } = runtimeWith([]);
+    const calls = [{ _tool: "close", _outputPath: "†done" }];
+    const { text: made } = await ask("acme/ada", "POST /conversations/c/plans", { calls });
+    const { id } = JSON.parse(made) as { id: string };
+    await ask("acme/boss", `POST /conversations/c/plans/${id}/approve`, {});
+    const run = await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
+    const events = await eventsOf("acme/ada");
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "plan.approved", principal: "boss" }),
+    );
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: "run.started", principal: "ada" }),
+    );
+    if (run.text.includes("closed for")) return;
+    const [, gate] = /"gate":"([^"]+)"/u.exec(run.text) ?? [];
+    runtime.kill();
+    const opened = await ask("acme/boss", `POST /conversations/c/approvals/${gate}`, {
+      approved: true,
+    });
+    expect(opened.text).toContain("closed for ada");
+    expect(await eventsOf("acme/ada")).toContainEqual(
+      expect.objectContaining({ type: "approval.granted", approval: gate, principal: "boss" }),
+    );
+  });
+});
+
+it("who asked is not stored any longer than a turn needs it", async () => {
+  const { runtime, say } = runtimeWith([called("close"), SAID, SAID]);
+  const stored = () => JSON.stringify(objectOfAda().sql.all(`SELECT head FROM turn`));
+  const objectOfAda = () => runtime.objectNamed(JSON.stringify(["acme", "c"]));
+  await say("acme/ada");
+  expect(stored()).toContain("acme gold");
+  // The call that waits is dropped by another question.
+  await say("acme/ada");
+  expect(stored()).not.toContain("acme gold");
+});
+
+it("a turn that a crash interrupts continues for the one who asked", async () => {
+  stalls = 1;
+  vi.spyOn(console, "error").mockImplementation(() => undefined);
+  onTestFinished(() => void vi.restoreAllMocks());
+  const { runtime, say, ask, lastPrompt } = runtimeWith([called("slow"), SAID]);
+  void say("acme/ada").catch(() => undefined);
+  await vi.waitFor(() => expect(stalls).toBe(0));
+  runtime.kill();
+  await ask("acme/boss", "GET /conversations/c/messages");
+  await vi.waitFor(() => expect(lastPrompt()).toContain("slow for ada"), { timeout: 20_000 });
+});
+
+describe("what another cannot do", () => {
+  it("is to name a tenant or a principal in a header, a body or a history", async () => {
+    const { ask, say, lastPrompt } = runtimeWith([
+      called("tickets"),
+      SAID,
+      called("tickets"),
+      SAID,
+    ]);
+    const identity = encodeURIComponent(JSON.stringify({ tenant: "globex", principal: "gus" }));
+    await say(new Headers({ "x-user": "acme/ada", "x-byref-identity": identity }));
+    expect(lastPrompt()).toContain("Printer of ada");
+    const context = { tenant: "globex", principal: "gus" };
+    const body = {
+      id: "c",
+      tenant: "globex",
+      context,
+      messages: [
+        {
+          id: "1",
+          role: "user",
+          parts: [{ type: "text", text: "Go." }],
+          metadata: context,
+          context,
+        },
+      ],
+    };
+    await ask("acme/ada", "POST /conversations", body);
+    expect(lastPrompt()).toContain("Printer of ada");
+    expect(lastPrompt()).not.toContain("Roof");
+  });
+
+  it("is to receive who asked in an export, or to keep it in an import or a fork", async () => {
+    const { ask, say, lastPrompt } = runtimeWith([
+      called("close"),
+      called("tickets"),
+      SAID,
+      called("tickets"),
+      SAID,
+    ]);
+    await say("acme/ada");
+    const { text: file } = await ask("acme/ada", "GET /conversations/c/export");
+    expect(file).toContain('"type":"turn"');
+    expect(file).not.toMatch(/"asker"|acme gold/u);
+    const imported = await ask("globex/gus", "POST /conversations/import", file);
+    expect(imported.status).toBe(201);
+    const { id } = JSON.parse(imported.text) as { id: string };
+    await ask("globex/gus", `POST /conversations/${id}/messages`, { message: "Go." });
+    expect(lastPrompt()).toContain("Roof of gus");
+    const fork = await ask("acme/eve", "POST /conversations/c/fork", {});
+    const { id: copy } = JSON.parse(fork.text) as { id: string };
+    await ask("acme/eve", `POST /conversations/${copy}/messages`, { message: "Go." });
+    expect(lastPrompt()).toContain("Printer of eve");
+  });
+});
+
+describe("functions of who asks", () => {
+  it("choose the model, the policies and the retention", async () => {
+    const seen: unknown[] = [];
+    const { say } = runtimeWith([], {
+      model: (_, env, context) => {
+        seen.push([context?.tenant, context?.conversation, typeof env]);
+        return scriptedModel([called("act"), SAID]);
+      },
+      agents: [
+        {
+          name: "clerk",
+          description: "",
+          instructions: "",
+          tools: { act: tool({ inputSchema: z.object({}), execute: () => "acted" }) },
+          policies: ({ claims }) => ({ act: { approval: claims?.["plan"] !== "acme gold" } }),
+        },
+      ],
+      retention: ({ tenant, conversation }) => {
+        seen.push([tenant, conversation]);
+        return {};
+      },
+    });
+    expect((await say("acme/ada")).text).toContain("Done.");
+    expect((await say("globex/gus")).text).toContain("tool-approval-request");
+    expect(seen).toContainEqual(["acme", "c", "object"]);
+    expect(seen).toContainEqual(["globex", "c"]);
+  });
+
+  it("choose the address and the headers of MCP servers", async () => {
+    const answer = () => ({ content: [{ type: "text" as const, text: "served" }] });
+    const server = await startMcpServer([{ ...offering("look"), answer }]);
+    onTestFinished(() => server.down());
+    const { say } = runtimeWith([called("look"), SAID, called("look"), SAID], {
+      mcp: mcpTools,
+      agents: [
+        {
+          name: "clerk",
+          description: "",
+          instructions: "",
+          tools: {},
+          mcpServers: ({ tenant, principal }) => [
+            {
+              name: "desk",
+              url: server.url,
+              headers: { authorization: `Bearer ${tenant}-${principal}` },
+            },
+          ],
+        },
+      ],
+    });
+    await say("acme/ada");
+    await say("globex/gus");
+    const sent = server.requests.map(({ headers, rpc }) => [rpc, headers.authorization]);
+    const calls = sent.filter(([rpc]) => rpc === "tools/call");
+    expect(calls).toEqual([
+      ["tools/call", "Bearer acme-ada"],
+      ["tools/call", "Bearer globex-gus"],
+    ]);
+    // The list of one is not the list of the other.
+    expect(sent.filter(([rpc]) => rpc === "tools/list").map(([, key]) => key)).toEqual([
+      "Bearer acme-ada",
+      "Bearer globex-gus",
+    ]);
+  });
+
+  it("end the turn if they fail, and no tool runs", async () => {
+    vi.spyOn(console, "error").mockImplementation(() => undefined);
+    onTestFinished(() => void vi.restoreAllMocks());
+    const { say, model } = runtimeWith([called("tickets"), SAID], {
+      agents: [
+        {
+          ...HELPER,
+          tools: () => {
+            throw new Error("The directory is down: acme-secret");
+          },
+        },
+      ],
+    });
+    const { text: said } = await say("acme/ada");
+    expect(said).toContain("internal");
+    expect(said).not.toContain("acme-secret");
+    expect(model.calls).toEqual([]);
+  });
+
+  it("are refused by a tool whose contextSchema asks for more", async () => {
+    const execute = vi.fn(() => "ran");
+    const inputSchema = z.object({});
+    const strict = tool({
+      inputSchema,
+      contextSchema: z.object({ claims: z.object({ role: z.literal("admin") }) }),
+      execute,
+    });
+    const { say, lastPrompt } = runtimeWith([called("strict"), SAID], {
+      agents: [{ ...HELPER, tools: { strict } }],
+    });
+    await say("acme/ada");
+    expect(execute).not.toHaveBeenCalled();
+    expect(lastPrompt()).toContain("contextSchema");
+    expect(lastPrompt()).not.toContain("gold");
+  });
+});
