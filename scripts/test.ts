@@ -22,16 +22,24 @@ import type { TestReport } from "./test-reporter.ts";
 interface Job {
   readonly name: string;
   readonly command: readonly string[];
+  /** The command for some of its files. */
+  readonly only?: (files: readonly string[]) => readonly string[];
 }
 
 /** Jobs one after the other. Lanes run beside each other, for two cores: servers wait at times. */
 type Lanes = readonly Iterable<Job>[];
 
 const script = (name: string) => ({ name, command: [process.execPath, `scripts/${name}.ts`] });
-const vitest = (name: string, ...options: readonly string[]) => {
+const vitest = (name: string, ...options: readonly string[]): Job => {
   const run = [process.execPath, "node_modules/vitest/vitest.mjs", "run"];
-  return { name, command: [...run, "--reporter=./scripts/test-reporter.ts", ...options] };
+  const reported = [...run, "--reporter=./scripts/test-reporter.ts"];
+  return {
+    name,
+    command: [...reported, ...options],
+    only: (files) => [...reported, ...options.filter((option) => isOfAllFiles(option)), ...files],
+  };
 };
+const isOfAllFiles = (option: string) => option.startsWith("--") && !option.startsWith("--shard");
 const SLOW = "--tagsFilter=slow or sampled";
 const ONE_WORKER = "--maxWorkers=1";
 
@@ -59,6 +67,9 @@ const rest = [
 /** Each lane takes the next job. */
 const REST: Lanes = [rest, rest, rest];
 
+/** A job with more failed files is not repeated. */
+const MAX_REPEATED = 3;
+
 /** The projects that arguments select from. */
 const SELECTED = ["node", "workerd", "smoke", "process", "browser", "large", "large-workerd"];
 
@@ -73,7 +84,10 @@ class Progress {
   #done = 0;
   passed = 0;
   skipped = 0;
-  readonly failed: string[] = [];
+  failed: string[] = [];
+  /** The files of jobs that have failures. */
+  readonly failedFiles = new Map<string, Set<string>>();
+  readonly repeated: string[] = [];
 
   take(run: string, report: TestReport): void {
     if (report.kind === "error") {
@@ -97,13 +111,26 @@ class Progress {
   /** Prints the numbers, in the form that continuous integration reads. */
   summarize(): void {
     this.#print(`\n${this.#done} files in ${seconds(Date.now() - this.#startMs)}`);
+    if (this.repeated.length > 0) {
+      console.log(`\nFailed, and passed when run again:\n  ${this.repeated.join("\n  ")}`);
+    }
     if (this.failed.length > 0) console.error(`\nFailed:\n  ${this.failed.join("\n  ")}`);
     const skipped = this.skipped === 0 ? "" : `, ${this.skipped} skipped`;
     console.log(`${this.passed} passed, ${this.failed.length} failed${skipped}`);
   }
 
+  /** Counts failures as repeated: their files have passed since. */
+  forgive(files: ReadonlySet<string>): void {
+    const isForgiven = (name: string) => files.has(name.split(" > ", 1)[0] ?? "");
+    this.repeated.push(...this.failed.filter(isForgiven));
+    this.failed = this.failed.filter((name) => !isForgiven(name));
+  }
+
   #takeFile(run: string, report: TestReport & { readonly kind: "file" }): void {
     for (const { name, text } of report.failures) this.#fail(name, text);
+    if (report.failures.length > 0) {
+      this.failedFiles.set(run, (this.failedFiles.get(run) ?? new Set()).add(report.path));
+    }
     const whole = ((Date.now() - this.#startMs) / 1_000).toFixed(0);
     appendFileSync(times, `${whole}\t${(report.ms / 1_000).toFixed(1)}\t${run}\t${report.path}\n`);
     this.passed += report.passed;
@@ -172,11 +199,25 @@ async function runJob({ name, command }: Job, progress: Progress): Promise<boole
   return status === 0 && isComplete;
 }
 
+/**
+ * Runs a job, and once more those files of it in which tests failed. The summary names them: a machine that is
+ * busy with other jobs can be too slow for a browser, but a fault that comes and goes has to be seen too.
+ */
+async function runJobTwice(job: Job, progress: Progress): Promise<boolean> {
+  if (await runJob(job, progress)) return true;
+  const files = progress.failedFiles.get(job.name);
+  if (job.only === undefined || files === undefined || files.size > MAX_REPEATED) return false;
+  const again = { name: `${job.name}-again`, command: job.only([...files]) };
+  if (!(await runJob(again, progress))) return false;
+  progress.forgive(files);
+  return true;
+}
+
 /** After a failure, the jobs that run go on to their end, and no others start. */
-async function runAll(lanes: Lanes, progress: Progress): Promise<boolean> {
+async function runAll(lanes: Lanes, progress: Progress, run = runJob): Promise<boolean> {
   let passes = true;
   const runLane = async (jobs: Iterable<Job>) => {
-    for (const job of jobs) if (passes && !(await runJob(job, progress))) passes = false;
+    for (const job of jobs) if (passes && !(await run(job, progress))) passes = false;
   };
   await Promise.all(lanes.map(runLane));
   return passes;
@@ -202,11 +243,11 @@ async function main([first, ...others]: readonly string[]): Promise<boolean> {
   let passes = others.includes("--rest") || (await runAll(QUICK, progress));
   if (first === "--all") {
     process.env["SAMPLES"] ??= "all";
-    passes &&= await runAll(REST, progress);
+    passes &&= await runAll(REST, progress, runJobTwice);
   }
   rmSync(temporary, { recursive: true, force: true });
   progress.summarize();
-  return passes;
+  return passes && progress.failed.length === 0;
 }
 
 if (!(await main(process.argv.slice(2)))) process.exitCode = 1;

@@ -19,8 +19,8 @@ const LISTENS_MS = 500;
 /** Number of ids of earlier answers that are reused in paths. */
 const MAX_KNOWN = 6;
 
-/** Maximum number of calls, of some sixty, that never succeed in a run: the order of requests differs. */
-const MAX_UNREACHED = 10;
+/** Maximum share of the calls that never succeed in a run: the order of requests differs. */
+const MAX_UNREACHED = 0.3;
 
 /** Calls with rules beyond their schemas: texts of earlier answers, or parts of values without any. */
 const MORE_THAN_SCHEMAS = /before|tickets|socket|variables\/\{name\}.* (?:offset|limit)/u;
@@ -77,13 +77,14 @@ describe("requests made from GET /openapi.json", () => {
     console.log(`seed ${seed}: ${JSON.stringify(Object.fromEntries([...statuses].sort()))}`);
     expect(faults.slice(0, 5), server.output().slice(-4_000)).toEqual([]);
     expect(await (await fetch(`${origin}/health`)).json()).toMatchObject({ ok: true });
-    const unreached = Object.entries(document.paths).flatMap(([route, operations]) =>
+    const calls = Object.entries(document.paths).flatMap(([route, operations]) =>
       Object.keys(operations)
         .map((method) => `${method.toUpperCase()} ${route}`)
-        .filter((call) => !isOfFiles(route) && !reached.has(call)),
+        .filter(() => !isOfFiles(route)),
     );
+    const unreached = calls.filter((call) => !reached.has(call));
     // Sockets are not requested, and an approval needs a waiting call; other calls depend on luck.
-    expect(unreached.length, unreached.join(", ")).toBeLessThanOrEqual(MAX_UNREACHED);
+    expect(unreached.length / calls.length, unreached.join(", ")).toBeLessThan(MAX_UNREACHED);
   });
 
   async function send(request: FuzzedRequest): Promise<Answered> {
