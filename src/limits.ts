@@ -348,9 +348,6 @@ export const maxSocketIdentityChars = 8_192;
 export const maxIdentityChars = 24_576;
 /** Tolerated difference between the issuer's clock and ours. */
 export const tokenLeewaySeconds = 30;
-/** Size of a key set, and number of its keys. */
-export const maxJwksBytes = 262_144;
-export const maxJwksKeys = 100;
 
 // --- operations ---
 /** Time that a collector may take for the spans of a turn. */
