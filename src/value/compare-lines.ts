@@ -46,14 +46,14 @@ function hasFewLines(text: string): boolean {
   return false;
 }
 
-/** The lines, each with its line break. */
+/** The lines, each with its line break; none of a text with too many. */
 function linesOf(text: string): readonly string[] {
-  return text.match(/[^\n]*\n|[^\n]+/g) ?? [];
+  return hasFewLines(text) ? (text.match(/[^\n]*\n|[^\n]+/g) ?? []) : [];
 }
 
 /** Shows what differs inside of lines, so that a long line is shown around its change. */
 function* changed(old: string, made: string): Generator<Segment> {
-  const [oldLines, madeLines] = hasFewLines(old) ? [linesOf(old), linesOf(made)] : [[], []];
+  const [oldLines, madeLines] = [linesOf(old), linesOf(made)];
   if (oldLines.length > 0 && oldLines.length === madeLines.length) {
     for (const [index, line] of oldLines.entries()) {
       yield* changedText(line, madeLines[index] ?? "");

@@ -50,7 +50,9 @@ export class GatewayState implements CallJournal, Statistics {
   read(): Counts {
     if (!hasTable(this.#sql, "gateway_count")) return NO_COUNTS;
     const rows = this.#sql.all(`SELECT name, count FROM gateway_count`);
-    const counts = new Map(rows.map((row) => [textIn(row, "name"), numberIn(row, "count")]));
+    const counts = new Map(
+      rows.map((row) => [textIn(row, "name"), numberIn(row, "count")] as const),
+    );
     const known = Object.entries(NO_COUNTS).map(([name, none]) => [name, counts.get(name) ?? none]);
     return { ...NO_COUNTS, ...Object.fromEntries(known) };
   }

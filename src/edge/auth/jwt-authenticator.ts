@@ -1,4 +1,4 @@
-import type { JWTHeaderParameters } from "jose";
+import type { CryptoKey, JWTHeaderParameters } from "jose";
 import { createRemoteJWKSet } from "jose/jwks/remote";
 import { jwtVerify } from "jose/jwt/verify";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
