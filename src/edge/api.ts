@@ -1,5 +1,5 @@
-import { Hono } from "hono";
 import { routePath } from "hono/route";
+import { Hono } from "hono/tiny";
 import type { Api, ConversationParts, GatewaySupport } from "./conversation-parts.ts";
 import { placeIn } from "./log-failure.ts";
 import { problem } from "./http/problem.ts";

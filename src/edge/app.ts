@@ -1,4 +1,5 @@
-import { type Context, Hono, type MiddlewareHandler } from "hono";
+import type { Context, MiddlewareHandler } from "hono";
+import { Hono } from "hono/tiny";
 import { cors } from "hono/cors";
 import { routePath } from "hono/route";
 import { secureHeaders } from "hono/secure-headers";
@@ -59,6 +60,9 @@ export function createApp({ agents, page, model, authenticator, ...options }: Ap
       : cors({ origin: [...origin], exposeHeaders: EXPOSED_HEADERS })(context, next);
   });
   app.use(authenticate(authenticator));
+  // Hono's smallest router ignores a final slash, so a request whose client omitted a variable's name by
+  // mistake would reach all variables.
+  app.use(async (context, next) => (context.req.path.endsWith("/") ? nothingAt(context) : next()));
   app.use(limitBody);
   serve(false);
   for (const endpoint of api.conversation) {
