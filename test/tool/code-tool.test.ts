@@ -6,7 +6,6 @@ import { codeTool } from "../../src/tool/code/code-tool.ts";
 import type { Policy } from "../../src/tool/policy.ts";
 import type { SandboxAnswer } from "../../src/tool/code/sandbox.ts";
 import { wrapTool } from "../../src/tool/wrap-tool.ts";
-import { lookupInStore } from "../../src/tool/store-lookup.ts";
 import { failureOf, fakeTool, returnedBy, runCode } from "../support/run-code.ts";
 import { contextOn } from "../support/runtime-tool-context.ts";
 import { giving, scriptedSandbox } from "../support/scripted-sandbox.ts";
@@ -240,7 +239,8 @@ describe("tool calls from code", () => {
 
 describe("code with a guarded value", () => {
   const failing = (code: string) => ({
-    error: `${code}: run_code failed; details are withheld, because its input is sealed.`,
+    code,
+    message: "run_code failed; details are withheld, because its input is sealed.",
   });
   const TOO_LARGE = `"${"4711".repeat(5_000_000)}"`;
 
@@ -258,7 +258,11 @@ describe("code with a guarded value", () => {
       () => ({ returned: "1", console: "4711" }),
       { output: { returned: { $var: "run_code_1", visibility: "sealed" } } },
     ],
-    ["a name", () => ({ assigned: [["n4711", "1"] as const] }), { isNothing: true }],
+    [
+      "a name",
+      () => ({ assigned: [["n4711", "1"] as const] }),
+      { output: { note: "The code returned nothing and assigned nothing to vars." } },
+    ],
     [
       "a timeout",
       () => ({ error: { kind: "timeout" as const, message: "4711" } }),

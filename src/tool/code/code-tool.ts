@@ -3,7 +3,7 @@ import { ByrefError, codeOf, limitExceeded, messageOf, requireAtMost } from "../
 import * as limits from "../../limits.ts";
 import { Content } from "../../store/bytes/content.ts";
 import { requireName } from "../../store/names.ts";
-import type { AutomaticName, Variables, Write } from "../../store/variable-store.ts";
+import type { Variables, Write } from "../../store/variable-store.ts";
 import { clip } from "../../value/characters.ts";
 import { compact, type Json } from "../../value/json.ts";
 import { toJson } from "../../value/to-json.ts";
