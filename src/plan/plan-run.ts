@@ -215,7 +215,7 @@ export class PlanRun {
       scope: scopeOfRun(this.record.id, checked),
       keepAs: keptName(this.record.id, checked.plan, call.id),
       observer,
-      work: new LookupWork(1, { whole: this.#reads }),
+      work: new LookupWork({ whole: this.#reads }),
       ...(target === undefined ? {} : { saveTo: this.#inRun(target) }),
     };
   }
@@ -270,7 +270,7 @@ export class PlanRun {
   #inputNow({ call }: CheckedCall): Promise<InputNow> {
     const { checked, store } = this.#options;
     const lookup = lookupFor(scopeOfRun(this.record.id, checked), store, {});
-    const work = new LookupWork(1, { whole: this.#reads });
+    const work = new LookupWork({ whole: this.#reads });
     return inputNow(call, { syntaxes: checked.plan.syntaxes, lookup, work });
   }
 

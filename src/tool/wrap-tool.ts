@@ -10,11 +10,11 @@ import { nameForCall } from "../store/names.ts";
 import { NO_FLOW } from "./call-flow.ts";
 import { flowOf } from "./flow-of-call.ts";
 import { misfitHint } from "./misfit-hint.ts";
-import { failed, hidesFailure } from "./policy.ts";
+import { failed } from "./policy.ts";
 import { placedResultOf, runTool } from "./run-tool.ts";
 import type { ResolvedInput } from "./save-result.ts";
 import { withTarget } from "./save-target.ts";
-import { lookupFor, storedNames } from "./scoped-store.ts";
+import { lookupFor } from "./scoped-store.ts";
 import {
   type CallableTool,
   type CallInput,
@@ -152,29 +152,20 @@ function targetOf(name: string, outputPath: WrapOptions["outputPath"] = false): 
   return typeof outputPath === "boolean" ? outputPath : (outputPath[name] ?? false);
 }
 
-/** Resolves and validates the input. A failure that the model must not learn is returned as data. */
+/** Resolves and validates the input. */
 async function inputOf(named: NamedTool, written: Json, making: InputOptions): Promise<CallInput> {
   const { name, tool, options } = named;
-  const { labels, call } = making;
-  const asWritten = { value: written, unresolved: [] };
-  const isValue = call.madeOf !== undefined;
   if (tool.execute === undefined) throw notExecutable(name);
-  try {
-    const resolved = isValue ? asWritten : await resolve(named, written, making);
-    const { value, unresolved } = resolved;
-    const isReadonly = options.readonlyTools?.includes(name) ?? false;
-    const hint = () => misfitHint({ written, value, unresolved }, options);
-    const given = await withNumbers(named, value);
-    const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
-    return { ...resolved, checked };
-  } catch (failure) {
-    const isOpened = options.policies?.[name]?.declassifies === true;
-    if (isOpened || !hidesFailure(labels, call)) throw failure;
-    return { ...asWritten, checked: undefined, failure };
-  } finally {
-    const stored = (used: string) => storedNames(used, options.store, call.scope);
-    if (!isValue) labels.completeFrom(written, stored);
-  }
+  const isValue = making.call.madeOf !== undefined;
+  const resolved = isValue
+    ? { value: written, unresolved: [] }
+    : await resolve(named, written, making);
+  const { value, unresolved } = resolved;
+  const isReadonly = options.readonlyTools?.includes(name) ?? false;
+  const hint = () => misfitHint({ written, value, unresolved }, options);
+  const given = await withNumbers(named, value);
+  const checked = await checkInput(tool, given, { unresolved, readonly: isReadonly, hint });
+  return { ...resolved, checked };
 }
 
 /** Returns the input with the numbers that a double does not give back as the tool takes them. */

@@ -141,7 +141,6 @@ export class Answer {
 /** Looks up an answer's references. Each variable that the answer refers to is held until the turn ends. */
 export function lookupOf(store: VariableStore, { state, scope, onUsed }: LookupChoice): Lookup {
   return lookupFor(scope, store, {
-    failures: "show",
     onUsed: (name) => {
       store.holds.hold(state.id, name);
       onUsed?.(name);

@@ -190,13 +190,11 @@ export class ToolCalls {
   ): Promise<readonly { call: Call & { idempotencyKey: string }; ready: Prepared }[]> {
     const { signal, observer } = this.#context;
     const { tools, state } = this.#options;
+    const work = new LookupWork();
     const prepared = await Promise.all(
       calls.map(async (call) => {
         const { toolName, toolCallId, input } = call;
         const key = call.idempotencyKey ?? state.keyOf(toolCallId);
-        // Each call has its own share of work. With one pool, a call could observe how much of a sealed value
-        // another one reads.
-        const work = new LookupWork(calls.length + state.deferred.size);
         const options = { toolCallId, messages, signal, idempotencyKey: key, observer, work };
         const ready = await tools.get(toolName)?.prepare(input, options);
         return {

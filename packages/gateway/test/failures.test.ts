@@ -78,7 +78,7 @@ describe("a failure of a server", () => {
       isError: true,
       content: [
         block(
-          "tool_failed: fail failed; its message is withheld, because a guarded value is involved.",
+          "tool_failed: fail failed; details are withheld, because its result is sealed.",
         ),
       ],
     });

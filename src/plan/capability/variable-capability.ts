@@ -26,7 +26,6 @@ import {
 } from "../../tool/variables/variable-target.ts";
 import type { Json } from "../../value/json.ts";
 import { RESERVED_NAMES } from "../run-names.ts";
-import { failureReport, hidesFailure } from "../../tool/policy.ts";
 
 /** Leaves room for the other fields of the output. */
 const MAX_SHOWN_CHARS = limits.maxVariableOutputChars - 100;
@@ -48,8 +47,8 @@ const set = runtimeTool({
     // Inputs of calls are JSON.
     const given = (input.value ?? input.content ?? null) as Json;
     const write = { name, value: given, tool: "variable_set", ...keptInput(input) };
-    const { save, value, isFailure } = await settingOf(write, context);
-    return { output: save, value, isFailure };
+    const { save, value } = await settingOf(write, context);
+    return { output: save, value };
   },
 });
 
@@ -91,17 +90,11 @@ const fill = runtimeTool({
   offeredFrom: "start",
   description: "Put values in place of {{key}} in a text.",
   inputSchema: z.object({ content: z.string() }),
-  async execute({ content }, { lookup, complete, labels, call }) {
-    const filled = interpolate(content, lookup, { onComposed: () => labels.compose() });
-    const result = await filled.then(
-      ({ text }) => ({ output: shownText(text), value: text, untrusted: labels.hasUntrusted }),
-      (error: unknown) => {
-        if (!hidesFailure(labels, call)) throw error;
-        return { output: null, value: failureReport(error), isFailure: true };
-      },
-    );
-    complete(content);
-    if (call.saveTo !== undefined || !labels.isGuarded) return result;
+  async execute({ content }, { lookup, labels, call }) {
+    const { text } = await interpolate(content, lookup, { onComposed: () => labels.compose() });
+    if (call.saveTo !== undefined || !labels.isGuarded) {
+      return { output: shownText(text), value: text, untrusted: labels.hasUntrusted };
+    }
     const message = "A sealed value is in the text: give output_var, it is not shown.";
     throw new ByrefError("variable_sealed", message);
   },
