@@ -66,9 +66,6 @@ export const contextTokens = 200_000;
 export const maxListedShapeChars = 100;
 /** JSON added to a tool's schema so that its parameters accept references. */
 export const maxWidenedChars = 16_384;
-/** Strict schemas offer the newest variables, and list references in one place up to a limit, else a pattern. */
-export const maxOfferedVariables = 500;
-export const maxReferenceAlternatives = 200;
 /** Length of a parameter's schema in the guide to capability tags. */
 export const maxSchemaTextChars = 300;
 /** JSON that a tool that shows variables may add to the prompt at once; variables that `list_variables` returns. */

@@ -54,7 +54,7 @@ export class Answer {
     const { parts } = options.state;
     this.#store = context.store;
     this.#parts = parts;
-    const { unknown: _unknown, strict: _strict, ...references } = referencesOf(agent);
+    const { unknown: _unknown, ...references } = referencesOf(agent);
     this.#joined = new JoinedDeltas(emit);
     this.held = new HeldStep(options.question, this.#joined.emit);
     this.#texts = new TextsExpander(lookupOf(context.store, options), {

@@ -74,7 +74,6 @@ export class Steps {
       taint,
       owner: id,
       own,
-      hasOwnNames: this.#options.scope !== undefined,
     });
     const write = (chunk: UIMessageChunk) => void this.#unrecorded.push(chunk);
     const { tools } = prompts;
