@@ -58,7 +58,6 @@ export const errorCodes = {
   tool_timeout: { status: 504, title: "The tool took too long" },
   model_failed: { status: 502, title: "The model failed" },
   model_timeout: { status: 504, title: "The model took too long" },
-  figures_typed: { status: 502, title: "The model typed figures" },
   approval_required: { status: 403, title: "A person has to approve the call" },
   approval_needed: { status: 409, title: "The call must be approved again" },
   approval_closed: { status: 409, title: "The call waits for no approval any longer" },

@@ -30,9 +30,6 @@ export const maxExpansionChars = 16_777_216;
 /** Values in an answer's receipt, which is stored with it; their JSON text that is digested. */
 export const maxReceiptSpans = 1_000;
 export const maxDigestedChars = 16_777_216;
-/** Figures that a model may type in a step of an answer whose figures are referenced; answers before it fails. */
-export const maxTypedFigures = 0;
-export const maxFigureTries = 2;
 
 // --- rendering ---
 export const maxTableRows = 50;

@@ -57,12 +57,6 @@ export interface Agent {
    * specified. The prompt explains the first of `dollar`, `mustache` and `dagger` that is on.
    */
   readonly references?: ReferenceOptions;
-  /**
-   * `referenced`: an answer is refused if the model typed a figure in it that the question does not have
-   * (docs/guides/answers.md). The model gets one more try, then the turn fails with `figures_typed`. Each step
-   * of the answer is shown when it is complete. Default: figures may be typed.
-   */
-  readonly figures?: "referenced";
   /** The model's context window in tokens, for `savings`. Default: `contextTokens`. */
   readonly contextTokens?: number;
   /** How much the prompt explains references. Default: `auto`. */

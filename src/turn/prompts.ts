@@ -1,8 +1,7 @@
 import type { ModelMessage } from "ai";
 import type { Taint } from "../store/labels.ts";
 import type { VariableInfo } from "../store/variable.ts";
-import { type Agent, guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
-import { FIGURES_GUIDE } from "./held-step.ts";
+import { guideOf, referencesOf, wrapOptionsFor } from "./agent.ts";
 import { detailsFor, type Guide, guidedText, NO_GUIDE } from "./history/guide.ts";
 import { type Outline, outlineMessage } from "./history/outline.ts";
 import { toModelMessages, withTail } from "./history/prompt.ts";
@@ -102,7 +101,7 @@ export class Prompts {
     const listed = withTail(withoutRepeats(messages), { details, lines });
     return {
       model: this.tools.modelFor(model, newId),
-      instructions: instructionsOf(agent, guide),
+      instructions: guidedText(agent.instructions, guide),
       messages: listed,
       hasList: listed.length > messages.length,
       tools: this.tools.offeredAt(stage),
@@ -112,11 +111,6 @@ export class Prompts {
       hasDetails: details !== "",
     };
   }
-}
-
-function instructionsOf({ instructions, figures }: Agent, guide: Guide): string {
-  const guided = guidedText(instructions, guide);
-  return figures === undefined ? guided : `${guided}\n\n${FIGURES_GUIDE}`.trim();
 }
 
 /** True if a prompt with these messages repeats what a model wrote after it had seen untrusted content. */

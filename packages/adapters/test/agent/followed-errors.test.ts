@@ -251,7 +251,7 @@ it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
  */
 const ELSEWHERE: readonly string[] = `
 approval_closed approval_not_found bad_configuration bad_csv bad_id bad_import bad_json body_timeout
-body_too_large call_not_run conversation_exists conversation_not_found figures_typed file_not_found foreign_host
+body_too_large call_not_run conversation_exists conversation_not_found file_not_found foreign_host
 foreign_origin idempotency_mismatch import_not_found input_missing internal invalid_plan invalid_plan_input
 invalid_tool_schema keys_unavailable message_not_found model_failed model_timeout not_found not_last_turn plan_not_approved plan_not_found
 plan_over precondition_failed range_not_satisfiable rate_limited reference_in_url run_timeout
