@@ -51,7 +51,6 @@ export const errorCodes = {
   not_queryable: { status: 422, title: "The variable is not a table" },
   invalid_tool_input: { status: 422, title: "The tool's input is not valid" },
   unknown_tool: { status: 422, title: "There is no such tool" },
-  address_not_allowed: { status: 403, title: "The address is not allowed" },
   tool_denied: { status: 403, title: "The tool is not allowed" },
   server_unavailable: { status: 502, title: "A server does not answer" },
   tool_failed: { status: 500, title: "The tool failed" },

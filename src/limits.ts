@@ -147,9 +147,6 @@ export const turnLogRowChars = 262_144;
 /** Time without output from a model, before its first part and between two parts. */
 export const modelSilenceMs = 60_000;
 export const toolMs = 60_000;
-/** Body size and total time of a `publicFetch` request. */
-export const maxFetchedBytes = 16_777_216;
-export const fetchMs = 30_000;
 
 /** Lease of a turn on its tenant's quota, beside what it needs at once. Most steps then need no request for one. */
 export const lease = { modelCalls: 4, toolCalls: 16, tokens: 10_000 } as const;
@@ -260,8 +257,6 @@ export const maxIndexedRows = 20_000;
 export const queryIdleMs = 3_600_000;
 /** Length of a file path in a conversation. */
 export const maxFilePathChars = 200;
-/** Redirects that `publicFetch` follows. */
-export const maxFetchRedirects = 5;
 /** `run_code`: length of the code, variables that it reads, variables that it writes, console text that is shown. */
 export const maxCodeChars = 65_536;
 export const maxCodeVariables = 50;

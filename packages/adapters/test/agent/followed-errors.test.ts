@@ -236,7 +236,6 @@ const OTHERWISE = {
   approval_required: `approval_required: ${refusalOf({ approval: { reason: "It pays." } })}`,
   server_unavailable:
     "server_unavailable: Server shop is not available; continue without its tools. It was closed.",
-  address_not_allowed: "address_not_allowed: The address is not allowed. It is not public.",
 };
 
 it.each(Object.entries(OTHERWISE))("%s says what to do next", (_, text) => {
