@@ -5,7 +5,6 @@ import * as z from "zod";
 import { MemoryStore, variableTools, wrapTools } from "../../src/agent.ts";
 import { codeIn, errorCodes, type ErrorCode } from "../../../../src/errors.ts";
 import { readOnly } from "../../../../src/store/computed.ts";
-import { IN_A_CIRCLE } from "../../../../src/turn/call-order.ts";
 import { refusalOf } from "../../../gateway/src/approvals.ts";
 import { noSuchTool } from "../../../../src/tool/no-such-tool.ts";
 import { bytesContent } from "../../../../src/store/bytes/content.ts";
@@ -228,7 +227,8 @@ const OTHERWISE = {
   unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
   conflict: "conflict: The tables of the query are not kept; try again.",
   approval_needed: "approval_needed: pay was not asked about here. Call it again to ask.",
-  skipped: `skipped: ${IN_A_CIRCLE.message}`,
+  skipped:
+    "skipped: $summary was to come from summarize, which has not written it. Make it first.",
   variable_read_only: `variable_read_only: ${readOnly("history").message}`,
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
