@@ -35,7 +35,6 @@ export {
   requireTrusted,
   type ToolPolicy,
 } from "./tool/policy.ts";
-export { publicFetch, type PublicFetchOptions } from "./tool/public-fetch.ts";
 export type { Handle, ShownValue, ToolOutput } from "./tool/tool-output.ts";
 export type { Effects, Naming } from "./tool/wrapped-tool.ts";
 export type { AgentContext, AgentDefinition as Agent } from "./edge/agent-types.ts";

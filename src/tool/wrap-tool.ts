@@ -32,7 +32,7 @@ import {
   withoutKeywords,
 } from "./json-schema.ts";
 import { declaredIn } from "./unknown-parameters.ts";
-import { type LiveReferences, widenSchema } from "./widen-schema.ts";
+import { widenSchema } from "./widen-schema.ts";
 import type { AnyTool, CallOptions, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
 
 /** Wraps every tool of a set, by name. Tools that the provider executes are left unchanged. */
@@ -64,10 +64,9 @@ export async function wrapTool(
   }
   const named: NamedTool = { name, tool, options };
   const { execute: _execute, toModelOutput: _toModelOutput, ...rest } = tool;
-  const ownSchema = await jsonSchemaOf(tool, name);
-  const { schema, hasTarget, parameters } = shownSchema(named, ownSchema);
+  const { schema, hasTarget, parameters } = shownSchema(named, await jsonSchemaOf(tool, name));
   // Has no validator, because the resolved input is validated, not the references. Otherwise the same tool.
-  const shownAs = (shown: JSONSchema7) => ({ ...rest, inputSchema: jsonSchema(shown) }) as AnyTool;
+  const shown = { ...rest, inputSchema: jsonSchema(schema) } as AnyTool;
   const wanted = targetOf(name, options.outputPath);
   const callable: CallableTool = {
     name,
@@ -81,8 +80,7 @@ export async function wrapTool(
     run: (prepared) => run(named, prepared),
   };
   const flow: WrappedTool["flow"] = (input, call) => flowOf(callable, input, call);
-  const shownWith = (live: LiveReferences) => shownAs(shownSchema(named, ownSchema, live).schema);
-  return { name, shown: shownAs(schema), shownWith, flow, prepare: preparing(callable) };
+  return { name, shown, flow, prepare: preparing(callable) };
 }
 
 /** A schema as the model is shown it. */
@@ -97,24 +95,21 @@ interface ShownSchema {
 /** By the tool's own schema: each turn wraps all tools, and widening is most of the work. */
 const shownSchemas = new WeakMap<JSONSchema7, Map<string, ShownSchema>>();
 
-/** Returns the schema that the model is shown. `live`: the only references that it accepts. */
+/** Returns the schema that the model is shown. */
 export function shownSchema(
-  { name, tool, options: { syntaxes, policies, outputPath } }: NamedTool,
+  { name, tool, options: { syntaxes, outputPath } }: NamedTool,
   schema: JSONSchema7,
-  live?: LiveReferences,
 ): ShownSchema {
   const isStrict = tool.strict === true;
   const isChosen = targetOf(name, outputPath) === true;
   const make = (): ShownSchema => {
-    const secrets = policies?.[name]?.secrets;
-    const widened = widenSchema(schema, compact({ syntaxes, live, secrets }));
+    const widened = widenSchema(schema, { syntaxes });
     const shown = isStrict || needsOwnDraft(schema) ? widened : conciseSchema(widened);
     const extended = isChosen ? withTarget(shown, isStrict) : undefined;
     const parameters = declaredIn(extended ?? schema);
     return { schema: extended ?? shown, hasTarget: extended !== undefined, parameters };
   };
-  if (live !== undefined) return make();
-  // Everything else that the result depends on. Secrets matter to live references only.
+  // Everything else that the result depends on.
   const key = [syntaxes?.includes("dollar") ?? true, isStrict, isChosen].join();
   const known = shownSchemas.get(schema) ?? new Map<string, ShownSchema>();
   const shown = known.get(key) ?? make();

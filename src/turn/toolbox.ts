@@ -1,7 +1,6 @@
 import type { LanguageModel, ToolSet } from "ai";
 import { ByrefError } from "../errors.ts";
 import type { MakeCodeTool } from "../tool/code/code-tool.ts";
-import type { LiveReferences } from "../tool/widen-schema.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
@@ -114,13 +113,12 @@ export class Toolbox {
 
   /**
    * The tools that the model is offered at this stage: the agent's in their order, then Byref's in the order
-   * of their stages, so that tools are only added at the end. `live`: the only references that the agent's
-   * tools accept.
+   * of their stages, so that tools are only added at the end.
    */
-  offeredAt(stage: PromptStage, live?: LiveReferences): ToolSet {
+  offeredAt(stage: PromptStage): ToolSet {
     const { wrapped, offeredFrom, showsAll } = this.#tools;
     const isOfferedAt = (name: string) => isFrom(stage, offeredFrom.get(name) ?? "start");
-    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))), live);
+    return setOf(new Map([...wrapped].filter(([name]) => showsAll || isOfferedAt(name))));
   }
 
   /**
@@ -157,13 +155,8 @@ function plainSetOf(tools: readonly RuntimeTool[]): ToolSet {
   return Object.fromEntries(tools.map(({ name, inputSchema }) => [name, { inputSchema }]));
 }
 
-function setOf(tools: ReadonlyMap<string, WrappedTool>, live?: LiveReferences): ToolSet {
-  return Object.fromEntries(
-    Array.from(tools, ([name, { shown, shownWith }]) => [
-      name,
-      live === undefined || shownWith === undefined ? shown : shownWith(live),
-    ]),
-  );
+function setOf(tools: ReadonlyMap<string, WrappedTool>): ToolSet {
+  return Object.fromEntries(Array.from(tools, ([name, { shown }]) => [name, shown]));
 }
 
 /** The tool to propose plans. None without tools to plan with. */
