@@ -130,8 +130,7 @@ export async function readBytes({ name }: Reference, store: Variables): Promise<
 export function missing({ name }: Reference, store: Variables, work = new LookupWork()): Missing {
   const tombstone = store.tombstone(name);
   if (tombstone === undefined) {
-    const newest = () =>
-      store.list({ last: limits.maxMissKeys }).map((info) => info.name);
+    const newest = () => store.list({ last: limits.maxMissKeys }).map((info) => info.name);
     return unknownName(name, work, () => newest().reverse());
   }
   return { found: false, reason: "evicted", message: evictionMessage(tombstone), tombstone };

@@ -23,7 +23,14 @@ import {
 import { targetFor } from "./scoped-store.ts";
 import { digestOf } from "./tool-input.ts";
 import { requireKnown } from "./unknown-parameters.ts";
-import type { CallOptions, Prepared, Saved, ToolRun, WrapOptions, WrappedTool } from "./wrapped-tool.ts";
+import type {
+  CallOptions,
+  Prepared,
+  Saved,
+  ToolRun,
+  WrapOptions,
+  WrappedTool,
+} from "./wrapped-tool.ts";
 
 /**
  * A tool as the pipeline calls it. It defines the differences between an agent's tools and built-in tools.

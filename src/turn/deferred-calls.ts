@@ -110,7 +110,10 @@ function skippedFor<Refused extends Call>(
 const MAX_SOURCE_CHARS = 80;
 
 /** Calls that were stored by an older version may need others than those that they follow. */
-function isReleased({ needs, follows }: Deferred, calls: ReadonlyMap<string, WrittenCall>): boolean {
+function isReleased(
+  { needs, follows }: Deferred,
+  calls: ReadonlyMap<string, WrittenCall>,
+): boolean {
   const isOver = (id: string) => calls.get(id)?.outcome !== undefined;
   return follows.every(isOver) && needs.every(({ toolCallId }) => isOver(toolCallId));
 }

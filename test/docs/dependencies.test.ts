@@ -17,7 +17,11 @@ test.each([
   ["by the application", peerDependencies],
 ])("the table has a row for each package installed %s, and no others", (installed, packages) => {
   const names = rows.filter((row) => row[1] === installed).map(([name = ""]) => name);
-  expect(names).toEqual(Object.keys(packages).toSorted().map((name) => `\`${name}\``));
+  expect(names).toEqual(
+    Object.keys(packages)
+      .toSorted()
+      .map((name) => `\`${name}\``),
+  );
 });
 
 test("no cell is empty", () => {

@@ -110,7 +110,6 @@ describe("a failure", () => {
     const long = failed(new Error("x".repeat(maxErrorChars + 7))).message;
     expect(long).toMatch(/^x{700}… \(\+57 more\) …x{250}$/u);
   });
-
 });
 
 describe("a policy of trust", () => {

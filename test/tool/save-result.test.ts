@@ -170,7 +170,6 @@ describe("a result that exceeds the quota", () => {
     });
     expect(namesIn(store)).toEqual([]);
   });
-
 });
 
 describe("a result for a place that it does not fit", () => {

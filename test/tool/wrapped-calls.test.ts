@@ -299,17 +299,20 @@ describe("the references of an input", () => {
 });
 
 describe("an input with guarded values that does not fit", () => {
-  it.each([{}, { policies: { act: { declassifies: true } } }])("fails with its code, %j", async (options) => {
-    const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
-    const store = new MemoryStore();
-    await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
-    const wrapped = await wrapTool("act", act, { store, ...options });
-    expect(await wrapped.prepare({ n: "$seal" }, call)).toEqual({
-      kind: "failed",
-      code: "invalid_tool_input",
-      message: "act failed; details are withheld, because its input is sealed.",
-    });
-  });
+  it.each([{}, { policies: { act: { declassifies: true } } }])(
+    "fails with its code, %j",
+    async (options) => {
+      const { act } = recording({ inputSchema: z.object({ n: z.number() }) });
+      const store = new MemoryStore();
+      await store.save({ name: "seal", value: "Rome", visibility: "sealed" });
+      const wrapped = await wrapTool("act", act, { store, ...options });
+      expect(await wrapped.prepare({ n: "$seal" }, call)).toEqual({
+        kind: "failed",
+        code: "invalid_tool_input",
+        message: "act failed; details are withheld, because its input is sealed.",
+      });
+    },
+  );
 });
 
 describe("a call from code", () => {

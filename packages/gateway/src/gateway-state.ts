@@ -116,7 +116,9 @@ class SqlTaint extends Taint {
 
   override get isTainted(): boolean {
     if (super.isTainted || !hasTable(this.#sql, "meta")) return super.isTainted;
-    return firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !== undefined;
+    return (
+      firstRow(this.#sql, `SELECT 1 AS found FROM meta WHERE key = '${TAINTED}'`) !== undefined
+    );
   }
 
   override add(): void {

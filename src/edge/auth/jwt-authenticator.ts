@@ -91,8 +91,15 @@ const FETCH_MS = 5_000;
 
 /** The algorithms of public keys. Shared secrets are not public keys. */
 const PUBLIC_KEY_ALGORITHMS = [
-  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
-  ...["ES256", "ES384", "EdDSA"],
+  "RS256",
+  "RS384",
+  "RS512",
+  "PS256",
+  "PS384",
+  "PS512",
+  "ES256",
+  "ES384",
+  "EdDSA",
 ];
 
 /** The keys of one issuer, cached for the lifetime of the isolate. */

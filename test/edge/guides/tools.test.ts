@@ -192,7 +192,8 @@ describe("a tool that fetches what a model wrote", () => {
     inputSchema: z.object({ url: z.url({ protocol: /^https$/ }) }),
     execute: async ({ url }) => {
       const { host } = new URL(url);
-      if (!HOSTS.includes(host)) throw new Error(`${host} is not allowed. Use ${HOSTS.join(", ")}.`);
+      if (!HOSTS.includes(host))
+        throw new Error(`${host} is not allowed. Use ${HOSTS.join(", ")}.`);
       const signal = AbortSignal.timeout(30_000);
       const page = await fetch(url, { redirect: "manual", signal });
       if (!page.ok) throw new Error(`${host} answered ${page.status}.`);

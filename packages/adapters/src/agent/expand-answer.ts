@@ -125,8 +125,7 @@ export class TextParts<Part extends StreamPart> {
     const delta = this.#form.deltaOf(part);
     const { type, id = "", providerMetadata: metadata } = part;
     if (delta !== undefined) return this.#writeDelta(part, id, delta);
-    if (type === "text-start")
-      this.#open.set(id, { written: "", shown: "", metadata });
+    if (type === "text-start") this.#open.set(id, { written: "", shown: "", metadata });
     return this.#texts.pass(part, () => {
       if (type === "text-end") return this.#form.emit(this.#end(part, id));
       const isRequest = type === "tool-approval-request" && part.reason === undefined;

@@ -227,8 +227,7 @@ const OTHERWISE = {
   unknown_tool: `unknown_tool: ${noSuchTool("red_variable", ["read_variable", "sum"])}`,
   conflict: "conflict: The tables of the query are not kept; try again.",
   approval_needed: "approval_needed: pay was not asked about here. Call it again to ask.",
-  skipped:
-    "skipped: $summary was to come from summarize, which has not written it. Make it first.",
+  skipped: "skipped: $summary was to come from summarize, which has not written it. Make it first.",
   variable_read_only: `variable_read_only: ${readOnly("history").message}`,
   not_configured: "not_configured: Use a JSON Patch: [{op, path, value}].",
   outcome_unknown:
