@@ -99,9 +99,9 @@ describe("a call that reads what another call of the same step writes", () => {
   });
 
   it.each([
-    ["a variable", "$note", "note", { note: "old", state: { c: 0 } }, "old"],
-    ["a place in one", "$state.b", "state.b", { state: { b: 0 } }, 0],
-  ])("gets %s as it is if the other comes later", async (_, v, name, filled, old) => {
+    { v: "$note", name: "note", filled: { note: "old", state: { c: 0 } }, old: "old" },
+    { v: "$state.b", name: "state.b", filled: { state: { b: 0 } }, old: 0 },
+  ])("gets $v as it is if the other comes later", async ({ v, name, filled, old }) => {
     const calls = [
       ["echo", { v }],
       ["set_variable", { name: "state.a", value: 1 }],
