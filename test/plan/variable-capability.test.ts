@@ -6,6 +6,7 @@ import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { VariableStore } from "../../src/store/variable-store.ts";
 import { saveTargetIn } from "../../src/tool/save-target.ts";
+import { capabilityToolNames } from "../../src/tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";
 import type { CallOptions, RunScope, Saved } from "../../src/tool/wrapped-tool.ts";
 import type { Json } from "../../src/value/json.ts";
@@ -285,6 +286,10 @@ describe.each(places)("the capability variable in %s", (_, scope) => {
     expect(session.store.info("kept_set")?.trusted).toBe(false);
     expect(session.store.info("kept")?.trusted).toBe(false);
   });
+});
+
+it("has the names that no other tool may have", () => {
+  expect(variableCapability.map(({ name }) => name)).toEqual(capabilityToolNames);
 });
 
 describe("in a run", () => {

@@ -1,26 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { ToolSet } from "ai";
 import { capabilityGuide, taggedPrompt } from "./capability-prompt.ts";
 import { CapabilityScanner, type WrittenCall } from "./capability-scanner.ts";
 import { callIn, type CapabilityTools, capabilityTools } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { SyntaxName, Syntaxes } from "../../reference/syntaxes.ts";
-import type { RuntimeTool } from "../../tool/runtime-tool.ts";
+import type { CapabilityOptions, CapabilityTags } from "../../turn/agent.ts";
 
 type Part = LanguageModelV4StreamPart;
 type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
-
-export interface CapabilityOptions {
-  /**
-   * The unwrapped tools. Their schemas do not accept references, and define the type of a parameter written as
-   * text.
-   */
-  readonly tools: ToolSet;
-  /** Creates ids of calls. */
-  readonly newId: () => string;
-  /** The reference syntaxes that the model may use, for the guide. Default: none. */
-  readonly syntaxes?: Syntaxes;
-}
 
 /**
  * Wraps a model that calls tools with capability tags in its text, so that it looks like a model with native
@@ -167,16 +153,6 @@ class TaggedText {
     this.#blanks = "";
     yield written;
   }
-}
-
-/** Tool calls as tags in a model's text. */
-export interface CapabilityTags {
-  /** Wraps the model so that it looks like one with native calls. */
-  model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
-  /** The capability `variable`, which only agents that call tools with tags receive. */
-  readonly tools: readonly RuntimeTool[];
-  /** The default reference syntaxes of such an agent. */
-  readonly syntaxes: readonly SyntaxName[];
 }
 
 /** The value for an agent's `toolCalls`: tool calls as tags in a model's text. */
