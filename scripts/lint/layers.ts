@@ -29,6 +29,10 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   "src/plan/": { imports: CORE, not: PLATFORM },
   "src/turn/": { imports: RUNTIME, not: PLATFORM },
   "src/edge/": { imports: RUNTIME, not: ["node:", "cloudflare:test"] },
+  "packages/plan-formats/src/": {
+    imports: [...CORE, "src/plan", "src/turn/agent.ts"],
+    not: PLATFORM,
+  },
   "packages/gateway/src/cli/": {
     imports: [...CORE, "packages/gateway/src", "packages/adapters/src/agent", "packages/eval/src"],
     not: ["cloudflare:"],

@@ -1,5 +1,5 @@
 import { callable } from "./called-agents.ts";
-import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
+import { capabilityTags } from "../../packages/plan-formats/src/capability/capability-model.ts";
 import { tool } from "ai";
 import fc from "fast-check";
 import * as z from "zod";
