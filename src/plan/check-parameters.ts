@@ -1,6 +1,7 @@
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
-import type { Finding, PlanCall } from "./plan.ts";
+import type { Finding } from "./plan.ts";
+import type { PlanCall } from "../turn/plan.ts";
 import { type Need, needsIn } from "../reference/needs-in.ts";
 import type { SyntaxName } from "../reference/syntaxes.ts";
 import { type Definition, schemaAt, typesIn } from "../tool/json-schema.ts";

@@ -3,14 +3,8 @@ import * as limits from "../limits.ts";
 import type { ToolSet } from "ai";
 import { messageOf } from "../errors.ts";
 import { parameterFindings, type ParameterText, parameterTexts } from "./check-parameters.ts";
-import {
-  Findings,
-  tooManyCalls,
-  type Finding,
-  type FindingCode,
-  type Plan,
-  type PlanCall,
-} from "./plan.ts";
+import { Findings, tooManyCalls, type Finding, type FindingCode } from "./plan.ts";
+import type { Plan, PlanCall } from "../turn/plan.ts";
 import { afterFindings, gatesIn, gateFindings } from "./gates.ts";
 import { cycleAdvice, shown, writeAdvice } from "./plan-advice.ts";
 import { PathIndex, type Writers } from "./path-index.ts";

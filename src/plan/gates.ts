@@ -1,6 +1,7 @@
 import type { ParameterText } from "./check-parameters.ts";
 import { type RunRecord, stateIn } from "./plan-record.ts";
-import type { Plan, PlanCall, Finding } from "./plan.ts";
+import type { Plan, PlanCall } from "../turn/plan.ts";
+import type { Finding } from "./plan.ts";
 import { GATES } from "./run-names.ts";
 import { clip } from "../value/characters.ts";
 import { needsIn } from "../reference/needs-in.ts";

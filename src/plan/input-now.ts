@@ -1,4 +1,4 @@
-import type { PlanCall } from "./plan.ts";
+import type { PlanCall } from "../turn/plan.ts";
 import { GATES } from "./run-names.ts";
 import type { Lookup, LookupWork } from "../reference/lookup.ts";
 import { resolveReferences } from "../reference/resolve.ts";

@@ -1,12 +1,11 @@
 import type { ToolSet } from "ai";
-import type { Finding, Plan, PlanCall, PlanFormatName, ReadPlan } from "./plan.ts";
-import type { ValueLabels } from "../store/labels.ts";
+import type { Finding, ReadPlan } from "./plan.ts";
 import type { VariableStore } from "../store/variable-store.ts";
 import type { Files } from "../tool/files.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
-import type { SaveTarget } from "../tool/save-target.ts";
-import type { Effects, CallOptions } from "../tool/wrapped-tool.ts";
-import type { Json } from "../value/json.ts";
+import type { Effects } from "../tool/wrapped-tool.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../turn/plan.ts";
+import type { AskModel } from "../turn/sub-turn.ts";
 
 /** The resources of a format's own tools in one run. */
 export interface RunResources {
@@ -57,29 +56,3 @@ export interface PlanFormat {
   /** The conversation's variables that its calls read, in addition to those that they reference. */
   reads?(plan: Plan): readonly string[];
 }
-
-/** A question to a model that sees variables of the conversation and nothing else of it. */
-export interface ModelQuestion {
-  readonly prompt: string;
-  /** The agent's tools that the model receives, by name, and where each result is saved. */
-  readonly tools: ReadonlyMap<string, SaveTarget | undefined>;
-  /**
-   * Names of the variables that the prompt shows, as the run calls them. The list has these and the results
-   * of its tools. Default: all variables of the conversation.
-   */
-  readonly variables?: readonly string[];
-  /** Texts in the prompt that are not variables: files. */
-  readonly texts?: readonly string[];
-  /** The call that the question belongs to. */
-  readonly call: CallOptions;
-}
-
-export interface ModelAnswer {
-  /** The answer's text with references resolved. If the answer is exactly one reference, its value. */
-  readonly value: Json;
-  /** Inherited from the values that the model saw and the values that it referenced. */
-  readonly labels: ValueLabels;
-}
-
-/** Asks a question. Rejects with a ByrefError such as `model_failed` or `spend_exceeded`. */
-export type AskModel = (question: ModelQuestion) => Promise<ModelAnswer>;

@@ -1,7 +1,8 @@
 import * as limits from "../limits.ts";
 import { ByrefError } from "../errors.ts";
 import { issuesIn, type Issue, KEYWORDS } from "./input-schema.ts";
-import type { Finding, Plan } from "./plan.ts";
+import type { Finding } from "./plan.ts";
+import type { Plan } from "../turn/plan.ts";
 import { subschemasIn } from "../tool/json-schema.ts";
 import { type Json, isJsonArray, isJsonObject } from "../value/json.ts";
 import { byteLength } from "../value/utf8.ts";

@@ -1,4 +1,4 @@
-import type { Plan, PlanCall, PlanFormatName } from "./plan.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../turn/plan.ts";
 import type { Json } from "../value/json.ts";
 
 export type PlanStatus = "proposed" | "approved" | "running" | "done" | "failed" | "cancelled";

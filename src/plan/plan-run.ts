@@ -12,7 +12,7 @@ import {
   stateIn,
   OUTCOME_UNKNOWN,
 } from "./plan-record.ts";
-import type { PlanCall } from "./plan.ts";
+import type { PlanCall } from "../turn/plan.ts";
 import { type InputNow, inputNow } from "./input-now.ts";
 import { type Progress, readinessOf } from "./readiness.ts";
 import { GATES, keptName, nameInRun, scopeOfRun } from "./run-names.ts";

@@ -3,7 +3,7 @@ import * as limits from "../limits.ts";
 import { automaticBase } from "../store/names.ts";
 import type { AutomaticName } from "../store/variable-store.ts";
 import type { RunScope } from "../tool/wrapped-tool.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan } from "../turn/plan.ts";
 
 /** The name of the gates that people open: `†approvals.<name>`. */
 export const GATES = "approvals";

@@ -3,7 +3,6 @@ import type { ToolSet } from "ai";
 import type { McpServer } from "../tool/mcp/mcp-tools.ts";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
-import type { Plan } from "../plan/plan.ts";
 import type { Identity } from "../tool/identity.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
 import type { RuntimeTool } from "../tool/runtime-tool.ts";
@@ -11,6 +10,7 @@ import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
 import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
+import type { Plan } from "./plan.ts";
 
 /**
  * What the functions of an agent, and its tools as `context`, learn about a question. It is the asker's, also

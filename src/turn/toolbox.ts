@@ -5,7 +5,6 @@ import type { LiveReferences } from "../tool/widen-schema.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
-import type { PlanFormat } from "../plan/plan-format.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { compact } from "../value/json.ts";
@@ -25,8 +24,6 @@ export interface PlatformServices {
   readonly queries?: (wrap: WrapOptions) => QueryTools | undefined;
   /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
-  /** Formats of plans that may run here. */
-  readonly planFormats?: readonly PlanFormat[];
   /** Finds an agent to call. Without it, agents cannot call one another. */
   readonly findAgent?: FindAgent;
 }

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { checkPlan } from "../../src/plan/check-plan.ts";
 import { PathIndex } from "../../src/plan/path-index.ts";
-import type { Plan, PlanCall } from "../../src/plan/plan.ts";
+import type { Plan, PlanCall } from "../../src/turn/plan.ts";
 import * as limits from "../../src/limits.ts";
 import { cases, planOf, planWith } from "../support/plans.ts";
 

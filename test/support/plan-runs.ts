@@ -1,7 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import * as z from "zod";
 import { type CheckedPlan, checkPlan, type PlanContext } from "../../src/plan/check-plan.ts";
-import type { Plan } from "../../src/plan/plan.ts";
+import type { Plan } from "../../src/turn/plan.ts";
 import { PlanRun, type PlanRunOptions } from "../../src/plan/plan-run.ts";
 import { nameInRun } from "../../src/plan/run-names.ts";
 import type { CallState, RunRecord } from "../../src/plan/plan-record.ts";

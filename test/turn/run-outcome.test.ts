@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as limits from "../../src/limits.ts";
-import type { Plan, PlanOutput } from "../../src/plan/plan.ts";
+import type { Plan, PlanOutput } from "../../src/turn/plan.ts";
 import type { RunRecord } from "../../src/plan/plan-record.ts";
 import { bytesContent } from "../../src/store/bytes/content.ts";
 import { MemoryBlobs } from "../../src/store/bytes/memory-blobs.ts";

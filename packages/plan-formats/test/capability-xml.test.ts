@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import * as limits from "../../../src/limits.ts";
 import { readCapabilities } from "../src/capability/capability-workflows.ts";
-import type { Plan } from "../../../src/plan/plan.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
 import { sampled, samples } from "../../../test/support/slow.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
 

@@ -1,11 +1,8 @@
-import type {
-  RunResources,
-  AskModel,
-  ModelAnswer,
-  ModelQuestion,
-} from "../../../src/plan/plan-format.ts";
+import type { RunResources } from "../../../src/plan/plan-format.ts";
+import type { AskModel, ModelQuestion } from "../../../src/turn/sub-turn.ts";
+import type { ModelAnswer } from "../../../src/turn/delegate-tool.ts";
 import type { RunRecord } from "../../../src/plan/plan-record.ts";
-import type { Plan } from "../../../src/plan/plan.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
 import { nameInRun } from "../../../src/plan/run-names.ts";
 import { promptTool } from "../src/template/templates.ts";
 import { planFromTemplate } from "../src/template/template-plan.ts";

@@ -5,7 +5,7 @@ import {
   withKnownTools,
   readCapabilities,
 } from "../src/capability/capability-workflows.ts";
-import type { Plan } from "../../../src/plan/plan.ts";
+import type { Plan } from "../../../src/turn/plan.ts";
 import { Workflows } from "../../../test/support/workflows.ts";
 
 describe("the tools of a workflow", () => {

@@ -2,6 +2,7 @@ import { compact, isObject } from "../../value/json.ts";
 import type { UIMessageChunk } from "ai";
 import { codeIn } from "../../errors.ts";
 import type { StoredRun } from "../../plan/plan-record.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
 import type { EventType, NewEvent } from "../../turn/log/event-log.ts";
 import type { RecoveredLog } from "../../turn/log/log-lines.ts";
@@ -21,6 +22,8 @@ import type { ObservedTurn } from "../telemetry/telemetry.ts";
 
 /** The start of a plan run. */
 export interface RunStart extends TurnStart {
+  /** Formats of plans that may run here. */
+  readonly planFormats: readonly PlanFormat[];
   /** Receives the run as soon as it accepts decisions. */
   readonly onRun: (run: PlanRun) => void;
 }
@@ -83,7 +86,7 @@ type AttemptedRun = RunStart &
 
 function attemptIn(
   context: ConversationContext,
-  { run, onRun, ...start }: AttemptedRun,
+  { run, onRun, planFormats, ...start }: AttemptedRun,
   work: (options: Omit<PlanTurnOptions, "onBegin">) => Promise<StoredRun>,
 ): Promise<StoredRun> {
   const { events } = start.data;
@@ -98,7 +101,7 @@ function attemptIn(
     events.add({ type, run, tool, toolCallId, ...compact({ code }) });
   const emitInner = () => recordTools({ add }, run, []);
   return attempt(context, { ...start, turn: run, kind: "run", emit, emitInner, ended }, (options) =>
-    work({ ...options, plans, onRun }),
+    work({ ...options, plans, planFormats, onRun }),
   );
 }
 

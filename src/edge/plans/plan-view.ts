@@ -10,7 +10,7 @@ import {
   stateIn,
 } from "../../plan/plan-record.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
-import type { Plan, PlanCall } from "../../plan/plan.ts";
+import type { Plan, PlanCall } from "../../turn/plan.ts";
 import { RESERVED_NAMES } from "../../plan/run-names.ts";
 import { type Lookup, LookupWork } from "../../reference/lookup.ts";
 import { resolveReferences } from "../../reference/resolve.ts";

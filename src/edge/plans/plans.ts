@@ -1,11 +1,18 @@
 import type { AgentContext } from "../agent-types.ts";
 import * as limits from "../../limits.ts";
 import { identityIn } from "../auth/forwarded-identity.ts";
-import type { ConversationContext } from "../conversation-context.ts";
+import type { ConversationContext, ConversationPlans, PlanLine } from "../conversation-context.ts";
+import type { ConversationData } from "../conversation-data.ts";
 import { attemptRecovered, attemptResumed, attemptRun, type RunStart } from "./attempt-run.ts";
 import { decidedGates, nothingWaits } from "./gate-decisions.ts";
 import { type ListedPlan, listedOf, type PlanView, runViewOf, viewOf } from "./plan-view.ts";
-import { plansOf } from "./plans-of.ts";
+import { endRuns, plansOf } from "./plans-of.ts";
+import {
+  cancelWaitingRuns,
+  planLines,
+  takePlanLine,
+  withdrawApprovals,
+} from "./transfer-plans.ts";
 import { logFailure, placeIn } from "../log-failure.ts";
 import { chooseAgent, chooseAgentOrFallback } from "../turns/chosen-agent.ts";
 import type { QueuedTurn } from "../turns/turn-queue.ts";
@@ -21,6 +28,7 @@ import {
   type StoredRun,
   isOpenRun,
 } from "../../plan/plan-record.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRun } from "../../plan/plan-run.ts";
 import { planNotFound, type PlanStore } from "../../plan/plan-store.ts";
 import type { RuntimeTool } from "../../tool/runtime-tool.ts";
@@ -58,12 +66,14 @@ interface LiveRun extends QueuedTurn<StoredRun> {
 type RunWork = (start: RunStart) => Promise<StoredRun>;
 
 /** A conversation's plans and runs: requested over HTTP, or recovered after a crash. */
-export class Plans {
+export class Plans implements ConversationPlans {
   readonly #context: ConversationContext;
+  readonly #planFormats: readonly PlanFormat[];
   readonly #live = new Set<LiveRun>();
 
-  constructor(context: ConversationContext) {
+  constructor(context: ConversationContext, planFormats: readonly PlanFormat[]) {
     this.#context = context;
+    this.#planFormats = planFormats;
   }
 
   /** True while the queue executes a plan run. */
@@ -91,11 +101,11 @@ export class Plans {
       return await deletion.stoppably(async (signal) => {
         const equipped = await chosen.equip(signal);
         try {
-          const proposing = propose(this.#context, equipped.agent, { format, text });
+          const proposing = this.#propose(equipped.agent, { format, text });
           // An application's policy may take a while.
           const proposed = await unlessAborted(proposing, signal);
           signal.throwIfAborted();
-          keep(this.#context, proposed);
+          this.#keep(proposed);
           return await this.#view(proposed);
         } finally {
           void equipped.close();
@@ -240,6 +250,48 @@ export class Plans {
     live.result.catch((error: unknown) => logFailure(error, placeIn(this.#context, "run")));
   }
 
+  toolFor(agent: Agent): RuntimeTool {
+    return proposePlanTool(agent, {
+      propose: (proposer, proposal) => this.#propose(proposer, proposal),
+      keep: (record) => this.#keep(record),
+    });
+  }
+
+  endRuns(data: ConversationData): void {
+    endRuns(data);
+  }
+
+  exported(data: ConversationData): Iterable<PlanLine> {
+    return planLines(data);
+  }
+
+  take(data: ConversationData, line: PlanLine): void {
+    takePlanLine(data, line);
+  }
+
+  async endImport(
+    data: ConversationData,
+    { isTrusted, reason }: Parameters<ConversationPlans["endImport"]>[1],
+  ) {
+    const cancelled = await cancelWaitingRuns(data, reason);
+    return { cancelled, withdrawn: isTrusted ? 0 : withdrawApprovals(data) };
+  }
+
+  #propose(agent: Agent, proposal: Proposal): Promise<PlanRecord> {
+    const context = this.#context;
+    const { context: asked } = agent;
+    const services =
+      asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
+    const planner = { agent, store: context.store, services, planFormats: this.#planFormats };
+    return proposePlan(planner, proposal);
+  }
+
+  #keep(record: PlanRecord): void {
+    const data = this.#context.wake();
+    plansOf(data).add(record);
+    data.events.add({ type: "plan.proposed", plan: record.id });
+  }
+
   #start({ id, agent }: PlanRecord, asked: AgentContext, work: RunWork): LiveRun {
     const { setup } = this.#context;
     const choice = { name: agent, asked };
@@ -251,7 +303,8 @@ export class Plans {
     const onRun = (run: PlanRun) => {
       live.run = run;
     };
-    const queued = this.#context.enqueue((slot) => work({ ...slot, chooseNow, onRun }));
+    const about = { chooseNow, onRun, planFormats: this.#planFormats };
+    const queued = this.#context.enqueue((slot) => work({ ...slot, ...about }));
     const live: LiveRun = { ...queued, plan };
     this.#live.add(live);
     const forget = () => void this.#live.delete(live);
@@ -305,32 +358,6 @@ export class Plans {
     this.#context.data?.events.add({ type, plan: id, ...compact({ principal }) });
     await this.#context.settle();
   }
-}
-
-/** The tool with which an agent proposes plans. */
-export function planTool(context: ConversationContext, agent: Agent): RuntimeTool {
-  return proposePlanTool(agent, {
-    propose: (proposer, proposal) => propose(context, proposer, proposal),
-    keep: (record) => keep(context, record),
-  });
-}
-
-function propose(
-  context: ConversationContext,
-  agent: Agent,
-  proposal: Proposal,
-): Promise<PlanRecord> {
-  const { store } = context;
-  const { context: asked } = agent;
-  const services =
-    asked === undefined ? {} : context.servicesFor(context.askedBy(asked, asked.conversation));
-  return proposePlan({ agent, store, services }, proposal);
-}
-
-function keep(context: ConversationContext, record: PlanRecord): void {
-  const data = context.wake();
-  plansOf(data).add(record);
-  data.events.add({ type: "plan.proposed", plan: record.id });
 }
 
 function requireApproved({ id, status }: Pick<PlanRecord, "id" | "status">): void {

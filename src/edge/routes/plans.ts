@@ -3,19 +3,16 @@ import type { PlanFormat } from "../../plan/plan-format.ts";
 import { jsonPlan, jsonPlans } from "../../plan/json-plan.ts";
 import { anyJson } from "../../tool/tool-input.ts";
 import { identityIn } from "../auth/forwarded-identity.ts";
-import type { ConversationParts } from "../conversation-parts.ts";
+import type { ConversationParts, PlanSupport } from "../conversation-parts.ts";
 import { type Endpoint, endpoint } from "../http/endpoint.ts";
 import { text } from "../http/parameters.ts";
 import { mediaTypeOf, unsupportedType } from "../http/read-body.ts";
 import { later } from "../openapi/later.ts";
 import * as schemas from "../openapi/schemas.ts";
 import { planList, planView, runView } from "../plans/plan-schemas.ts";
-import { Plans, planTool } from "../plans/plans.ts";
+import { Plans } from "../plans/plans.ts";
 import { locationQuery } from "../placement.ts";
 import { approvalEndpoint } from "./messages.ts";
-import type { Api } from "../conversation-parts.ts";
-import type { ConversationContext, PlanParts } from "../conversation-context.ts";
-import { endRuns } from "../plans/plans-of.ts";
 
 /** `POST …/plans/:plan/run`. */
 const runBody = z.strictObject({ input: anyJson.optional(), keep: z.boolean().optional() });
@@ -116,8 +113,8 @@ const runEndpoint: Endpoint<ConversationParts> = endpoint(
     plansToChange(parts).run(plan, { ...body, conversation: id }, request.headers),
 );
 
-function plansOf({ plans }: ConversationParts): Plans {
-  if (plans !== undefined) return plans;
+function plansOf({ context: { plans } }: ConversationParts): Plans {
+  if (plans instanceof Plans) return plans;
   throw new Error("This application has no plans.");
 }
 
@@ -136,21 +133,11 @@ function planFormatOf(request: Request, planFormats: readonly PlanFormat[]): Pla
   throw unsupportedType(request, `a plan is ${known}.`);
 }
 
-/** Plan support, as an application passes it to `createRuntime`. */
-export interface PlanSupport extends PlanParts {
-  /** The plans of one conversation. */
-  open(context: ConversationContext): Plans;
-  readonly api: Api;
-}
-
 /** Supports JSON plans, and plans in other formats: `capabilityWorkflows`, `templates`. */
 export function planSupport(...others: readonly PlanFormat[]): PlanSupport {
   const planFormats = [jsonPlans, ...others];
   return {
-    planFormats,
-    endRuns,
-    planTool,
-    open: (context) => new Plans(context),
+    open: (context) => new Plans(context, planFormats),
     api: {
       conversation: planEndpoints(planFormats),
       components: {

@@ -1,13 +1,7 @@
 import type { ToolSet } from "ai";
 import { ByrefError } from "../../errors.ts";
 import { checkPlan, type CheckedPlan } from "../../plan/check-plan.ts";
-import {
-  Findings,
-  type Finding,
-  type Plan,
-  type PlanCall,
-  type PlanFormatName,
-} from "../../plan/plan.ts";
+import { type Finding, Findings } from "../../plan/plan.ts";
 import { dayAt, type PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanRecord, RunRecord } from "../../plan/plan-record.ts";
 import { RESERVED_NAMES, STATE } from "../../plan/run-names.ts";
@@ -24,8 +18,15 @@ import { compact } from "../../value/json.ts";
 import { wrapOptionsFor } from "../agent.ts";
 import { withOwnTools } from "../delegate-tool.ts";
 import { askAgentFor, askModelOf } from "../sub-turn.ts";
-import { type PlatformServices, Toolbox, type ToolboxOptions } from "../toolbox.ts";
+import { Toolbox, type ToolboxOptions } from "../toolbox.ts";
+import type { Plan, PlanCall, PlanFormatName } from "../plan.ts";
 import type { TurnContext } from "../turn-context.ts";
+
+/** The context of a run. */
+export interface PlanContext extends TurnContext {
+  /** Formats of plans that may run here. */
+  readonly planFormats: readonly PlanFormat[];
+}
 
 /** A plan that can run, with the tools that it calls. */
 export interface OpenedPlan {
@@ -38,14 +39,14 @@ export interface OpenedPlan {
 
 /** Prepares a plan for a run. Throws `invalid_plan`, with all findings. */
 export async function openPlan(
-  context: TurnContext,
+  context: PlanContext,
   { plan, tainted = false }: PlanRecord,
   run: Pick<RunRecord, "id" | "createdAt"> & Partial<Pick<RunRecord, "needs">>,
 ): Promise<OpenedPlan> {
-  const { store, services = {} } = context;
+  const { store, planFormats } = context;
   const tools = await toolsToRun(plan, context, { ...run, tainted });
   const checked = await requireValid(plan, tools, { store, known: run.needs ?? [] });
-  const read = planFormatOf(services, plan.format).reads?.(plan) ?? [];
+  const read = planFormatOf(planFormats, plan.format).reads?.(plan) ?? [];
   const needs = needsOf(checked, read).filter((name) => new ScopedStore(store).glance(name));
   for (const name of needs) store.holds.hold(run.id, name);
   return { checked, tools, effectsOf: (call) => tools.effectsOf(call), needs };
@@ -109,7 +110,7 @@ function needsOf({ plan, inherits }: CheckedPlan, read: readonly string[]): read
 }
 
 /** The agent whose tools a plan calls, with its store and services. */
-export type Planner = Pick<TurnContext, "agent" | "store" | "services">;
+export type Planner = Pick<PlanContext, "agent" | "store" | "services" | "planFormats">;
 
 /** The tools that a plan may call: the agent's, the runtime's own, and those of the plan's format. */
 export interface PlanTools {
@@ -123,7 +124,7 @@ export interface PlanTools {
 
 /** Returns the plan format of a name. Throws `bad_configuration` if it is not built in. */
 export function planFormatOf(
-  { planFormats = [] }: Pick<PlatformServices, "planFormats">,
+  planFormats: readonly PlanFormat[],
   format: PlanFormatName,
 ): PlanFormat {
   const found = planFormats.find((one) => one.format === format);
@@ -139,10 +140,10 @@ export async function toolsToCheck(plan: Plan, planner: Planner): Promise<PlanTo
 
 async function toolsToRun(
   plan: Plan,
-  context: TurnContext,
+  context: PlanContext,
   run: Pick<RunRecord, "id" | "createdAt"> & { readonly tainted: boolean },
 ): Promise<PlanTools> {
-  const { agent, model, redact, store, account, services = {} } = context;
+  const { agent, model, redact, store, account, services = {}, planFormats } = context;
   const equip = () => Promise.resolve(withOwnTools(agent));
   const resources = compact({
     ask: askModelOf(context, { ...compact({ agent, model, redact }), equip }),
@@ -153,7 +154,7 @@ async function toolsToRun(
   const taint = new Taint(run.tainted, { isFixed: true });
   return toolsOf(plan, context, {
     wrap: { ...wrapFor(plan, context, taint), owner: run.id },
-    own: planFormatOf(services, plan.format).own?.tools(resources) ?? [],
+    own: planFormatOf(planFormats, plan.format).own?.tools(resources) ?? [],
     toolbox: { ask: askAgentFor(context), onCall: () => account.spend.add("toolCalls", 1) },
   });
 }
@@ -167,12 +168,12 @@ interface Parts {
 
 async function toolsOf(
   plan: Plan,
-  { agent, services = {} }: Planner,
+  { agent, services = {}, planFormats }: Planner,
   { wrap, own, toolbox: how }: Parts,
 ): Promise<PlanTools> {
   // Plans cannot propose plans, because a person could not approve those in advance.
   const { planTool: _, ...others } = services;
-  const planFormat = planFormatOf(services, plan.format);
+  const planFormat = planFormatOf(planFormats, plan.format);
   const { plain = {}, isAlone = false } = planFormat.own ?? {};
   const toolbox = await Toolbox.open(agent, wrap, { ...others, ...how });
   const wrapped = await wrapRuntimeTools(own, wrap);

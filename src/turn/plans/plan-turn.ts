@@ -12,6 +12,7 @@ import {
   closedCalls,
 } from "../../plan/plan-record.ts";
 import { PlanRun } from "../../plan/plan-run.ts";
+import type { PlanFormat } from "../../plan/plan-format.ts";
 import type { PlanStore } from "../../plan/plan-store.ts";
 import { nameInRun } from "../../plan/run-names.ts";
 import { compact, type Json } from "../../value/json.ts";
@@ -26,6 +27,8 @@ import type { TurnEnd, TurnOptions } from "../turn-context.ts";
 
 export interface PlanTurnOptions extends TurnOptions {
   readonly plans: PlanStore;
+  /** Formats of plans that may run here. */
+  readonly planFormats: readonly PlanFormat[];
   /** Called before the run is written, in the same commit. */
   readonly onBegin?: () => void;
   /** Called with the run when it continues and accepts decisions. */
@@ -53,11 +56,11 @@ export interface RunDecision {
  * record.
  */
 export async function startRun(options: PlanTurnOptions, start: NewRun): Promise<StoredRun> {
-  const { plans, store, now } = options;
+  const { plans, planFormats, store, now } = options;
   const { plan, id, input, keep } = start;
   const attempt = attemptAt(options, id);
   const createdAt = new Date(now()).toISOString();
-  const opened = await openPlan(attempt.context, plan, { id, createdAt });
+  const opened = await openPlan({ ...attempt.context, planFormats }, plan, { id, createdAt });
   const record: RunRecord = {
     id,
     plan: plan.id,
@@ -91,13 +94,13 @@ export async function resumeRun(
   options: PlanTurnOptions,
   { run, decisions }: RunDecision,
 ): Promise<StoredRun> {
-  const { plans } = options;
+  const { plans, planFormats } = options;
   const record = plans.run(run)?.record;
   if (record === undefined || !isOpenRun(record)) throw nothingWaits();
   const plan = plans.required(record.plan);
   if (!decisions.some(([gate]) => waitsFor(plan.plan, record, gate))) throw nothingWaits();
   const attempt = attemptAt(options, run);
-  const opened = await openPlan(attempt.context, plan, record);
+  const opened = await openPlan({ ...attempt.context, planFormats }, plan, record);
   const continued: RunRecord = { ...record, status: "running" };
   const turn = new PlanTurn(options, { plan, opened, record: continued, attempt });
   attempt.resume(() => {
@@ -114,7 +117,7 @@ export async function recoverRun(
   options: PlanTurnOptions,
   recoveredLog: RecoveredLog,
 ): Promise<StoredRun> {
-  const { plans } = options;
+  const { plans, planFormats } = options;
   const attempt = Attempt.next(options);
   const record = plans.run(attempt.head.id)?.record;
   if (record === undefined) throw new ByrefError("internal", "There is no run to continue.");
@@ -124,7 +127,7 @@ export async function recoverRun(
   let opened: OpenedPlan | undefined;
   let error = giveUpReason(recoveredLog);
   try {
-    opened = await openPlan(attempt.context, plan, record);
+    opened = await openPlan({ ...attempt.context, planFormats }, plan, record);
   } catch (thrown) {
     error ??= publicTextOf(thrown);
   }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { limitExceeded } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import { Findings, type Plan, type PlanFormatName } from "../../plan/plan.ts";
+import { Findings } from "../../plan/plan.ts";
 import { jsonCall } from "../../plan/json-plan.ts";
 import { inputFindings } from "../../plan/plan-input.ts";
 import type { PlanRecord } from "../../plan/plan-record.ts";
@@ -9,6 +9,7 @@ import { change } from "../../tool/prepared-save.ts";
 import { runtimeTool } from "../../tool/runtime-tool.ts";
 import { byteLength } from "../../value/utf8.ts";
 import type { Agent } from "../agent.ts";
+import type { Plan, PlanFormatName } from "../plan.ts";
 import {
   planFormatOf,
   invalidPlan,
@@ -39,18 +40,19 @@ export async function proposePlan(
     const advice = "Keep long data in variables, and refer to them.";
     throw limitExceeded("maxPlanBytes", { maximum, actual, advice });
   }
-  const { plan, findings } = planFormatOf(planner.services ?? {}, format).read(text);
+  const { plan, findings } = planFormatOf(planner.planFormats, format).read(text);
   if (plan === undefined) throw invalidPlan(new Findings(findings));
   return recordOf(plan, planner, { tainted, isForModel });
 }
 
 async function recordOf(
   read: Plan,
-  { agent, store, services = {} }: Planner,
+  planner: Planner,
   { tainted, isForModel }: { readonly tainted: boolean; readonly isForModel: boolean },
 ): Promise<PlanRecord> {
-  const tools = await toolsToCheck(read, { agent, store, services });
-  const plan = (await planFormatOf(services, read.format).fit?.(read, tools.plain)) ?? read;
+  const { agent, store, planFormats } = planner;
+  const tools = await toolsToCheck(read, planner);
+  const plan = (await planFormatOf(planFormats, read.format).fit?.(read, tools.plain)) ?? read;
   const checked = await requireValid(plan, tools, {
     store,
     more: inputFindings(plan),

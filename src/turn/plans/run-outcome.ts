@@ -1,7 +1,7 @@
 import { retryConflicts } from "../../store/retry-conflicts.ts";
 import { codeOf, type ErrorCode, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Plan, PlanOutput } from "../../plan/plan.ts";
+import type { Plan, PlanOutput } from "../plan.ts";
 import { nameInRun } from "../../plan/run-names.ts";
 import { type CallState, isOpenRun, type RunRecord } from "../../plan/plan-record.ts";
 import type { Content } from "../../store/bytes/content.ts";

@@ -1,5 +1,5 @@
 import * as limits from "../../limits.ts";
-import type { PlanOutput } from "../../plan/plan.ts";
+import type { PlanOutput } from "../plan.ts";
 import type { RunRecord } from "../../plan/plan-record.ts";
 import { saveTargetIn } from "../../tool/save-target.ts";
 import { isShort, shownResult } from "../../tool/shown-result.ts";

@@ -1,5 +1,5 @@
 import { ByrefError, codeOf } from "../../../../src/errors.ts";
-import type { ModelAnswer } from "../../../../src/plan/plan-format.ts";
+import type { ModelAnswer } from "../../../../src/turn/delegate-tool.ts";
 import { requireFiles } from "./render-step.ts";
 import { type StepResources, variableFor } from "./step-inputs.ts";
 import {
