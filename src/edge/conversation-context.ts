@@ -110,7 +110,7 @@ export interface ConversationPlans {
 /** A line of a file about plans. */
 export type PlanLine = TransferOf<"plan"> | TransferOf<"run">;
 
-interface EndOfImport {
+export interface EndOfImport {
   /** False: plans that the file calls approved wait for approval again. */
   readonly isTrusted: boolean;
   /** Shown by the runs that are cancelled because they waited. */

@@ -1,5 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import { csvRecords } from "../../src/byref.ts";
 import { ByrefError, maxErrorChars, messageOf } from "../../src/errors.ts";

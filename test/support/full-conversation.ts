@@ -1,6 +1,6 @@
 import { tool } from "ai";
 import * as z from "zod";
-import { planSupport } from "../../src/edge/routes/plans.ts";
+import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import { transfers } from "../../src/edge/routes/transfer.ts";
 import * as limits from "../../src/limits.ts";
 import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";

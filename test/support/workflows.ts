@@ -4,7 +4,7 @@ import {
   withKnownTools,
   readCapabilities,
 } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
-import type { RunRecord } from "../../src/plan/plan-record.ts";
+import type { RunRecord } from "../../packages/plans/src/plan/plan-record.ts";
 import { variableCapability } from "../../packages/plan-formats/src/capability/variable-capability.ts";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import { wrapRuntimeTools } from "../../src/tool/wrap-runtime-tool.ts";

@@ -4,13 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { chunksOf as framesOf, Crashing, hang } from "../../../test/support/crashing.ts";
-import {
-  finish,
-  reasoning,
-  type Step,
-  text,
-  toolCall,
-} from "../../testing/src/testing.ts";
+import { finish, reasoning, type Step, text, toolCall } from "../../testing/src/testing.ts";
 import {
   agentWith,
   answerWith,

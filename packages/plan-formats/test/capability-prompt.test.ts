@@ -4,7 +4,14 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { taggedPrompt } from "../src/capability/capability-prompt.ts";
 import { finish, type Step, text } from "../../testing/src/testing.ts";
-import { agentWith, answerWith, done, NYC, read, textIn } from "../../../test/support/tagged-agent.ts";
+import {
+  agentWith,
+  answerWith,
+  done,
+  NYC,
+  read,
+  textIn,
+} from "../../../test/support/tagged-agent.ts";
 import { Conversation, promptOf, turnWith } from "../../../test/support/turn.ts";
 
 describe("the prompt of a model that calls with tags", () => {

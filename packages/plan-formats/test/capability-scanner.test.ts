@@ -2,10 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  CapabilityScanner,
-  type WrittenCall,
-} from "../src/capability/capability-scanner.ts";
+import { CapabilityScanner, type WrittenCall } from "../src/capability/capability-scanner.ts";
 import { readCapabilities } from "../src/capability/capability-workflows.ts";
 import * as limits from "../../../src/limits.ts";
 import { manner, wantedCall, written, xmlFragment } from "./workflow-xml.ts";
@@ -13,7 +10,10 @@ import { slow } from "../../../test/support/slow.ts";
 
 type Piece = string | WrittenCall;
 
-const summary = readFileSync(join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"), "utf8");
+const summary = readFileSync(
+  join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
+  "utf8",
+);
 
 /** Returns all pieces (adjacent texts joined), and the most characters that were held between two chunks. */
 function scan(chunks: readonly string[]): { pieces: Piece[]; mostHeld: number } {

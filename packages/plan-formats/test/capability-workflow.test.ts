@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { RunRecord } from "../../../src/plan/plan-record.ts";
+import type { RunRecord } from "../../plans/src/plan/plan-record.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { Workflows } from "../../../test/support/workflows.ts";
 

@@ -8,7 +8,10 @@ import type { Plan } from "../../../src/turn/plan.ts";
 import { sampled, samples } from "../../../test/support/slow.ts";
 import { expectedContent, manner, wantedCall, written } from "./workflow-xml.ts";
 
-const summary = readFileSync(join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"), "utf8");
+const summary = readFileSync(
+  join(import.meta.dirname, "../../../test/cases/workflows/summary.xml"),
+  "utf8",
+);
 
 function planOf(text: string): Plan {
   const { plan, findings } = readCapabilities(text);

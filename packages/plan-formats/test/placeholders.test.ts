@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dayAt } from "../../../src/plan/plan-format.ts";
+import { dayAt } from "../../plans/src/plan/plan-format.ts";
 import { fillTarget, unknownPlaceholder } from "../src/template/template-step.ts";
 
 describe("the placeholder in a file name", () => {

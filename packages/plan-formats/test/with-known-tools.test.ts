@@ -1,10 +1,7 @@
 import { tool, type ToolSet } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import {
-  withKnownTools,
-  readCapabilities,
-} from "../src/capability/capability-workflows.ts";
+import { withKnownTools, readCapabilities } from "../src/capability/capability-workflows.ts";
 import type { Plan } from "../../../src/turn/plan.ts";
 import { Workflows } from "../../../test/support/workflows.ts";
 

@@ -31,7 +31,12 @@ export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
   return transferLines(recordsOf(options), new Sha256Stream(), options.sealing);
 }
 
-async function* recordsOf({ data, plans, files, id }: ExportOptions): AsyncGenerator<TransferRecord> {
+async function* recordsOf({
+  data,
+  plans,
+  files,
+  id,
+}: ExportOptions): AsyncGenerator<TransferRecord> {
   const guard = changeGuard(data);
   const source = guard.unchanged();
   source.events.flush();

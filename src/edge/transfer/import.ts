@@ -29,11 +29,7 @@ export interface ImportOptions {
 
 /** What an import has not kept, or kept because its file says so. */
 export interface ImportFinding {
-  readonly code:
-    | "labels_lowered"
-    | "approvals_withdrawn"
-    | "approvals_cancelled"
-    | "plans_omitted";
+  readonly code: "labels_lowered" | "approvals_withdrawn" | "approvals_cancelled" | "plans_omitted";
   readonly message: string;
 }
 

@@ -1,6 +1,6 @@
 import { compact, type Json } from "../../../../src/value/json.ts";
 import { isValidName } from "../../../../src/store/names.ts";
-import { RESERVED_NAMES } from "../../../../src/plan/run-names.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import * as limits from "../../../../src/limits.ts";
 import { nearest } from "../../../../src/reference/near.ts";
 import { clip } from "../../../../src/value/characters.ts";

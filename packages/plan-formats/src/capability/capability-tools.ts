@@ -4,8 +4,19 @@ import type { WrittenCall } from "./capability-scanner.ts";
 import { readTag } from "./capability-call.ts";
 import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
 import { OUTPUT_PATH } from "../../../../src/tool/save-target.ts";
-import { isJsonObject, jsonIn, type JsonObject, type Json, typeOfJson } from "../../../../src/value/json.ts";
-import { type Definition, foldSchema, type TypeName, typesIn } from "../../../../src/tool/json-schema.ts";
+import {
+  isJsonObject,
+  jsonIn,
+  type JsonObject,
+  type Json,
+  typeOfJson,
+} from "../../../../src/value/json.ts";
+import {
+  type Definition,
+  foldSchema,
+  type TypeName,
+  typesIn,
+} from "../../../../src/tool/json-schema.ts";
 
 /** A tool in the form that tags call. */
 export interface CapabilityTool {

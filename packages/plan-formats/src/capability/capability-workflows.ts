@@ -1,9 +1,9 @@
 import type { ToolSet } from "ai";
 import { coerceParameters, parametersIn } from "./capability-tools.ts";
 import { variableCapability } from "./variable-capability.ts";
-import type { PlanFormat } from "../../../../src/plan/plan-format.ts";
+import type { PlanFormat } from "../../../plans/src/plan/plan-format.ts";
 import type { Plan, PlanCall } from "../../../../src/turn/plan.ts";
-import type { Finding, ReadPlan } from "../../../../src/plan/plan.ts";
+import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import { jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
 import * as limits from "../../../../src/limits.ts";
 import { codePointCount } from "../../../../src/value/characters.ts";

@@ -25,7 +25,7 @@ import {
   usable,
 } from "../../../../src/tool/variables/variable-target.ts";
 import type { Json } from "../../../../src/value/json.ts";
-import { RESERVED_NAMES } from "../../../../src/plan/run-names.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import { failureReport, hidesFailure } from "../../../../src/tool/policy.ts";
 
 /** Leaves room for the other fields of the output. */

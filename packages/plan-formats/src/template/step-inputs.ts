@@ -9,7 +9,7 @@ import { nameFor } from "../../../../src/tool/scoped-store.ts";
 import { lookupInStore } from "../../../../src/tool/store-lookup.ts";
 import { guardedView } from "../../../../src/tool/tool-output.ts";
 import type { RunScope } from "../../../../src/tool/wrapped-tool.ts";
-import type { RunResources } from "../../../../src/plan/plan-format.ts";
+import type { RunResources } from "../../../plans/src/plan/plan-format.ts";
 import type { Shown, StepSources, TemplateFiles, Withheld } from "./render-step.ts";
 
 /** The stores from which a step reads its inputs and to which it writes its answer. */

@@ -1,6 +1,6 @@
 import * as limits from "../../../../src/limits.ts";
 import { ByrefError } from "../../../../src/errors.ts";
-import { RESERVED_NAMES } from "../../../../src/plan/run-names.ts";
+import { RESERVED_NAMES } from "../../../plans/src/plan/run-names.ts";
 import { isGlob } from "./find-files.ts";
 import {
   formatTarget,

@@ -1,5 +1,5 @@
 import { compact, type Json, parsedJson } from "../../../../src/value/json.ts";
-import type { Finding, ReadPlan } from "../../../../src/plan/plan.ts";
+import type { Finding, ReadPlan } from "../../../plans/src/plan/findings.ts";
 import type { Plan, PlanCall, PlanOutput } from "../../../../src/turn/plan.ts";
 import { shortened } from "./template-directives.ts";
 import { type TemplateStep, templateStepSchema } from "./template-step.ts";

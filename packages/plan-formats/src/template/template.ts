@@ -1,7 +1,7 @@
 import { compact } from "../../../../src/value/json.ts";
 import { codeOf, messageOf } from "../../../../src/errors.ts";
 import * as limits from "../../../../src/limits.ts";
-import type { Finding, FindingCode } from "../../../../src/plan/plan.ts";
+import type { Finding, FindingCode } from "../../../plans/src/plan/findings.ts";
 import { applyDirective, type StepDirectives } from "./template-directives.ts";
 import type { TemplateStep } from "./template-step.ts";
 import { type TemplatePart, templateParts } from "./template-parts.ts";

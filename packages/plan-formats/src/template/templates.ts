@@ -1,4 +1,4 @@
-import type { PlanFormat, RunResources } from "../../../../src/plan/plan-format.ts";
+import type { PlanFormat, RunResources } from "../../../plans/src/plan/plan-format.ts";
 import type { ModelAnswer } from "../../../../src/turn/delegate-tool.ts";
 import {
   filesWithoutBucket,
