@@ -38,13 +38,13 @@ const MAX_APP_KIB = 100;
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 56_900,
-  "packages/*/src": 21_700,
+  src: 48_900,
+  "packages/*/src": 29_850,
   page: 12_700,
   bench: 2_900,
   scripts: 4_450,
-  test: 113_300,
-  "packages/*/test": 11_900,
+  test: 104_650,
+  "packages/*/test": 20_650,
 };
 
 const checks = [

@@ -1,15 +1,16 @@
+import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
 import type { McpServer } from "../tool/mcp/mcp-tools.ts";
 import type { Syntax } from "../reference/reference.ts";
-import type { SyntaxName } from "../reference/syntaxes.ts";
-import type { CapabilityTags } from "../plan/capability/capability-model.ts";
-import type { Plan } from "../plan/plan.ts";
+import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
 import type { Identity } from "../tool/identity.ts";
 import type { Policy, ToolPolicy } from "../tool/policy.ts";
+import type { RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Effects, Naming, WrapOptions } from "../tool/wrapped-tool.ts";
 import { compact } from "../value/json.ts";
 import type { HistoryRecord } from "./history/history-record.ts";
 import { type Guide, guideFor, type InstructionStyle } from "./history/guide.ts";
+import type { Plan } from "./plan.ts";
 
 /**
  * What the functions of an agent, and its tools as `context`, learn about a question. It is the asker's, also
@@ -124,6 +125,28 @@ export interface Agent {
   ) => Promise<string>;
   /** Names the variables in which results are saved. Default: the tool and its most descriptive argument. */
   readonly naming?: Naming;
+}
+
+/** Tool calls as tags in a model's text. */
+export interface CapabilityTags {
+  /** Wraps the model so that it looks like one with native calls. */
+  model(model: LanguageModelV4, options: CapabilityOptions): LanguageModelV4;
+  /** The capability `variable`, which only agents that call tools with tags receive. */
+  readonly tools: readonly RuntimeTool[];
+  /** The default reference syntaxes of such an agent. */
+  readonly syntaxes: readonly SyntaxName[];
+}
+
+export interface CapabilityOptions {
+  /**
+   * The unwrapped tools. Their schemas do not accept references, and define the type of a parameter written as
+   * text.
+   */
+  readonly tools: ToolSet;
+  /** Creates ids of calls. */
+  readonly newId: () => string;
+  /** The reference syntaxes that the model may use, for the guide. Default: none. */
+  readonly syntaxes?: Syntaxes;
 }
 
 interface ReferenceOptions {

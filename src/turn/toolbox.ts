@@ -4,14 +4,12 @@ import type { MakeCodeTool } from "../tool/code/code-tool.ts";
 import { isFrom, type PromptStage, promptStages, type RuntimeTool } from "../tool/runtime-tool.ts";
 import type { Files } from "../tool/files.ts";
 import type { QueryTools } from "../tool/query/query-tools.ts";
-import type { CapabilityTags } from "../plan/capability/capability-model.ts";
-import type { PlanFormat } from "../plan/plan-format.ts";
 import { variableTools } from "../tool/variables/variable-tools.ts";
 import { wrapRuntimeTools } from "../tool/wrap-runtime-tool.ts";
 import { compact } from "../value/json.ts";
 import { wrapTools } from "../tool/wrap-tool.ts";
 import type { Effects, WrapOptions, WrappedTool } from "../tool/wrapped-tool.ts";
-import { type Agent, isOffered, tagsOf } from "./agent.ts";
+import { type Agent, type CapabilityTags, isOffered, tagsOf } from "./agent.ts";
 import { type AskAgent, DELEGATE, delegateTool, type FindAgent } from "./delegate-tool.ts";
 import { resolvedModel } from "./model/prepare-model-call.ts";
 
@@ -25,8 +23,6 @@ export interface PlatformServices {
   readonly queries?: (wrap: WrapOptions) => QueryTools | undefined;
   /** Creates `propose_plan`. Without it, models cannot propose plans. */
   readonly planTool?: (agent: Agent) => RuntimeTool;
-  /** Formats of plans that may run here. */
-  readonly planFormats?: readonly PlanFormat[];
   /** Finds an agent to call. Without it, agents cannot call one another. */
   readonly findAgent?: FindAgent;
 }
