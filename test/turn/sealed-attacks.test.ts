@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { nodeQueryDatabases } from "../../packages/adapters/src/agent/node-query-engine.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
-import { capabilityTags } from "../../src/plan/capability/capability-model.ts";
+import { capabilityTags } from "../../packages/plan-formats/src/capability/capability-model.ts";
 import { requireTrusted } from "../../src/tool/policy.ts";
 import { codeTool } from "../../src/tool/code/code-tool.ts";
 import { queryTools } from "../../src/tool/query/query-tools.ts";
