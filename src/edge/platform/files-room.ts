@@ -24,8 +24,13 @@ export async function requireRoom(
     for (const other of others) sum += other.size;
     requireAtMost(["maxListedFiles", limits.maxListedFiles], files, ADVICE);
     // Without the sum: the sizes of sealed files are in it.
-    if (sum > limits.maxFilesBytes)
-      throw new ByrefError("limit_exceeded", `maxFilesBytes: ${ADVICE}`);
+    if (sum > limits.maxFilesBytes) {
+      const maximum = limits.maxFilesBytes;
+      throw new ByrefError("limit_exceeded", `maxFilesBytes is exceeded. ${ADVICE}`, {
+        limit: "maxFilesBytes",
+        maximum,
+      });
+    }
     cursor = page.truncated ? page.cursor : undefined;
   } while (cursor !== undefined);
 }

@@ -182,9 +182,14 @@ it("saves what a Response streams, and passes bytes on", async () => {
 });
 
 describe("a tool that fetches what a model wrote", () => {
-  const answers: Record<string, Response> = {};
-  const fetch = async (url: string, _init: RequestInit) =>
-    answers[url]?.clone() ?? Response.error();
+  const hello = () => new Response("Hello.", { headers: { "content-type": "text/plain" } });
+  const answers: Record<string, () => Response> = {
+    "https://docs.example.com/a": hello,
+    "https://docs.example.com:443/a": hello,
+    "https://docs.example.com/moved": () => Response.redirect("https://10.0.0.1/"),
+  };
+  // In the object of the turn: a response belongs to the object that has created it.
+  const fetch = async (url: string, _init: RequestInit) => answers[url]?.() ?? Response.error();
   // --- hosts that a tool fetches from
   const HOSTS = ["docs.example.com", "example.org:8443"];
 
@@ -211,10 +216,6 @@ describe("a tool that fetches what a model wrote", () => {
     ["https://0x7f.1/", "127.0.0.1 is not allowed."],
     ["http://docs.example.com/a", "invalid_tool_input"],
   ])("asked for %s, has %s", async (url, outcome) => {
-    const headers = { "content-type": "text/plain" };
-    for (const known of ["https://docs.example.com/a", "https://docs.example.com:443/a"])
-      answers[known] = new Response("Hello.", { headers });
-    answers["https://docs.example.com/moved"] = Response.redirect("https://10.0.0.1/");
     const agent = agentWith({ tools: { fetch_page } });
     const { prompt } = await turn(agent, [call("fetch_page", { url }), say("Done.")]);
     expect(prompt).toContain(outcome);
