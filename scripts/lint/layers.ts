@@ -72,7 +72,11 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     not: [...PLATFORM, "ai", "@ai-sdk/", "zod"],
     anyTypes: true,
   },
-  "packages/testing/src/demo": { imports: [...CORE, "src/turn"], not: PLATFORM, anyTypes: true },
+  "packages/testing/src/demo": {
+    imports: [...CORE, "src/turn", "packages/testing/src"],
+    not: PLATFORM,
+    anyTypes: true,
+  },
   "packages/testing/src/": {
     imports: [...RUNTIME, "src/edge", "src/byref.ts", "packages/client/src"],
     not: ["hono", "node:", "vitest"],

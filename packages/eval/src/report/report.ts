@@ -1,8 +1,10 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { chartOf } from "./chart.ts";
 import { shownInterval, shownSize, type Unit } from "./format.ts";
 import type { Measures, Results } from "./results.ts";
 
-/** A table: a head and rows of cells. Documents print it in their own ways. */
-export interface Table {
+interface Table {
   readonly title: string;
   readonly head: readonly string[];
   readonly rows: readonly (readonly string[])[];
@@ -24,9 +26,28 @@ const COLUMNS: readonly (readonly [title: string, key: keyof Measures, unit: Uni
   ["steps to recover", "recoverySteps", "number"],
 ];
 
-/** Returns the tables of a report. */
-export function tablesOf(results: Results): readonly Table[] {
-  return [mainTable(results), comparisonTable(results), familyTable(results), sizeTable(results)];
+/** Writes `results.json`, `results.md` and `right.svg` into a folder. */
+export function writeReport(folder: string, results: Results): void {
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "results.json"), `${JSON.stringify(results, null, 2)}\n`);
+  writeFileSync(join(folder, "results.md"), markdownReport(results));
+  writeFileSync(join(folder, "right.svg"), chartOf(results));
+}
+
+/** Prints the results as Markdown. */
+export function markdownReport(results: Results): string {
+  const tables = [mainTable, comparisonTable, familyTable, sizeTable].map((of) => of(results));
+  const sections = tables.flatMap((table) => [`## ${table.title}`, markdownTable(table)]);
+  return `${[`# ${results.about.model}`, ...notesOf(results), ...sections].join("\n\n")}\n`;
+}
+
+function markdownTable({ head, rows }: Table): string {
+  const all = [head, head.map(() => "---"), ...rows];
+  return all.map((cells) => `| ${cells.map(escaped).join(" | ")} |`).join("\n");
+}
+
+function escaped(cell: string): string {
+  return cell.replaceAll("|", "\\|").replaceAll("\n", " ");
 }
 
 function mainTable({ arms }: Results): Table {
@@ -91,20 +112,18 @@ function sizeTable({ sizes, arms }: Results): Table {
 }
 
 /** Notes on the figures. */
-export function notesOf({ about }: Results): readonly string[] {
-  const { model, variant, date, byref, seed, count, isQuick, sets, price, stopped } = about;
+function notesOf({ about }: Results): readonly string[] {
+  const { model, date, byref, seed, count, isQuick, sets, price, stopped } = about;
   const tasks = `${count} of each kind from seed ${seed}${isQuick ? ", small sizes only" : ""}${sets.length === 0 ? "" : `, and ${sets.join(", ")}`}`;
   return [
-    `Model: ${model}${variant === undefined ? "" : `, with the texts of ${variant}`}. Day: ${date}. Byref ${byref}. Tasks: ${tasks}.`,
+    `Model: ${model}. Day: ${date}. Byref ${byref}. Tasks: ${tasks}.`,
     ...(model.startsWith("scripted:")
       ? [
           "This is a scripted model with known errors: it shows that the evaluation measures them, and says nothing about any real model.",
         ]
       : []),
     "Values are means of a task; in brackets is the interval of 95 % of 2,000 bootstrap resamples (of shares at least Wilson's). Seconds are those of the model's answers.",
-    price === undefined
-      ? "There is no price of this model in the table: costs are missing."
-      : `Dollars for a million tokens (${price.of}): ${price.input} of input, ${price.cached} of cached input, ${price.output} of output.`,
+    `Dollars for a million tokens (${price.of}): ${price.input} of input, ${price.cached} of cached input, ${price.output} of output.`,
     ...(stopped === undefined
       ? []
       : [`The run ended early: ${stopped} The figures are of the tasks so far.`]),
