@@ -103,7 +103,7 @@ const PUBLIC_KEY_ALGORITHMS = [
 ];
 
 /** The keys of one issuer, cached for the lifetime of the isolate. */
-export class PublicKeys {
+class PublicKeys {
   readonly #remote: ReturnType<typeof createRemoteJWKSet>;
   #fetchedMs = Number.NEGATIVE_INFINITY;
   /** The earliest time of the next fetch. */

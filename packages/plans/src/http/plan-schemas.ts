@@ -15,7 +15,7 @@ export const callView = later(() =>
   }),
 );
 
-export const runCallView = later(() =>
+const runCallView = later(() =>
   callView().extend({
     output: json
       .readonly()
