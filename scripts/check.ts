@@ -38,13 +38,13 @@ const MAX_APP_KIB = 100;
 
 /** Lines of TypeScript by folder. A change that exceeds one deletes first; what falls below it lowers it. */
 const MAX_LINES = {
-  src: 48_900,
-  "packages/*/src": 29_850,
-  page: 12_700,
+  src: 47_300,
+  "packages/*/src": 26_050,
+  page: 12_650,
   bench: 2_900,
-  scripts: 4_450,
-  test: 104_650,
-  "packages/*/test": 20_650,
+  scripts: 4_400,
+  test: 103_100,
+  "packages/*/test": 19_700,
 };
 
 const checks = [
