@@ -61,7 +61,7 @@ describe("a sealed variable", () => {
   });
 
   it("does not reach a tool of the client, whose result the model gets", async () => {
-    const { agent, model } = setUp([{ calls: [["show_map", { city: "$salary" }]] }]);
+    const { agent, model } = setUp([{ calls: [["show_map", { city: "Oslo", zoom: "$salary" }]] }]);
     const stream = await agent.stream("Show.", { clientTools: { show_map: showMap } });
     const chunks: { type: string }[] = [];
     for await (const chunk of stream.fullStream) chunks.push(chunk);
