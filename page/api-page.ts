@@ -5,7 +5,7 @@ import type { JsonSchema, OpenApi, OpenApiOperation } from "../src/edge/openapi/
 import { fileEndpoints } from "../src/edge/routes/files.ts";
 import { planSupport } from "../packages/plans/src/http/plan-support.ts";
 import { queries } from "../src/edge/routes/queries.ts";
-import { transfers } from "../src/edge/routes/transfer.ts";
+import { transfers } from "../packages/transfer/src/transfers.ts";
 
 /** Puts every call of the HTTP interface into `docs/index.html`, from the OpenAPI document. */
 export function apiPage() {

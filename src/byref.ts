@@ -8,7 +8,7 @@ export type {
   PageOptions,
 } from "./edge/page-options.ts";
 export { jwtAuthenticator } from "./edge/auth/jwt-authenticator.ts";
-export { mcpTools } from "./edge/mcp-servers.ts";
+export { mcpTools } from "../packages/mcp/src/mcp-servers.ts";
 export { runCode } from "./edge/platform/loader-sandbox.ts";
 export { modelFromSettings, type ModelProvider } from "./edge/models/model.ts";
 export { readSettings, type Settings } from "./edge/settings.ts";
@@ -17,7 +17,7 @@ export { queries, type QuerySupport } from "./edge/routes/queries.ts";
 export { TablesObject as Tables } from "./edge/tables/tables.ts";
 export { mcpGateway } from "../packages/gateway/src/conversation/routes.ts";
 export type { GatewaySupport, PlanSupport } from "./edge/conversation-parts.ts";
-export { transfers } from "./edge/routes/transfer.ts";
+export { transfers } from "../packages/transfer/src/transfers.ts";
 export { planSupport } from "../packages/plans/src/http/plan-support.ts";
 export { csvRecords } from "./store/bytes/csv-records.ts";
 export { capabilityWorkflows } from "../packages/plan-formats/src/capability/capability-workflows.ts";

@@ -45,15 +45,30 @@ const LAYERS: Readonly<Record<string, Layer>> = {
   },
   "packages/plans/src/run/": { imports: [...RUNTIME, "packages/plans/src/plan"], not: PLATFORM },
   "packages/plans/src/": {
-    imports: [...RUNTIME, "src/edge", "packages/plans/src"],
+    imports: [...RUNTIME, "src/edge", "packages/plans/src", "packages/transfer/src"],
+    not: ["node:", "cloudflare:test"],
+  },
+  "packages/mcp/src/mcp-servers.ts": {
+    imports: [...RUNTIME, "src/edge", "packages/mcp/src"],
+    not: ["node:", "cloudflare:"],
+  },
+  "packages/mcp/src/": { imports: CORE, not: PLATFORM },
+  "packages/transfer/src/": {
+    imports: [...RUNTIME, "src/edge"],
     not: ["node:", "cloudflare:test"],
   },
   "packages/gateway/src/cli/": {
-    imports: [...CORE, "packages/gateway/src", "packages/adapters/src/agent", "packages/eval/src"],
+    imports: [
+      ...CORE,
+      "packages/gateway/src",
+      "packages/adapters/src/agent",
+      "packages/eval/src",
+      "packages/mcp/src",
+    ],
     not: ["cloudflare:"],
   },
   "packages/gateway/src/conversation/": {
-    imports: [...CORE, "src/turn", "src/edge", "packages/gateway/src"],
+    imports: [...CORE, "src/turn", "src/edge", "packages/gateway/src", "packages/mcp/src"],
     not: ["node:"],
   },
   "packages/gateway/src/bundle/": { imports: ["src/edge/settings.ts"], not: ["cloudflare:"] },
@@ -61,9 +76,9 @@ const LAYERS: Readonly<Record<string, Layer>> = {
     imports: ["packages/gateway/src/bundle"],
     not: ["cloudflare:"],
   },
-  "packages/gateway/src/": { imports: CORE, not: PLATFORM },
+  "packages/gateway/src/": { imports: [...CORE, "packages/mcp/src"], not: PLATFORM },
   "packages/adapters/src/durable": {
-    imports: [...CORE, "src/edge/platform", "packages/adapters/src"],
+    imports: [...CORE, "src/edge/platform", "packages/adapters/src", "packages/transfer/src"],
     not: ["hono", "node:", "cloudflare:test"],
   },
   "packages/adapters/src/": { imports: RUNTIME, not: PLATFORM, anyTypes: true },

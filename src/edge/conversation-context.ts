@@ -34,7 +34,6 @@ import { R2Blobs } from "./platform/r2-blobs.ts";
 import { filesIn } from "./platform/r2-files.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
 import { Telemetry } from "./telemetry/telemetry.ts";
-import type { TransferOf } from "./transfer/transfer-format.ts";
 import { type AgentSetup, chooseAgent } from "./turns/chosen-agent.ts";
 import { type QueuedTurn, type RunningTurn, TurnQueue } from "./turns/turn-queue.ts";
 import type { TurnRequest } from "./turns/turn-request.ts";
@@ -108,7 +107,14 @@ export interface ConversationPlans {
 }
 
 /** A line of a file about plans. */
-export type PlanLine = TransferOf<"plan"> | TransferOf<"run">;
+export type PlanLine =
+  | { readonly type: "plan"; readonly plan: object }
+  | {
+      readonly type: "run";
+      readonly record: object;
+      readonly input: Json;
+      readonly state?: Json | undefined;
+    };
 
 export interface EndOfImport {
   /** False: plans that the file calls approved wait for approval again. */

@@ -13,10 +13,9 @@ import { requireDirectory } from "./directory/directory-client.ts";
 import { type Authenticator, authenticatorBySettings } from "./auth/authenticator.ts";
 import type { PageOptions } from "./page-options.ts";
 import { requireNumbers, type Settings, settingsOf } from "./settings.ts";
-import type { GatewaySupport, PlanSupport } from "./conversation-parts.ts";
+import type { GatewaySupport, PlanSupport, Transfers } from "./conversation-parts.ts";
 import type { FileEndpoints } from "./routes/files.ts";
 import type { QuerySupport } from "./routes/queries.ts";
-import type { Transfers } from "./routes/transfer.ts";
 
 /**
  * Options of an application. All but agents and model are optional; features that are not passed are not

@@ -1,7 +1,7 @@
 import * as limits from "../limits.ts";
 import * as z from "zod";
 import { ByrefError } from "../errors.ts";
-import { toolRules } from "../tool/mcp/tool-rules.ts";
+import { toolRules } from "../tool/tool-rules.ts";
 import { isObject } from "../value/json.ts";
 import { JURISDICTIONS, locationHint } from "./placement.ts";
 

@@ -1,6 +1,6 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ToolSet } from "ai";
-import type { McpServer } from "../tool/mcp/mcp-tools.ts";
+import type { McpServer } from "../tool/tool-rules.ts";
 import type { Syntax } from "../reference/reference.ts";
 import type { SyntaxName, Syntaxes } from "../reference/syntaxes.ts";
 import type { Identity } from "../tool/identity.ts";

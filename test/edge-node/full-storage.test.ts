@@ -2,7 +2,7 @@ import { tool } from "ai";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";

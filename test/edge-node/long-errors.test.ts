@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import { csvRecords } from "../../src/byref.ts";
 import { ByrefError, maxErrorChars, messageOf } from "../../src/errors.ts";
 import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";

@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import { createApp } from "../../src/edge/app.ts";
 import { fileEndpoints } from "../../src/edge/routes/files.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { openApiFrom } from "../support/openapi.ts";
 

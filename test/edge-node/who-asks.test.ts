@@ -3,10 +3,10 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
 import type { AgentContext } from "../../src/edge/agent-types.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { mcpTools } from "../../src/edge/mcp-servers.ts";
+import { mcpTools } from "../../packages/mcp/src/mcp-servers.ts";
 import { mcpGateway } from "../../packages/gateway/src/conversation/routes.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import {
   finish,
   scriptedModel,

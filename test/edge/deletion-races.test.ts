@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 import { env } from "cloudflare:workers";

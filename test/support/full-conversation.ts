@@ -1,7 +1,7 @@
 import { tool } from "ai";
 import * as z from "zod";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../src/edge/routes/transfer.ts";
+import { transfers } from "../../packages/transfer/src/transfers.ts";
 import * as limits from "../../src/limits.ts";
 import { capabilityWorkflows } from "../../packages/plan-formats/src/capability/capability-workflows.ts";
 import { templates } from "../../packages/plan-formats/src/template/templates.ts";

@@ -1,11 +1,10 @@
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import type { LanguageModel, LanguageModelUsage, ModelMessage, ToolSet, UIMessageChunk } from "ai";
-import { addLanguageModelUsage } from "ai/internal";
+import type { LanguageModel, ModelMessage, ToolSet, UIMessageChunk } from "ai";
 import { MemoryStore } from "../../src/store/memory-store.ts";
 import type { SavingsCounter } from "../../src/turn/spend/savings.ts";
 import { callModel } from "../../src/turn/model/call-model.ts";
 import type { CallModelResult, ModelOutput } from "../../src/turn/model/model-try.ts";
-import { Account, NOTHING_SPENT, Spend } from "../../src/turn/spend/spend.ts";
+import { Account, NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
 export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
@@ -25,7 +24,7 @@ export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuff
 export interface Call {
   readonly result?: CallModelResult & Pick<Call, "usage">;
   /** The sum of all attempts, as far as the provider reported it. */
-  readonly usage: LanguageModelUsage | undefined;
+  readonly usage: Usage;
   /** The error that the call threw. */
   readonly error?: unknown;
   /** Chunks that were written and not taken back. */
@@ -48,13 +47,6 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const delaysMs: number[] = [];
   const account = new Account(new MemoryStore(), new Spend({}, NOTHING_SPENT));
   const { savings } = account;
-  let usage: LanguageModelUsage | undefined;
-  account.addCall = (more) => {
-    usage =
-      usage === undefined || more === undefined
-        ? (more ?? usage)
-        : addLanguageModelUsage(usage, more);
-  };
   const context = {
     account,
     signal: options.signal ?? new AbortController().signal,
@@ -77,8 +69,9 @@ export async function callWith(options: CallOptions): Promise<Call> {
   const kept = () => log.slice(log.findLastIndex(({ type }) => type === "reset-step") + 1);
   try {
     const result = await callModel(context, request, output);
+    const { usage } = account;
     return { result: { ...result, usage }, usage, chunks: kept(), ...about };
   } catch (error) {
-    return { error, usage, chunks: kept(), ...about };
+    return { error, usage: account.usage, chunks: kept(), ...about };
   }
 }

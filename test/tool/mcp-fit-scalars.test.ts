@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fitScalars } from "../../src/tool/mcp/fit-scalars.ts";
+import { fitScalars } from "../../packages/mcp/src/fit-scalars.ts";
 import { parseExactly } from "../../src/value/exact-number.ts";
 
 const DIGITS = "1234567890123456789";

@@ -3,7 +3,7 @@ import { Content } from "../../src/store/bytes/content.ts";
 import { asSchema } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { parsedJson } from "../../src/value/json.ts";
-import { McpDirectory } from "../../src/tool/mcp/mcp-tools.ts";
+import { McpDirectory } from "../../packages/mcp/src/mcp-tools.ts";
 import {
   failure,
   type Result,

@@ -1,6 +1,6 @@
 import type { CallToolResult, ProtocolError } from "@modelcontextprotocol/server";
 import { maxShownResultChars } from "../../../src/limits.ts";
-import { joinedRules } from "../../../src/tool/mcp/tool-rules.ts";
+import { joinedRules } from "../../../src/tool/tool-rules.ts";
 import type { ModelOutput } from "../../../src/tool/runtime-tool.ts";
 import type { ToolOutput } from "../../../src/tool/tool-output.ts";
 import type { Ready, Saved } from "../../../src/tool/wrapped-tool.ts";

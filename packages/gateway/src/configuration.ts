@@ -1,7 +1,7 @@
 import { parse, type ParseError, printParseErrorCode } from "jsonc-parser";
 import * as z from "zod";
 import { ByrefError } from "../../../src/errors.ts";
-import { type RuledServer, toolRules } from "../../../src/tool/mcp/tool-rules.ts";
+import { type RuledServer, toolRules } from "../../../src/tool/tool-rules.ts";
 import { compact, isObject } from "../../../src/value/json.ts";
 import { filterOf, problemOfFilters, type ToolFilter } from "./tool-filter.ts";
 import { clientVariable, PLACEHOLDER } from "./client-variables.ts";

@@ -6,7 +6,7 @@ import {
   SseError,
 } from "@modelcontextprotocol/client";
 import { messageOf } from "../../../src/errors.ts";
-import { flawIn } from "../../../src/tool/mcp/own-answer.ts";
+import { flawIn } from "../../mcp/src/own-answer.ts";
 import { isObject } from "../../../src/value/json.ts";
 
 /** True if a server refused a request because it does not know the session any more. It has not run. */

@@ -6,7 +6,7 @@ import type { ResolveOptions } from "../../../src/reference/resolve.ts";
 import { Content, jsonContent } from "../../../src/store/bytes/content.ts";
 import type { VariableStore } from "../../../src/store/variable-store.ts";
 import { takesTextOnly } from "../../../src/tool/json-schema.ts";
-import { valueOfResult } from "../../../src/tool/mcp/result-value.ts";
+import { valueOfResult } from "../../mcp/src/result-value.ts";
 import {
   canonicalJson,
   isObject,

@@ -1,5 +1,5 @@
 import { ProtocolError, ProtocolErrorCode, type Transport } from "@modelcontextprotocol/client";
-import { flawIn } from "../../../src/tool/mcp/own-answer.ts";
+import { flawIn } from "../../mcp/src/own-answer.ts";
 import { redactTexts } from "./secrets-of-address.ts";
 
 /** The code and data of an error as its server gave them. The library changes some. */

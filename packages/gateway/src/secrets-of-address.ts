@@ -1,4 +1,4 @@
-import { type NamedText, SECRET_NAME, secretsIn } from "../../../src/tool/mcp/secrets.ts";
+import { type NamedText, SECRET_NAME, secretsIn } from "../../mcp/src/secrets.ts";
 import type { ServerConfiguration } from "./configuration.ts";
 
 /**

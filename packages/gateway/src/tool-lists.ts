@@ -1,7 +1,7 @@
 import type { Tool } from "@modelcontextprotocol/server";
 import { messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { idlePatterns, type RuledServer } from "../../../src/tool/mcp/tool-rules.ts";
+import { idlePatterns, type RuledServer } from "../../../src/tool/tool-rules.ts";
 import { withTimeLimit } from "../../../src/value/deadline.ts";
 import type { ToolList, Upstream } from "./upstream.ts";
 

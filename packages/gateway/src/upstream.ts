@@ -19,7 +19,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { ByrefError, codeOf, messageOf } from "../../../src/errors.ts";
 import * as limits from "./gateway-limits.ts";
-import { redact } from "../../../src/tool/mcp/secrets.ts";
+import { redact } from "../../mcp/src/secrets.ts";
 import { CallingClients } from "./calling-clients.ts";
 import { SENT } from "./call-journal.ts";
 import { callAsTask, isTask } from "./task-call.ts";

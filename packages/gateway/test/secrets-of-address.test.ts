@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { ServerAddress } from "../src/configuration.ts";
 import { secretsOf } from "../src/secrets-of-address.ts";
-import { redact } from "../../../src/tool/mcp/secrets.ts";
+import { redact } from "../../mcp/src/secrets.ts";
 
 const program = (env: Readonly<Record<string, string>>, args: readonly string[] = []) => ({
   command: "x",

@@ -1,9 +1,10 @@
+import type { JSONSchema7 } from "ai";
 import * as fc from "fast-check";
 import * as limits from "../../../src/limits.ts";
 import { codeOf } from "../../../src/errors.ts";
-import { issuesIn } from "../src/plan/input-schema.ts";
 import { readJsonPlan } from "../src/plan/json-plan.ts";
 import { requireInput, schemaFaults } from "../src/plan/plan-input.ts";
+import { issuesIn as issuesOf } from "../src/plan/schema-check.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { describe, expect, it } from "vitest";
 
@@ -60,6 +61,9 @@ const schema = fc.letrec<{ schema: Json }>((tie) => ({
   ),
 })).schema;
 
+const issuesIn = (of: Json, given: Json) =>
+  issuesOf(of as unknown as JSONSchema7, given, { at: "input" });
+
 describe("the schema of a plan's input", () => {
   it("agrees with another validator", sampled, () => {
     const ajv = new Ajv({ strict: false, validateSchema: false });
@@ -80,10 +84,10 @@ describe("the schema of a plan's input", () => {
       additionalProperties: false,
     };
     expect(issuesIn(schema, { n: 4.5, tags: ["a", "x"], more: 1 })).toEqual([
+      { at: "input.who", message: "is missing." },
       { at: "input.n", message: "must be integer, and is number." },
       { at: "input.n", message: "must be at most 3." },
       { at: "input.tags.1", message: 'must be "a" or "b".' },
-      { at: "input.who", message: "is missing." },
       { at: "input.more", message: "must not be there: remove it." },
     ]);
   });
@@ -162,10 +166,9 @@ describe("the schema of a plan's input", () => {
   });
 
   it("is checked with a limited amount of work", () => {
-    // Each level contains the next one twice.
-    let schema: Json = { type: "string" };
-    for (let depth = 0; depth < 25; depth++) schema = { anyOf: [schema, schema] };
-    const code = codeOf(caught(() => issuesIn(schema, 1)));
+    const anyOf = Array.from({ length: 1_000 }, (_, index) => ({ const: index }));
+    const wrong = Array.from({ length: 1_000 }, () => "");
+    const code = codeOf(caught(() => issuesIn({ items: { anyOf } }, wrong)));
     expect(code).toBe("limit_exceeded");
   });
 });

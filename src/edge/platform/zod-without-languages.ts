@@ -8,10 +8,6 @@ export const locales = {};
 export const core = {};
 export const z = {};
 
-export function fromJSONSchema(): never {
-  throw new ByrefError("bad_configuration", "This Worker has no zod.fromJSONSchema.");
-}
-
 export function compile(): never {
   throw new ByrefError("bad_configuration", "This Worker has no zod.compile.");
 }

@@ -17,6 +17,7 @@ import {
   runtimeTool,
   startWithin,
 } from "../runtime-tool.ts";
+import { detectMediaType } from "@ai-sdk/provider-utils";
 import { toBase64 } from "../../value/base64.ts";
 import * as z from "zod";
 import { ByrefError } from "../../errors.ts";
@@ -295,7 +296,8 @@ async function imageIn(output: JsonObject, store: Variables): Promise<ModelOutpu
   if (open === undefined) return imageLeftOut(output);
   try {
     const data = toBase64(await open.read(0, info.bytes));
-    const { mediaType } = info;
+    // Providers compare the type with the bytes.
+    const mediaType = detectMediaType({ data, topLevelType: "image" }) ?? info.mediaType;
     return {
       type: "content",
       value: [

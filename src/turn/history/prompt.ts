@@ -11,36 +11,16 @@ import { type StoredMessage, toUIMessage } from "./stored-message.ts";
 import type { MessagePart, ToolPart } from "./message-parts.ts";
 import { KEPT_AS } from "./shown-variables.ts";
 
-/**
- * Cache of converted messages that no tool affects. Without it, every turn would convert a long history
- * again.
- */
-const converted = new WeakMap<StoredMessage, readonly ModelMessage[]>();
-
 /** Converts stored messages to model messages. References stay references. */
-export async function toModelMessages(
+export function toModelMessages(
   messages: readonly StoredMessage[],
   tools: ToolSet,
 ): Promise<readonly ModelMessage[]> {
-  const all: ModelMessage[] = [];
-  for (const message of messages) {
-    all.push(...(converted.get(message) ?? (await convert(message, tools))));
-  }
-  return all;
-}
-
-async function convert(message: StoredMessage, tools: ToolSet): Promise<readonly ModelMessage[]> {
-  const parts = message.parts.filter((part) => !isToolUIPart(part) || isDone(part));
-  const own = await convertToModelMessages([forModel({ ...message, parts }, 0)], { tools });
-  if (!message.parts.some(isToolUIPart)) converted.set(message, own.map(frozen));
-  return own;
-}
-
-/** Freezes a message. Tools receive the messages, and a change by one tool would reach later turns. */
-function frozen(message: ModelMessage): ModelMessage {
-  if (typeof message.content !== "string") message.content.forEach(Object.freeze);
-  Object.freeze(message.content);
-  return Object.freeze(message);
+  const shown = messages.map((message) => {
+    const parts = message.parts.filter((part) => !isToolUIPart(part) || isDone(part));
+    return forModel({ ...message, parts }, 0);
+  });
+  return convertToModelMessages(shown, { tools });
 }
 
 /** Converts the message of the current turn. A provider's own call may receive its result in a later step. */

@@ -6,11 +6,13 @@ import type {
   LanguageModelV4ToolResultOutput,
   LanguageModelV4ToolResultPart,
 } from "@ai-sdk/provider";
+import type { ModelMessage } from "ai";
+import { ByrefError } from "../../errors.ts";
 import { clip, isBlankText } from "../../value/characters.ts";
-import { isObject, type Json, plainJson } from "../../value/json.ts";
+import { compact, isObject, type Json, plainJson } from "../../value/json.ts";
 import { shortHash } from "../../value/short-hash.ts";
 import { wellFormed } from "../../value/well-formed.ts";
-import { alternating, saidIn } from "./alternating.ts";
+import { joinedTexts } from "../../tool/joined-texts.ts";
 
 type Message = LanguageModelV4Message;
 type Of<Role extends Message["role"]> = Extract<Message, { role: Role }>;
@@ -50,6 +52,27 @@ const NO_TEXT = "(no text)";
 const NO_OUTPUT = "(no output)";
 const NO_RESULT = { type: "error-text", value: "The call has no result: it did not run." } as const;
 
+/** Converts a message of `convertToModelMessages`. A file of the history is a data URL. Throws `model_failed`. */
+export function providerMessage({ role, content, providerOptions }: ModelMessage): Message {
+  // Only the application instructs the model.
+  if (role === "system") throw new ByrefError("model_failed", "The history has a system message.");
+  const isText = typeof content === "string";
+  const parts = isText ? [{ type: "text", text: content }] : content.filter(isSent).map(withData);
+  // The other parts of the history are the same in both forms.
+  return { role, content: parts, ...compact({ providerOptions }) } as Message;
+}
+
+/** False for a text without characters or metadata. */
+function isSent(part: object): boolean {
+  return !("text" in part) || part.text !== "" || "providerOptions" in part;
+}
+
+function withData(part: object): object {
+  const url = "data" in part && isObject(part.data) ? part.data.url : undefined;
+  const [, mediaType, data] = /^data:([^;,]*)[^,]*,(.*)$/su.exec(String(url)) ?? [];
+  return data === undefined ? part : { ...part, mediaType, data: { type: "data", data } };
+}
+
 /**
  * Returns a prompt that the model's provider accepts, whatever the history has: one refused message would end each later
  * turn. The same messages always become the same prompt, so the part that a provider has cached stays the same. Messages
@@ -65,12 +88,8 @@ export function acceptablePrompt(
   for (const [at, message] of prompt.entries()) {
     if (message.role === "system") messages.push(message);
     else if (message.role === "user") messages.push(withTexts(message));
+    // With the results of its calls, which are in other messages here.
     else if (message.role === "assistant") messages.push(...calls.answer(message, at));
-    else {
-      // The results are after their calls already.
-      const content = message.content.filter(({ type }) => type !== "tool-result");
-      if (content.length > 0) messages.push({ ...message, content });
-    }
   }
   const tail = messages.at(-1);
   if (tail !== undefined && reader.hasList === true) {
@@ -79,7 +98,7 @@ export function acceptablePrompt(
     // The provider continues the call only if the prompt ends with it.
     if (pending >= 0) messages.splice(pending, 0, ...messages.splice(-1));
   }
-  return isTemplate ? alternating(messages, isNote) : messages;
+  return isTemplate ? alternating(messages) : messages;
 }
 
 /** True for a message of the runtime: the list of variables, or calls that no provider takes back. */
@@ -282,4 +301,64 @@ function acceptableOutput(
 function noteOf({ toolName, input }: Call, output: LanguageModelV4ToolResultOutput): string {
   const given = clip(JSON.stringify(input) ?? "", MAX_NOTE_CHARS);
   return `You called ${JSON.stringify(toolName)} with ${given}. The result: ${clip(saidIn(output), MAX_NOTE_CHARS)}`;
+}
+
+/** Stands between results and the next question, where chat templates want an answer. */
+const NO_ANSWER: Message = {
+  role: "assistant",
+  content: [{ type: "text", text: "The turn ended without an answer." }],
+};
+
+/**
+ * Returns messages of a person and of the model by turns, as many chat templates want them; results count as part of the
+ * model's. A message of the runtime may be in a result.
+ */
+function alternating(messages: readonly Message[]): Message[] {
+  const all: Message[] = [];
+  for (const message of messages) {
+    const last = all.at(-1);
+    if (message.role === "user" && last?.role === "tool" && isNote(message)) {
+      all[all.length - 1] = withNote(last, textOf(message));
+      continue;
+    }
+    if (message.role === "user" && last?.role === "tool") all.push(NO_ANSWER);
+    if (message.role === "user" && last?.role === "user") {
+      all[all.length - 1] = {
+        ...last,
+        content: joinedTexts([...last.content, ...message.content], () => "\n\n"),
+      };
+    } else if (message.role === "assistant" && last?.role === "assistant") {
+      all[all.length - 1] = { ...last, content: [...last.content, ...message.content] };
+    } else if (message.role === "user") {
+      all.push({ ...message, content: joinedTexts(message.content, () => "\n\n") });
+    } else all.push(message);
+  }
+  return all;
+}
+
+/** Appends a note to the last result, because only the model may follow. */
+function withNote(message: Of<"tool">, note: string): Message {
+  const content = message.content.map((part, at) => {
+    if (part.type !== "tool-result" || at < message.content.length - 1) return part;
+    const { output } = part;
+    if (output.type === "content")
+      return {
+        ...part,
+        output: { ...output, value: [...output.value, { type: "text" as const, text: note }] },
+      };
+    const isError = output.type === "error-text" || output.type === "error-json";
+    const type = isError ? ("error-text" as const) : ("text" as const);
+    return { ...part, output: { type, value: `${saidIn(output)}\n\n${note}` } };
+  });
+  return { ...message, content };
+}
+
+export function textOf({ content }: Of<"user">): string {
+  return content.map((part) => (part.type === "text" ? part.text : "")).join("\n\n");
+}
+
+/** The output as a text. */
+function saidIn(output: LanguageModelV4ToolResultOutput): string {
+  if (output.type === "execution-denied") return output.reason ?? "The call was not allowed.";
+  return typeof output.value === "string" ? output.value : JSON.stringify(output.value);
 }

@@ -1,8 +1,8 @@
-import type { LanguageModelUsage } from "ai";
 import { ByrefError, codeOf, messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { compact } from "../../value/json.ts";
 import { clip } from "../../value/characters.ts";
+import type { Usage } from "../spend/spend.ts";
 import type { TurnContext } from "../turn-context.ts";
 import { failureOf, isRefused, pause, retryDelayMs } from "./model-failure.ts";
 import { type CallModelResult, type ModelOutput, ModelTry, WriteFailed } from "./model-try.ts";
@@ -37,8 +37,7 @@ export async function callModel(
   const prepare = async (signal: AbortSignal) => {
     if (call !== undefined) return call;
     call = await prepareModelCall({ ...request, signal });
-    const { plain: prompt, options } = call;
-    account.savings.addPrompt({ ...options, prompt });
+    account.savings.addPrompt({ ...call.options, prompt: call.plain });
     return call;
   };
   let hasWritten = false;
@@ -84,7 +83,7 @@ export async function callModel(
   }
 }
 
-function tokensOf(usage: LanguageModelUsage | undefined) {
+function tokensOf(usage: Usage | undefined) {
   return { inputTokens: usage?.inputTokens, outputTokens: usage?.outputTokens };
 }
 

@@ -1,12 +1,18 @@
-import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { ToolSet, UIMessageChunk } from "ai";
-import { createDefaultDownloadFunction, parseToolCall } from "ai/internal";
+import { asSchema, safeParseJSON } from "@ai-sdk/provider-utils";
+import {
+  createDownload,
+  DefaultGeneratedFile,
+  type TextStreamPart,
+  toUIMessageChunk,
+  type ToolSet,
+  type UIMessageChunk,
+} from "ai";
 import { messageOf } from "../../errors.ts";
 import * as limits from "../../limits.ts";
 import { noSuchTool } from "../../tool/no-such-tool.ts";
-import { toBase64 } from "../../value/base64.ts";
 import { clip } from "../../value/characters.ts";
+import { hasExactNumber, parseExactly } from "../../value/exact-number.ts";
 import { jsonIn } from "../../value/json.ts";
 
 type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
@@ -14,7 +20,14 @@ type Part<Type extends LanguageModelV4StreamPart["type"]> = Extract<
   { type: Type }
 >;
 
-/** Parts that become a chunk without changes, except for the suffix on ids of text and reasoning. */
+/** Converts a part as the SDK's own server does. */
+function chunkOf(part: object, tools: ToolSet = {}, errorText = ""): UIMessageChunk {
+  const options = { tools, sendSources: true, redactToolErrors: true, onError: () => errorText };
+  // The caller passes a part that becomes a chunk, with the fields that the SDK reads.
+  return toUIMessageChunk(part as TextStreamPart<ToolSet>, options) as UIMessageChunk;
+}
+
+/** Parts that become a chunk as they are, except for the suffix on ids of text and reasoning. */
 type PlainPart = Part<
   | "text-start"
   | "text-delta"
@@ -26,59 +39,26 @@ type PlainPart = Part<
   | "custom"
 >;
 
-/** Returns the same chunk as the SDK's own server. */
 export function plainChunk(part: PlainPart, idSuffix: string): UIMessageChunk {
-  const about = part.providerMetadata == null ? none : { providerMetadata: part.providerMetadata };
-  switch (part.type) {
-    case "text-delta":
-    case "reasoning-delta":
-      return { type: part.type, id: part.id + idSuffix, delta: part.delta, ...about };
-    case "text-start":
-    case "reasoning-start":
-    case "reasoning-end":
-      return { type: part.type, id: part.id + idSuffix, ...about };
-    case "text-end": {
-      const citations = part.citations == null ? none : { citations: part.citations };
-      return { type: part.type, id: part.id + idSuffix, ...citations, ...about };
-    }
-    case "source":
-      return sourceChunk(part);
-    case "custom":
-      return { type: "custom", kind: part.kind, ...about };
-  }
-}
-
-const none = {};
-
-function sourceChunk(part: Part<"source">): UIMessageChunk {
-  const { id: sourceId, title, providerMetadata } = part;
-  if (part.sourceType === "url") {
-    const about = present({ title, providerMetadata });
-    return { type: "source-url", sourceId, url: part.url, ...about };
-  }
-  const about = present({ filename: part.filename, providerMetadata });
-  const { mediaType } = part;
-  return { type: "source-document", sourceId, mediaType, title: part.title, ...about };
+  if (part.type === "source" || part.type === "custom") return chunkOf(part);
+  const id = part.id + idSuffix;
+  return chunkOf("delta" in part ? { ...part, id, text: part.delta } : { ...part, id });
 }
 
 /** Embeds a file in the chunk. Fetches a file that the provider refers to by URL, as the SDK does. */
 export async function fileChunk(
   part: Part<"file" | "reasoning-file">,
-  signal: AbortSignal,
+  abortSignal: AbortSignal,
 ): Promise<UIMessageChunk> {
-  const { type, mediaType, providerMetadata } = part;
-  const data = part.data.type === "data" ? part.data.data : await fetched(part.data.url, signal);
-  const url = `data:${mediaType};base64,${typeof data === "string" ? data : toBase64(data)}`;
-  return { type, mediaType, url, ...present({ providerMetadata }) };
+  const { mediaType } = part;
+  const data =
+    part.data.type === "data"
+      ? part.data.data
+      : (await download({ url: part.data.url, abortSignal })).data;
+  return chunkOf({ ...part, file: new DefaultGeneratedFile({ data, mediaType }) });
 }
 
-async function fetched(url: URL, signal: AbortSignal): Promise<Uint8Array> {
-  // The SDK passes all fields to its download, also this one that its type does not name.
-  const file = { url, isUrlSupportedByModel: false, maxBytes: limits.maxMessageBytes };
-  const [download] = await createDefaultDownloadFunction(undefined, signal)([file]);
-  if (download == null) throw new Error("The model's file was not fetched.");
-  return download.data;
-}
+const download = createDownload({ maxBytes: limits.maxMessageBytes });
 
 /** A parsed call of the model. */
 interface ParsedCall {
@@ -100,56 +80,34 @@ export class ToolChunks {
   }
 
   start(part: Part<"tool-input-start">): UIMessageChunk {
-    const { id: toolCallId, toolName, inputEncoding, providerExecuted, providerMetadata } = part;
-    const tool = this.#toolNamed(toolName);
-    const about = present({
-      inputEncoding,
-      providerExecuted,
-      providerMetadata,
-      toolMetadata: tool?.metadata,
-      dynamic: this.#dynamic(toolName, part.dynamic ?? false),
-      title: tool?.title,
-    });
-    return { type: "tool-input-start", toolCallId, toolName, ...about };
+    const { toolName, dynamic = false } = part;
+    return chunkOf({ ...part, dynamic, ...this.#about(toolName) }, this.#tools);
   }
 
-  delta({ id: toolCallId, delta: inputTextDelta }: Part<"tool-input-delta">): UIMessageChunk {
-    return { type: "tool-input-delta", toolCallId, inputTextDelta };
+  delta(part: Part<"tool-input-delta">): UIMessageChunk {
+    return chunkOf(part);
   }
 
   async call(part: Part<"tool-call">): Promise<ParsedCall> {
-    const parsed = await parseToolCall({
-      toolCall: part,
-      tools: this.#tools,
-      repairToolCall: undefined,
-      instructions: undefined,
-      messages: [],
-    });
-    const { toolCallId, toolName, dynamic, invalid, error } = parsed;
+    const { toolCallId, toolName, providerExecuted = false } = part;
+    const tool = this.#toolNamed(toolName);
+    const text = part.input.trim() === "" ? "{}" : part.input;
+    const parsed = await safeParseJSON({ text, schema: asSchema<unknown>(tool?.inputSchema) });
+    // The provider's own tools need not be declared.
+    const isKnown = tool !== undefined || (providerExecuted && part.dynamic === true);
+    const isInvalid = !isKnown || !parsed.success;
     // The SDK reads all numbers as doubles.
-    const isExact = invalid === true || !hasExactNumber(part.input);
-    const input: unknown = isExact ? parsed.input : parseExactly(part.input);
-    const { providerExecuted, providerMetadata, toolMetadata, title } = parsed;
-    this.#metadata.set(toolCallId, toolMetadata);
-    const about = {
-      toolCallId,
-      toolName,
-      input,
-      ...present({
-        providerExecuted,
-        providerMetadata,
-        toolMetadata,
-        dynamic: this.#dynamic(toolName, dynamic),
-        title,
-      }),
-    };
-    if (invalid !== true) {
-      return { chunk: { type: "tool-input-available", ...about }, input, isInvalid: false };
-    }
+    const exact = isInvalid || !hasExactNumber(part.input) ? undefined : parseExactly(part.input);
+    const read = parsed.success ? parsed.value : (parsed.rawValue ?? part.input);
+    const input = exact ?? read;
+    const about = this.#about(toolName);
+    this.#metadata.set(toolCallId, about.toolMetadata);
+    const call = { ...part, ...about, input, dynamic: true, invalid: isInvalid };
+    if (!isInvalid) return { chunk: chunkOf(call, this.#tools), input, isInvalid };
     // Like in the SDK, the model sees the error's text only for tools that run here.
-    const errorText =
-      providerExecuted === true ? "An error occurred." : this.#errorFor(part, error);
-    return { chunk: { type: "tool-input-error", ...about, errorText }, input, isInvalid: true };
+    const error = parsed.success ? undefined : parsed.error;
+    const errorText = providerExecuted ? "An error occurred." : this.#errorFor(part, error);
+    return { chunk: chunkOf(call, this.#tools, errorText), input, isInvalid };
   }
 
   /** Says in our own words why a call cannot be made, with names of tools that are like the written one. */
@@ -157,29 +115,21 @@ export class ToolChunks {
     if (this.#toolNamed(toolName) === undefined) {
       return `unknown_tool: ${noSuchTool(toolName, Object.keys(this.#tools))}`;
     }
-    const cause = error instanceof Error ? error.cause : undefined;
-    const isNotJson = !(cause instanceof Error) || cause.name === "AI_JSONParseError";
+    const isNotJson = !(error instanceof Error) || error.name === "AI_JSONParseError";
     const isRefused = isNotJson && jsonIn(input) !== undefined;
-    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(cause);
+    const why = isRefused ? REFUSED_KEY : isNotJson ? "The input is not JSON." : messageOf(error);
     return `invalid_tool_input: ${clip(why, MAX_ERROR_CHARS)}`;
   }
 
   /** The result of a tool that the provider runs. */
   result(part: Part<"tool-result">): UIMessageChunk {
-    const { toolCallId, toolName, result, isError, providerMetadata, dynamic } = part;
-    const about = {
-      toolCallId,
-      providerExecuted: true,
-      ...present({
-        providerMetadata,
-        toolMetadata: this.#metadata.get(toolCallId),
-        dynamic: this.#dynamic(toolName, dynamic),
-      }),
-    };
-    if (isError !== true)
-      return { type: "tool-output-available", output: result ?? null, ...about };
-    const errorText = typeof result === "string" ? result : JSON.stringify(result);
-    return { type: "tool-output-error", errorText, ...about };
+    const { isError, result, preliminary: _preliminary, ...about } = part;
+    const outcome =
+      isError === true
+        ? { type: "tool-error", error: result }
+        : { type: "tool-result", output: result };
+    const toolMetadata = this.#metadata.get(about.toolCallId);
+    return chunkOf({ ...about, ...outcome, providerExecuted: true, toolMetadata }, this.#tools);
   }
 
   /** Requests approval for a tool that the provider would run. Throws if there was no such call. */
@@ -190,15 +140,13 @@ export class ToolChunks {
     return { type: "tool-approval-request", approvalId, toolCallId };
   }
 
-  #toolNamed(name: string): ToolSet[string] | undefined {
-    return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
+  #about(toolName: string) {
+    const tool = this.#toolNamed(toolName);
+    return { title: tool?.title, toolMetadata: tool?.metadata };
   }
 
-  /** True for a dynamic tool. For an unknown tool, the provider's value is returned. */
-  #dynamic(toolName: string, fallback: boolean | undefined): boolean | undefined {
-    const tool = this.#toolNamed(toolName);
-    if (tool === undefined) return fallback;
-    return tool.type === "dynamic" ? true : undefined;
+  #toolNamed(name: string): ToolSet[string] | undefined {
+    return Object.hasOwn(this.#tools, name) ? this.#tools[name] : undefined;
   }
 }
 
@@ -207,12 +155,3 @@ const MAX_ERROR_CHARS = 1_000;
 /** The SDK parses no object with such a key, because code that copies it may change its prototype. */
 const REFUSED_KEY =
   "The input has a key `__proto__`, or `prototype` under `constructor`, which no tool accepts. Use another key.";
-
-type Present<Fields> = { [Key in keyof Fields]?: NonNullable<Fields[Key]> };
-
-/** Drops undefined fields, because a chunk carries no empty fields. */
-function present<Fields extends object>(fields: Fields): Present<Fields> {
-  const entries = Object.entries(fields).filter(([, value]) => value != null);
-  // The same keys and values, without the undefined ones.
-  return Object.fromEntries(entries) as Present<Fields>;
-}

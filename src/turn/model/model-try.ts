@@ -1,9 +1,9 @@
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
-import type { FinishReason, LanguageModelUsage, UIMessageChunk } from "ai";
-import { asLanguageModelUsage } from "ai/internal";
+import type { FinishReason, UIMessageChunk } from "ai";
 import { ByrefError } from "../../errors.ts";
 import * as limits from "../../limits.ts";
-import type { Json } from "../../value/json.ts";
+import { compact, type Json } from "../../value/json.ts";
+import type { Usage } from "../spend/spend.ts";
 import { fileChunk, plainChunk, ToolChunks } from "./model-chunks.ts";
 import { StreamCutOff } from "./model-failure.ts";
 import type { ModelCall, ModelRequest } from "./prepare-model-call.ts";
@@ -66,8 +66,16 @@ export class ModelTry {
   }
 
   /** The usage that the provider reported, also if the try failed later. */
-  get usage(): LanguageModelUsage | undefined {
-    return this.#end && asLanguageModelUsage(this.#end.usage);
+  get usage(): Usage | undefined {
+    if (this.#end === undefined) return undefined;
+    const { inputTokens: input, outputTokens: output } = this.#end.usage;
+    const hasTotal = input.total !== undefined || output.total !== undefined;
+    return compact({
+      inputTokens: input.total,
+      cachedInputTokens: input.cacheRead,
+      outputTokens: output.total,
+      totalTokens: hasTotal ? (input.total ?? 0) + (output.total ?? 0) : undefined,
+    });
   }
 
   /** Runs the try. Throws the provider's errors, `model_timeout`, or the stop signal's reason. */

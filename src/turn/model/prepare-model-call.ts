@@ -2,14 +2,13 @@ import { compact } from "../../value/json.ts";
 import type {
   LanguageModelV4,
   LanguageModelV4CallOptions,
-  LanguageModelV4Message,
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
+import { asSchema } from "@ai-sdk/provider-utils";
 import { type LanguageModel, type ModelMessage, type ToolSet, wrapLanguageModel } from "ai";
-import { convertToLanguageModelPrompt, prepareTools, standardizePrompt } from "ai/internal";
 import { ByrefError } from "../../errors.ts";
 import type { ModelName } from "../../tool/observer.ts";
-import { acceptablePrompt } from "./acceptable-prompt.ts";
+import { acceptablePrompt, providerMessage } from "./acceptable-prompt.ts";
 import { withOutline } from "./refused-prompt.ts";
 
 /** A request to a model. */
@@ -37,81 +36,37 @@ export interface ModelCall {
   readonly plain: LanguageModelV4Prompt;
 }
 
-/** Prepares the same call as the SDK's own loop, for a model of any version that the SDK knows. */
+/** Prepares the call of a model of any version that the SDK knows. */
 export async function prepareModelCall(request: ModelRequest): Promise<ModelCall> {
-  const { instructions, tools, signal, hasTags = false, hasList = false, outlined } = request;
+  const { instructions, hasTags = false, hasList = false, outlined } = request;
   const model = resolvedModel(request.model);
-  const supportedUrls = await model.supportedUrls;
-  const given = await standardizePrompt({ messages: [...request.messages] });
-  const messages = await promptMessages(given.messages, (messages) =>
-    convertToLanguageModelPrompt({
-      prompt: { instructions: undefined, messages },
-      supportedUrls,
-      download: undefined,
-      abortSignal: signal,
-      provider: model.provider.split(".")[0] ?? model.provider,
-    }),
-  );
-  const prepared = await prepareTools({ tools });
+  const tools = await Promise.all(Object.entries(request.tools).map(definitionOf));
   // Providers refuse an empty message.
   const system = instructions === "" ? [] : [{ role: "system" as const, content: instructions }];
-  const plain = [...system, ...messages];
+  const plain = [...system, ...request.messages.map(providerMessage)];
   const { provider, modelId } = model;
-  const reader = { provider, modelId, tools: prepared ?? [], hasTags, hasList };
-  const prompt = acceptablePrompt(plain, reader);
+  const prompt = acceptablePrompt(plain, { provider, modelId, tools, hasTags, hasList });
   return {
     model,
     plain,
     options: {
       prompt: outlined === undefined ? prompt : withOutline(prompt, outlined),
-      ...compact({ tools: prepared }),
+      ...(tools.length === 0 ? {} : { tools }),
       toolChoice: { type: "auto" },
     },
   };
 }
 
-type Convert = (messages: ModelMessage[]) => Promise<LanguageModelV4Prompt>;
+type Definition = NonNullable<LanguageModelV4CallOptions["tools"]>[number];
 
-/**
- * Converts messages to the form that providers accept. `convert` is the SDK's conversion, the slowest part of
- * a turn with a thousand messages. Most messages of a long history contain only text and are converted here.
- */
-export async function promptMessages(
-  messages: readonly ModelMessage[],
-  convert: Convert,
-): Promise<LanguageModelV4Prompt> {
-  const prompt: LanguageModelV4Prompt = [];
-  let others: ModelMessage[] = [];
-  for (const message of messages) {
-    const text = textMessage(message);
-    if (text === undefined) {
-      others.push(message);
-      continue;
-    }
-    // Converted together, because a call and its result may be in consecutive messages.
-    if (others.length > 0) prompt.push(...(await convert(others)));
-    others = [];
-    prompt.push(text);
-  }
-  if (others.length > 0) prompt.push(...(await convert(others)));
-  return prompt;
-}
-
-/** Converts a message as the SDK does. Undefined if it contains anything but text. */
-function textMessage({
-  role,
-  content,
-  providerOptions,
-}: ModelMessage): LanguageModelV4Message | undefined {
-  if ((role !== "user" && role !== "assistant") || providerOptions !== undefined) return undefined;
-  if (typeof content === "string") return { role, content: [{ type: "text", text: content }] };
-  const texts: { type: "text"; text: string }[] = [];
-  for (const part of content) {
-    if (part.type !== "text" || part.text === "" || part.providerOptions !== undefined)
-      return undefined;
-    texts.push({ type: "text", text: part.text });
-  }
-  return { role, content: texts };
+async function definitionOf([name, tool]: [string, ToolSet[string]]): Promise<Definition> {
+  if (tool.type === "provider") return { type: "provider", name, id: tool.id, args: tool.args };
+  const { description: said, inputExamples, providerOptions, strict } = tool;
+  const description = typeof said === "function" ? said({ context: undefined }) : said;
+  const inputSchema = await asSchema(tool.inputSchema).jsonSchema;
+  const optional = compact({ description, inputExamples, providerOptions, strict });
+  // Examples are JSON, as inputs are.
+  return { type: "function", name, inputSchema, ...optional } as Definition;
 }
 
 /**

@@ -1,7 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { clip, inOneLine } from "../../value/characters.ts";
-import { isNote } from "./acceptable-prompt.ts";
-import { textOf } from "./alternating.ts";
+import { isNote, textOf } from "./acceptable-prompt.ts";
 
 type Message = LanguageModelV4Message;
 

@@ -1,4 +1,3 @@
-import type { LanguageModelUsage } from "ai";
 import { ByrefError } from "../../errors.ts";
 import type { VariableStore } from "../../store/variable-store.ts";
 import { compact } from "../../value/json.ts";
@@ -147,7 +146,7 @@ export class Account {
   }
 
   /** Counts one model call, as far as its provider reported it. */
-  addCall(usage: LanguageModelUsage | undefined): void {
+  addCall(usage: Usage | undefined): void {
     this.#usage = addUsage(this.#usage, usage);
     this.spend.addTokens(usage?.totalTokens ?? 0);
   }
@@ -168,9 +167,7 @@ export interface Counts {
 }
 
 /** Adds two usages. A number that was never reported stays absent. */
-function addUsage(sum: Usage, reported: LanguageModelUsage | undefined): Usage {
-  const cachedInputTokens = reported?.inputTokenDetails?.cacheReadTokens;
-  const more = { ...reported, cachedInputTokens };
+function addUsage(sum: Usage, more: Usage = {}): Usage {
   const add = (key: keyof Usage) => {
     const total = (sum[key] ?? 0) + (more[key] ?? 0);
     return sum[key] === undefined && more[key] === undefined ? {} : { [key]: total };

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { transfers } from "../../../src/edge/routes/transfer.ts";
+import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { finish, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import { Steps } from "../../../src/turn/steps.ts";
 import { json } from "../../support/edge.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { planSupport } from "../../../packages/plans/src/http/plan-support.ts";
-import { transfers } from "../../../src/edge/routes/transfer.ts";
+import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { json } from "../../support/edge.ts";
 import { NodeRuntime } from "../../support/node-runtime.ts";

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { ConversationObject } from "../../../src/edge/conversation.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { transfers } from "../../../src/edge/routes/transfer.ts";
+import { transfers } from "../../../packages/transfer/src/transfers.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";

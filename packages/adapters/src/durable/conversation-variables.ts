@@ -28,7 +28,7 @@ import {
 import type { QueryEngine } from "../../../../src/tool/query/query-engine.ts";
 import type { WrapOptions } from "../../../../src/tool/wrapped-tool.ts";
 import { compact, type Json } from "../../../../src/value/json.ts";
-import { CHANGED, exportStore } from "./export-store.ts";
+import { CHANGED, exportStore } from "../../../transfer/src/export-variables.ts";
 import { PrefixedSql } from "./prefixed-sql.ts";
 import { ShownTexts } from "./shown-texts.ts";
 import { CLEAR_AFTER_MS, StagedImport } from "./staged-import.ts";

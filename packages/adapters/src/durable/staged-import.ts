@@ -1,10 +1,9 @@
-import { Sha256Stream } from "../../../../src/edge/platform/sha256-stream.ts";
 import { ByrefError } from "../../../../src/errors.ts";
 import { hasTable, type Sql, textIn } from "../../../../src/store/rows/sql.ts";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { type StoreLine, VariablesImport } from "../../../../src/tool/transfer/import-variables.ts";
-import { TransferReader } from "../../../../src/tool/transfer/transfer-lines.ts";
-import { variableRecord } from "../../../../src/tool/transfer/variable-records.ts";
+import { type StoreLine, VariablesImport } from "../../../transfer/src/import-variables.ts";
+import { TransferReader } from "../../../transfer/src/transfer-lines.ts";
+import { variableRecord } from "../../../transfer/src/variable-records.ts";
 import { SHOWN_TABLES } from "./shown-texts.ts";
 import { ALARM_TABLE } from "./sweep-alarm.ts";
 
@@ -44,10 +43,7 @@ export class StagedImport {
    * `conversation_exists` or the error of a rejected value, and leaves the store as it was.
    */
   async run(body: ReadableStream<Uint8Array>, store: VariableStore): Promise<void> {
-    const reader = new TransferReader<StoreLine>(body, {
-      schema: variableRecord,
-      digest: new Sha256Stream(),
-    });
+    const reader = new TransferReader<StoreLine>(body, variableRecord);
     if (this.#isRunning) {
       await body.cancel();
       throw new ByrefError("conflict", "Another import is under way; try again.");

@@ -11,7 +11,7 @@ import {
 } from "@modelcontextprotocol/client/stdio";
 import { ByrefError } from "../../../../src/errors.ts";
 import * as limits from "../gateway-limits.ts";
-import { inPlaceOf, messageIn } from "../../../../src/tool/mcp/own-answer.ts";
+import { inPlaceOf, messageIn } from "../../../mcp/src/own-answer.ts";
 
 /**
  * The library starts a program twice, first only to get its version, if the transport has the class of the library.

@@ -17,7 +17,7 @@ import { WaitingCalls } from "../running-call.ts";
 import * as limits from "../gateway-limits.ts";
 import { reasonOf } from "../connection-loss.ts";
 import { secretsOf } from "../secrets-of-address.ts";
-import { redact } from "../../../../src/tool/mcp/secrets.ts";
+import { redact } from "../../../mcp/src/secrets.ts";
 import { VariableApp } from "../show-variable.ts";
 import { AllowedFolders } from "./allowed-folders.ts";
 import { dataFolder } from "./data-folder.ts";

@@ -7,7 +7,7 @@ import {
   idOf,
   isEventStream,
   readAnswer,
-} from "../../../../src/tool/mcp/bounded-fetch.ts";
+} from "../../../mcp/src/bounded-fetch.ts";
 
 /**
  * The `fetch` of the gateway's clients outside of Workers. It follows redirects within the origin only, because

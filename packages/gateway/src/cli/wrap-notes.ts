@@ -1,5 +1,5 @@
 import { filtersIn } from "../tool-filter.ts";
-import { SECRET_NAME, secretsIn } from "../../../../src/tool/mcp/secrets.ts";
+import { SECRET_NAME, secretsIn } from "../../../mcp/src/secrets.ts";
 import { isObject } from "../../../../src/value/json.ts";
 
 /** Returns what a user should know about a server that the gateway is put in front of, a sentence or two each. */

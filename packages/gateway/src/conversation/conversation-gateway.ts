@@ -12,7 +12,7 @@ import type { LocalTools } from "../offered-tools.ts";
 import { WaitingCalls } from "../running-call.ts";
 import { firstRow, type Sql, textIn } from "../../../../src/store/rows/sql.ts";
 import type { VariableStore } from "../../../../src/store/variable-store.ts";
-import { mcpFetch } from "../../../../src/tool/mcp/mcp-fetch.ts";
+import { mcpFetch } from "../../../mcp/src/mcp-fetch.ts";
 import { wrapTools } from "../../../../src/tool/wrap-tool.ts";
 import { fromBase64, toBase64 } from "../../../../src/value/base64.ts";
 import type { Json } from "../../../../src/value/json.ts";

@@ -1,10 +1,8 @@
 import type { PlanRecord, StoredRun } from "../plan/plan-record.ts";
-import { writable } from "../../../../src/tool/transfer/export-variables.ts";
-import { badImport } from "../../../../src/tool/transfer/transfer-lines.ts";
+import { badImport } from "../../../transfer/src/transfer-lines.ts";
 import { cancelRun } from "../run/plan-turn.ts";
 import type { PlanLine } from "../../../../src/edge/conversation-context.ts";
 import type { ConversationData } from "../../../../src/edge/conversation-data.ts";
-import type { TransferOf } from "../../../../src/edge/transfer/transfer-format.ts";
 import { failRun, plansOf } from "./plans-of.ts";
 
 /** The lines of an export: each plan, then its runs. */
@@ -12,10 +10,11 @@ export function* planLines(data: ConversationData): Generator<PlanLine> {
   const plans = plansOf(data);
   for (const id of plans.ids()) {
     const plan = plans.required(id);
-    yield { type: "plan", plan: writable<TransferOf<"plan">["plan"]>(plan) };
+    yield { type: "plan", plan };
     // Their values are loaded one run at a time.
     for (const { record } of plans.runsOf(plan.id, 0)) {
-      yield { ...writable<TransferOf<"run">>(plans.run(record.id)), type: "run" };
+      const run = plans.run(record.id);
+      if (run !== undefined) yield { ...run, type: "run" };
     }
   }
 }

@@ -1,11 +1,13 @@
 import { asSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
+import { codeOf } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
 import type { Finding } from "./findings.ts";
 import type { PlanCall } from "../../../../src/turn/plan.ts";
 import { type Need, needsIn } from "../../../../src/reference/needs-in.ts";
 import type { SyntaxName } from "../../../../src/reference/syntaxes.ts";
 import { type Definition, schemaAt, typesIn } from "../../../../src/tool/json-schema.ts";
-import { schemaFindings } from "./schema-findings.ts";
+import { issuesIn } from "./schema-check.ts";
 import { issuesOf, jsonSchemaOf } from "../../../../src/tool/tool-input.ts";
 import { isJsonArray, isJsonObject, type Json } from "../../../../src/value/json.ts";
 
@@ -28,7 +30,7 @@ export async function parameterFindings(
   const { validate } = asSchema(tool.inputSchema);
   if (validate === undefined) {
     const schema = await jsonSchemaOf(tool, name);
-    return [...findings, ...schemaFindings(schema, parameters, places)];
+    return [...findings, ...issuesOrNone(schema, parameters, places)];
   }
   const result = await validate(parameters);
   if (result.success) return findings;
@@ -37,6 +39,16 @@ export async function parameterFindings(
     if (!isOpen) findings.push({ at: path.join("."), message });
   }
   return findings;
+}
+
+/** Reports nothing if the check takes too long. */
+function issuesOrNone(schema: JSONSchema7, value: Json, open: ReadonlySet<string>) {
+  try {
+    return issuesIn(schema, value, { open, maximum: limits.maxSchemaChecks });
+  } catch (error) {
+    if (codeOf(error) !== "limit_exceeded") throw error;
+    return [];
+  }
 }
 
 /** False only if the schema clearly requires another type. */

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { compact } from "../../value/json.ts";
-import { fitsName, type ToolPolicy } from "../policy.ts";
+import { compact } from "../value/json.ts";
+import { fitsName, type ToolPolicy } from "./policy.ts";
 
 /** How one server's tools are treated. All are optional. */
 export const toolRules = z.strictObject({
@@ -17,6 +17,21 @@ export const toolRules = z.strictObject({
 });
 
 export type ToolRules = Readonly<z.infer<typeof toolRules>>;
+
+/** An MCP server over streamable HTTP, for agents. */
+export interface McpServer {
+  readonly name: string;
+  readonly url: string;
+  /** Sent with every request to this server, and to no other server. May hold keys. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** The agents that can use its tools. Default: all. */
+  readonly agents?: readonly string[] | undefined;
+  /**
+   * Rules by patterns of the server's own tool names, in which `*` matches any characters. If several
+   * patterns match, later ones take precedence.
+   */
+  readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
+}
 
 export interface ServerRules extends ToolRules {
   /** Rules by patterns of tool names, in which `*` matches any characters; later ones take precedence. */

@@ -1,7 +1,12 @@
 import type { JSONSchema7 } from "ai";
-import { exactNumber, isExactNumber } from "../../value/exact-number.ts";
-import { isObject } from "../../value/json.ts";
-import { type Definition, schemaAt, typesIn, type TypeName } from "../json-schema.ts";
+import { exactNumber, isExactNumber } from "../../../src/value/exact-number.ts";
+import { isObject } from "../../../src/value/json.ts";
+import {
+  type Definition,
+  schemaAt,
+  typesIn,
+  type TypeName,
+} from "../../../src/tool/json-schema.ts";
 
 /**
  * Returns the input with its scalars in the one type that the schema allows in their places: 42 where it takes texts

@@ -1,4 +1,4 @@
-import * as limits from "../../limits.ts";
+import * as limits from "../../../src/limits.ts";
 import { type ErrorAnswer, type Flaw, inPlaceOf, messageIn, ownAnswer } from "./own-answer.ts";
 
 /** Follows redirects within the origin only, because headers hold keys. Throws for others. */

@@ -1,6 +1,6 @@
-import { hmacKey } from "../auth/tickets.ts";
-import type { Settings } from "../settings.ts";
-import { toHex } from "../../value/hex.ts";
+import { hmacKey } from "../../../src/edge/auth/tickets.ts";
+import type { Settings } from "../../../src/edge/settings.ts";
+import { toHex } from "../../../src/value/hex.ts";
 
 /**
  * A file's seal: a signature of its digest and its tenant, with a key of this server's settings. A file with

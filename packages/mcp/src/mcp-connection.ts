@@ -7,27 +7,20 @@ import {
   MCPClientError,
 } from "@ai-sdk/mcp";
 import { textOfResult } from "./result-value.ts";
-import * as limits from "../../limits.ts";
-import { withTimeLimit } from "../../value/deadline.ts";
+import * as limits from "../../../src/limits.ts";
+import { withTimeLimit } from "../../../src/value/deadline.ts";
 import type { JSONSchema7 } from "ai";
-import { ByrefError, maxErrorChars, messageOf } from "../../errors.ts";
-import { clip } from "../../value/characters.ts";
-import { version } from "../../version.ts";
+import { ByrefError, maxErrorChars, messageOf } from "../../../src/errors.ts";
+import { clip } from "../../../src/value/characters.ts";
+import { version } from "../../../src/version.ts";
 import { mcpFetch } from "./mcp-fetch.ts";
 import { redact, secretsIn } from "./secrets.ts";
-import { widenSchema } from "../widen-schema.ts";
+import { widenSchema } from "../../../src/tool/widen-schema.ts";
+import type { McpServer } from "../../../src/tool/tool-rules.ts";
 
 const MAX_PAGES = 20;
 /** From this MCP version on there are no sessions and no handshake to reuse. */
 const FIRST_STATELESS_VERSION = "2026-07-28";
-
-/** The address of an MCP server, and its headers. */
-export interface McpEndpoint {
-  readonly name: string;
-  readonly url: string;
-  /** Sent with every request to this server, and to no other server. May hold keys. */
-  readonly headers?: Readonly<Record<string, string>> | undefined;
-}
 
 export type McpDefinition = ListToolsResult["tools"][number];
 
@@ -52,13 +45,13 @@ export interface McpConnectionOptions {
  * calls, and ended by `close`. Its errors reveal neither the server's headers nor its address.
  */
 export class McpConnection {
-  readonly #endpoint: McpEndpoint;
+  readonly #endpoint: McpServer;
   readonly #options: McpConnectionOptions;
   #handshake: McpHandshake;
   #client: Promise<MCPClient> | undefined;
   #isClosed = false;
 
-  constructor(endpoint: McpEndpoint, options: McpConnectionOptions) {
+  constructor(endpoint: McpServer, options: McpConnectionOptions) {
     this.#endpoint = endpoint;
     this.#options = options;
     this.#handshake = options.handshake;

@@ -1,35 +1,19 @@
-import { isObject } from "../../value/json.ts";
-import * as limits from "../../limits.ts";
-import { withTimeLimit } from "../../value/deadline.ts";
+import { isObject } from "../../../src/value/json.ts";
+import * as limits from "../../../src/limits.ts";
+import { withTimeLimit } from "../../../src/value/deadline.ts";
 import { dynamicTool, jsonSchema } from "@ai-sdk/provider-utils";
 import type { JSONSchema7, ToolSet } from "ai";
-import { messageOf } from "../../errors.ts";
-import { clip } from "../../value/characters.ts";
-import {
-  McpConnection,
-  type McpDefinition,
-  type McpEndpoint,
-  type McpHandshake,
-} from "./mcp-connection.ts";
+import { messageOf } from "../../../src/errors.ts";
+import { clip } from "../../../src/value/characters.ts";
+import { McpConnection, type McpDefinition, type McpHandshake } from "./mcp-connection.ts";
 import { fitScalars } from "./fit-scalars.ts";
 import { valueOfResult } from "./result-value.ts";
-import type { Effects } from "../wrapped-tool.ts";
-import type { ToolPolicy } from "../policy.ts";
-import { policyOf, type RuledServer, type ToolRules } from "./tool-rules.ts";
+import type { Effects } from "../../../src/tool/wrapped-tool.ts";
+import type { ToolPolicy } from "../../../src/tool/policy.ts";
+import { type McpServer, policyOf, type RuledServer } from "../../../src/tool/tool-rules.ts";
 
 /** Maximum length of a tool's name at the model providers. */
 const MAX_NAME_CHARS = 64;
-
-/** An MCP server over streamable HTTP. */
-export interface McpServer extends McpEndpoint {
-  /** The agents that can use its tools. Default: all. */
-  readonly agents?: readonly string[] | undefined;
-  /**
-   * Rules by patterns of the server's own tool names, in which `*` matches any characters. If several
-   * patterns match, later ones take precedence.
-   */
-  readonly tools?: Readonly<Record<string, ToolRules>> | undefined;
-}
 
 /** The MCP tools of an agent for one turn. */
 export interface McpTools {

@@ -1,13 +1,13 @@
 import * as z from "zod";
-import * as limits from "../../limits.ts";
-import type { MovedInfo } from "../../store/variable.ts";
-import { anyJson } from "../tool-input.ts";
-import { variableShape } from "../variable-shape.ts";
+import * as limits from "../../../src/limits.ts";
+import type { MovedInfo } from "../../../src/store/variable.ts";
+import { anyJson } from "../../../src/tool/tool-input.ts";
+import { variableShape } from "../../../src/tool/variable-shape.ts";
 
 /**
  * Variables as a file: NDJSON, one record a line. The first is the header; the last has the count and digest of
  * those before it. Bytes follow the record that they belong to, as `data` in base64. The file of a whole
- * conversation has further records (`edge/transfer/transfer-format.ts`).
+ * conversation has further records (`transfer-format.ts`).
  */
 export const TRANSFER_VERSION = 1;
 

@@ -1,11 +1,44 @@
-import * as limits from "../../limits.ts";
-import { formatOf } from "../../store/bytes/content.ts";
-import type { VariableInfo } from "../../store/variable.ts";
-import type { VariableStore } from "../../store/variable-store.ts";
-import { toBase64 } from "../../value/base64.ts";
-import { compact } from "../../value/json.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { formatOf } from "../../../src/store/bytes/content.ts";
+import type { VariableInfo } from "../../../src/store/variable.ts";
+import type { VariableStore } from "../../../src/store/variable-store.ts";
+import { toBase64 } from "../../../src/value/base64.ts";
+import { compact } from "../../../src/value/json.ts";
 import type { StoreLine } from "./import-variables.ts";
-import type { LineOf } from "./variable-records.ts";
+import { transferLines } from "./transfer-lines.ts";
+import { type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
+
+/** Exports all variables of a store, created while they are read. If they change meanwhile, it ends in `conflict`. */
+export function exportStore(store: VariableStore, id: string): ReadableStream<Uint8Array> {
+  return transferLines(fileOf(store, id));
+}
+
+async function* fileOf(store: VariableStore, id: string) {
+  let hasChanged = false;
+  const stop = store.observe(() => {
+    hasChanged = true;
+  });
+  try {
+    const createdAt = new Date().toISOString();
+    const header: LineOf<"byref"> = {
+      type: "byref",
+      version: TRANSFER_VERSION,
+      id,
+      title: null,
+      createdAt,
+    };
+    yield header;
+    for await (const line of variableLines(store)) {
+      yield line;
+      if (hasChanged) throw new ByrefError("conflict", CHANGED);
+    }
+  } finally {
+    stop();
+  }
+}
+
+export const CHANGED = "The variables changed in the meantime; try again.";
 
 /** The records of all variables and names of a store, created while they are read. Secrets have no value. */
 export async function* variableLines(

@@ -1,14 +1,14 @@
 import * as z from "zod";
-import { promptStages } from "../../tool/runtime-tool.ts";
-import { variableShape } from "../../tool/variable-shape.ts";
-import { anyJson } from "../../tool/tool-input.ts";
+import { promptStages } from "../../../src/tool/runtime-tool.ts";
+import { variableShape } from "../../../src/tool/variable-shape.ts";
+import { anyJson } from "../../../src/tool/tool-input.ts";
 import {
   fields,
   type FrameLine,
   labels,
   variableRecords,
   variableSchemas,
-} from "../../tool/transfer/variable-records.ts";
+} from "./variable-records.ts";
 
 const { text, time, count, name, names } = fields;
 // Values that are only shown, never interpreted.

@@ -1,7 +1,7 @@
-import { fromBase64 } from "../../value/base64.ts";
-import { type Content, jsonContent } from "../../store/bytes/content.ts";
-import { isObject, jsonIn } from "../../value/json.ts";
-import type { BytesResult } from "../run-tool.ts";
+import { fromBase64 } from "../../../src/value/base64.ts";
+import { type Content, jsonContent } from "../../../src/store/bytes/content.ts";
+import { isObject, jsonIn } from "../../../src/value/json.ts";
+import type { BytesResult } from "../../../src/tool/run-tool.ts";
 
 /** The fields of an MCP server's result that are read here. */
 export interface ServerResult {

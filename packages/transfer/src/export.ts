@@ -1,12 +1,11 @@
-import { ByrefError } from "../../errors.ts";
-import * as limits from "../../limits.ts";
-import { dataLines, variableLines, writable } from "../../tool/transfer/export-variables.ts";
-import { type Sealing, transferLines } from "../../tool/transfer/transfer-lines.ts";
-import { TRANSFER_VERSION } from "../../tool/transfer/variable-records.ts";
-import type { ConversationPlans } from "../conversation-context.ts";
-import type { ConversationData } from "../conversation-data.ts";
-import { Sha256Stream } from "../platform/sha256-stream.ts";
-import { wasDeleted } from "../deletion.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { dataLines, variableLines, writable } from "./export-variables.ts";
+import { type Sealing, transferLines } from "./transfer-lines.ts";
+import { TRANSFER_VERSION } from "./variable-records.ts";
+import type { ConversationPlans, PlanLine } from "../../../src/edge/conversation-context.ts";
+import type { ConversationData } from "../../../src/edge/conversation-data.ts";
+import { wasDeleted } from "../../../src/edge/deletion.ts";
 import type { TransferFiles } from "./transfer-files.ts";
 import type { TransferOf, TransferRecord } from "./transfer-format.ts";
 
@@ -28,7 +27,7 @@ export interface ExportOptions {
  * `conflict`, or `conversation_not_found`. A running turn is exported without its answer.
  */
 export function exportOf(options: ExportOptions): ReadableStream<Uint8Array> {
-  return transferLines(recordsOf(options), new Sha256Stream(), options.sealing);
+  return transferLines(recordsOf(options), options.sealing);
 }
 
 async function* recordsOf({
@@ -36,7 +35,7 @@ async function* recordsOf({
   plans,
   files,
   id,
-}: ExportOptions): AsyncGenerator<TransferRecord> {
+}: ExportOptions): AsyncGenerator<TransferRecord | PlanLine> {
   const guard = changeGuard(data);
   const source = guard.unchanged();
   source.events.flush();

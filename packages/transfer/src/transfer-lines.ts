@@ -1,21 +1,37 @@
-import { ByrefError, codeOf, messageOf, publicMessageOf, requireAtMost } from "../../errors.ts";
-import * as limits from "../../limits.ts";
+import {
+  ByrefError,
+  codeOf,
+  messageOf,
+  publicMessageOf,
+  requireAtMost,
+} from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
 import type * as z from "zod";
-import { joinBytes, streamOf } from "../../value/bytes.ts";
-import { ByteBuffer } from "../../value/byte-buffer.ts";
-import { isObject, type Json, parsedJson } from "../../value/json.ts";
-import { requireJson } from "../../value/require-json.ts";
+import { joinBytes, streamOf } from "../../../src/value/bytes.ts";
+import { toHex } from "../../../src/value/hex.ts";
+import { ByteBuffer } from "../../../src/value/byte-buffer.ts";
+import { isObject, type Json, parsedJson } from "../../../src/value/json.ts";
+import { requireJson } from "../../../src/value/require-json.ts";
 import { type FrameLine, type LineOf, TRANSFER_VERSION } from "./variable-records.ts";
 
 const LINE_BREAK = 10;
 /** Minimum size of a chunk that is sent. */
 const SENT_BYTES = 65_536;
 
-/** SHA-256 of bytes that arrive in pieces. Platforms differ in how they compute it. */
-export interface RunningDigest {
-  add(bytes: Uint8Array): Promise<void>;
+/** SHA-256 of bytes that arrive in pieces. */
+class Sha256Stream {
+  readonly #stream = new crypto.DigestStream("SHA-256");
+  readonly #writer = this.#stream.getWriter();
+
+  add(bytes: Uint8Array): Promise<void> {
+    return this.#writer.write(bytes);
+  }
+
   /** In hexadecimal. */
-  end(): Promise<string>;
+  async end(): Promise<string> {
+    await this.#writer.close();
+    return toHex(new Uint8Array(await this.#stream.digest));
+  }
 }
 
 /** Signs a digest. Undefined without a key. */
@@ -33,17 +49,16 @@ interface OwnLine {
  */
 export function transferLines(
   records: AsyncGenerator<OwnLine>,
-  digest: RunningDigest,
   sealing?: Sealing,
 ): ReadableStream<Uint8Array> {
-  return streamOf(bytesOf(records, digest, sealing));
+  return streamOf(bytesOf(records, sealing));
 }
 
 async function* bytesOf(
   records: AsyncGenerator<OwnLine>,
-  digest: RunningDigest,
   sealing?: Sealing,
 ): AsyncGenerator<Uint8Array, undefined> {
+  const digest = new Sha256Stream();
   const encoder = new TextEncoder();
   let count = 0;
   let held = "";
@@ -104,24 +119,20 @@ function requireShort(actual: number): void {
   requireAtMost(["maxTransferLineBytes", limits.maxTransferLineBytes], actual, advice);
 }
 
-/** The schema of a file's lines, and its digest. */
-export interface TransferOptions<Own extends OwnLine> {
-  readonly schema: z.ZodType<Own | FrameLine>;
-  readonly digest: RunningDigest;
-}
-
 /**
  * Reads the records of a file and checks each. The file is complete only if the end record's count and digest
  * match.
  */
 export class TransferReader<Own extends OwnLine> {
   readonly #lines: AsyncGenerator<Uint8Array, undefined>;
-  readonly #options: TransferOptions<Own>;
+  readonly #schema: z.ZodType<Own | FrameLine>;
+  readonly #digest = new Sha256Stream();
   #count = 0;
 
-  constructor(stream: ReadableStream<Uint8Array>, options: TransferOptions<Own>) {
+  /** `schema`: of the file's lines. */
+  constructor(stream: ReadableStream<Uint8Array>, schema: z.ZodType<Own | FrameLine>) {
     this.#lines = linesOf(stream);
-    this.#options = options;
+    this.#schema = schema;
   }
 
   /**
@@ -146,10 +157,10 @@ export class TransferReader<Own extends OwnLine> {
     const { done, value: line } = await this.#lines.next();
     if (done === true) throw badImport("It has no end: it was cut off.");
     this.#count++;
-    const record = recordIn(line, this.#count, this.#options.schema);
+    const record = recordIn(line, this.#count, this.#schema);
     if (isFailure(record)) throw failed(record);
     if (isEnd(record)) await this.#check(record);
-    else await this.#options.digest.add(line);
+    else await this.#digest.add(line);
     return record;
   }
 
@@ -162,8 +173,7 @@ export class TransferReader<Own extends OwnLine> {
     const found = this.#count - 1;
     if (records !== found)
       throw badImport(`It has ${found} records before its end, not ${records}.`);
-    if (sha256 !== (await this.#options.digest.end()))
-      throw badImport("Its digest does not match.");
+    if (sha256 !== (await this.#digest.end())) throw badImport("Its digest does not match.");
     if ((await this.#lines.next()).done !== true) throw badImport("Something follows its end.");
   }
 }

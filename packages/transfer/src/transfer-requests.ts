@@ -1,14 +1,13 @@
-import { streamOf } from "../../value/bytes.ts";
-import { ByrefError } from "../../errors.ts";
-import * as limits from "../../limits.ts";
-import { hasSchema, migrate } from "../../store/rows/migrations.ts";
-import { firstRow, hasTable, type Sql, textIn } from "../../store/rows/sql.ts";
-import { tenantIn } from "../conversation-of.ts";
-import { badImport, TransferReader } from "../../tool/transfer/transfer-lines.ts";
-import { Sha256Stream } from "../platform/sha256-stream.ts";
-import type { ConversationContext } from "../conversation-context.ts";
-import type { ConversationData, Retention } from "../conversation-data.ts";
-import { putValue } from "../variables/put-variable.ts";
+import { streamOf } from "../../../src/value/bytes.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { hasSchema, migrate } from "../../../src/store/rows/migrations.ts";
+import { firstRow, hasTable, type Sql, textIn } from "../../../src/store/rows/sql.ts";
+import { tenantIn } from "../../../src/edge/conversation-of.ts";
+import { badImport, TransferReader } from "./transfer-lines.ts";
+import type { ConversationContext } from "../../../src/edge/conversation-context.ts";
+import type { ConversationData, Retention } from "../../../src/edge/conversation-data.ts";
+import { putValue } from "../../../src/edge/variables/put-variable.ts";
 import { exportOf } from "./export.ts";
 import { importInto } from "./import.ts";
 import { type TransferFiles, transferFilesOf } from "./transfer-files.ts";
@@ -77,10 +76,7 @@ export async function partsFile(context: ConversationContext): Promise<Response>
   const { sql, data } = context;
   const of = partsIn(sql) ?? 0;
   if (data === undefined || data.store.count() < of) throw noSuchImport();
-  const reader = new TransferReader(streamOf(bytesOf(data, of)), {
-    schema: transferRecord,
-    digest: new Sha256Stream(),
-  });
+  const reader = new TransferReader(streamOf(bytesOf(data, of)), transferRecord);
   const header = await reader.next();
   await reader.close();
   if (header.type !== "byref") throw badImport("Line 1 is no header.");

@@ -1,31 +1,23 @@
 import type { Context } from "hono";
 import * as z from "zod";
-import { ByrefError } from "../../errors.ts";
-import * as limits from "../../limits.ts";
-import type { AppEnv } from "../app-env.ts";
+import { ByrefError } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import type { AppEnv } from "../../../src/edge/app-env.ts";
 import {
   conversationOf,
   importOf,
   mutableResponse,
   type RemoteConversation,
   requireId,
-} from "../conversation-of.ts";
-import type { ConversationParts } from "../conversation-parts.ts";
-import { type Endpoint, endpoint, parse } from "../http/endpoint.ts";
-import { logFailure } from "../log-failure.ts";
-import { text, wholeNumber } from "../http/parameters.ts";
-import { parseJson, requireJsonType } from "../http/read-body.ts";
-import { withEnd } from "../http/client-body.ts";
-import { locationQuery } from "../placement.ts";
-import {
-  exportTo,
-  importFrom,
-  partsFile,
-  retentionIn,
-  storePart,
-} from "../transfer/transfer-requests.ts";
-import type { Api } from "../conversation-parts.ts";
-import type { TransferParts } from "../conversation-context.ts";
+} from "../../../src/edge/conversation-of.ts";
+import type { ConversationParts, Transfers } from "../../../src/edge/conversation-parts.ts";
+import { type Endpoint, endpoint, parse } from "../../../src/edge/http/endpoint.ts";
+import { logFailure } from "../../../src/edge/log-failure.ts";
+import { text, wholeNumber } from "../../../src/edge/http/parameters.ts";
+import { parseJson, requireJsonType } from "../../../src/edge/http/read-body.ts";
+import { withEnd } from "../../../src/edge/http/client-body.ts";
+import { locationQuery } from "../../../src/edge/placement.ts";
+import { exportTo, importFrom, partsFile, retentionIn, storePart } from "./transfer-requests.ts";
 
 /** `POST …/fork`. */
 const forkBody = z.strictObject({ id: z.string().optional() });
@@ -232,11 +224,6 @@ async function isRefused(response: Response, code: string): Promise<boolean> {
   if (response.status !== 409) return false;
   const problem = await response.clone().json<{ readonly code?: string }>();
   return problem.code === code;
-}
-
-/** Support for export, import and fork, as an application passes it to `createRuntime`. */
-export interface Transfers extends TransferParts {
-  readonly api: Api;
 }
 
 /** Export, import and fork. */

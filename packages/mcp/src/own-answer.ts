@@ -1,5 +1,5 @@
-import { hasExactNumber, mapExactNumbers, parseExactly } from "../../value/exact-number.ts";
-import { isObject } from "../../value/json.ts";
+import { hasExactNumber, mapExactNumbers, parseExactly } from "../../../src/value/exact-number.ts";
+import { isObject } from "../../../src/value/json.ts";
 
 /** What is wrong with the answer of a server. */
 export type Flaw = "cut off" | "too long" | "malformed";

@@ -1,10 +1,13 @@
-import { capabilityToolNames, runtimeToolNames } from "../tool/variables/variable-tools.ts";
-import { McpDirectory } from "../tool/mcp/mcp-tools.ts";
-import type { ToolPolicy } from "../tool/policy.ts";
-import { compact } from "../value/json.ts";
-import type { Agent } from "../turn/agent.ts";
-import { withOwnTools } from "../turn/delegate-tool.ts";
-import type { Equip } from "./turns/chosen-agent.ts";
+import {
+  capabilityToolNames,
+  runtimeToolNames,
+} from "../../../src/tool/variables/variable-tools.ts";
+import { McpDirectory } from "./mcp-tools.ts";
+import type { ToolPolicy } from "../../../src/tool/policy.ts";
+import { compact } from "../../../src/value/json.ts";
+import type { Agent } from "../../../src/turn/agent.ts";
+import { withOwnTools } from "../../../src/turn/delegate-tool.ts";
+import type { Equip } from "../../../src/edge/turns/chosen-agent.ts";
 
 /** Caches the servers' tool lists for the lifetime of the isolate; it keeps no connections. */
 const directory = new McpDirectory();

@@ -1,16 +1,15 @@
-import { limitExceeded } from "../../errors.ts";
-import * as limits from "../../limits.ts";
-import { VariablesImport } from "../../tool/transfer/import-variables.ts";
-import { badImport, type TakenLine, TransferReader } from "../../tool/transfer/transfer-lines.ts";
-import type { StoredMessage } from "../../turn/history/stored-message.ts";
-import { variableUrl } from "../../turn/history/variable-url.ts";
-import type { ConversationEvent } from "../../turn/log/event-log.ts";
-import type { TurnHead } from "../../turn/log/journal.ts";
-import { spentBefore } from "../../turn/spend/spend.ts";
-import { withoutWaiting } from "../../turn/waiting-calls.ts";
-import type { ConversationPlans } from "../conversation-context.ts";
-import type { ConversationData } from "../conversation-data.ts";
-import { Sha256Stream } from "../platform/sha256-stream.ts";
+import { limitExceeded } from "../../../src/errors.ts";
+import * as limits from "../../../src/limits.ts";
+import { VariablesImport } from "./import-variables.ts";
+import { badImport, type TakenLine, TransferReader } from "./transfer-lines.ts";
+import type { StoredMessage } from "../../../src/turn/history/stored-message.ts";
+import { variableUrl } from "../../../src/turn/history/variable-url.ts";
+import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import type { TurnHead } from "../../../src/turn/log/journal.ts";
+import { spentBefore } from "../../../src/turn/spend/spend.ts";
+import { withoutWaiting } from "../../../src/turn/waiting-calls.ts";
+import type { ConversationPlans } from "../../../src/edge/conversation-context.ts";
+import type { ConversationData } from "../../../src/edge/conversation-data.ts";
 import { requireFew, type TransferFiles } from "./transfer-files.ts";
 import { type OwnRecord, type TransferOf, transferRecord } from "./transfer-format.ts";
 
@@ -42,10 +41,7 @@ export async function importInto(
   options: ImportOptions,
   body: ReadableStream<Uint8Array>,
 ): Promise<readonly ImportFinding[]> {
-  const reader = new TransferReader<OwnRecord>(body, {
-    schema: transferRecord,
-    digest: new Sha256Stream(),
-  });
+  const reader = new TransferReader<OwnRecord>(body, transferRecord);
   try {
     return await new Import(options, reader).run();
   } finally {

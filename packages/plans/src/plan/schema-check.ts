@@ -1,0 +1,262 @@
+import type { JSONSchema7 } from "ai";
+import { limitExceeded } from "../../../../src/errors.ts";
+import * as limits from "../../../../src/limits.ts";
+import { type Definition, foldSchema } from "../../../../src/tool/json-schema.ts";
+import { clip, codePointCount } from "../../../../src/value/characters.ts";
+import {
+  canonicalJson,
+  isJsonArray,
+  isJsonObject,
+  type Json,
+  typeOfJson,
+} from "../../../../src/value/json.ts";
+import { charsOf } from "../../../../src/value/json-text.ts";
+
+/** A value that does not fit its schema. `at` is its path, e.g. `input.items.0`. */
+export interface Issue {
+  readonly at: string;
+  readonly message: string;
+}
+
+/** A keyword of JSON Schema that is checked. */
+interface Keyword {
+  readonly isArgument: (argument: Json) => boolean;
+  /** Returns what is wrong with a value; `at` is below it. Absent for keywords that hold schemas. */
+  readonly check?: (value: Json, argument: Json) => readonly Issue[];
+}
+
+const TYPES = new Set<Json>("null boolean integer number string array object".split(" "));
+const isSchema = (argument: Json) => typeof argument === "boolean" || isJsonObject(argument);
+const areSchemas = (argument: Json) => isJsonArray(argument) && argument.length > 0;
+const isNumber = (argument: Json) => typeof argument === "number";
+const isCount = (argument: Json) => Number.isInteger(argument) && Number(argument) >= 0;
+
+/** A value of a type that a keyword does not apply to passes. */
+export const KEYWORDS: ReadonlyMap<string, Keyword> = new Map<string, Keyword>([
+  [
+    "type",
+    {
+      isArgument: (argument) => listOf(argument).every((type) => TYPES.has(type)),
+      check(value, argument) {
+        const types = listOf(argument);
+        const type = typeOfJson(value);
+        const isInteger = types.includes("integer") && Number.isInteger(value);
+        const message = `must be ${types.join(" or ")}, and is ${type}.`;
+        return issueUnless(isInteger || types.includes(type), message);
+      },
+    },
+  ],
+  [
+    "enum",
+    {
+      isArgument: isJsonArray,
+      check: (value, argument) => {
+        const options = listOf(argument);
+        return issueUnless(optionsIn(options).has(canonicalJson(value)), mustBe(options));
+      },
+    },
+  ],
+  [
+    "const",
+    {
+      isArgument: () => true,
+      check: (value, option) =>
+        issueUnless(canonicalJson(option) === canonicalJson(value), mustBe([option])),
+    },
+  ],
+  [
+    "required",
+    {
+      isArgument: (names) => isJsonArray(names) && names.every((name) => typeof name === "string"),
+      check: (value, names) =>
+        listOf(isJsonObject(value) ? names : []).flatMap((name) =>
+          issueUnless(Object.hasOwn(Object(value), String(name)), "is missing.", String(name)),
+        ),
+    },
+  ],
+  ["minimum", bound("at least", (value, limit) => value >= limit)],
+  ["maximum", bound("at most", (value, limit) => value <= limit)],
+  ["exclusiveMinimum", bound("more than", (value, limit) => value > limit)],
+  ["exclusiveMaximum", bound("less than", (value, limit) => value < limit)],
+  ["minLength", count("string", "at least", (length, limit) => length >= limit)],
+  ["maxLength", count("string", "at most", (length, limit) => length <= limit)],
+  ["minItems", count("array", "at least", (length, limit) => length >= limit)],
+  ["maxItems", count("array", "at most", (length, limit) => length <= limit)],
+  ["properties", { isArgument: isJsonObject }],
+  ["additionalProperties", { isArgument: isSchema }],
+  ["items", { isArgument: isSchema }],
+  ["anyOf", { isArgument: areSchemas }],
+  ["allOf", { isArgument: areSchemas }],
+]);
+
+function bound(words: string, isMet: (value: number, limit: number) => boolean): Keyword {
+  return {
+    isArgument: isNumber,
+    check: (value, limit) =>
+      issueUnless(
+        typeof value !== "number" || isMet(value, Number(limit)),
+        `must be ${words} ${String(limit)}.`,
+      ),
+  };
+}
+
+function count(
+  type: "string" | "array",
+  words: string,
+  isMet: (length: number, limit: number) => boolean,
+): Keyword {
+  return {
+    isArgument: isCount,
+    check(value, limit) {
+      if (typeOfJson(value) !== type) return [];
+      // Characters are code points, as in all limits.
+      const length = typeof value === "string" ? codePointCount(value) : listOf(value).length;
+      const message = `must have ${words} ${String(limit)}, and has ${length}.`;
+      return issueUnless(isMet(length, Number(limit)), message);
+    },
+  };
+}
+
+function issueUnless(isMet: boolean, message: string, at = ""): readonly Issue[] {
+  return isMet ? [] : [{ at, message }];
+}
+
+function listOf(argument: Json): readonly Json[] {
+  return isJsonArray(argument) ? argument : [argument];
+}
+
+/** By the list, which many elements are compared with. */
+const knownOptions = new WeakMap<object, ReadonlySet<string>>();
+
+function optionsIn(options: readonly Json[]): ReadonlySet<string> {
+  const known = knownOptions.get(options) ?? new Set(options.map(canonicalJson));
+  knownOptions.set(options, known);
+  return known;
+}
+
+const MAX_OPTIONS = 10;
+const MAX_OPTION_CHARS = 80;
+
+function mustBe(options: readonly Json[]): string {
+  const shown = options.slice(0, MAX_OPTIONS).map((option) => {
+    const written = JSON.stringify(option);
+    return written.length > MAX_OPTION_CHARS ? `${clip(written, MAX_OPTION_CHARS)}…` : written;
+  });
+  const more = options.length - shown.length;
+  return `must be ${[...shown, ...(more > 0 ? [`one of ${more} more`] : [])].join(" or ")}.`;
+}
+
+interface CheckOptions {
+  /** The path of the value. Default: none. */
+  readonly at?: string;
+  /** Places whose values are unknown. */
+  readonly open?: ReadonlySet<string>;
+  readonly maximum?: number;
+}
+
+/**
+ * Returns the first `maxInputIssues` issues of a value, with `$ref`, `allOf`, `anyOf` and `oneOf`. A keyword that is
+ * not checked, or malformed, is no issue. Throws `limit_exceeded` if the check takes more than `maximum` steps.
+ */
+export function issuesIn(
+  schema: Definition,
+  value: Json,
+  { at = "", ...options }: CheckOptions = {},
+): readonly Issue[] {
+  const root = typeof schema === "boolean" ? {} : schema;
+  const issues = new SchemaCheck(root, options).check(schema, value, at);
+  return issues
+    .slice(0, limits.maxInputIssues)
+    .map((issue) => ({ ...issue, at: clip(issue.at, 200) }));
+}
+
+class SchemaCheck {
+  readonly #root: JSONSchema7;
+  readonly #open: ReadonlySet<string>;
+  readonly #maximum: number;
+  #work = 0;
+
+  constructor(
+    root: JSONSchema7,
+    { open = new Set(), maximum = limits.maxInputChecks }: Omit<CheckOptions, "at">,
+  ) {
+    this.#root = root;
+    this.#open = open;
+    this.#maximum = maximum;
+  }
+
+  check(definition: Definition, value: Json, at: string): readonly Issue[] {
+    if (this.#open.has(at)) return [];
+    return foldSchema<readonly Issue[]>(definition, this.#root, {
+      own: (schema) => this.#own(schema, value, at),
+      all: (results) => results.flat(),
+      any: (results) =>
+        results.some(({ length }) => length === 0)
+          ? []
+          : [{ at, message: `fits none of the alternatives: ${firstOf(results)}.` }],
+    });
+  }
+
+  #own(schema: Definition, value: Json, at: string): readonly Issue[] {
+    this.#spend(costOf(schema, value));
+    if (typeof schema === "boolean")
+      return issueUnless(schema, "must not be there: remove it.", at);
+    // JSON Schema is JSON.
+    const own = Object.entries(schema as Readonly<Record<string, Json>>);
+    const issues = own.flatMap(([name, argument]) => {
+      const keyword = KEYWORDS.get(name);
+      const isChecked = keyword?.check !== undefined && keyword.isArgument(argument);
+      return isChecked ? keyword.check(value, argument) : [];
+    });
+    const placed = issues.map((issue) => ({ ...issue, at: joined(at, issue.at) }));
+    return [...placed, ...this.#inner(schema, value, at)];
+  }
+
+  #inner(schema: JSONSchema7, value: Json, at: string): readonly Issue[] {
+    if (isJsonArray(value)) {
+      const { items } = schema;
+      // A tuple's other elements.
+      if (items === undefined || isJsonArray(items as Json) || "prefixItems" in schema) return [];
+      return value.flatMap((item, index) =>
+        this.check(items as Definition, item, joined(at, String(index))),
+      );
+    }
+    if (!isJsonObject(value)) return [];
+    const { properties = {}, patternProperties, additionalProperties: others = true } = schema;
+    return Object.entries(value).flatMap(([key, inner]) => {
+      const own = Object.hasOwn(properties, key) ? properties[key] : undefined;
+      const rest = patternProperties === undefined ? others : true;
+      return this.check(own ?? rest, inner, joined(at, key));
+    });
+  }
+
+  #spend(steps: number): void {
+    this.#work += steps;
+    const maximum = this.#maximum;
+    if (this.#work <= maximum) return;
+    const advice = "Give a smaller input, or simplify the schema.";
+    throw limitExceeded("maxInputChecks", { maximum, actual: this.#work, advice });
+  }
+}
+
+/** Values are compared as texts. */
+function costOf(schema: Definition, value: Json): number {
+  if (typeof schema === "boolean") return 1;
+  const { enum: options, const: only, required, minLength, maxLength } = schema;
+  const isRead = [options, only, minLength, maxLength].some((one) => one !== undefined);
+  const chars = isRead ? charsOf(value, Infinity) : 0;
+  const lengths = [options, required].flatMap((list) => (Array.isArray(list) ? list.length : []));
+  return lengths.reduce((sum, length) => sum + length, 1 + Math.ceil(chars / 64));
+}
+
+/** Joins the messages of the first alternatives: "must be integer, and is string; must be null, and is string". */
+function firstOf(results: readonly (readonly Issue[])[]): string {
+  const messages = results.slice(0, MAX_ALTERNATIVES).map(([issue]) => issue?.message ?? "");
+  return messages.map((message) => message.replace(/\.$/u, "")).join("; ");
+}
+
+const MAX_ALTERNATIVES = 3;
+
+function joined(at: string, key: string): string {
+  return at === "" || key === "" ? at + key : `${at}.${key}`;
+}
