@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Json } from "../../src/value/json.ts";
-import { bandScale, drawnIndices, timeScale, valueScale } from "../src/chart/chart-scale.ts";
+import { bandScale, drawnIndices, valueScale } from "../src/chart/chart-scale.ts";
 import {
   comparable,
   firstChoice,
@@ -33,12 +33,6 @@ describe("a chart's default view", () => {
     expect(choiceOf([{ n: 2, city: "Oslo", at: "2025-13-45" }]).x).toBe("city");
   });
 
-  it("is a line for many rows, without columns that only count them", () => {
-    const values = Array.from({ length: 61 }, (_, index) => ({ id: index + 1, n: index % 7 }));
-    expect(choiceOf(values)).toEqual({ x: undefined, y: ["n"], form: "line" });
-    expect(choiceOf([{ id: 1 }, { id: 2 }]).y).toEqual(["id"]);
-  });
-
   it("has at most four series and at least one", () => {
     expect(choiceOf([{ a: 1, b: 1, c: 1, d: 1, e: 1 }]).y).toEqual(["a", "b", "c", "d"]);
     expect(toggled(["a", "b", "c", "d"], "e")).toEqual(["b", "c", "d", "e"]);
@@ -54,13 +48,6 @@ describe("series", () => {
     { n: 3, m: 3_000 },
   ]);
   const series = seriesOf(rows, ["n", "m"]);
-
-  it("have no value where a cell is not a number", () => {
-    expect(series.map(({ values }) => values)).toEqual([
-      [1, null, 3],
-      [1_000, null, 3_000],
-    ]);
-  });
 
   it("are drawn apart if one would make the other unreadable", () => {
     expect(comparable(series).map((group) => group.map(({ name }) => name))).toEqual([
@@ -115,23 +102,6 @@ describe("scales", () => {
     expect(bandScale(labels, 2_000).ticks).toHaveLength(12);
     expect(bandScale(labels, 300).ticks.length).toBeLessThan(6);
     expect(bandScale([], 300).ticks).toEqual([]);
-  });
-
-  it("label times with the unit that changes", () => {
-    const times = (...texts: string[]) => texts.map((text) => Date.parse(text));
-    const labelsIn = (given: readonly number[]) =>
-      timeScale(given, 400).ticks.map(({ label }) => label);
-    expect(labelsIn(times("2024-11-01", "2025-03-01"))).toEqual([
-      "Nov",
-      "Dec",
-      "2025",
-      "Feb",
-      "Mar",
-    ]);
-    expect(labelsIn(times("2025-01-01T18:00Z", "2025-01-02T12:00Z"))).toContain("Jan 2");
-    expect(labelsIn(times("2025-01-01T18:00Z", "2025-01-02T12:00Z"))).toContain("06:00");
-    const { place } = timeScale(times("2025-01-01", "2025-01-02", "2025-01-05"), 400);
-    expect([place(0), place(1), place(2)]).toEqual([0, 100, 400]);
   });
 
   it("reduce a long series to its ends and the extremes in each pixel", () => {

@@ -11,11 +11,6 @@ describe("the children of a value", () => {
     const keys = childrenOf({ id: 1, "any key": 2 }, 9).entries;
     expect(keys.map(({ segment }) => formatPath([segment]))).toEqual([".id", '["any key"]']);
   });
-
-  it("are empty for a scalar", () => {
-    expect(childrenOf("text", 9)).toEqual({ entries: [], count: 0 });
-    expect(childrenOf(null, 9).count).toBe(0);
-  });
 });
 
 describe("the summary of a closed branch", () => {

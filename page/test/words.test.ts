@@ -1,26 +1,9 @@
 import { describe, expect, it } from "vitest";
-import {
-  ageWords,
-  countWords,
-  durationWords,
-  labelsOf,
-  lifeOf,
-  secondsIn,
-} from "../src/variables/words.ts";
+import { ageWords, durationWords, labelsOf, lifeOf, secondsIn } from "../src/variables/words.ts";
 
 const START = "2026-01-01T00:00:00.000Z";
 const now = Date.parse(START);
 const later = (seconds: number) => new Date(now + seconds * 1_000).toISOString();
-
-describe("counts in words", () => {
-  it("name the type and the number of its parts", () => {
-    const mediaType = "image/png";
-    expect(countWords({ type: "array", count: 5_000, mediaType })).toBe("5,000 elements");
-    expect(countWords({ type: "object", count: 1, mediaType })).toBe("1 key");
-    expect(countWords({ type: "bytes", count: 9, mediaType })).toBe("image/png");
-    expect(countWords({ type: "boolean", count: 1, mediaType })).toBe("boolean");
-  });
-});
 
 describe("time in words", () => {
   it("uses the largest unit that fits", () => {

@@ -183,7 +183,7 @@ function requireOwnPage({ env, req: { raw } }: Context<AppEnv>): void {
  * `body_too_large` or `body_timeout`. Only time spent waiting for the client counts, not time spent
  * processing. Nothing is buffered.
  */
-export const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
+const limitBody: MiddlewareHandler<AppEnv> = async (context, next) => {
   const { req } = context;
   const maxBytes = isStreamed(req) ? Number.POSITIVE_INFINITY : limits.maxChatBodyBytes;
   if (Number(req.header("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);

@@ -16,7 +16,7 @@ export type Flag = "composed" | "derived";
 type Scope = "conversation" | "run";
 
 /** Location of the value: its row, chunk rows, the bucket, or the conversation's messages. */
-export type Location = "row" | "chunks" | "r2" | "messages";
+type Location = "row" | "chunks" | "r2" | "messages";
 
 /** A variable's metadata. Times are ISO 8601. */
 export interface VariableInfo {

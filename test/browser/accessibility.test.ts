@@ -2,7 +2,6 @@ import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { barriersInBoth } from "../support/axe.ts";
 import { ask, eventually, it } from "../support/page-test.ts";
-import { listed, records, variablesPage } from "../support/variables-page.ts";
 
 const isAt = (page: Page, selector: string) =>
   page.evaluate<boolean>(`document.activeElement.matches(${JSON.stringify(selector)})`);
@@ -33,52 +32,6 @@ describe("the page's keyboard shortcuts", () => {
     await page.keyboard.press("/");
     expect(await isAt(page, ".composer-field")).toBe(true);
     expect(await page.getByLabel("Message", { exact: true }).inputValue()).toBe("/?");
-  });
-});
-
-describe("axe finds nothing", () => {
-  it("in the menus, forms and dialogs of the list and the composer", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("group", { name: "Follow-up questions" }).waitFor();
-    const list = page.getByRole("navigation", { name: "Conversations" });
-    const faults: Record<string, readonly string[]> = {};
-    const look = async (what: string) => {
-      const found = await barriersInBoth(page);
-      if (found.length > 0) faults[what] = found;
-    };
-    await page.getByRole("button", { name: "Example questions" }).click();
-    await look("examples");
-    await page.keyboard.press("Escape");
-    await list.getByRole("button", { name: "Conversation options" }).first().click();
-    await look("options");
-    await page.getByRole("menuitem", { name: "Rename" }).click();
-    await list.getByLabel("New title").waitFor();
-    await look("rename");
-    await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "More", exact: true }).click();
-    await look("menu");
-    await page.getByRole("menuitem", { name: "Delete" }).click();
-    await look("question");
-    expect(faults).toEqual({});
-  });
-
-  it("in the query box with a result and an error, and on the API page", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo, forgives: /4\d\d/ });
-    await variables.put("rows", [...records(500)]);
-    await listed(page, "rows").click();
-    const sql = page.getByLabel("SQL query");
-    await sql.fill("SELECT name, size FROM rows WHERE size > 990");
-    await sql.press("Enter");
-    await page.getByRole("table", { name: "$result" }).waitFor();
-    expect(await barriersInBoth(page)).toEqual([]);
-    await sql.fill("SELECT nothing FROM rows");
-    await sql.press("Enter");
-    await page.getByRole("alert").waitFor();
-    expect(await barriersInBoth(page)).toEqual([]);
-    await page.goto(`${demo.url}/docs/`);
-    await page.getByRole("heading", { name: "The HTTP interface" }).waitFor();
-    expect(await barriersInBoth(page)).toEqual([]);
   });
 });
 

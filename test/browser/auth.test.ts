@@ -56,27 +56,6 @@ describe("a server with authentication", () => {
     await field.waitFor();
   });
 
-  it("asks for no key if the server has no authentication yet, and says what to set", async ({
-    open,
-    guarded,
-  }) => {
-    const page = await open(guarded.url, { forgives: REFUSED });
-    await page.route("**/agents", (route) =>
-      route.fulfill({
-        status: 401,
-        contentType: "application/problem+json",
-        body: JSON.stringify({
-          code: "unauthorized",
-          status: 401,
-          detail: "AUTH is not set. Do so.",
-        }),
-      }),
-    );
-    await page.reload();
-    await page.getByText("AUTH is not set. Do so.").waitFor();
-    expect(await page.getByLabel("Key").count()).toBe(0);
-  });
-
   it("loads images, downloads and the live timeline with the entered key", async ({
     open,
     guarded,

@@ -46,23 +46,6 @@ describe("the composer", () => {
     expect(await queue.getByRole("listitem").count()).toBe(0);
   });
 
-  it("keeps the queue after a stop until a person sends it", async ({ open, scripted }) => {
-    const never = new Promise(() => undefined);
-    scripted.answer("Stop this", { kind: "text", text: "Stopped here.", hold: never });
-    scripted.answer("Held back", { kind: "text", text: "Sent by hand." });
-    const page = await open(scripted.url);
-    await ask(page, "Stop this");
-    await page.getByRole("article").getByText("Stopped").waitFor();
-    await page.getByLabel("Message", { exact: true }).fill("Held back");
-    await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Stop", exact: true }).click();
-    const sendNow = page.getByRole("button", { name: "Send now" });
-    await sendNow.waitFor();
-    expect(scripted.asked("Held back")).toBe(0);
-    await sendNow.click();
-    await page.getByText("Sent by hand.").waitFor();
-  });
-
   it("attaches chosen or pasted files, and adds their names to the message", async ({
     open,
     scripted,

@@ -1,8 +1,7 @@
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { startLine } from "../support/line.ts";
 import { comparison, comparisonSaid } from "../support/page-answers.ts";
-import { ask, cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { ask, cardOf, idIn, it } from "../support/page-test.ts";
 
 const never = new Promise(() => undefined);
 
@@ -40,22 +39,6 @@ describe("an answer", () => {
     expect(await answer.getByText("In London").count()).toBe(0);
     await answer.getByRole("switch", { name: "Show references", checked: true }).click();
     await answer.getByText("In London and in Paris:").waitFor();
-  });
-
-  it("shows the source of a tapped value, and opens its variable", async ({ open, scripted }) => {
-    scripted.answer("Tap on it.", ...comparison);
-    const page = await open(scripted.url, { touch: true, width: 390, height: 844 });
-    await ask(page, "Tap on it.");
-    await page.getByText(comparisonSaid).waitFor();
-    const card = page.getByRole("group", { name: "Variable" });
-    // Scrolling closes the card, and the end of an answer may scroll.
-    await eventually(async () => {
-      await page.getByRole("button", { name: "Paris", exact: true }).tap();
-      expect(await card.getByText("$get_weather_paris.city", { exact: true }).count()).toBe(1);
-    });
-    await card.getByRole("button", { name: "Open $get_weather_paris" }).tap();
-    const variable = page.getByRole("article", { name: "Variable get_weather_paris" });
-    await variable.getByText("humidity", { exact: true }).waitFor();
   });
 
   it("shows what the tool received beside what the model wrote", async ({ open, scripted }) => {
@@ -99,21 +82,6 @@ describe("an answer", () => {
     expect(await copied()).toBe("Copy this.");
   });
 
-  it("shows that the model is working until something else does", async ({ open, scripted }) => {
-    const held = Promise.withResolvers<void>();
-    const call = { name: "get_weather", input: { location: "Oslo" } };
-    const calls = { kind: "calls", calls: [call] } as const;
-    scripted.answer("Think.", calls, { kind: "text", text: "", hold: held.promise });
-    const page = await open(scripted.url);
-    await ask(page, "Think.");
-    const answer = page.getByRole("article", { name: "Answer" });
-    await answer.getByText("get_weather_oslo").waitFor();
-    await eventually(async () => expect(scripted.asked("Think.")).toBe(2));
-    await page.getByText("Thinking").waitFor();
-    held.resolve();
-    await page.getByText("Thinking").waitFor({ state: "detached" });
-  });
-
   it("continues when the page is reloaded halfway", async ({ open, scripted }) => {
     const held = Promise.withResolvers<void>();
     const text = "The first half, the second one.";
@@ -140,32 +108,6 @@ describe("an answer", () => {
     await page.getByRole("tab", { name: "Events" }).click();
     await page.getByText("Turn finished").waitFor();
     expect(await page.getByRole("alert").count()).toBe(0);
-  });
-
-  it("continues automatically when the connection is lost halfway", async ({ open, scripted }) => {
-    const held = Promise.withResolvers<void>();
-    const text = "The first half, the second one.";
-    scripted.answer("Through a line.", { kind: "text", text, hold: held.promise });
-    const line = await startLine(scripted.url);
-    // The browser logs errors for requests that fail.
-    const page = await open(line.url, { forgives: /ERR_|Failed to|rror/ });
-    await ask(page, "Through a line.");
-    const answer = page.getByRole("article", { name: "Answer" });
-    await answer.getByText("The first half").waitFor();
-    line.cut();
-    const note = page.getByText("Connection lost. Reconnecting…");
-    await note.waitFor();
-    line.mend();
-    await note.waitFor({ state: "hidden" });
-    expect(await answer.innerText()).not.toContain("second");
-    held.resolve();
-    await answer.getByText(text).waitFor();
-    await page.getByRole("button", { name: "Send" }).waitFor();
-    expect(await page.getByRole("log").getByRole("alert").count()).toBe(0);
-    // The panels repeat the requests that failed meanwhile.
-    await page.getByRole("alert").first().waitFor({ state: "hidden" });
-    expect(scripted.asked("Through a line.")).toBe(1);
-    await line.down();
   });
 
   it("is stopped on the server, even after a reload", async ({ open, scripted }) => {
@@ -224,78 +166,5 @@ describe("an answer", () => {
       expect.stringContaining("Third"),
       expect.stringContaining("Four."),
     ]);
-  });
-
-  it("may be edited before the page knows that no answer runs", async ({ open, scripted }) => {
-    scripted.answer("Which is it?", { kind: "text", text: "The first." });
-    scripted.answer("Which is it now?", { kind: "text", text: "The second." });
-    const page = await open(scripted.url);
-    await ask(page, "Which is it?");
-    await page.getByText("The first.").waitFor();
-    await eventually(async () => expect(idIn(page)).not.toBe(""));
-    const [joining, sending] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-    await page.route(/\/conversations\/[^/]+\/stream$/, async (route) => {
-      await joining.promise;
-      await route.continue();
-    });
-    await page.route(/\/conversations$/, async (route) => {
-      if (route.request().method() === "POST") await sending.promise;
-      await route.continue();
-    });
-    await page.reload();
-    await page.getByText("The first.").waitFor();
-    await page.getByRole("button", { name: "Edit" }).click();
-    await page.getByLabel("Your message").fill("Which is it now?");
-    const sent = page.waitForRequest((request) => request.method() === "POST");
-    await page.getByRole("button", { name: "Send" }).first().click();
-    await sent;
-    const joined = page.waitForResponse(/\/stream$/);
-    joining.resolve();
-    await joined;
-    // Time for what the page would do, if it took the turn for over: load the old messages.
-    for (let times = 0; times < 5; times++) await page.evaluate(() => fetch("/health"));
-    sending.resolve();
-    await page.getByText("The second.").waitFor();
-    expect(await page.getByText("The first.").count()).toBe(0);
-  });
-
-  it("keeps the files and metadata of a question that is edited", async ({ open, scripted }) => {
-    for (const [asked, said] of [
-      ["Hello, files.", "Of which?"],
-      ["What is in it?", "A note."],
-      ["And what else?", "No more."],
-    ]) {
-      scripted.answer(String(asked), { kind: "text", text: String(said) });
-    }
-    const page = await open(scripted.url);
-    await ask(page, "Hello, files.");
-    await page.getByText("Of which?").waitFor();
-    await eventually(async () => expect(idIn(page)).not.toBe(""));
-    const id = idIn(page);
-    const file = {
-      type: "file",
-      mediaType: "text/plain",
-      filename: "note.txt",
-      url: "data:text/plain;base64,Tm90ZS4=",
-    };
-    const parts = [file, { type: "text", text: "What is in it?" }];
-    const message = { id: "q2", role: "user", parts, metadata: { from: "mail" } };
-    const sent = await fetch(`${scripted.url}/conversations/${id}/messages`, {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify({ message }),
-    });
-    expect(await sent.text()).toContain("A note.");
-    await page.reload();
-    await page.getByText("A note.").waitFor();
-    await page.getByRole("button", { name: "Edit" }).last().click();
-    await page.getByLabel("Your message").fill("And what else?");
-    await page.getByRole("button", { name: "Send" }).first().click();
-    await page.getByText("No more.").waitFor();
-    const { messages } = await createClient(scripted.url).conversation(id).messages();
-    expect(messages.at(-2)).toMatchObject({
-      metadata: { from: "mail" },
-      parts: [{ type: "file", filename: "note.txt" }, { text: "And what else?" }],
-    });
   });
 });

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
+import { eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
 
 interface Opening extends OpenOptions {
   readonly open: (url: string, options?: OpenOptions) => Promise<Page>;
@@ -25,54 +25,6 @@ async function openAnswered({ open, demo, ...options }: Opening) {
 }
 
 describe("conversations", () => {
-  it("are renamed in the title and in the list", async ({ open, demo }) => {
-    const { page, list, heading } = await openAnswered({ open, demo });
-    const own = list.locator(`[href="#/c/${idIn(page)}"]`);
-    await page.getByRole("button", { name: "What are the monthly totals" }).click();
-    await page.getByLabel("Title").fill("Totals of 2025");
-    await page.keyboard.press("Enter");
-    await heading("Totals of 2025").waitFor();
-    await own.getByText("Totals of 2025").waitFor();
-    expect(await page.title()).toBe("Totals of 2025 · Byref");
-
-    await page.getByRole("button", { name: "Totals of 2025" }).first().click();
-    await page.getByLabel("Title").fill("Something else");
-    await page.keyboard.press("Escape");
-    await heading("Totals of 2025").waitFor();
-    await page.reload();
-    await heading("Totals of 2025").waitFor();
-  });
-
-  it("are forked and deleted, and each keeps its agent", async ({ open, demo }) => {
-    const { page, list, choose } = await openAnswered({ open, demo, forgives: /404|410/ });
-    const address = page.url();
-    const original = createClient(demo.url).conversation(idIn(page));
-    await choose("Fork");
-    await page.waitForURL((url) => url.href !== address);
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    await page.getByRole("tab", { name: "Variables 2" }).waitFor();
-    const copy = createClient(demo.url).conversation(idIn(page));
-    const fork = list.locator(`[href="${new URL(page.url()).hash}"]`);
-    await fork.waitFor();
-    await page.getByLabel("Agent").selectOption("weather");
-    await ask(page, "What is the weather in NYC?");
-    await page.getByRole("tab", { name: "Variables 3" }).waitFor();
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    // Changes in the copy do not affect the original.
-    expect((await original.messages()).messages).toHaveLength(2);
-    expect((await original.variables.list()).variables).toHaveLength(2);
-
-    await choose("Delete");
-    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
-    await page.getByRole("heading", { name: "New conversation" }).waitFor();
-    await fork.waitFor({ state: "detached" });
-    expect(await copy.messages()).toEqual({ messages: [] });
-    expect((await copy.variables.list()).variables).toEqual([]);
-    await page.goto(address);
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    expect(await page.getByLabel("Agent").inputValue()).toBe("orders");
-  });
-
   it("are exported, and imported unchanged", async ({ open, demo }) => {
     const { page, choose, list } = await openAnswered({ open, demo, forgives: /4\d\d/ });
     const address = page.url();
@@ -197,20 +149,5 @@ describe("conversations", () => {
         "Could not import notes.csv: it is not a conversation export. To add data, use Add file.",
       )
       .waitFor();
-  });
-
-  it("are answered by the chosen agent", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather/ }).waitFor();
-    await page.getByLabel("Agent").selectOption("orders");
-    await ask(page, "What is the weather in NYC?");
-    await page.getByText("I cannot do that here").waitFor();
-    await page.getByLabel("Agent").selectOption("weather");
-    await ask(page, "What is the weather in NYC?");
-    await page.getByText(/It is .* °C in (NYC|New York)/).waitFor();
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    await page.reload();
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    expect(await page.getByLabel("Agent").inputValue()).toBe("weather");
   });
 });

@@ -1,9 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { describe, expect } from "vitest";
-import { CALLS, UNTRIED } from "../../page/docs/call-order.ts";
-import type { OpenApi } from "../../src/edge/openapi/document.ts";
 import { barriersInBoth } from "../support/axe.ts";
-import { eventually, it, KEY } from "../support/page-test.ts";
+import { it, KEY } from "../support/page-test.ts";
 
 describe("the API page", () => {
   it("sends a call, and its curl command does the same", async ({ open, demo }) => {
@@ -55,49 +53,5 @@ describe("the API page", () => {
     await events.getByRole("button", { name: "Send GET" }).click();
     await events.getByRole("button", { name: "Stop" }).click();
     await events.getByText("Stopped.").or(events.getByText(/^404/)).waitFor();
-  });
-
-  it("saves a file under its path, lists it, and queries a variable", async ({ open, demo }) => {
-    const page = await open(`${demo.url}/docs/`);
-    const id = `docs-${crypto.randomUUID()}`;
-    const send = async (call: string, method: string, body?: string) => {
-      const trying = page.locator(`details[data-call*='"${method}","path":"${call}"']`);
-      await trying.locator("summary").click();
-      await trying.getByLabel("id", { exact: true }).fill(id);
-      if (body !== undefined) await trying.getByLabel("Body").fill(body);
-      await trying.getByRole("button", { name: `Send ${method}` }).click();
-      return trying;
-    };
-    const file = "/conversations/{id}/files/{path}";
-    const saved = await send(file, "PUT");
-    await saved.getByText(/^201[^]*"notes\/first\.txt"/).waitFor();
-    const curl = await saved.getByLabel("As a curl command").innerText();
-    expect(curl).toContain(`/${id}/files/notes/first.txt' -X PUT`);
-    expect(execFileSync("bash", ["-c", `${curl} -s`], { encoding: "utf8" })).toContain("first.txt");
-    const read = await send(file, "GET");
-    await read.getByText(/^200 text\/plain[^]*\$totals/).waitFor();
-    const list = await send("/conversations/{id}/files", "GET");
-    await list.getByText(/^200[^]*"notes\/first\.txt"/).waitFor();
-    const removed = await send(file, "DELETE");
-    await removed.getByText(/^204/).waitFor();
-
-    const put = await send("/conversations/{id}/variables/{name}", "PUT");
-    await put.getByText(/^201/).waitFor();
-    const query = await send("/conversations/{id}/query", "POST");
-    await query.getByText(/^200[^]*"Oslo"[^]*"Rome"/).waitFor();
-  });
-
-  it("offers every call, with the known ones in order", async ({ open, demo }) => {
-    const page = await open(`${demo.url}/docs/`);
-    const offered = (await page.locator("details > summary").allInnerTexts()).map((text) =>
-      text.replace("Try ", ""),
-    );
-    const { paths } = (await (await fetch(`${demo.url}/openapi.json`)).json()) as OpenApi;
-    const all = Object.entries(paths).flatMap(([path, operations]) =>
-      Object.keys(operations).map((method) => `${method.toUpperCase()} ${path}`),
-    );
-    expect([...offered, ...UNTRIED].toSorted()).toEqual(all.toSorted());
-    expect(CALLS.map(([call]) => call).filter((call) => !all.includes(call))).toEqual([]);
-    await eventually(async () => expect(offered[0]).toBe(CALLS[1]?.[0]));
   });
 });

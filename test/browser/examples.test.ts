@@ -1,8 +1,7 @@
 import type { Locator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
-import { namesIn } from "../support/variables-page.ts";
+import { cardOf, idIn, it } from "../support/page-test.ts";
 
 /** Returns the texts of the cells of each row. */
 async function rowsIn(table: Locator): Promise<readonly (readonly string[])[]> {
@@ -45,43 +44,5 @@ describe("the example", () => {
     expect(await page.locator(".chart-legend").innerText()).toContain(
       String(totals[11]?.["month"]),
     );
-  });
-
-  it("with a plan is approved, runs to its end, and leaves its variables", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
-    await page.getByText("Nothing runs until you approve it").waitFor();
-    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
-    const panel = page.getByRole("tabpanel", { name: "Plans" });
-    await panel.getByRole("heading", { name: "Report on the orders of 2025" }).waitFor();
-    const nodes = page.locator(".plans-node");
-    const states = () =>
-      nodes.evaluateAll((all) => all.map((one) => one.getAttribute("aria-label")));
-    await nodes.nth(3).waitFor();
-    expect(await states()).toEqual([
-      "list_orders waiting, orders",
-      "monthly_totals waiting, totals, depends on orders",
-      "summarize_orders waiting, summary, depends on orders",
-      "write_report waiting, report, depends on totals, summary",
-    ]);
-    const { plans, variables } = createClient(demo.url).conversation(idIn(page));
-    expect((await plans.list()).plans).toMatchObject([{ status: "proposed" }]);
-    await page.getByRole("button", { name: "Approve", exact: true }).click();
-    await page.getByRole("button", { name: "Run", exact: true }).click();
-    await page.getByRole("button", { name: /^write_report done, report/ }).waitFor();
-    expect(await states()).toEqual([
-      "list_orders done, orders",
-      "monthly_totals done, totals, depends on orders",
-      "summarize_orders done, summary, depends on orders",
-      "write_report done, report, depends on totals, summary",
-    ]);
-    expect((await plans.list()).plans).toMatchObject([{ status: "done" }]);
-    const kept = (await variables.list()).variables.map(({ name }) => `$${name}`).toSorted();
-    expect(kept.length).toBeGreaterThan(3);
-    await page.getByRole("tab", { name: `Variables ${kept.length}` }).click();
-    await eventually(async () => expect(await namesIn(page)).toEqual(kept));
   });
 });

@@ -47,28 +47,6 @@ describe("a view that throws", () => {
     await page.getByRole("group", { name: /^size of \$sizes/ }).waitFor();
   });
 
-  it("fails only one message, and the conversation stays readable", async ({ open, scripted }) => {
-    scripted.answer("Say a lot of marks.", { kind: "text", text: `${">".repeat(20_000)} deep` });
-    scripted.answer("Say little.", { kind: "text", text: "Still here." });
-    const page = await open(scripted.url, { forgives: /RangeError|Maximum call stack/ });
-    await ask(page, "Say a lot of marks.");
-    await failure(page).waitFor();
-    await ask(page, "Say little.");
-    await page.getByText("Still here.").waitFor();
-    expect(await failure(page).count()).toBe(1);
-  });
-
-  it("leaves an error message if the page itself throws", async ({ open, demo }) => {
-    const page = await open(demo.url, { forgives });
-    await page.getByLabel("Message", { exact: true }).waitFor();
-    await page.route(/\/agents$/, (route) => route.fulfill({ json: { agents: [null] } }));
-    await page.reload();
-    await failure(page).waitFor();
-    await page.unroute(/\/agents$/);
-    await reload(page);
-    await page.getByLabel("Message", { exact: true }).waitFor();
-  });
-
   it("is never caused by invalid data in the browser's storage", async ({ open, demo }) => {
     const page = await open(demo.url);
     await page.evaluate(() => localStorage.setItem("byref-agents", '[null, [1], ["c", "demo"]]'));

@@ -3,7 +3,7 @@ import { page as examplePage } from "../../examples/agents/page.ts";
 import { tokensOf } from "../../page/src/meter/turn-costs.ts";
 import { createClient } from "../../packages/client/src/client.ts";
 import type { TurnMetadata } from "../../src/turn/turn.ts";
-import { eventually, idIn, it } from "../support/page-test.ts";
+import { idIn, it } from "../support/page-test.ts";
 
 const figure = (value: number) => new Intl.NumberFormat("en").format(value);
 const [orders] = examplePage.examples;
@@ -37,52 +37,5 @@ describe("the first view", () => {
     const isNear = (shown: number, real: number) => Math.abs(shown / real - 1) < 0.05;
     expect(measured).toSatisfy(() => isNear(sent, measured.sent));
     expect(measured).toSatisfy(() => isNear(withoutReferences, measured.inline));
-  });
-
-  it("says what will appear beside the conversation, and accepts a file there", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    const panel = page.getByRole("region", { name: "Variables" });
-    await panel.getByText("Tool results appear here by name").waitFor();
-    const dataTransfer = await page.evaluateHandle<unknown>(`(() => {
-      const carried = new DataTransfer();
-      carried.items.add(new File(["city,total\\nOslo,3\\nRome,4\\n"], "sales.csv"));
-      return carried;
-    })()`);
-    await panel.dispatchEvent("dragover", { dataTransfer });
-    await panel.dispatchEvent("drop", { dataTransfer });
-    await panel.getByText("2 elements").waitFor();
-    await panel.getByText("Tool results appear here by name").waitFor({ state: "detached" });
-  });
-});
-
-describe("after an answer", () => {
-  it("examples are still offered, with two questions about the new variables", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Compare the weather/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    const next = page.getByRole("group", { name: "Follow-up questions" });
-    await eventually(async () =>
-      expect(await next.getByRole("button").allInnerTexts()).toEqual([
-        "Show $compare_weather_1",
-        expect.stringMatching(/^Show \$get_weather_/),
-      ]),
-    );
-    await page.getByRole("button", { name: "Example questions" }).click();
-    await page.getByRole("menuitem", { name: orders?.question ?? "" }).click();
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    await eventually(async () =>
-      expect(await next.getByRole("button").allInnerTexts()).toEqual([
-        "What is the highest total in $monthly_totals_1?",
-        "What is the average total by country in $list_orders_1?",
-      ]),
-    );
-    await next.getByRole("button", { name: "average" }).click();
-    await page.getByText("The average of total by country").waitFor();
   });
 });

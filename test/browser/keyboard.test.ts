@@ -1,7 +1,6 @@
 import type { Page } from "playwright-core";
 import { describe, expect } from "vitest";
-import { createClient } from "../../packages/client/src/client.ts";
-import { cardOf, eventually, idIn, it } from "../support/page-test.ts";
+import { cardOf, eventually, it } from "../support/page-test.ts";
 import { listed, variablesPage } from "../support/variables-page.ts";
 
 /** Returns the elements that the Tab key focuses, in order, from the top of the page until focus leaves it. */
@@ -52,35 +51,6 @@ describe("the keyboard alone", () => {
       await page.getByRole("tab", { name: tab }).click();
       await eventually(async () => expect(await stops(page)).toEqual(await controls(page)));
     }
-  });
-
-  it("starts an example, asks a question, and switches views", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    const example = page.getByRole("button", { name: /Compare the weather/ });
-    await example.waitFor();
-    for (let count = 0; count < 200; count++) {
-      if ((await focused(page)).startsWith("Two cities")) break;
-      await page.keyboard.press("Tab");
-    }
-    await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    // The message field has the focus after an answer.
-    await eventually(async () => expect(await focused(page)).toBe("Message"));
-    await page.keyboard.type("What is the weather");
-    await page.keyboard.press("Shift+Enter");
-    await page.keyboard.type("in NYC?");
-    await page.keyboard.press("Enter");
-    await page.getByRole("button", { name: "Answer again" }).nth(1).waitFor();
-    const { messages } = await createClient(demo.url).conversation(idIn(page)).messages();
-    expect(messages[2]?.parts).toMatchObject([{ text: "What is the weather\nin NYC?" }]);
-
-    await page.getByRole("tab", { name: /Variables/ }).focus();
-    for (const name of ["Plans", "Events", "Meter", "Variables 4"]) {
-      await page.keyboard.press("ArrowRight");
-      await page.getByRole("tab", { name, selected: true }).waitFor();
-    }
-    await page.keyboard.press("ArrowLeft");
-    await eventually(async () => expect(await focused(page)).toBe("Meter"));
   });
 
   it("opens a variable, returns to it, and moves among the others", async ({ open, demo }) => {

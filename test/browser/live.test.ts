@@ -4,7 +4,7 @@ import { createClient } from "../../packages/client/src/client.ts";
 import { barriersInBoth } from "../support/axe.ts";
 import { startLine } from "../support/line.ts";
 import { ask, eventually, idIn, it, type OpenOptions } from "../support/page-test.ts";
-import { listed, variablesPage } from "../support/variables-page.ts";
+import { listed } from "../support/variables-page.ts";
 
 type Open = (url: string, options?: OpenOptions) => Promise<Page>;
 
@@ -45,26 +45,6 @@ describe("another device", () => {
     held.resolve();
     await second.getByText("Half of it, and the rest.").waitFor();
     expect(await second.getByRole("article").count()).toBe(4);
-  });
-
-  it("shows the new answer alone while a question is answered again", async ({
-    open,
-    scripted,
-  }) => {
-    const held = Promise.withResolvers<void>();
-    scripted.answer(
-      "Answered twice.",
-      { kind: "text", text: "Here." },
-      { kind: "text", text: "Half of another, and the rest.", hold: held.promise },
-    );
-    const urls = [scripted.url, scripted.url] as const;
-    const { first, second } = await twoDevices(open, urls, "Answered twice.");
-    await first.getByRole("button", { name: "Answer again" }).click();
-    await second.getByText("Half of another").waitFor();
-    expect(await second.getByText("Here.", { exact: true }).count()).toBe(0);
-    held.resolve();
-    await second.getByText("Half of another, and the rest.").waitFor();
-    expect(await second.getByRole("article").count()).toBe(2);
   });
 
   it("shows an approval, and decides it on both", async ({ open, scripted }) => {
@@ -156,58 +136,6 @@ describe("a page without a connection", () => {
     await line.down();
   });
 
-  it("shows the approvals that are now pending, and not those already decided", async ({
-    open,
-    scripted,
-  }) => {
-    const line = await startLine(scripted.url);
-    const calls = (text: string) =>
-      ({ kind: "calls", calls: [{ name: "send_mail", input: { text } }] }) as const;
-    scripted.answer("Before two mails.", { kind: "text", text: "Here." });
-    scripted.answer("Send two.", calls("One of two"), calls("Two of two"), {
-      kind: "text",
-      text: "Both are out.",
-    });
-    const urls = [scripted.url, line.url] as const;
-    const { first, second } = await twoDevices(open, urls, "Before two mails.");
-    const cards = (page: Page) => page.getByRole("region", { name: "Call of send_mail" });
-    const approve = (page: Page) => page.getByRole("button", { name: "Approve", exact: true });
-    line.cut();
-    await ask(first, "Send two.");
-    await approve(first).waitFor();
-    line.mend();
-    await approve(second).waitFor();
-    line.cut();
-    await approve(first).click();
-    await eventually(async () => expect(await cards(first).count()).toBe(2));
-    await approve(first).waitFor();
-    line.mend();
-    await eventually(async () => expect(await cards(second).count()).toBe(2));
-    expect(await approve(second).count()).toBe(1);
-    await approve(second).click();
-    for (const page of [first, second]) {
-      await page.getByText("Both are out.").waitFor();
-      expect(await approve(page).count()).toBe(0);
-    }
-    await line.down();
-  });
-
-  it("shows each event once when it reconnects among them", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await page.getByRole("tab", { name: "Events" }).click();
-    const events = page.getByRole("region", { name: "Events" });
-    await events.getByText("Live", { exact: true }).waitFor();
-    const count = 8;
-    for (let version = 1; version <= count; version++) {
-      await variables.put("busy", version);
-      await page.evaluate("dispatchEvent(new Event('online'))");
-    }
-    await events.getByText(`$busy saved v${count}`).waitFor();
-    const said = await events.getByText(/^\$busy saved/).allInnerTexts();
-    const versions = said.map((text) => Number(/v(\d+)/.exec(text)?.[1]));
-    expect(versions).toEqual(Array.from({ length: count }, (_, at) => count - at));
-  });
-
   it("resumes its own answer after the chat has given up", async ({ open, scripted }) => {
     const line = await startLine(scripted.url);
     const held = Promise.withResolvers<void>();
@@ -230,24 +158,6 @@ describe("a page without a connection", () => {
     await trouble.waitFor({ state: "detached" });
     expect(await page.getByRole("article").count()).toBe(2);
     expect(scripted.asked("Through the tunnel.")).toBe(1);
-    await line.down();
-  });
-
-  it("says that the server is unreachable, and later catches up with its writes", async ({
-    open,
-    demo,
-  }) => {
-    const line = await startLine(demo.url);
-    const { id, variables } = await variablesPage({ open, demo });
-    const page = await open(`${line.url}/#/c/${id}`, { forgives });
-    await listed(page, "first").waitFor();
-    const away = page.getByRole("status").filter({ hasText: "connection to the server is lost" });
-    line.cut();
-    await away.waitFor();
-    await variables.put("meanwhile", 2);
-    line.mend();
-    await away.waitFor({ state: "detached" });
-    await listed(page, "meanwhile").waitFor();
     await line.down();
   });
 });

@@ -92,20 +92,6 @@ describe("a look inside a turn", () => {
     await inside.getByText("Characters in the next call of orders").waitFor();
     expect(await tools.last().innerText()).toMatch(/list_orders\s+\d+$/);
   });
-
-  it("opens for any turn, and shows the part after an approval", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
-    await page.getByRole("button", { name: "Approve" }).click();
-    await page.getByRole("button", { name: "Look inside" }).click();
-    const after = page.getByRole("region", { name: "Waterfall after approval" });
-    await after.getByRole("row", { name: /refund_order/ }).waitFor();
-    await ask(page, "Refund order ord_00010.");
-    const turn = page.getByLabel("Turn", { exact: true });
-    await turn.selectOption({ label: "2. Refund order ord_00010." });
-    await after.waitFor({ state: "detached" });
-    await page.getByRole("region", { name: "Waterfall" }).waitFor();
-  });
 });
 
 describe("the meter", () => {
@@ -162,57 +148,5 @@ describe("the meter", () => {
     });
     await chip.click();
     await meter.waitFor();
-  });
-
-  it("says that there was nothing to save in a plan's turn", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /Make a plan: monthly totals/ }).click();
-    await page.getByText("Nothing runs until you approve it").waitFor();
-    const chip = page.getByRole("button", {
-      name: /^[\d,]+ tokens sent\. Nothing to save here: results were small$/,
-    });
-    // A new plan opens its view automatically, possibly after the answer.
-    await page.getByRole("tab", { name: "Plans", selected: true }).waitFor();
-    await chip.click();
-    const meter = page.getByRole("region", { name: "Meter" });
-    await meter.getByText("Nothing to save here: results were small.").first().waitFor();
-    expect(await meter.innerText()).not.toContain("%");
-  });
-
-  it("says that the values would not have fitted, instead of a huge token count", async ({
-    open,
-    demo,
-  }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    // A second list of 780 KB, which exceeds the context window together with the first.
-    await ask(page, "Show my orders.");
-    const chip = page.getByRole("button", {
-      name: /^[\d,]+ tokens sent \(without references it would not have fitted into the context window\)$/,
-    });
-    await chip.click();
-    const meter = page.getByRole("region", { name: "Meter" });
-    await meter.getByText(/^Without references, 1 model call would not have fitted/).waitFor();
-    expect(await meter.innerText()).not.toContain("%");
-  });
-
-  it("shows the prompt on request", async ({ open, demo }) => {
-    const page = await open(demo.url);
-    await page.getByRole("button", { name: /monthly totals of my orders\?/ }).click();
-    await page.getByRole("button", { name: "Answer again" }).waitFor();
-    await page.getByRole("tab", { name: "Meter" }).click();
-    const meter = page.getByRole("region", { name: "Meter" });
-    expect(await meter.getByRole("table").count()).toBe(0);
-    await meter.getByText("What the model is sent").click();
-    const rows = meter.getByRole("row");
-    const sent = await createClient(demo.url).prompt("orders", { conversation: idIn(page) });
-    const row = (name: string) =>
-      rows.filter({ has: page.getByRole("rowheader", { name, exact: true }) });
-    const text = async (name: string) => (await row(name).innerText()).replaceAll(/\s+/g, " ");
-    await rows.first().waitFor();
-    expect(await text("Total")).toBe(`Total ${figure(sent.sentChars)}`);
-    expect(await text("list_orders")).toBe(`list_orders ${figure(sent.tools[0]?.chars ?? 0)}`);
-    expect(await meter.getByLabel("Instructions").innerText()).toContain("$name");
   });
 });

@@ -84,44 +84,6 @@ describe("byref/react", () => {
     await shows(page, "Events", "turn.done");
   });
 
-  it("shows what a turn writes even if the chat requested a stream just before the turn", async ({
-    app,
-    scripted,
-  }) => {
-    const { promise: hold, resolve: goOn } = Promise.withResolvers<void>();
-    scripted.answer(
-      "Just before.",
-      { kind: "calls", calls: [london] },
-      { kind: "text", text: "It is fine there.", hold },
-    );
-    const id = newId();
-    const begun = Promise.withResolvers<void>();
-    let isHeld = true;
-    const holdStreams = async (page: Page) =>
-      page.route("**/stream", async (route) => {
-        if (!isHeld) return route.continue();
-        // The server's response while no turn runs. It reaches the page late.
-        await begun.promise;
-        return route.fulfill({ status: 204 });
-      });
-    const query = { id, name: "get_weather_london", path: ".city" };
-    const { page, asked } = await app(scripted.url, query, holdStreams);
-    await shows(page, "First", "missing");
-    const path = `/conversations/${id}`;
-    await eventually(async () => expect(asked(`${path}/stream`)).not.toHaveLength(0));
-    await eventually(async () => expect(asked(`${path}/events`)).not.toHaveLength(0));
-    const conversation = createClient(scripted.url).conversation(id);
-    const sent = conversation.send("Just before.", { agent: "weather" }).json();
-    await eventually(async () => expect((await conversation.about()).status).toBe("running"));
-    // The page may learn of the turn before or after its stream is released. Both orders must work.
-    await page.waitForTimeout(300);
-    isHeld = false;
-    begun.resolve();
-    await shows(page, "First", '"London" v1 ready');
-    goOn();
-    await sent;
-  });
-
   it("resumes a turn after a reload, and its stop stops the turn on the server", async ({
     app,
     scripted,
@@ -145,21 +107,6 @@ describe("byref/react", () => {
     const { messages } = await conversation.messages();
     expect(JSON.stringify(messages)).not.toContain("second half");
     expect(scripted.asked("Stay.")).toBe(1);
-  });
-
-  it("sends only the last message", async ({ app, scripted }) => {
-    scripted.answer("One.", { kind: "text", text: "First answer." });
-    scripted.answer("Two.", { kind: "text", text: "Second answer." });
-    const { page } = await app(scripted.url, { id: newId() });
-    await shows(page, "Status", "ready");
-    await send(page, "One.");
-    await shows(page, "Answers", "First answer.");
-    await shows(page, "Status", "ready");
-    const posted = page.waitForRequest((one) => one.method() === "POST");
-    await send(page, "Two.");
-    const { messages, agent } = (await posted).postDataJSON();
-    expect([messages.length, messages[0].parts[0].text, agent]).toEqual([1, "Two.", "weather"]);
-    await shows(page, "Answers", "First answer. | user: Two. | assistant: Second answer.");
   });
 
   it("makes one request for two components, and one per new version", async ({ app, demo }) => {
@@ -189,39 +136,5 @@ describe("byref/react", () => {
     await shows(page, "First", "[7,8] v2 ready");
     await variables.delete("rows");
     await shows(page, "First", "missing variable_not_found");
-  });
-
-  it("never shows a part with the wrong version", async ({ app, demo }) => {
-    const id = newId();
-    const { variables } = createClient(demo.url).conversation(id);
-    await variables.put("rows", [1]);
-    const { page } = await app(demo.url, { id, path: "[0]" });
-    await shows(page, "First", "1 v1 ready");
-    // Responses with values are delayed while newer values are written.
-    await page.route(`**/variables/rows?*`, async (route) => {
-      await new Promise((done) => setTimeout(done, 30));
-      await route.continue();
-    });
-    const last = 25;
-    for (let version = 2; version <= last; version++) await variables.put("rows", [version]);
-    await shows(page, "First", `${last} v${last} ready`);
-    const drawn = (await page.evaluate("drawn")) as readonly { value: string; version?: number }[];
-    const pairs = drawn.filter(({ value }) => value !== "");
-    expect(pairs.filter(({ value, version }) => value !== String(version))).toEqual([]);
-    expect(pairs.length).toBeGreaterThan(1);
-  });
-
-  it("shows plans, approves one and runs it", async ({ app, demo }) => {
-    const id = newId();
-    const { plans, variables } = createClient(demo.url).conversation(id);
-    const { page } = await app(demo.url, { id });
-    const call = { _tool: "get_weather", location: "Oslo", _outputPath: "†oslo" };
-    await variables.put("first", 1);
-    await plans.propose({ calls: [call] }, { agent: "weather" });
-    await shows(page, "Plans", "proposed");
-    await page.getByRole("button", { name: "Run" }).click();
-    await shows(page, "Events", "run.done");
-    await shows(page, "Plans", "done");
-    await shows(page, "Variables", "oslo v1");
   });
 });

@@ -60,28 +60,4 @@ describe("a wide table", () => {
     await header.locator(".variables-grip").dblclick();
     await eventually(async () => expect(Math.round(await width())).toBe(Math.round(before)));
   });
-
-  it("groups the digits of amounts, but not of ids and years, as does its chart", async ({
-    open,
-    demo,
-  }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await variables.put("wide", rows);
-    await listed(page, "wide").click();
-    const table = page.getByRole("table", { name: "$wide" });
-    await page.getByLabel("Filter rows").fill("368,966");
-    const last = table.getByRole("row").nth(1);
-    await last.getByText("10299", { exact: true }).waitFor();
-    await last.getByText("2029", { exact: true }).waitFor();
-    await last.getByText("368,967", { exact: true }).waitFor();
-    await page.getByLabel("Filter rows").fill("368966");
-    await page.getByText("1 of 300 rows").waitFor();
-    await page.getByRole("button", { name: "Chart", exact: true }).click();
-    await page.getByRole("button", { name: "figure_0", exact: true }).waitFor();
-    const drawn = page.getByRole("group", { name: /of \$wide by/ }).last();
-    await drawn.focus();
-    await page.keyboard.press("End");
-    const legend = page.locator(".chart-legend").last();
-    await eventually(async () => expect(await legend.innerText()).toMatch(/368,9\d\d|10299|2029/));
-  });
 });

@@ -42,21 +42,4 @@ describe("a value", () => {
     expect(await page.locator(".chart-legend").innerText()).toMatch(/total\s*30\s*2025-02/);
     expect(await page.locator(".chart-bars").getAttribute("d")).toMatch(/^(?:M[^z]+z){2}$/);
   });
-
-  it("is a tree of JSON to unfold, or text to read", async ({ open, demo }) => {
-    const { page, variables } = await variablesPage({ open, demo });
-    await variables.put("tree", { outer: { inner: [1, { deep: "found" }] }, empty: {} });
-    await variables.put("words", "Line one.\nLine two.");
-    await listed(page, "tree").click();
-    const tree = page.getByRole("article", { name: "Variable tree" });
-    await tree.getByText("outer", { exact: true }).waitFor();
-    const deep = tree.getByText(/"?found"?/);
-    for (let level = 0; (await deep.count()) === 0 && level < 4; level++) {
-      await tree.locator(".variables-fold[aria-expanded=false]").first().click();
-    }
-    await deep.first().waitFor();
-    await page.getByRole("button", { name: "All variables" }).click();
-    await listed(page, "words").click();
-    await page.getByText("Line two.").waitFor();
-  });
 });

@@ -4,10 +4,10 @@ import type { FrameLocator } from "playwright-core";
 import { describe, expect } from "vitest";
 import { ensurePage } from "../../scripts/page.ts";
 import { VariableApp } from "../../packages/gateway/src/show-variable.ts";
-import { bytesContent, type Content } from "../../src/store/bytes/content.ts";
+import { type Content } from "../../src/store/bytes/content.ts";
 import type { Json } from "../../src/value/json.ts";
 import { startGateway } from "../support/gateway.ts";
-import { eventually, it as base } from "../support/page-test.ts";
+import { it as base } from "../support/page-test.ts";
 
 const HOST = "page/test/apps-host.ts";
 const VIEW = "dist/web-app/variable.html";
@@ -77,36 +77,6 @@ describe("show_variable in a client that renders views", () => {
     await frame.locator("svg").first().waitFor();
     await frame.getByText("Tree", { exact: true }).click();
     await frame.getByText("$orders", { exact: true }).first().waitFor();
-  });
-
-  it("reads a long text in parts through the client", async ({ shown }) => {
-    const text = "A line of a long text.\n".repeat(100_000);
-    const { frame, read } = await shown(text);
-    await eventually(async () => {
-      expect(await frame.locator("pre").textContent()).toHaveLength(text.length);
-    });
-    expect(read.length).toBe(3);
-  });
-
-  it("draws a part, with the client's theme", async ({ shown }) => {
-    const { frame } = await shown(
-      { found: records.slice(0, 5) },
-      { path: ".found", theme: "dark" },
-    );
-    await frame.getByText("ord_4", { exact: true }).waitFor();
-    expect(await frame.locator("html").getAttribute("data-theme")).toBe("dark");
-  });
-
-  it("shows an image", async ({ shown }) => {
-    const png = Buffer.from(
-      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==",
-      "base64",
-    );
-    const { frame } = await shown(bytesContent(png, "image/png"));
-    const image = frame.getByAltText("$orders");
-    await eventually(async () => {
-      expect(await image.evaluate((node) => Reflect.get(node, "naturalWidth") as number)).toBe(1);
-    });
   });
 
   it("draws markup as text", async ({ shown }) => {

@@ -13,41 +13,6 @@ const KEEPS_ADDRESS_OF_ANSWER = `new MutationObserver((_, observer) => {
 }).observe(document.body, { childList: true, subtree: true })`;
 
 describe("a call that waits", () => {
-  it("stays decided when older messages arrive after its answer", async ({ open, scripted }) => {
-    const calls = [{ name: "send_mail", input: { text: "Before the messages" } }];
-    scripted.answer(
-      "Send it at once.",
-      { kind: "calls", calls },
-      { kind: "text", text: "It went out at once." },
-    );
-    const page = await open(scripted.url);
-    const lists = /\/messages\?limit=/;
-    const read = Promise.withResolvers<void>();
-    const held = Promise.withResolvers<void>();
-    // The page loads the messages when a turn has ended that waits. They arrive after the next part of the turn.
-    await page.route(lists, async (route) => {
-      const response = await route.fetch();
-      read.resolve();
-      await held.promise;
-      await route.fulfill({ response });
-    });
-    await ask(page, "Send it at once.");
-    await read.promise;
-    const approve = page.getByRole("button", { name: "Approve", exact: true });
-    await approve.click();
-    await page.getByRole("button", { name: "Look inside" }).waitFor();
-    await page.getByRole("tab", { name: "Events" }).click();
-    await page.getByText("Turn finished").nth(1).waitFor();
-    const loaded = page.waitForRequest(lists);
-    held.resolve();
-    // Either the page loads the messages again, or it shows the old ones.
-    await Promise.race([loaded, approve.waitFor()]);
-    expect(await approve.count()).toBe(0);
-    await (await (await loaded).response())?.finished();
-    await page.getByText("It went out at once.").waitFor();
-    await page.getByRole("button", { name: "Look inside" }).waitFor();
-  });
-
   it("shows what would run, even after a reload, and is approved or denied", async ({
     open,
     scripted,
@@ -127,17 +92,6 @@ describe("a call that waits", () => {
     await current.getByText("Needs your approval").waitFor({ state: "detached" });
   });
 
-  it("is counted on a phone's tab", async ({ open, demo }) => {
-    const page = await open(demo.url, { touch: true, width: 390, height: 844 });
-    await page.getByRole("button", { name: /Refund order ord_00009/ }).click();
-    const views = page.getByRole("navigation", { name: "Views" });
-    await views.getByRole("button", { name: "Conversation 1 approval needed" }).waitFor();
-    const card = page.getByRole("region", { name: "Call of refund_order" });
-    await card.getByRole("button", { name: "Deny" }).click();
-    await page.getByText("I could not use refund_order").waitFor();
-    await views.getByRole("button", { name: "Conversation", exact: true }).waitFor();
-  });
-
   it("shows the changes of an edited variable", async ({ open, scripted }) => {
     const edits = [{ op: "replace", path: "/city", value: "Rome" }];
     const edit = { name: "edit_variable", input: { name: "get_weather_london", edits } };
@@ -159,36 +113,6 @@ describe("a call that waits", () => {
     expect(await barriersInBoth(page)).toEqual([]);
     await card.getByRole("button", { name: "Approve" }).click();
     await page.getByText("Rome is sent.").waitFor();
-  });
-
-  it("can be the call of a proposed plan", async ({ open, scripted }) => {
-    const calls = [
-      { _tool: "get_weather", location: "London", _outputPath: "†state.here" },
-      { _tool: "get_weather", location: "Paris", _outputPath: "†state.there" },
-      { _tool: "compare_weather", city1: "†state.here", city2: "†state.there" },
-    ];
-    scripted.answer(
-      "Plan it.",
-      { kind: "calls", calls: [{ name: "propose_plan", input: { name: "Both", calls } }] },
-      { kind: "text", text: "Approve it." },
-    );
-    const page = await open(scripted.url);
-    await ask(page, "Plan it.");
-    await page.getByText("Approve it.").waitFor();
-    const card = page.getByRole("region", { name: "Call of propose_plan" });
-    expect(await card.innerText()).toMatch(/^propose_plan\s*Both\s*3 calls\s/);
-    const plans = page.getByRole("tabpanel", { name: "Plans" });
-    await plans.getByRole("heading", { name: "Both" }).waitFor();
-    // The message field keeps the focus.
-    expect(await page.evaluate("document.activeElement.tagName")).toBe("TEXTAREA");
-    await plans.getByRole("button", { name: "All plans" }).click();
-    await plans.getByRole("heading", { name: "Both" }).waitFor({ state: "hidden" });
-    await page.getByRole("tab", { name: "Events" }).click();
-    await card.getByRole("button", { name: "Open the plan" }).click();
-    await plans.getByRole("heading", { name: "Both" }).waitFor();
-    await card.getByRole("button", { expanded: false }).click();
-    const written = card.getByLabel("calls, as the model wrote it");
-    expect(JSON.parse(await written.innerText())).toEqual(calls);
   });
 });
 

@@ -86,15 +86,6 @@ it.each(pages)("%s: the scripts that it names exist", (page) => {
   expect(named.filter((name) => !known.has(name))).toEqual([]);
 });
 
-it("a dead link is detected", () => {
-  expect(isThere("README.md", "docs/architecture.md")).toBe(true);
-  expect(isThere("README.md", "docs/architecture.md#layers")).toBe(true);
-  expect(isThere("docs/chaos.md", "../README.md#start")).toBe(true);
-  expect(isThere("README.md", "docs/nowhere.md")).toBe(false);
-  expect(isThere("README.md", "docs/architecture.md#nowhere")).toBe(false);
-  expect(isThere("docs/guides/tools.md", "#code-and-other-agents")).toBe(true);
-});
-
 it("llms.txt lists every guide, with the description from the index", () => {
   const guides = readFileSync(join(root, "docs/guides/README.md"), "utf8");
   const rows = guides.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\) \| (.*) \|$/gm);

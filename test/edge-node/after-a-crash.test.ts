@@ -2,13 +2,11 @@ import { tool } from "ai";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { TenantSpend } from "../../src/edge/directory/tenant-spend.ts";
 import { textIn } from "../../src/store/rows/sql.ts";
 import type { TurnHead } from "../../src/turn/log/journal.ts";
 import { json } from "../chaos/writers.ts";
 import { startCollector } from "../support/collector.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
-import { NodeSql } from "../support/node-sql.ts";
 import { finish, scriptedModel, text, toolCall } from "../../packages/testing/src/testing.ts";
 
 let looks = 0;
@@ -41,55 +39,6 @@ function headOf(runtime: NodeRuntime): TurnHead {
   const [row] = runtime.objectOf("c").sql.all(`SELECT head FROM turn WHERE part = 0`);
   return JSON.parse(textIn(row ?? {}, "head")) as TurnHead;
 }
-
-describe("the lease of a turn", () => {
-  /** A tenant's directory that accepts no settlements while `isAway` is true. */
-  function directory() {
-    const spend = new TenantSpend(new NodeSql());
-    const calls: string[] = [];
-    const stub = {
-      isAway: false,
-      tell: async () => undefined,
-      take: async (claim: Parameters<TenantSpend["take"]>[0]) => spend.take(claim),
-      settle: async (settled: Parameters<TenantSpend["settle"]>[0]) => {
-        if (stub.isAway) return new Promise<never>(() => {});
-        calls.push(settled.key);
-        return spend.settle(settled);
-      },
-    };
-    const used = () => {
-      const wants = [{ what: "modelCalls", count: 1_000_000, maximum: 1_000 }] as const;
-      const spent = { modelCalls: 0, toolCalls: 0, tokens: 0 };
-      const grant = spend.take({ key: "probe", window: "", spent, wants });
-      return "refused" in grant ? grant.refused.spent : undefined;
-    };
-    return { stub, calls, used, DIRECTORY: { idFromName: String, get: () => stub } };
-  }
-
-  it("is settled by the next process if the last one died before it could settle", async () => {
-    const { stub, calls, used, DIRECTORY } = directory();
-    stub.isAway = true;
-    looks = 1;
-    const runtime = new NodeRuntime(options({ spend: { tenant: { modelCalls: 1_000 } } }), {
-      DIRECTORY,
-    });
-    const asked = await runtime.ask("POST", "/conversations/c/messages", json({ message: "?" }));
-    expect(await asked.text()).toContain("Seen.");
-    expect(used()).toBeGreaterThan(2);
-    runtime.kill();
-    stub.isAway = false;
-    runtime.start();
-    await (await runtime.ask("GET", "/conversations/c")).text();
-    await vi.waitUntil(() => calls.length > 0);
-    expect(used()).toBe(2);
-    expect(headOf(runtime).lease).toMatchObject({ key: calls[0] });
-    // Another process repeats the settlement, because it cannot know of the first one. This is harmless.
-    runtime.kill();
-    await (await runtime.ask("GET", "/conversations/c")).text();
-    await vi.waitUntil(() => calls.length > 1);
-    expect(used()).toBe(2);
-  });
-});
 
 describe("the spans of a turn that a crash cut off", () => {
   const TRACE = "0af7651916cd43dd8448eb211c80319c";

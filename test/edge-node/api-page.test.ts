@@ -28,8 +28,4 @@ describe("the page that describes the HTTP interface", () => {
     expect(page).toContain("&quot;idle&quot; | &quot;running&quot; | &quot;waiting&quot;");
     expect(page).not.toMatch(/<script|<style| style=| on\w+=/u);
   });
-
-  it("is in no other page", async () => {
-    expect(await apiPage().transformIndexHtml(html, { path: "/index.html" })).toBe(html);
-  });
 });

@@ -7,10 +7,6 @@ import {
   requireConditions,
 } from "../../src/edge/http/request-headers.ts";
 import { ByrefError } from "../../src/errors.ts";
-import { slow } from "../support/slow.ts";
-
-/** Quadratic time would not end. */
-const LONG = 1_000_000;
 
 function errorOf(run: () => unknown): ByrefError | undefined {
   try {
@@ -38,10 +34,6 @@ describe("conditionsIn", () => {
     headers.append("If-Match", '"1-a"');
     headers.append("If-Match", '"2-b"');
     expect(failureOf(conditionsIn(headers), '"2-b"')).toBeUndefined();
-  });
-
-  it("keeps an empty header, which differs from a missing one", () => {
-    expect(conditionsIn(new Headers({ "If-Match": "" }))).toEqual({ ifMatch: "" });
   });
 });
 
@@ -105,20 +97,11 @@ describe("a write with If-None-Match", () => {
 });
 
 describe("a write", () => {
-  it("succeeds without conditions, whether or not a value exists", () => {
-    expect(failureOf({}, undefined)).toBeUndefined();
-    expect(failureOf({}, '"1-a"')).toBeUndefined();
-  });
-
   it("must meet both conditions if both are given", () => {
     expect(failureOf({ ifMatch: '"1-a"', ifNoneMatch: '"2-b"' }, '"1-a"')).toBeUndefined();
     expect(failureOf({ ifMatch: "*", ifNoneMatch: '"1-a"' }, '"1-a"')).toBe("precondition_failed");
     expect(failureOf({ ifMatch: "*", ifNoneMatch: "*" }, undefined)).toBe("precondition_failed");
     expect(failureOf({ ifMatch: "*", ifNoneMatch: "*" }, '"1-a"')).toBe("precondition_failed");
-  });
-
-  it("is malformed rather than failed when one condition fails and the other is unreadable", () => {
-    expect(failureOf({ ifMatch: '"2-b"', ifNoneMatch: "2-b" }, '"1-a"')).toBe("bad_request");
   });
 });
 
@@ -131,12 +114,6 @@ describe("a failed precondition", () => {
     expect(error?.message).toMatch(said);
     expect(error?.message).toContain("read it again and send its etag as If-Match");
     expect(error?.details).toEqual({ etag: current });
-  });
-
-  it("says that there is nothing, and how to create it", () => {
-    const error = errorOf(() => requireConditions({ ifMatch: '"1-a"' }, undefined));
-    expect(error?.message).toMatch(/^There is nothing here.*send If-None-Match: \* instead\.$/u);
-    expect(error?.details).toEqual({ etag: null });
   });
 });
 
@@ -151,11 +128,6 @@ describe("a read", () => {
     ['"a,b"', '"b"', false],
   ])("with If-None-Match %s of %s: not modified is %s", (ifNoneMatch, etag, expected) => {
     expect(isNotModified({ ifNoneMatch }, etag)).toBe(expected);
-  });
-
-  it("is served without If-None-Match, whatever If-Match says", () => {
-    expect(isNotModified({}, '"1-a"')).toBe(false);
-    expect(isNotModified({ ifMatch: '"1-a"' }, '"1-a"')).toBe(false);
   });
 });
 
@@ -199,32 +171,7 @@ describe("a malformed condition", () => {
   });
 });
 
-const etagChar = fc.constantFrom("a", "B", "1", "-", ",", "*", "W", "/", "\\", "!", "~", "\u00ff");
-const strongEtag = fc.string({ unit: etagChar, maxLength: 4 }).map((opaque) => `"${opaque}"`);
-const etag = fc.tuple(fc.boolean(), strongEtag).map(([isWeak, tag]) => (isWeak ? `W/${tag}` : tag));
-const separator = fc.constantFrom(",", ", ", " ,\t", ",,", " , ,");
-const list = fc
-  .array(fc.tuple(etag, separator), { minLength: 1, maxLength: 5 })
-  .map((items) => ({ etags: items.map(([tag]) => tag), text: items.flat().join("") }));
-
-function opaqueOf(etag: string): string {
-  return etag.replace(/^W\//u, "");
-}
-
 describe("a list of etags", () => {
-  it("holds each of the joined etags, whatever their characters and separators", slow, () => {
-    const property = fc.property(list, etag, ({ etags, text }, other) => {
-      for (const current of [...etags, other]) {
-        const isStrong = etags.some((tag) => tag === current && !tag.startsWith("W/"));
-        const isWeak = etags.some((tag) => opaqueOf(tag) === opaqueOf(current));
-        expect(failureOf({ ifMatch: text }, current) === undefined).toBe(isStrong);
-        expect(failureOf({ ifNoneMatch: text }, current) === undefined).toBe(!isWeak);
-        expect(isNotModified({ ifNoneMatch: text }, current)).toBe(isWeak);
-      }
-    });
-    fc.assert(property, { numRuns: 1_000 });
-  });
-
   it("is read or refused, whatever the header holds", () => {
     const text = fc.string({
       unit: fc.constantFrom('"', "W", "/", ",", "*", " ", "a"),
@@ -236,14 +183,5 @@ describe("a list of etags", () => {
       );
     });
     fc.assert(property, { numRuns: 2_000 });
-  });
-
-  it.each([
-    ["quotes that never close", '"'.padEnd(LONG, "a")],
-    ["empty elements", ",".repeat(LONG)],
-    ["openings of weak etags", "W/".repeat(LONG / 2)],
-    ["white space", `${" ".repeat(LONG)}x`],
-  ])("is parsed in linear time: %s", (_, ifMatch) => {
-    expect(failureOf({ ifMatch }, '"1-a"')).toBe("bad_request");
   });
 });

@@ -66,18 +66,6 @@ describe("a directory that never answers", () => {
     await Promise.all(waited);
     expect(asked).toEqual(["settle", "settle", "settle"]);
   });
-
-  it("does not block later updates", async () => {
-    const { asked, place } = silent(1);
-    const time = new Date().toISOString();
-    const summary = { title: "One", createdAt: time, updatedAt: time };
-    const index = new ConversationIndex({ ...place, data: { summary, bornMs: 0 } });
-    index.update();
-    summary.title = "Other";
-    index.update();
-    await vi.advanceTimersByTimeAsync(limits.directoryMs);
-    expect(asked).toEqual(["put", "put"]);
-  });
 });
 
 it("a directory whose object broke is reached through another stub, because the first stays broken", async () => {

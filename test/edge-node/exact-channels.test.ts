@@ -1,8 +1,7 @@
 import { tool } from "ai";
 import * as fc from "fast-check";
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
-import { createClient } from "../../packages/client/src/client.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
 import {
@@ -12,14 +11,12 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
-import { exactNumber } from "../../src/value/exact-number.ts";
 import { json } from "../support/edge.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
 import { samples } from "../support/slow.ts";
 
 const DIGITS = ["1234567890123456789", "-9007199254740993", "1e400", "0.1234567890123456789"];
 const asked = finish("tool-calls");
-const done: Step = [text("Done."), finish()];
 
 /** A parsed JSON text whose numbers are texts of their own, as written; the platform parses it. */
 function digitsOf(source: string): unknown {
@@ -150,50 +147,5 @@ it("any value is the same in a tool, a plan, an answer, a copy, a part and after
       expect(state.out).toEqual(all);
     }),
     { numRuns: samples(40) },
-  );
-});
-
-describe("what a model writes itself", () => {
-  it.each(DIGITS)(
-    "keeps %s in a variable, in an edit beside it, and in its call after a kill",
-    async (digits) => {
-      [hangs, hanging] = [true, false];
-      const list = [{ id: exactNumber(digits), note: "a" }];
-      const edits = [{ op: "replace", path: "/0/note", value: "b" }];
-      const added = { value: [{ id: exactNumber(digits) }] };
-      const runtime = new NodeRuntime(
-        application([
-          [toolCall("set_variable", { name: "list", value: list }), asked],
-          [toolCall("edit_variable", { name: "list", edits }), asked],
-          [toolCall("wait", {}), asked],
-          [
-            toolCall("set_variable", { name: "list", mode: "append", ...added }, { id: "more" }),
-            asked,
-          ],
-          [toolCall("echo", { value: list }), asked],
-          done,
-        ]),
-      );
-      await runtime.ask("POST", messages, json({ message: "Go." }));
-      await vi.waitFor(() => expect(hanging).toBe(true));
-      runtime.kill();
-      hangs = false;
-      runtime.start();
-      await vi.waitFor(async () => expect(await textOf(runtime, messages)).toContain("Done."));
-      expect(await textOf(runtime, path("list"))).toBe(
-        `[{"id":${digits},"note":"b"},{"id":${digits}}]`,
-      );
-      expect(await textOf(runtime, path("echo_1"))).toBe(`[{"id":${digits},"note":"a"}]`);
-      // The history is read by clients that round numbers.
-      const history = await textOf(runtime, messages);
-      expect(history.split(`"id":"${digits}"`).length - 1).toBeGreaterThanOrEqual(3);
-      expect(history).not.toContain(`"id":${String(Number(digits))}`);
-      const fetch = async (url: string, init: RequestInit) =>
-        runtime.ask(init.method ?? "GET", new URL(url).pathname + new URL(url).search, init);
-      const { variables } = createClient("http://localhost", { fetch }).conversation("c");
-      const isWhole = /^-?\d+$/.test(digits);
-      if (isWhole)
-        expect(await variables.get("list", { path: "[*].id" })).toEqual([digits, digits]);
-    },
   );
 });

@@ -4,7 +4,6 @@ import * as z from "zod";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
 import type { ConversationEvent } from "../../src/turn/log/event-log.ts";
 import { planSupport } from "../../packages/plans/src/http/plan-support.ts";
-import type { PlanView } from "../../packages/plans/src/http/plan-view.ts";
 import type { StoredMessage } from "../../src/turn/history/stored-message.ts";
 import { json } from "../chaos/writers.ts";
 import { NodeRuntime } from "../support/node-runtime.ts";
@@ -50,15 +49,6 @@ async function cutOff(path: string, body: object, runtime: NodeRuntime): Promise
   void runtime.ask("POST", `/conversations/c${path}`, json(body));
   await vi.waitUntil(() => looks > 0 && runtime.objectOf("c").isRinging);
   runtime.kill();
-}
-
-async function cutOffRun(): Promise<{ runtime: NodeRuntime; plan: string }> {
-  const runtime = new NodeRuntime(before());
-  const calls = [{ _tool: "look", _id: "one", _outputPath: "†state.one" }];
-  const proposed = await runtime.ask("POST", "/conversations/c/plans", json({ calls }));
-  const { id } = (await proposed.json()) as PlanView;
-  await cutOff(`/plans/${id}/run`, {}, runtime);
-  return { runtime, plan: id };
 }
 
 async function got<Body>({ ask }: NodeRuntime, path: string): Promise<Body> {
@@ -119,33 +109,5 @@ describe("after a crash, when a tool is gone,", () => {
     const said = JSON.stringify(messages[1]?.parts);
     expect(said).toContain("outcome_unknown");
     expect(said).toContain("I cannot look.");
-  });
-
-  it("an interrupted run fails, and says why", async () => {
-    const { runtime, plan } = await cutOffRun();
-    runtime.start({ ...before(), agents: [{ ...agent, tools: {} }] });
-    await expectClosed(runtime);
-    const { runs } = await got<PlanView>(runtime, `/plans/${plan}`);
-    expect(runs[0]).toMatchObject({ status: "failed", error: expect.stringContaining("look") });
-  });
-});
-
-describe("an interrupted run in a Worker that no longer has plans", () => {
-  it("ends with an error in the events and the stream, and in its record once there are plans again", async () => {
-    const { runtime, plan } = await cutOffRun();
-    const { plans: _, ...left } = before();
-    runtime.start(left);
-    await expectClosed(runtime);
-    expect(await newestEvent(runtime)).toMatchObject({
-      type: "run.failed",
-      code: "bad_configuration",
-    });
-    const stream = await runtime.ask("GET", "/conversations/c/stream?after=0");
-    expect(await stream.text()).toContain("bad_configuration: This Worker cannot continue a run");
-    runtime.kill();
-    runtime.start(before());
-    const { status, runs } = await got<PlanView>(runtime, `/plans/${plan}`);
-    expect([status, runs[0]?.status]).toEqual(["failed", "failed"]);
-    expect(runs[0]?.error).toContain("outcome_unknown");
   });
 });

@@ -39,12 +39,6 @@ async function equipped(settings: Settings): Promise<Agent> {
 }
 
 describe("an agent with MCP servers", () => {
-  it("keeps its own tools, and the runtime's keep their names", async () => {
-    const { tools } = await equipped(await settingsFor());
-    expect(Object.keys(tools)).toEqual(["act", "shop_act", "get", "shop_read_variable"]);
-    expect(tools.act).toBe(agent.tools.act);
-  });
-
   it("overrides what the settings and the server say about its tools", async () => {
     const settings = await settingsFor({ tools: { "*": { sealed: true, trusted: false } } });
     const { policies, effects, readonlyTools } = await equipped(settings);
@@ -123,19 +117,6 @@ describe("an agent with MCP servers", () => {
       numbers: "raw",
       aliases: ["bank/get", "evil/bank/get"],
     });
-  });
-
-  it("has no tools of a server that is for other agents", async () => {
-    const { tools } = await equipped(await settingsFor({ agents: ["somebody"] }));
-    expect(Object.keys(tools)).toEqual(["act"]);
-    expect(server.requests).toEqual([]);
-  });
-
-  it("is refused if MCP is not built in", async () => {
-    const settings = await settingsFor();
-    expect(() => chooseAgent(agentSetup, settings, { asked })).toThrow(
-      "not built into this Worker",
-    );
   });
 });
 

@@ -21,10 +21,6 @@ function askFor(env: Readonly<Record<string, string>>, hint?: DurableObjectLocat
 }
 
 describe("where an object lives", () => {
-  it("is chosen by the platform by default", () => {
-    expect(askFor({})).toEqual({ name: "name" });
-  });
-
   it("is in the jurisdiction, which is part of its id", () => {
     expect(askFor({ JURISDICTION: "eu" })).toEqual({ name: "name", jurisdiction: "eu" });
   });

@@ -37,31 +37,6 @@ describe("a queue", () => {
     expect(queue.length).toBe(0);
   });
 
-  it("starts a task that arrives later, when nothing runs any more", async () => {
-    const queue = new Queue();
-    expect(await queue.run(async () => 1)).toBe(1);
-    await settled();
-    expect(await queue.run(async () => 2)).toBe(2);
-  });
-
-  it("continues after a task that rejects or throws; the caller gets the error", async () => {
-    const queue = new Queue();
-    const runs = [
-      queue.run(() => Promise.reject(new Error("No."))),
-      queue.run(() => {
-        throw new Error("Never.");
-      }),
-      queue.run(async () => "ran"),
-    ];
-    const ends = await Promise.allSettled(runs);
-    expect(ends).toMatchObject([
-      { status: "rejected", reason: { message: "No." } },
-      { status: "rejected", reason: { message: "Never." } },
-      { status: "fulfilled", value: "ran" },
-    ]);
-    expect(queue.length).toBe(0);
-  });
-
   it("lets one task run and eight wait, and refuses one more at once", async () => {
     const queue = new Queue();
     const started: string[] = [];
@@ -80,26 +55,5 @@ describe("a queue", () => {
     await Promise.all([...runs, next]);
     expect(started).toEqual([...tasks.map((_, at) => String(at)), "late"]);
     expect(queue.length).toBe(0);
-  });
-
-  it("has room again when tasks have failed", async () => {
-    const queue = new Queue();
-    for (let round = 0; round < 3; round++) {
-      const runs = Array.from({ length: limits.maxQueuedTurns + 1 }, () =>
-        queue.run(() => Promise.reject(new Error("No."))),
-      );
-      await Promise.allSettled(runs);
-    }
-    expect(queue.length).toBe(0);
-  });
-
-  it("lets a task add another one", async () => {
-    const queue = new Queue();
-    let inner: Promise<string> | undefined;
-    const outer = await queue.run(async () => {
-      inner = queue.run(async () => "inner");
-      return "outer";
-    });
-    expect([outer, await inner]).toEqual(["outer", "inner"]);
   });
 });

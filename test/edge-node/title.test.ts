@@ -29,12 +29,4 @@ describe("the default title of a conversation", () => {
     const kept = message("This message is long and was kept as a variable: {…}");
     expect(titleOf({ ...kept, display: ["My long letter"] })).toBe("My long letter");
   });
-
-  it("is undefined without text", () => {
-    const file = { type: "file" as const, mediaType: "image/png", url: "/photo" };
-    expect(titleOf({ ...message(), parts: [file] })).toBeUndefined();
-    expect(titleOf(message("", " \n"))).toBeUndefined();
-    const titled = { ...message("Look at it"), parts: [file, ...message("Look at it").parts] };
-    expect(titleOf(titled)).toBe("Look at it");
-  });
 });

@@ -184,15 +184,6 @@ it("prompts contain what the application writes, and nothing else of who asks", 
   expect(sent).not.toContain("env");
 });
 
-it("a tool that only one tenant has is unknown to the other", async () => {
-  const { say, model } = runtimeWith([SAID, SAID]);
-  await say("acme/ada");
-  await say("globex/gus");
-  const [acme, globex] = model.calls.map(({ tools }) => tools?.map(({ name }) => name));
-  expect(acme).toContain("acme_only");
-  expect(globex).not.toContain("acme_only");
-});
-
 describe("an approval that another person decides", () => {
   it("runs the call for the one who asked, even after a restart; both are in the audit", async () => {
     const { runtime, ask, say, eventsOf, lastPrompt } = runtimeWith([called("close"), SAID]);
@@ -213,32 +204,6 @@ describe("an approval that another person decides", () => {
     expect(started.map(({ principal }) => principal)).toEqual(["ada", "ada"]);
     // Another tenant's question about the same tool needs no approval.
     expect((await ask("globex/gus", `GET /conversations/c/messages`)).text).not.toContain("ada");
-  });
-
-  it("opens a run's gate for the one who started the run", async () => {
-    const { runtime, ask, eventsOf } = runtimeWith([]);
-    const calls = [{ _tool: "close", _outputPath: "†done" }];
-    const { text: made } = await ask("acme/ada", "POST /conversations/c/plans", { calls });
-    const { id } = JSON.parse(made) as { id: string };
-    await ask("acme/boss", `POST /conversations/c/plans/${id}/approve`, {});
-    const run = await ask("acme/ada", `POST /conversations/c/plans/${id}/run`, {});
-    const events = await eventsOf("acme/ada");
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: "plan.approved", principal: "boss" }),
-    );
-    expect(events).toContainEqual(
-      expect.objectContaining({ type: "run.started", principal: "ada" }),
-    );
-    if (run.text.includes("closed for")) return;
-    const [, gate] = /"gate":"([^"]+)"/u.exec(run.text) ?? [];
-    runtime.kill();
-    const opened = await ask("acme/boss", `POST /conversations/c/approvals/${gate}`, {
-      approved: true,
-    });
-    expect(opened.text).toContain("closed for ada");
-    expect(await eventsOf("acme/ada")).toContainEqual(
-      expect.objectContaining({ type: "approval.granted", approval: gate, principal: "boss" }),
-    );
   });
 });
 
@@ -402,22 +367,5 @@ describe("functions of who asks", () => {
     expect(said).toContain("internal");
     expect(said).not.toContain("acme-secret");
     expect(model.calls).toEqual([]);
-  });
-
-  it("are refused by a tool whose contextSchema asks for more", async () => {
-    const execute = vi.fn(() => "ran");
-    const inputSchema = z.object({});
-    const strict = tool({
-      inputSchema,
-      contextSchema: z.object({ claims: z.object({ role: z.literal("admin") }) }),
-      execute,
-    });
-    const { say, lastPrompt } = runtimeWith([called("strict"), SAID], {
-      agents: [{ ...HELPER, tools: { strict } }],
-    });
-    await say("acme/ada");
-    expect(execute).not.toHaveBeenCalled();
-    expect(lastPrompt()).toContain("contextSchema");
-    expect(lastPrompt()).not.toContain("gold");
   });
 });

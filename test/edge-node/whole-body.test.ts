@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { pieceReader, untilEnd } from "../../src/edge/http/client-body.ts";
+import { untilEnd } from "../../src/edge/http/client-body.ts";
 
 const END = crypto.randomUUID();
 const bytes = Uint8Array.from({ length: 200_000 }, (_, index) => (index * 7 + (index >> 8)) % 256);
@@ -46,31 +46,5 @@ describe.each([undefined, "bytes"] as const)("a body in a stream of type %s", (t
 
   it.each(["", END.slice(1), `${END} `])("is refused if its end mark is %j", async (end) => {
     await expect(taken(sent(1_000, end, type))).rejects.toMatchObject({ code: "bad_request" });
-  });
-});
-
-describe("a reader of pieces", () => {
-  it("does not change memory of the stream", async () => {
-    const own = new Uint8Array(100).fill(1);
-    const body = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        controller.enqueue(own.subarray(50));
-        controller.close();
-      },
-    });
-    const { value } = await pieceReader(body, 36).read();
-    expect(value?.byteOffset).toBe(36);
-    new Uint8Array(value?.buffer ?? new ArrayBuffer()).fill(2);
-    expect([...own]).toEqual(Array.from({ length: 100 }, () => 1));
-  });
-
-  it("reuses its memory for a byte stream", async () => {
-    const body = sent(1_000, "", "bytes").body ?? new ReadableStream();
-    const reader = pieceReader(body, 36);
-    const first = (await reader.read()).value;
-    expect(first?.byteOffset).toBe(36);
-    const size = first?.buffer.byteLength;
-    const second = (await reader.read()).value;
-    expect([first?.length, second?.buffer.byteLength]).toEqual([0, size]);
   });
 });

@@ -1,10 +1,9 @@
 import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import * as limits from "../../src/limits.ts";
 import { SqlStore } from "../../src/store/sql-store.ts";
-import { slow } from "../support/slow.ts";
-import { age, alarmOf, HOUR_MS, inStorage, withoutTimers } from "../support/storage.ts";
+import { alarmOf, HOUR_MS, inStorage } from "../support/storage.ts";
 import {
   ask,
   call,
@@ -12,7 +11,6 @@ import {
   framesIn,
   get,
   json,
-  namesIn,
   newId,
   objectOf,
   problemIn,
@@ -73,33 +71,6 @@ describe("the alarm", () => {
     await vi.waitUntil(async () => (await alarmOf(id)) === idleAt(info));
   });
 
-  it("waits for an unused conversation if there is no variable", async () => {
-    const id = newId();
-    await ask(id, "Who are you?");
-    await runDurableObjectAlarm(objectOf(id));
-    const due = (await alarmOf(id)) ?? 0;
-    expect(due).toBeGreaterThan(Date.now() + limits.conversationIdleMs - 60_000);
-    expect(due).toBeLessThanOrEqual(Date.now() + limits.conversationIdleMs);
-  });
-
-  it("is never set by requests that write nothing", async () => {
-    const id = newId();
-    const paths = ["", "/messages", "/variables", "/variables/a", "/variables/a/info", "/events"];
-    for (const path of paths) {
-      await (await call("GET", `/conversations/${id}${path}`)).arrayBuffer();
-    }
-    await (await call("DELETE", `/conversations/${id}/variables`)).arrayBuffer();
-    expect(await alarmOf(id)).toBeNull();
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(false);
-  });
-
-  it("is set by a put with a ttl, for the time of its expiry", async () => {
-    const id = newId();
-    const info = await put(id, "a?ttl=3600", 1);
-    expect(dueAt(info)).toBeGreaterThan(Date.now());
-    expect(await alarmOf(id)).toBe(dueAt(info));
-  });
-
   it("is moved by an earlier ttl, but not by a later one, also after an eviction", async () => {
     const id = newId();
     const first = dueAt(await put(id, "a?ttl=3600", 1));
@@ -147,43 +118,6 @@ describe("the alarm", () => {
     expect(await alarmOf(id)).toBe(idle);
   });
 
-  it("never evicts a pinned variable, whatever its ttl, until it is unpinned", async () => {
-    const id = newId();
-    await put(id, "a?ttl=3600&pin=true", 1);
-    await put(id, "b?pin=true", 2);
-    await expire(id, "a");
-    await age(id, limits.variableIdleMs + 1);
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    expect(await rowsOf(id)).toEqual({ variables: ["a", "b"], tombstones: [] });
-    expect(await (await get(id, "a")).text()).toBe("1");
-    const unpin = json({ pinned: false });
-    expect((await call("PATCH", `/conversations/${id}/variables/a`, unpin)).status).toBe(200);
-    expect(await alarmOf(id)).toBeLessThanOrEqual(Date.now());
-    const gone = async () => expect((await rowsOf(id)).variables).toEqual(["b"]);
-    await vi.waitFor(gone, { interval: 20 });
-    const { tombstone } = await problemIn(await get(id, "a"), "variable_evicted");
-    expect(tombstone).toMatchObject({ reason: "expired" });
-  });
-
-  it("evicts variables that were unused for a day, and counts a read as use", async () => {
-    const id = newId();
-    for (const name of ["unused", "read", "info"]) await put(id, name, 1);
-    await age(id, limits.variableIdleMs - HOUR_MS);
-    await withoutTimers(async () => {
-      await (await get(id, "read")).text();
-      await (await get(id, "info/info")).text();
-    });
-    await namesIn(id);
-    // Access times are written in batches, at the latest by the alarm.
-    await runInDurableObject(objectOf(id), (conversation) => conversation.alarm());
-    await age(id, HOUR_MS);
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    expect(await rowsOf(id)).toEqual({ variables: ["read"], tombstones: ["info", "unused"] });
-    const { tombstone } = await problemIn(await get(id, "unused"), "variable_evicted");
-    expect(tombstone).toMatchObject({ reason: "idle" });
-    expect(await alarmOf(id)).toBeGreaterThan(Date.now() + limits.variableIdleMs - 2 * HOUR_MS);
-  });
-
   it("does no harm when it fires early, or twice", async () => {
     const id = newId();
     const next = dueAt(await put(id, "b?ttl=7200", 2));
@@ -203,22 +137,6 @@ describe("the alarm", () => {
     }
   });
 
-  it("does no harm when its variable was deleted or replaced", async () => {
-    const id = newId();
-    for (const name of ["a", "b"]) {
-      await put(id, `${name}?ttl=3600`, 1);
-      await call("DELETE", `/conversations/${id}/variables/${name}`);
-    }
-    const idle = idleAt(await put(id, "b", 2));
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    expect(await rowsOf(id)).toEqual({ variables: ["b"], tombstones: [] });
-    expect(await alarmOf(id)).toBe(idle);
-    expect(await (await get(id, "b")).text()).toBe("2");
-    // The alarm is set as if there had never been one.
-    const info = await put(id, "c?ttl=3600", 1);
-    expect(await alarmOf(id)).toBe(dueAt(info));
-  });
-
   it("evicts more variables than one pass can", async () => {
     const id = newId();
     await put(id, "z?ttl=3600", 1);
@@ -235,42 +153,9 @@ describe("the alarm", () => {
     expect((await rowsOf(id)).tombstones).toHaveLength(1_000);
     expect(await alarmOf(id)).toBeGreaterThan(Date.now());
   });
-
-  it("fires by itself after a ttl of one second", slow, async () => {
-    const id = newId();
-    // The variable is not due while the clock stands still.
-    vi.useFakeTimers({ toFake: ["Date"] });
-    onTestFinished(() => void vi.useRealTimers());
-    await put(id, "a?ttl=1", 1);
-    expect(await rowsOf(id)).toEqual({ variables: ["a"], tombstones: [] });
-    vi.useRealTimers();
-    const gone = async () => expect(await rowsOf(id)).toEqual({ variables: [], tombstones: ["a"] });
-    await vi.waitFor(gone, { interval: 50 });
-    await problemIn(await get(id, "a"), "variable_evicted");
-  });
 });
 
 describe("an expired variable", () => {
-  it("is gone for every reader before the alarm fires", async () => {
-    const id = newId();
-    await put(id, "a?ttl=3600", [1]);
-    await put(id, "b", 1);
-    const evictedAt = await expire(id, "a");
-    expect(await rowsOf(id)).toMatchObject({ variables: ["a", "b"] });
-    for (const at of ["a", "a/info", "a?path=[0]"]) {
-      const { tombstone } = await problemIn(await get(id, at), "variable_evicted");
-      expect(tombstone).toMatchObject({ evictedAt });
-    }
-    expect(await namesIn(id)).toEqual(["b"]);
-    expect(await namesIn(id, "?names=a,b")).toEqual(["b"]);
-    const { variables } = await ask(id, "Who are you?");
-    expect(variables.map(({ name }) => name)).toEqual(["b"]);
-    const reset = await call("DELETE", `/conversations/${id}/variables`);
-    expect(await reset.json()).toEqual({ deleted: ["b"] });
-    await problemIn(await call("DELETE", `/conversations/${id}/variables/a`), "variable_not_found");
-    await problemIn(await get(id, "a"), "variable_not_found");
-  });
-
   it("is gone for a model, too: its prompt says that it was removed", async () => {
     const id = newId();
     const promptOf = async () => (await ask(id, "Who are you?")).savings.promptChars ?? 0;

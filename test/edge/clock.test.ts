@@ -1,7 +1,7 @@
 import { evictDurableObject, runDurableObjectAlarm } from "cloudflare:test";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import * as limits from "../../src/limits.ts";
-import { directoryOf, eventually, listedIs, newTenant } from "../support/directory.ts";
+import { directoryOf, eventually, newTenant } from "../support/directory.ts";
 import { ask, call, get, namesIn, newId, objectOf, problemIn, put } from "../support/edge.ts";
 import { alarmOf, HOUR_MS, runAlarm } from "../support/storage.ts";
 
@@ -67,18 +67,5 @@ describe("a clock that was ahead and is set back", () => {
     await tenant.put("new", "w");
     expect((await tenant.call("GET", "/conversations/new")).status).toBe(200);
     await eventually(async () => expect(await tenant.ids()).toEqual(["new"]));
-  });
-
-  it("does not stop the list from following a conversation", async () => {
-    const tenant = newTenant();
-    await tenant.put("c", "1");
-    await eventually(async () => expect(await tenant.ids()).toEqual(["c"]));
-    const year = new Date(startMs + YEAR_MS).toISOString();
-    jump(YEAR_MS);
-    await tenant.put("c", "2");
-    await listedIs(tenant, "c", { updatedAt: year });
-    jump(HOUR_MS);
-    await tenant.put("c", "3");
-    await listedIs(tenant, "c", { updatedAt: new Date(startMs + HOUR_MS).toISOString() });
   });
 });

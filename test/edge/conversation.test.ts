@@ -2,9 +2,7 @@ import { evictDurableObject } from "cloudflare:test";
 import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
-import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
 import type { RuntimeOptions } from "../../src/edge/create-runtime.ts";
-import { SqlStore } from "../../src/store/sql-store.ts";
 import type { VariableInfo } from "../../src/store/variable.ts";
 import {
   ask,
@@ -27,8 +25,7 @@ import {
   text,
   toolCall,
 } from "../../packages/testing/src/testing.ts";
-import { slow } from "../support/slow.ts";
-import { alarmOf, blobsOf, inStorage, tablesOf } from "../support/storage.ts";
+import { alarmOf, blobsOf, tablesOf } from "../support/storage.ts";
 import { anyBytes, putAs } from "../support/values.ts";
 
 interface Conversation {
@@ -120,18 +117,6 @@ describe("a conversation", () => {
     await call("DELETE", `/conversations/${id}/variables`);
     expect(await about(id)).toMatchObject({ messages: 2, variables: 0, bytes: 0 });
   });
-
-  it("has the title that it was given", async () => {
-    const id = newId();
-    const { updatedAt } = await put(id, "a", 1);
-    for (const title of ["Ada's <b>orders</b> é€😀", "", "x".repeat(200)]) {
-      const response = await retitle(id, title);
-      expect(response.status).toBe(200);
-      expect(await response.json()).toMatchObject({ id, title, updatedAt, variables: 1 });
-      await evictDurableObject(objectOf(id));
-      expect(await about(id)).toMatchObject({ title, updatedAt });
-    }
-  });
 });
 
 /** A model that waits for `go()` in its second step, and a tool that does nothing. */
@@ -159,22 +144,6 @@ function held(): { readonly options: RuntimeOptions; go(): void; readonly begun:
 describe("a turn that runs", () => {
   const say = ({ call }: OwnRuntime) =>
     call("POST", "/conversations/c/messages", json({ message: "Go on." }));
-
-  it("is shown as the conversation's status", async () => {
-    const { options, go, begun } = held();
-    await withRuntime(options, async (own) => {
-      const status = async () => {
-        const response = await own.call("GET", "/conversations/c");
-        return (await response.json<Conversation>()).status;
-      };
-      const turn = await say(own);
-      await begun;
-      expect(await status()).toBe("running");
-      go();
-      await turn.text();
-      expect(await status()).toBe("idle");
-    });
-  });
 
   it("reports every variable that others change meanwhile in its stream", async () => {
     const { options, go, begun } = held();
@@ -215,46 +184,5 @@ describe("a turn that runs", () => {
       const deltas = chunks.map((chunk) => (chunk.type === "text-delta" ? chunk.delta : ""));
       expect(deltas.join("")).toBe(`Done: 1 ${"g".repeat(600)}`);
     });
-  });
-});
-
-describe("ten thousand variables", () => {
-  it("are listed in pages of any size, without their values", slow, async () => {
-    const id = newId();
-    await put(id, "first", 1);
-    await inStorage(id, async (storage) => {
-      const store = new SqlStore(new DurableSql(storage));
-      for (let index = 1; index < 10_000; index++) {
-        await store.save({ name: `v${index}`, value: `VALUE ${"x".repeat(400)} END` });
-      }
-    });
-    await evictDurableObject(objectOf(id));
-    const expected = ["first", ...Array.from({ length: 9_999 }, (_, index) => `v${index + 1}`)];
-    for (const [limit, pages] of [
-      ["", 10],
-      ["&limit=1000", 10],
-      ["&limit=999", 11],
-    ] as const) {
-      const found: string[] = [];
-      let count = 0;
-      for (let next: number | undefined = 0; next !== undefined; count++) {
-        const path = `/conversations/${id}/variables?after=${next}${limit}`;
-        const response = await call("GET", path);
-        expect(response.status).toBe(200);
-        const text = await response.text();
-        expect(text).not.toContain("END");
-        const page = JSON.parse(text) as { variables: readonly VariableInfo[]; next?: number };
-        found.push(...page.variables.map(({ name }) => name));
-        next = page.next;
-      }
-      expect(count).toBe(pages);
-      expect(found).toEqual(expected);
-    }
-    expect(await namesIn(id, "?last=3")).toEqual(["v9997", "v9998", "v9999"]);
-    expect(await namesIn(id, "?names=v5000,first,none")).toEqual(["first", "v5000"]);
-    expect(await about(id)).toMatchObject({ variables: 10_000 });
-    const reset = await call("DELETE", `/conversations/${id}/variables?keepLast=2`);
-    expect((await reset.json<{ deleted: string[] }>()).deleted).toHaveLength(9_998);
-    expect(await namesIn(id)).toEqual(["v9998", "v9999"]);
   });
 });

@@ -104,36 +104,6 @@ describe("a deletion during a turn", () => {
   });
 });
 
-describe("a deletion during an export", () => {
-  it("ends the file with an error, and leaves nothing", slow, async () => {
-    const { options } = stubborn();
-    const [tenant, id] = [`tenant ${newId()}`, newId()];
-    const work = async (own: OwnRuntime) => {
-      for (let n = 0; n < 8; n++) {
-        const body = anyBytes(3_000_000);
-        const init = { body, headers: { "content-type": "image/png" } };
-        await (await own.call("PUT", `/conversations/c/variables/v${n}`, init)).text();
-      }
-      const exported = await own.call("GET", "/conversations/c/export");
-      const reader = (exported.body as ReadableStream<Uint8Array>).getReader();
-      const first = await reader.read();
-      expect(first.done).toBe(false);
-      expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-      const decoder = new TextDecoder();
-      let file = decoder.decode(first.value, { stream: true });
-      for (;;) {
-        const { value, done } = await reader.read();
-        if (done) break;
-        file += decoder.decode(value, { stream: true });
-      }
-      const last: unknown = JSON.parse(file.trimEnd().split("\n").at(-1) ?? "");
-      expect(last).toMatchObject({ type: "error", code: "conversation_not_found" });
-      await expectEmpty(own, tenant, id);
-    };
-    await withRuntime(options, work, { name: JSON.stringify([tenant, id]) });
-  });
-});
-
 describe("a deletion during an import", () => {
   it("finds no conversation yet, and after it one that it deletes", slow, async () => {
     const { options } = stubborn();

@@ -86,69 +86,6 @@ describe("DELETE of a conversation", () => {
     await expectNothing(id);
   });
 
-  it("lets its id be used again for a new conversation", slow, async () => {
-    const id = newId();
-    await fill(id);
-    const { createdAt } = await about(id);
-    await vi.waitUntil(() => Date.now() > Date.parse(createdAt));
-    expect(await remove(id)).toBe(204);
-    await ask(id, "Show my orders", { agent: "orders" });
-    expect(await namesIn(id)).toEqual(["list_orders_1"]);
-    expect((await eventPage(id)).events[0]?.id).toBe(1);
-    expect((await messagesOf(id)).messages).toHaveLength(2);
-    expect(await about(id)).toMatchObject({ title: "Show my orders", variables: 1, messages: 2 });
-    expect((await about(id)).createdAt > createdAt).toBe(true);
-    expect(await put(id, "expired", 1)).toMatchObject({ version: 1 });
-    await putBytes(id, "bytes", 100_000);
-    expect(await bytesOf(await get(id, "bytes"))).toEqual([...anyBytes(100_000)]);
-    // The turn's alarm may still be running.
-    await vi.waitUntil(async () => ((await alarmOf(id)) ?? 0) > Date.now());
-    expect(await remove(id)).toBe(204);
-    await expectNothing(id);
-  });
-
-  it("can run concurrently with deletions and writes", slow, async () => {
-    const id = newId();
-    await fill(id);
-    const statuses = await Promise.all([remove(id), remove(id), remove(id)]);
-    expect(statuses).toContain(204);
-    for (const status of statuses) expect([204, 404]).toContain(status);
-    await expectNothing(id);
-    await put(id, "a", 1);
-    const written = await Promise.all([
-      call("PUT", `/conversations/${id}/variables/b`, json(1)),
-      putAs(id, "c", { body: anyBytes(100_000), type: "image/png" }),
-      call("DELETE", `/conversations/${id}`),
-      call("PUT", `/conversations/${id}/variables/d`, json(1)),
-      call("POST", `/conversations/${id}/messages`, json({ message: "Weather in NYC?" })),
-    ]);
-    for (const { status, body } of written) {
-      expect([200, 201, 204, 404]).toContain(status);
-      await new Response(body).text();
-    }
-    // Writes that arrived after the deletion are complete, if they were stored.
-    for (const name of await namesIn(id)) expect((await get(id, name)).status).toBe(200);
-    const kept = await namesIn(id);
-    expect(await blobsOf(id)).toHaveLength(kept.includes("c") ? 1 : 0);
-    // The platform reports no alarm while its handler runs.
-    await vi.waitUntil(async () => ((await alarmOf(id)) !== null) === kept.length > 0);
-    if (kept.length > 0) expect(await remove(id)).toBe(204);
-    await expectNothing(id);
-  });
-
-  it("stops an upload, and leaves nothing of it", slow, async () => {
-    const id = newId();
-    await put(id, "there", 1);
-    const stuck = new ReadableStream<Uint8Array>({
-      start: (controller) => controller.enqueue(new Uint8Array(20_000_000)),
-    });
-    const upload = putAs(id, "a", { body: stuck, type: "video/mp4" });
-    await vi.waitFor(async () => expect(await rowsIn(id, "garbage")).toHaveLength(1));
-    expect(await remove(id)).toBe(204);
-    await problemIn(await upload, "conversation_not_found");
-    await expectNothing(id);
-  });
-
   it("does not touch another conversation, or another tenant's of the same name", async () => {
     const keys = { alice: "alice-key-0123456789", bob: "bob-key-0123456789" };
     const API_KEYS = JSON.stringify({ [keys.alice]: "alice", [keys.bob]: "bob" });
@@ -276,32 +213,3 @@ describe("an incomplete deletion", () => {
     expect(await namesIn(id)).toEqual(["a"]);
   });
 });
-
-describe("an alarm that cannot finish its work", () => {
-  it("tries again, and does not give up", async () => {
-    const id = newId();
-    await putBytes(id, "bytes", 100_000);
-    vi.spyOn(console, "error").mockImplementation(() => undefined);
-    const down = vi.spyOn(R2Blobs.prototype, "delete").mockRejectedValue(new Error("R2 is down."));
-    // The third replacement drops the oldest of the two earlier versions.
-    for (const value of [1, 2, 3]) await put(id, "bytes", value);
-    for (let times = 0; times < 3; times++) {
-      await runAlarm(id);
-      expect(await rowsIn(id, "garbage")).toHaveLength(1);
-      const again = (await alarmOf(id)) ?? 0;
-      expect(again).toBeGreaterThan(Date.now());
-      expect(again).toBeLessThanOrEqual(Date.now() + 60_000);
-    }
-    down.mockRestore();
-    await runAlarm(id);
-    expect(await rowsIn(id, "garbage")).toEqual([]);
-    expect(await blobsOf(id)).toEqual([]);
-    expect(await (await get(id, "bytes")).text()).toBe("3");
-  });
-});
-
-async function about(id: string): Promise<{ readonly createdAt: string }> {
-  const response = await call("GET", `/conversations/${id}`);
-  expect(response.status).toBe(200);
-  return response.json<{ readonly createdAt: string }>();
-}

@@ -9,7 +9,6 @@ import {
   alarmOf,
   blobsOf,
   HOUR_MS,
-  rowsIn,
   runAlarm,
   tablesOf,
   withoutTimers,
@@ -67,18 +66,6 @@ describe("a conversation that nobody uses", () => {
     await age(id, limits.conversationIdleMs);
     expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
     expect(await stateOf(id)).toBe(404);
-  });
-
-  it("is not kept alive by the alarm that evicts its variables", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    await age(id, DAY_MS + HOUR_MS);
-    expect(await runDurableObjectAlarm(objectOf(id))).toBe(true);
-    expect(await namesIn(id)).toEqual([]);
-    expect(await rowsIn(id, "tombstone")).toHaveLength(1);
-    const due = (await alarmOf(id)) ?? 0;
-    const used = Date.now() - DAY_MS - HOUR_MS;
-    expect(Math.abs(due - used - limits.conversationIdleMs)).toBeLessThan(HOUR_MS / 2);
   });
 
   it("is not deleted while it answers: its alarm lasts as long", slow, async () => {

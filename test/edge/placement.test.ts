@@ -6,21 +6,6 @@ import { callWith, json, newId, problemIn } from "../support/edge.ts";
 const call = callWith({ AUTH: "none" });
 
 describe("where a conversation lives", () => {
-  it("is near the place that its first caller names", async () => {
-    const at = `/conversations/${newId()}/variables/greeting`;
-    const saved = await call("PUT", `${at}?location=weur`, json("hello"));
-    expect(saved.status).toBe(201);
-    // Later requests do not change the location.
-    expect(await (await call("GET", `${at}?location=oc`)).text()).toBe("hello");
-  });
-
-  it("must be a known place", async () => {
-    const at = `/conversations/${newId()}/messages`;
-    const asked = await call("POST", `${at}?location=moon`, json({ message: "Hello" }));
-    const { detail } = await problemIn(asked, "bad_request");
-    expect(detail).toContain("location: must be wnam, enam, ");
-  });
-
   it("is refused if the jurisdiction cannot be kept", async () => {
     const local = callWith({ AUTH: "none", JURISDICTION: "eu" });
     const at = `/conversations/${newId()}`;

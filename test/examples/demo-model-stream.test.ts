@@ -2,8 +2,7 @@ import type { LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { describe, expect, it } from "vitest";
 import { orders } from "../../examples/agents/orders.ts";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
-import { asking, partsOf, Session, weather, withResult } from "../support/demo-session.ts";
-import { Conversation } from "../support/turn.ts";
+import { asking, partsOf, Session, withResult } from "../support/demo-session.ts";
 
 describe("questions about the model", () => {
   it.each(["Who are you?", "help", "Tell me a joke", ""])("introduces itself: %j", async (text) => {
@@ -14,12 +13,6 @@ describe("questions about the model", () => {
     );
   });
 
-  it("suggests three questions about the tools that are offered", async () => {
-    const tools = { get_weather: weather.tools.get_weather, fly: weather.tools.get_weather };
-    const { answer } = await new Session(tools).ask("help");
-    expect(answer).toContain("\n\n- What's the weather in NYC?\n- get weather\n- fly\n\n");
-  });
-
   it("says what else it can do when a tool is not offered, before any call", async () => {
     const { write_report: _, ...rest } = orders.tools;
     const { steps, answer } = await new Session(rest).ask("Write a report");
@@ -27,13 +20,6 @@ describe("questions about the model", () => {
     expect(answer).toContain(
       "because the tool write_report is not offered. You can try:\n\n- Show my orders.\n",
     );
-  });
-
-  it("calls no tool if the tool choice forbids it", async () => {
-    const options = { ...asking("Weather in NYC?"), toolChoice: { type: "none" } as const };
-    const { content, finishReason } = await demoModel().doGenerate(options);
-    expect(finishReason.unified).toBe("stop");
-    expect(content[0]).toMatchObject({ type: "text" });
   });
 });
 
@@ -84,12 +70,6 @@ describe("the stream", () => {
     expect(parts.at(-1)).toMatchObject({ finishReason: { unified: "tool-calls" } });
   });
 
-  it("is the same for the same prompt", async () => {
-    expect(await partsOf(asking("Weather in Rome?"))).toEqual(
-      await partsOf(asking("Weather in Rome?")),
-    );
-  });
-
   it("never repeats a call id, even if the history has lost its first calls", async () => {
     const history = withResult(asking("Weather in NYC?"), { type: "text", value: "" }, "call_7");
     const again = { role: "user", content: [{ type: "text", text: "Weather in Rome?" }] } as const;
@@ -99,30 +79,6 @@ describe("the stream", () => {
     ];
     const { content } = await demoModel().doGenerate({ ...history, prompt });
     expect(content).toMatchObject([{ toolCallId: "call_8" }]);
-  });
-
-  it("counts four characters of prompt and output as one token, rounded up", async () => {
-    const question = "Weather in Rome?";
-    const asked = asking(question);
-    const { usage } = await demoModel().doGenerate(asked);
-    const input = question.length + JSON.stringify(asked.tools).length;
-    const output = Math.ceil(("get_weather".length + '{"location":"Rome"}'.length) / 4);
-    expect(usage.inputTokens.total).toBe(Math.ceil(input / 4));
-    expect(usage.outputTokens.total).toBe(output);
-    const longer = withResult(asking(question), { type: "text", value: "x".repeat(4_000) });
-    expect((await demoModel().doGenerate(longer)).usage.inputTokens.total).toBeGreaterThan(1_000);
-  });
-
-  it("counts the same characters as a turn's savings", async () => {
-    const conversation = new Conversation({ agent: orders });
-    const question = "Summarize my orders.";
-    const { result } = await conversation.say({ steps: [], model: demoModel(), question });
-    const { usage, savings } = result.metadata;
-    const counted = 4 * (usage?.inputTokens ?? 0);
-    expect(savings.promptChars).toBeGreaterThan(1_000);
-    // Each of the three calls is rounded up.
-    expect(counted - savings.promptChars).toBeGreaterThanOrEqual(0);
-    expect(counted - savings.promptChars).toBeLessThan(3 * 4);
   });
 
   it("fails with the abort's reason during a delay", async () => {
@@ -142,35 +98,5 @@ describe("the stream", () => {
     })();
     await expect(reading).rejects.toBe(reason);
     expect(seen).toEqual(["stream-start", "response-metadata", "text-start"]);
-  });
-
-  it("stops at the next part without a delay, and at once if already aborted", async () => {
-    const controller = new AbortController();
-    const options = { ...asking("who are you"), abortSignal: controller.signal };
-    const { stream } = await demoModel().doStream(options);
-    const reader = stream.getReader();
-    await reader.read();
-    controller.abort("enough");
-    await expect(reader.read()).rejects.toBe("enough");
-    await expect(demoModel().doGenerate(options)).rejects.toBe("enough");
-  });
-
-  it("waits between words on request", async () => {
-    const started = performance.now();
-    const { content } = await demoModel({ wordDelayMs: 5 }).doGenerate(
-      asking("How is the weather?"),
-    );
-    const words = content[0]?.type === "text" ? content[0].text.split(" ").length : 0;
-    expect(words).toBeGreaterThan(5);
-    // Timers may fire a millisecond early.
-    expect(performance.now() - started).toBeGreaterThan(words * 4);
-  });
-
-  it("names itself", () => {
-    expect(demoModel()).toMatchObject({
-      specificationVersion: "v4",
-      provider: "byref",
-      modelId: "demo",
-    });
   });
 });

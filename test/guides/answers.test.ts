@@ -9,7 +9,6 @@ import {
   type Unresolved,
 } from "byref/references";
 import { describe, expect, it } from "vitest";
-import * as limits from "../../src/limits.ts";
 import { cutsOf, streamed } from "../support/streamed.ts";
 
 const rows = Array.from({ length: 52 }, (_, n) => ({ n, note: n === 0 ? "a|b" : null }));
@@ -108,16 +107,4 @@ it("fills in a text and resolves an input without a stream", async () => {
   expect(letter.text).toBe("Dear Oslo, {{nobody}}");
   expect(letter.unresolved).toMatchObject([{ reference: "{{nobody}}", code: "variable_unknown" }]);
   expect(input).toEqual({ value: { temps: [1, 2], text: "in Oslo" }, unresolved: [] });
-});
-
-it("has the limits in the guide", () => {
-  expect(limits).toMatchObject({
-    maxHeldChars: 512,
-    maxExpansionChars: 16_777_216,
-    maxTableRows: 50,
-    maxTableColumns: 12,
-    maxInlineJsonChars: 2_000,
-    maxBlockJsonChars: 20_000,
-    maxSliceChars: 65_536,
-  });
 });

@@ -42,14 +42,6 @@ async function expectTools(started: unknown): Promise<void> {
   await listedTools(client, ["echo"]);
 }
 
-/** Returns the page's link to this site. */
-function linkIn(guide: string, site: string): URL {
-  const [, address] = /\]\((https:[^)]+)\)/u.exec(guide) ?? [];
-  const url = new URL(address ?? "");
-  expect(url.host).toBe(site);
-  return url;
-}
-
 describe("guides of the gateway's clients", () => {
   it.each([
     ["claude-code", ".mcp.json"],
@@ -76,29 +68,6 @@ describe("guides of the gateway's clients", () => {
       expect(readFileSync(file, "utf8")).toBe(before);
     },
   );
-
-  it("Cursor's link starts the gateway", slow, async () => {
-    const { searchParams } = linkIn(guideOf("cursor"), "cursor.com");
-    expect(searchParams.get("name")).toBe("byref");
-    const text = Buffer.from(searchParams.get("config") ?? "", "base64").toString();
-    await expectTools(JSON.parse(text));
-  });
-
-  it("VS Code's link starts the gateway", slow, async () => {
-    const { searchParams } = linkIn(guideOf("vs-code"), "insiders.vscode.dev");
-    const { protocol, pathname, search } = new URL(searchParams.get("url") ?? "");
-    expect(protocol + pathname).toBe("vscode:mcp/install");
-    const install: unknown = JSON.parse(decodeURIComponent(search.slice(1)));
-    expect(install).toMatchObject({ name: "byref" });
-    await expectTools(install);
-  });
-
-  it("Claude Code's command starts the gateway", slow, async () => {
-    const line = blockOf(guideOf("claude-code"), "sh").trim();
-    const [, command = ""] = line.split("claude mcp add byref -- ");
-    const [first, ...args] = command.split(" ");
-    await expectTools({ command: first, args });
-  });
 });
 
 describe("server.json", () => {

@@ -1,14 +1,10 @@
 import {
-  chmodSync,
-  lstatSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
-  statSync,
-  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -58,75 +54,6 @@ describe.each(Object.entries(CLIENT_CONFIGURATIONS))("%s", (path, original) => {
     );
     expect(read(file)).toBe(original);
     expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
-  });
-
-  it("is shown as a diff by --dry-run, but not changed", () => {
-    const file = written(path, original);
-    expect(run("wrap", file, "--dry-run")).toMatch(/would be wrapped[^]*^\+.*"byref.*": \{/mu);
-    expect(readdirSync(dirname(file))).toEqual([path.split("/").at(-1)]);
-    run("wrap", file);
-    const wrapped = read(file);
-    expect(run("unwrap", file, "--dry-run")).toMatch(/would be unwrapped[^]*^-.*"byref.*": \{/mu);
-    expect(read(file)).toBe(wrapped);
-    expect(read(`${file}.byref.json`)).toBe(original);
-  });
-});
-
-describe("wrap", () => {
-  it("preserves a symbolic link and the file mode, under any umask", () => {
-    const real = written("dotfiles/cursor.json", CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
-    chmodSync(real, 0o664);
-    const link = join(folder, "mcp.json");
-    symlinkSync(real, link);
-    const umask = process.umask(0o077);
-    try {
-      run("wrap", link);
-      expect(lstatSync(link).isSymbolicLink()).toBe(true);
-      const modes = [real, `${real}.byref.json`].map((file) => statSync(file).mode & 0o777);
-      expect(modes).toEqual([0o664, 0o664]);
-      run("unwrap", link);
-    } finally {
-      process.umask(umask);
-    }
-    expect(lstatSync(link).isSymbolicLink()).toBe(true);
-    expect(statSync(real).mode & 0o777).toBe(0o664);
-    expect(read(real)).toBe(CLIENT_CONFIGURATIONS[".cursor/mcp.json"]);
-  });
-
-  it.each([
-    ['{\n  "mcpServers": {\n    "a": {"command": "x"}', "Line 3, column"],
-    ['{"mcpServers": {"a": {"command": "x",, }}}', "Line 1, column 38"],
-    ['{"name": "package"}', "neither"],
-    ["", "Line 1, column 1"],
-  ])("refuses %j, says where and what to do, and does not change it", (text, part) => {
-    const file = written("mcp.json", text);
-    const { status, stdout, stderr } = byref(["mcp", "wrap", file], { folder });
-    expect({ status, stdout }).toEqual({ status: 1, stdout: "" });
-    expect(stderr).toContain(part);
-    expect(stderr).toContain("run this again. Nothing was changed.");
-    expect(read(file)).toBe(text);
-    expect(readdirSync(folder)).toEqual(["mcp.json"]);
-  });
-
-  it("rejects a missing file, a folder, invalid JSON and an unknown option by name", () => {
-    const failure = (...args: readonly string[]) => byref(["mcp", ...args], { folder }).stderr;
-    expect(failure("wrap", "nothing.json")).toContain("nothing.json: There is no such file.");
-    const missing = join(folder, "nothing.json");
-    expect(failure("--config", "nothing.json")).toBe(`--config: there is no file ${missing}.\n`);
-    expect(failure("--config", ".")).toBe(`--config needs a file: ${folder} is a folder.\n`);
-    expect(failure("wrap", ".")).toContain("It is a folder. Name a client's configuration");
-    const broken = written("broken.json", '{"mcpServers": {,}}');
-    const fault =
-      "The configuration cannot be used. Line 1, column 17 is not JSON: value expected.";
-    expect(failure("--config", broken)).toBe(`--config ${broken}: ${fault}\n`);
-    const said = "Unknown option '--dryrun'. byref --help lists the options.\n";
-    expect(failure("wrap", "--dryrun", "mcp.json")).toBe(said);
-  });
-
-  it("refuses a file that is not UTF-8", () => {
-    const file = join(folder, "mcp.json");
-    writeFileSync(file, Buffer.from('{"mcpServers": {}}', "utf16le").fill(0xff, 0, 2));
-    expect(byref(["mcp", "wrap", file], { folder }).stderr).toContain("Save it as UTF-8");
   });
 });
 

@@ -9,12 +9,10 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { pathToFileURL } from "node:url";
 import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packCreatePackage } from "../../scripts/create-package.ts";
-import type { PageFile } from "../../packages/gateway/src/page.ts";
 import { bundleWorker, type ChaosWorker, startWorker } from "../chaos/worker.ts";
 import { FILESYSTEM, nameIn } from "../support/gateway-process.ts";
 import { options, packedProject, run } from "../support/packed-project.ts";
@@ -61,28 +59,6 @@ describe("the npm package", () => {
 
   it("compiles in Node with skipLibCheck: false, whatever is imported", () => {
     expect(run(app, "tsc", "-p", "tsconfig.all-in-node.json")).toBe("");
-  });
-
-  it("contains the page, as a folder and as files with headers", () => {
-    const script = `import { pageFiles, pageFolder } from "byref/page";
-      console.log(JSON.stringify({ pageFolder, files: pageFiles() }));`;
-    const said = run(app, "node", "--input-type=module", "-e", script);
-    const { pageFolder, files } = JSON.parse(said) as {
-      readonly pageFolder: string;
-      readonly files: readonly PageFile[];
-    };
-    expect(pageFolder).toBe(join(app, "node_modules/byref/dist/web"));
-    expect(existsSync(join(pageFolder, "_headers"))).toBe(true);
-    const index = files.find(({ path }) => path === "/");
-    expect(index).toMatchObject({
-      name: "index.html",
-      headers: { "content-type": "text/html; charset=utf-8" },
-    });
-    expect(index?.headers["content-security-policy"]).toContain("default-src");
-    for (const { name } of files) expect(existsSync(join(pageFolder, name))).toBe(true);
-    const resolve = 'console.log(import.meta.resolve("byref/page/index.html"))';
-    const resolved = run(app, "node", "--input-type=module", "-e", resolve);
-    expect(resolved.trim()).toBe(String(pathToFileURL(join(pageFolder, "index.html"))));
   });
 
   it("runs in its own Worker and answers its own client", async () => {

@@ -1,14 +1,11 @@
-import { execFile } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { processesMarked } from "../../scripts/processes.ts";
 import { type Server, startServer, temporaryFolder } from "../support/server.ts";
 import { samples } from "../support/slow.ts";
 import { messagesOf, post, textOf } from "../support/turn-client.ts";
 
-const root = join(import.meta.dirname, "../..");
 const KILLS = samples(20);
 const SEED = 20_261_123;
 const ROUNDS_TAKE_MS = 20 * 60_000;
@@ -123,30 +120,4 @@ describe("npm start", () => {
     },
     ROUNDS_TAKE_MS,
   );
-
-  it("serves its page during a deployment", async () => {
-    server = await start();
-    const page = async () => {
-      const response = await fetch(`${server.url}/`);
-      const body = await response.text();
-      const [script = "/none"] = /\/assets\/[^"]+\.js/.exec(body) ?? [];
-      return [response.status, (await fetch(server.url + script)).status];
-    };
-    const seen = new Set<string>();
-    const command = ["run", "deploy", "--", "--dry-run"];
-    const deploying = promisify(execFile)("npm", command, { cwd: root });
-    const later = () => new Promise<undefined>((done) => setTimeout(done, 50));
-    let deployed: { readonly stdout: string } | undefined;
-    while (deployed === undefined) {
-      seen.add(String(await page()));
-      deployed = await Promise.race([deploying, later()]);
-    }
-    expect(deployed.stdout).toContain("--dry-run: exiting now");
-    // Wrangler notices changed files a little later.
-    for (let times = 0; times < 20; times++) {
-      seen.add(String(await page()));
-      await later();
-    }
-    expect([...seen]).toEqual(["200,200"]);
-  });
 });

@@ -9,9 +9,7 @@ import {
 } from "ai";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Server, startServer } from "../support/server.ts";
-import { framesIn, messagesOf, post, textOf } from "../support/turn-client.ts";
-
-const MAX_CHUNK_CHARS = 10_000;
+import { messagesOf, textOf } from "../support/turn-client.ts";
 
 let server: Server;
 
@@ -116,33 +114,6 @@ describe("the seed's conversation", () => {
     expect(types.filter((type) => type.startsWith("data-"))).toEqual([]);
   });
 
-  it("has usage, savings and cost in the answer's metadata", () => {
-    expect(seed.chat.messages[3]?.metadata).toEqual({
-      usage: {
-        inputTokens: expect.any(Number),
-        outputTokens: expect.any(Number),
-        totalTokens: expect.any(Number),
-        cachedInputTokens: 0,
-      },
-      savings: {
-        promptChars: expect.any(Number),
-        inlinePromptChars: expect.any(Number),
-        authoredChars: expect.any(Number),
-        resolvedChars: expect.any(Number),
-      },
-      cost: {
-        rowsRead: expect.any(Number),
-        rowsWritten: expect.any(Number),
-        alarms: expect.any(Number),
-      },
-    });
-  });
-
-  it("leaves the server with the same messages as the client", async () => {
-    const stored = await messagesOf(seed.conversation);
-    expect(comparable(stored)).toEqual(comparable(seed.chat.messages));
-  });
-
   it("continues after a reload, from the server's messages", async () => {
     const { chat, conversation } = openChat("seed", "weather");
     chat.messages = [...(await messagesOf(conversation))];
@@ -150,89 +121,6 @@ describe("the seed's conversation", () => {
     expect(chat.status).toBe("ready");
     expect(textOf(chat.messages[5])).toMatch(/New York|London/);
     expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-  });
-});
-
-describe("regenerate", () => {
-  it("answers the same question again, and the server keeps one answer", async () => {
-    const { chat, conversation, finished } = openChat("again", "weather");
-    await chat.sendMessage({ text: "What's the weather in Tokyo?" });
-    const [question, first] = chat.messages;
-    await chat.regenerate();
-    const [sameQuestion, second, ...others] = chat.messages;
-    expect(others).toEqual([]);
-    expect(sameQuestion).toEqual(question);
-    expect(second?.id).not.toBe(first?.id);
-    expect(textOf(second)).toBe(textOf(first));
-    expect(toolParts(second)).toHaveLength(1);
-    expect(finished).toEqual(["stop", "stop"]);
-    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-  });
-
-  it("of an earlier answer removes the later ones, on the server too", async () => {
-    const { chat, conversation } = openChat("again-earlier", "weather");
-    await chat.sendMessage({ text: "What's the weather in Tokyo?" });
-    await chat.sendMessage({ text: "What's the weather in Oslo?" });
-    await chat.regenerate({ messageId: chat.messages[1]?.id ?? "" });
-    expect(chat.messages).toHaveLength(2);
-    expect(textOf(chat.messages[1])).toContain("Tokyo");
-    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-  });
-});
-
-describe("an edited question", () => {
-  it("replaces the old question and all that followed, on the server too", async () => {
-    const { chat, conversation } = openChat("edited", "weather");
-    await chat.sendMessage({ text: "What's the weather in Tokyo?" });
-    const messageId = chat.messages[0]?.id ?? "";
-    await chat.sendMessage({ text: "What's the weather in Oslo?", messageId });
-    expect(chat.messages.map(({ role }) => role)).toEqual(["user", "assistant"]);
-    expect(textOf(chat.messages[1])).toContain("Oslo");
-    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-  });
-});
-
-describe("5,000 orders", () => {
-  it("become a table of totals in the text, without a list of orders", async () => {
-    const { chat, data, conversation } = openChat("orders", "orders");
-    await chat.sendMessage({ text: "What are the monthly totals?" });
-    expect(chat.error).toBeUndefined();
-    const answer = chat.messages[1];
-    const rows = textOf(answer)
-      .split("\n")
-      .filter((line) => line.startsWith("|"));
-    expect(rows[0]).toBe("| month | orders | total |");
-    expect(rows[1]).toMatch(/^\|( -+:? \|){3}$/);
-    expect(rows.slice(2).map((row) => row.split(" | ")[0])).toEqual(
-      Array.from({ length: 12 }, (_, month) => `| 2025-${String(month + 1).padStart(2, "0")}`),
-    );
-    const counts = rows.slice(2).map((row) => Number(row.split(" | ")[1]));
-    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(5_000);
-
-    const [list, totals] = toolParts(answer);
-    expect(list).toMatchObject({ output: { $var: "list_orders_1", type: "array", count: 5_000 } });
-    expect(list).not.toHaveProperty("output.value");
-    expect(totals).toMatchObject({ input: { orders: "$list_orders_1" } });
-    expect(data.map((part) => part.data)).toMatchObject([{ count: 5_000 }, { count: 12 }]);
-    expect(comparable(await messagesOf(conversation))).toEqual(comparable(chat.messages));
-    const value = await fetch(`${conversation}/variables/list_orders_1`);
-    expect(await value.json()).toHaveLength(5_000);
-  });
-
-  it("stream in chunks of at most 10 KB", async () => {
-    const conversation = `${server.url}/conversations/orders-chunks`;
-    const frames = (
-      await Promise.all(
-        ["Show my orders.", "Summarize my orders.", "Write a report."].map(async (question) =>
-          framesIn(await (await post(conversation, question, { agent: "orders" })).text()),
-        ),
-      )
-    ).flat();
-    expect(frames.filter(({ data }) => data === "[DONE]")).toHaveLength(3);
-    const longest = Math.max(...frames.map(({ data }) => Buffer.byteLength(data)));
-    expect(longest).toBeLessThan(MAX_CHUNK_CHARS);
-    // The limit holds although the report, which was made from the orders, is in the stream.
-    expect(frames.map(({ data }) => data).join("")).toContain("## Month by month");
   });
 });
 
@@ -300,20 +188,5 @@ describe("an offer to upgrade to another protocol", () => {
       asked.end(JSON.stringify({ message: "What is the weather in NYC?" }));
     });
     expect(body).toContain("New York");
-  });
-});
-
-describe("compacted turns", () => {
-  it("change nothing that a stock client receives or reads again", async () => {
-    const { chat, data, conversation } = openChat("compacted", "weather");
-    for (let turn = 1; turn <= 6; turn++) {
-      await chat.sendMessage({ text: `What's the weather in NYC? ${turn} ${"x".repeat(9_000)}` });
-      expect(chat.status).toBe("ready");
-    }
-    expect((await fetch(`${conversation}/variables/history/info`)).status).toBe(200);
-    const messages = await messagesOf(conversation);
-    expect(messages).toHaveLength(12);
-    expect(comparable(chat.messages)).toEqual(comparable(messages));
-    expect(JSON.stringify([chat.messages, data])).not.toMatch(/<history>|"history"/u);
   });
 });

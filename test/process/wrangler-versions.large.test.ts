@@ -65,12 +65,6 @@ describe.each(versions)("the packed library on $name, compatibility date $date",
     const listed = await fetch(`${url}/conversations`);
     expect(await listed.json()).toMatchObject({ conversations: [{ id: "first" }] });
   });
-
-  it("keeps the code of an error that crosses objects", async () => {
-    const response = await fetch(`${url}/conversations/nobody`);
-    expect(response.status).toBe(404);
-    expect(await response.json()).toMatchObject({ code: "conversation_not_found" });
-  });
 });
 
 function pinnedIn(name: string): string {

@@ -25,15 +25,3 @@ it("refuses images of different sizes, or no images", () => {
   expect(() => animatedWebp(sizes)).toThrow("pixels");
   expect(() => animatedWebp([])).toThrow("needs a frame");
 });
-
-it("a still image has no frame times", () => {
-  expect(frameTimes(image("plan"))).toEqual([]);
-});
-
-it("the README's first image is animated and loads quickly", () => {
-  const moving = image("answering");
-  const times = frameTimes(moving);
-  expect(times.length).toBeGreaterThan(8);
-  expect(times.every((milliseconds) => milliseconds > 0)).toBe(true);
-  expect(moving.length).toBeLessThan(1_500_000);
-});

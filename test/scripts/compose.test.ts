@@ -22,12 +22,3 @@ it("the compose file uses only existing settings, requires keys, and keeps the s
   expect(read("examples/compose/Caddyfile")).toContain(`byref:${port}`);
   expect(byref).toContain(`:${/^VOLUME (.*)$/m.exec(dockerfile)?.[1]}`);
 });
-
-it("the base image is pinned by its digest in both stages", () => {
-  const lines = read("Dockerfile").split("\n");
-  expect(lines.find((line) => line.startsWith("ARG NODE="))).toMatch(/@sha256:[0-9a-f]{64}$/);
-  expect(lines.filter((line) => line.startsWith("FROM "))).toEqual([
-    "FROM ${NODE} AS build",
-    "FROM ${NODE}",
-  ]);
-});

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync, truncateSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
@@ -51,11 +51,4 @@ it("serves the next process: the disk may have filled up while none ran", () => 
   expect(open().isFull()).toBe(true);
   free = 20 * MIB;
   expect(open().isFull()).toBe(false);
-});
-
-it("is made again if it is not whole", () => {
-  open();
-  truncateSync(join(folder, "reserve"), MIB);
-  expect(open().isFull()).toBe(false);
-  expect(statSync(join(folder, "reserve")).size).toBe(8 * MIB);
 });

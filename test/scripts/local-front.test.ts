@@ -19,14 +19,6 @@ async function listen<Listener extends Server | HttpServer>(server: Listener): P
   return (server.address() as AddressInfo).port;
 }
 
-/** Returns a port on which no server listens. */
-async function closedPort(): Promise<number> {
-  const server = createTcpServer();
-  const port = await listen(server);
-  await new Promise((done) => server.close(done));
-  return port;
-}
-
 async function front(innerPort: number, isUp = () => true, isFull = () => false): Promise<number> {
   const own = { port: 0, ip: "127.0.0.1", innerPort, secret: SECRET };
   const server = await startFront({ ...own, isUp, isFull });
@@ -85,16 +77,6 @@ const problemIn = ({ status, head, body }: Answer) => {
 };
 
 describe("the local listener", () => {
-  it("forwards a request with its secret, and without headers that wrangler would trust", async () => {
-    const { port, asked } = await frontOfEcho();
-    const host = "host: a.example:80\r\nMF-Original-URL: http://localhost/\r\nx-byref-local: guess";
-    expect(await send(port, get("/agents?x=1", host))).toMatchObject({ status: 200, body: "echo" });
-    const [{ url, headers } = { url: "", headers: {} }] = asked;
-    expect(url).toBe("/agents?x=1");
-    expect(headers).toMatchObject({ host: "a.example:80", "x-byref-local": SECRET });
-    expect(headers).not.toHaveProperty("mf-original-url");
-  });
-
   it("forwards only reads and deletions while the disk is full", async () => {
     const { port, asked } = await frontOfEcho(() => true);
     for (const method of ["GET", "HEAD", "OPTIONS", "DELETE"]) {
@@ -179,22 +161,6 @@ describe("the local listener", () => {
     });
     expect(asked).toEqual([]);
   });
-
-  it("reports a restart of the Worker only while it is down", async () => {
-    const down = { status: 503, code: "restarting" };
-    const stopped = await front(await closedPort());
-    expect(problemIn(await send(stopped, get("/")))).toEqual(down);
-    expect(problemIn(await send(stopped, upgrade("/")))).toEqual(down);
-    const { port } = await frontOfEcho();
-    const told = await front(port, () => false);
-    expect(problemIn(await send(told, get("/")))).toEqual(down);
-    const hangingUp = await front(
-      await listen(createTcpServer((socket) => socket.once("data", () => socket.destroy()))),
-    );
-    const answer = problemIn(await send(hangingUp, get("/")));
-    expect(answer).toEqual({ status: 502, code: "no_answer" });
-    expect(problemIn(await send(hangingUp, upgrade("/")))).toEqual(answer);
-  });
 });
 
 describe("a Worker that refuses an upload before reading it", () => {
@@ -228,28 +194,6 @@ describe("a Worker that refuses an upload before reading it", () => {
       const answer = await send(port, Buffer.concat([Buffer.from(head), ...sent]));
       expect(answer).toMatchObject({ status: 413, body: "too large" });
     }
-  });
-
-  // Wrangler loses the answer between its own two processes.
-  it("is asked again without the body if wrangler lost its answer", async () => {
-    const lengths: number[] = [];
-    const inner = createServer((request, response) => {
-      let length = 0;
-      const isFirst = lengths.length === 0;
-      const at = lengths.push(0) - 1;
-      request.on("error", () => undefined);
-      request.on("data", (chunk: Buffer) => (lengths[at] = length += chunk.length));
-      if (isFirst) {
-        response.writeHead(500, { "content-type": "text/plain; charset=utf-8" });
-        response.end("Error: Network connection lost.");
-      } else response.writeHead(413).end("too large");
-    });
-    const port = await front(await listen(inner));
-    const head = `PUT /x HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${MIB}\r\nconnection: close\r\n\r\n`;
-    const answer = await send(port, Buffer.concat([Buffer.from(head), Buffer.alloc(MIB, "x")]));
-    expect(answer.status).toBe(413);
-    expect(answer.body).toContain("too large");
-    expect(lengths[1]).toBe(0);
   });
 
   it("receives the next request on the connection, although wrangler did not read the first", async () => {

@@ -34,20 +34,10 @@ function run(socket: FakeSocket, call: () => Promise<unknown> = async () => ({})
   return entrypoint.run({ call, read: call }, { values: [["a", "1"]], large: [] });
 }
 
-const messagesOf = ({ sent }: FakeSocket) => sent.map((text) => JSON.parse(text) as unknown[]);
 const later = () => new Promise((done) => setTimeout(done, 0));
 
 describe("a run in the sandbox process", () => {
   afterEach(() => vi.unstubAllGlobals());
-
-  it("is sent, and returns its result", async () => {
-    const socket = new FakeSocket();
-    const running = run(socket);
-    await later();
-    expect(messagesOf(socket)).toEqual([["worker", CODE], ["value", "a", "1"], ["run"]]);
-    socket.dispatchEvent(new MessageEvent("message", { data: '["done", {"console": ""}]' }));
-    expect(await running).toEqual({ console: "" });
-  });
 
   it("does not start if it is cancelled before its socket opens", async () => {
     const socket = new FakeSocket();

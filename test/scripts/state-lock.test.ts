@@ -1,17 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { isRunning, processesMarked } from "../../scripts/processes.ts";
+import { isRunning } from "../../scripts/processes.ts";
 import { lockState } from "../../scripts/state-lock.ts";
 import { slow } from "../support/slow.ts";
 
@@ -34,8 +26,6 @@ for (let pids = []; pids.length < 4;) {
   if (pids.length === 4) console.log(JSON.stringify(pids));
 }
 `;
-
-const KILLS = 5;
 
 interface Owner {
   readonly child: ChildProcess;
@@ -98,36 +88,6 @@ describe("a state folder", () => {
     expect(existsSync(settings())).toBe(false);
     (await lockState(folder, 1)).release();
   });
-
-  it("contains no settings after its owner is killed at any moment", slow, async () => {
-    for (let times = 0; times < KILLS; times++) {
-      rmSync(settings(), { force: true });
-      const child = spawnOwner();
-      // A busy loop: a pause would give the process time to continue.
-      while (!existsSync(settings()) && child.exitCode === null);
-      child.kill("SIGKILL");
-      await new Promise((done) => child.once("exit", done));
-      await vi.waitFor(() => expect(existsSync(settings())).toBe(false));
-    }
-  });
-
-  it.each([0, 3])(
-    "is cleared by its next owner if all processes but one were killed (%i)",
-    async (left) => {
-      const { child, family = [] } = await startOwner();
-      mkdirSync(join(folder, "v3/observability"), { recursive: true });
-      const killed = family.filter((_, index) => index !== left);
-      for (const pid of killed) process.kill(pid, "SIGSTOP");
-      child.kill("SIGKILL");
-      for (const pid of killed) process.kill(pid, "SIGKILL");
-      await new Promise((done) => child.once("exit", done));
-      const lock = await lockState(folder, 1);
-      expect(family.filter(isRunning)).toEqual([]);
-      expect(processesMarked(lock.mark)).toEqual([]);
-      expect(readdirSync(folder).toSorted()).toEqual(["lock.sqlite", "owner.json", "v3"]);
-      lock.release();
-    },
-  );
 
   // Stands in for a read-only folder, which root could write to.
   it.each(["file", "file/below", "taken"])(

@@ -31,7 +31,7 @@ export async function callOnce(
   };
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly variables?: Readonly<Record<string, Json>>;
   readonly context?: unknown;
   readonly signal?: AbortSignal;

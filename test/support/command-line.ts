@@ -8,7 +8,7 @@ const MAIN = new URL("../../packages/gateway/src/cli/main.ts", import.meta.url).
 /** Default home folder. Node's compile cache is also stored in it. */
 const HOME = mkdtempSync(join(tmpdir(), "byref-home-"));
 
-export interface CommandPlace {
+interface CommandPlace {
   /** The working folder. */
   readonly folder: string;
   /** The user's home folder. Default: one for all commands. */

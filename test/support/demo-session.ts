@@ -12,10 +12,10 @@ import { orders } from "../../examples/agents/orders.ts";
 import { createWeather } from "../../examples/agents/weather.ts";
 import { demoModel } from "../../examples/demo-model/demo-model.ts";
 
-export const weather = createWeather({ now: () => new Date("2025-07-15T00:00:00Z") });
-export const everyTool: ToolSet = { ...weather.tools, ...orders.tools };
+const weather = createWeather({ now: () => new Date("2025-07-15T00:00:00Z") });
+const everyTool: ToolSet = { ...weather.tools, ...orders.tools };
 
-export type Called = { readonly toolName: string; readonly input: unknown };
+type Called = { readonly toolName: string; readonly input: unknown };
 
 /** A conversation as in the runtime, with real tools, named results and handles. */
 export class Session {

@@ -10,7 +10,7 @@ export interface Listed {
   readonly updatedAt: string;
 }
 
-export interface List {
+interface List {
   readonly conversations: readonly Listed[];
   readonly next?: string;
 }

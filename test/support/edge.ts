@@ -95,7 +95,7 @@ export async function namesIn(id: string, query = ""): Promise<readonly string[]
   return variables.map(({ name }) => name);
 }
 
-export interface Problem extends Readonly<Record<string, unknown>> {
+interface Problem extends Readonly<Record<string, unknown>> {
   readonly detail: string;
 }
 
@@ -115,7 +115,7 @@ export function keptOut(response: Response): Promise<Problem> {
   return problemIn(response, "unauthorized");
 }
 
-export interface Frame {
+interface Frame {
   readonly id: number | undefined;
   readonly data: string;
 }

@@ -3,7 +3,7 @@ import { runInNewContext } from "node:vm";
 import { EditedText } from "../../src/tool/edit/edit-text.ts";
 
 /** Cost of editing a long text. */
-export interface EditMemory {
+interface EditMemory {
   readonly chars: number;
   /** Peak memory in addition to the text, sampled every five million characters. */
   readonly mostBytes: number;

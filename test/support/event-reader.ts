@@ -1,9 +1,6 @@
-import { evictDurableObject } from "cloudflare:test";
 import { expect } from "vitest";
-import { DurableSql } from "../../src/edge/platform/durable-sql.ts";
-import { type ConversationEvent, EventLog } from "../../src/turn/log/event-log.ts";
-import { call, newId, objectOf } from "./edge.ts";
-import { inStorage } from "./storage.ts";
+import { type ConversationEvent } from "../../src/turn/log/event-log.ts";
+import { call } from "./edge.ts";
 
 /** Reads a stream of server-sent events one by one. */
 export class EventReader {
@@ -76,7 +73,7 @@ export async function watchEvents(
   return new EventReader(await call("GET", `/conversations/${id}/events${query}`, init));
 }
 
-export interface EventPage {
+interface EventPage {
   readonly events: readonly ConversationEvent[];
   readonly next?: number;
 }
@@ -107,14 +104,4 @@ export function said(events: readonly ConversationEvent[]): readonly string[] {
   return events.map(({ type, variable, tool, reason, code }) =>
     [type, variable?.name, tool, reason, code].filter((word) => word !== undefined).join(" "),
   );
-}
-
-/** Adds a number of events, and evicts the object. */
-export async function fill(id: string, count: number): Promise<void> {
-  await inStorage(id, (storage) => {
-    const log = new EventLog(new DurableSql(storage));
-    for (let event = 0; event < count; event++) log.add({ type: "turn.started", turn: newId() });
-    log.flush();
-  });
-  await evictDurableObject(objectOf(id));
 }

@@ -17,7 +17,7 @@ import {
 } from "../../packages/testing/src/testing.ts";
 
 /** A point in a turn at which a test causes an event. */
-export interface Stage {
+interface Stage {
   readonly options: RuntimeOptions;
   readonly model: ReturnType<typeof scriptedModel>;
   /** Starts a turn, and resolves when it has reached the point. */

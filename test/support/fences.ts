@@ -1,5 +1,5 @@
 /** A fenced block of Markdown, without the indentation of its fence. */
-export interface Fence {
+interface Fence {
   readonly language: string;
   /** Line number of its first content line, from 1. */
   readonly line: number;

@@ -10,7 +10,7 @@ export interface Call {
 }
 
 /** The next step of a model that knows only the error text and takes it literally. */
-export type Next = Call | "goes on without it" | "is lost";
+type Next = Call | "goes on without it" | "is lost";
 
 interface Rule {
   readonly says: RegExp;

@@ -3,7 +3,7 @@ import type { MessagePart } from "../../src/turn/history/message-parts.ts";
 import { START_MS } from "./turn.ts";
 
 /** The facts of turn 3: a number in a result, and a sentence of the person. */
-export interface Facts {
+interface Facts {
   readonly total: number;
   readonly sentence: string;
 }

@@ -7,7 +7,7 @@ import type { CallModelResult, ModelOutput } from "../../src/turn/model/model-tr
 import { Account, NOTHING_SPENT, Spend, type Usage } from "../../src/turn/spend/spend.ts";
 import { scriptedModel, type Step } from "../../packages/testing/src/testing.ts";
 
-export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
+interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuffix">> {
   readonly signal?: AbortSignal;
   /** One step per attempt. */
   readonly steps?: readonly Step[];
@@ -21,7 +21,7 @@ export interface CallOptions extends Partial<Pick<ModelOutput, "write" | "idSuff
   readonly canReset?: false;
 }
 
-export interface Call {
+interface Call {
   readonly result?: CallModelResult & Pick<Call, "usage">;
   /** The sum of all attempts, as far as the provider reported it. */
   readonly usage: Usage;

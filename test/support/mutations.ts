@@ -17,7 +17,7 @@ const REPLACEMENTS: readonly unknown[] = [
   { a: {} },
 ];
 
-export interface Mutation {
+interface Mutation {
   /** Equal for fields that differ only in their place in a list. */
   readonly name: string;
   readonly made: unknown;

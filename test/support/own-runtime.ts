@@ -17,7 +17,7 @@ export interface OwnRuntime {
   awake(): Promise<unknown>;
 }
 
-export interface OwnSettings {
+interface OwnSettings {
   /** Settings and bindings that extend or replace those of the test Worker. */
   readonly bindings?: Readonly<Record<string, unknown>>;
   /** Name of the object. Default: none, so it belongs to no conversation. */

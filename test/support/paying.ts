@@ -25,7 +25,7 @@ export function paying(steps: readonly Step[]) {
   return { paid, model, options: { agents: [other, agent] as const, model } };
 }
 
-export const post = (own: OwnRuntime, message = "Pay.") =>
+const post = (own: OwnRuntime, message = "Pay.") =>
   own.call("POST", "/conversations/c/messages", json({ message, agent: "bank" }));
 export const ask = async (own: OwnRuntime, message?: string) =>
   chunksIn(await (await post(own, message)).text());

@@ -58,7 +58,7 @@ export function planning(
 
 const ROOT = "/conversations/c/plans";
 
-export type Calls = readonly Readonly<Record<string, unknown>>[];
+type Calls = readonly Readonly<Record<string, unknown>>[];
 
 /** Proposes a plan and expects it to be accepted. */
 export async function propose(own: OwnRuntime, calls: Calls, more: object = {}): Promise<PlanView> {

@@ -1,7 +1,7 @@
 import type { Page } from "playwright-core";
 import type { BrowserPage } from "./browser.ts";
 
-export interface WalkOptions {
+interface WalkOptions {
   readonly actions: number;
   /** The same seed and server give nearly the same walk. */
   readonly seed: number;
@@ -9,7 +9,7 @@ export interface WalkOptions {
   readonly onProgress?: (done: number) => void;
 }
 
-export interface Walked {
+interface Walked {
   /** Uncaught errors and views that failed to render, each with the actions that led to it. */
   readonly errors: readonly string[];
   /** Number of actions of each kind. */

@@ -8,7 +8,7 @@ type AnswerSyntax = "dollar" | "mustache" | "dagger";
 type InputSyntax = AnswerSyntax | "target";
 export type ExpandOptions = { syntaxes?: AnswerSyntax[]; inCode?: boolean; inUrls?: boolean };
 export type ResolveOptions = { syntaxes?: InputSyntax[] };
-export type ResolveResult = { value: Json } | { error: "path_not_found" | "bad_alternatives" };
+type ResolveResult = { value: Json } | { error: "path_not_found" | "bad_alternatives" };
 
 type Segment =
   | { kind: "key"; key: string }

@@ -69,7 +69,7 @@ export function failureOf(outcome: CodeOutcome) {
   return outcome;
 }
 
-export interface FakeToolOptions extends Pick<Write, "visibility" | "trusted"> {
+interface FakeToolOptions extends Pick<Write, "visibility" | "trusted"> {
   readonly name: string;
   readonly approval?: ApprovalRequest;
 }

@@ -27,7 +27,7 @@ export const give = runtimeTool({
   },
 });
 
-export interface Calling extends Partial<WrapOptions> {
+interface Calling extends Partial<WrapOptions> {
   readonly store: VariableStore;
   /** The variable that the output is saved to, as in an output path. */
   readonly saveTo?: string;

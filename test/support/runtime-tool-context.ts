@@ -23,7 +23,7 @@ export const stores: readonly { readonly title: string; readonly open: () => Var
   },
 ];
 
-export interface Shown {
+interface Shown {
   readonly output: Json;
   readonly untrusted: boolean;
 }

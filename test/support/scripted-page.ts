@@ -4,7 +4,7 @@ import { startServer } from "./server.ts";
 import { offeredTools } from "./workflow-cases.ts";
 
 /** A server whose model answers each question as its test has scripted. */
-export interface ScriptedPage {
+interface ScriptedPage {
   readonly url: string;
   /** Offers `send_mail(text)`, which needs approval, and the tools of the specification's workflows. */
   readonly mail: RunningMcpServer;

@@ -1,6 +1,6 @@
 import type { Sandbox, SandboxJob, SandboxRun } from "../../src/tool/code/sandbox.ts";
 
-export interface ScriptedSandbox extends Sandbox {
+interface ScriptedSandbox extends Sandbox {
   /** Received jobs, oldest first. */
   readonly jobs: readonly SandboxJob[];
 }

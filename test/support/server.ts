@@ -9,10 +9,10 @@ const root = join(import.meta.dirname, "../..");
 /** After it a server counts as stuck: a slow machine needs a fraction of it. */
 const STUCK_MS = 5 * 60_000;
 
-export type Environment = Readonly<Record<string, string>>;
+type Environment = Readonly<Record<string, string>>;
 
 /** How a process ended: with an exit code or by a signal. */
-export interface Exit {
+interface Exit {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
 }
@@ -23,7 +23,7 @@ interface Stopped extends Exit {
 }
 
 /** A running start script, ready or not. */
-export interface Run {
+interface Run {
   /** The URL in the ready line. Never resolves without that line. */
   readonly readyUrl: Promise<string>;
   readonly port: number;

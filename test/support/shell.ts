@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "./server.ts";
 
-export interface ShellOptions {
+interface ShellOptions {
   /** Its first variables. */
   readonly variables: Readonly<Record<string, string>>;
   /** Addresses in commands, without `http://`, and the URLs that take their place. */

@@ -8,7 +8,7 @@ import { type OwnRuntime, withRuntime } from "./own-runtime.ts";
 export type ServerFrame = WebSocketChatTransportResponse;
 
 /** The client's end of a socket. */
-export interface SocketClient {
+interface SocketClient {
   readonly frames: readonly ServerFrame[];
   readonly closed: Promise<{ readonly code: number; readonly reason: string }>;
   /** Sends an object as a frame, and a string unchanged. */

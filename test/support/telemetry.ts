@@ -36,7 +36,7 @@ export function pathsIn(spans: readonly SentSpan[]): readonly string[] {
   return spans.map(pathOf);
 }
 
-export interface Line extends Readonly<Record<string, unknown>> {
+interface Line extends Readonly<Record<string, unknown>> {
   readonly event: string;
 }
 

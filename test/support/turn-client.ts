@@ -1,6 +1,6 @@
 import { type UIMessage, type UIMessageChunk } from "ai";
 
-export interface Frame {
+interface Frame {
   readonly id: string | undefined;
   readonly data: string;
 }

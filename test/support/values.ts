@@ -3,7 +3,7 @@ import { call } from "./edge.ts";
 export const NDJSON = "application/x-ndjson";
 export const TEXT = "text/plain";
 
-export interface Sent {
+interface Sent {
   readonly body: BodyInit;
   readonly type: string;
   readonly headers?: Readonly<Record<string, string>>;

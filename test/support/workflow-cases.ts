@@ -10,7 +10,7 @@ import { cases, type PlanRun } from "./plans.ts";
 import { specified } from "./plan-runs.ts";
 
 /** A workflow of the specification that can run. */
-export interface Workflow {
+interface Workflow {
   readonly name: string;
   readonly type: "application/json" | "application/xml";
   readonly text: string;

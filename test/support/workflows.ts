@@ -13,7 +13,7 @@ import type { Json } from "../../src/value/json.ts";
 import { checkedPlan, planRun, runRecord } from "./plan-runs.ts";
 
 /** The name and input of a tool call, in call order. */
-export type Called = readonly [name: string, input: unknown];
+type Called = readonly [name: string, input: unknown];
 
 /** A conversation in which workflows run. */
 export class Workflows {

@@ -5,7 +5,7 @@ import type { Api } from "./api.ts";
 const HEAD_BYTES = 65_536;
 
 /** Detects the kind of a file from its content: an export of a conversation, or data for a variable. */
-export async function contentKind(file: Blob): Promise<"export" | FileKind | undefined> {
+async function contentKind(file: Blob): Promise<"export" | FileKind | undefined> {
   const head = await file.slice(0, HEAD_BYTES).text();
   // A line that is cut off at the end of the head is ignored.
   const isCut = file.size > HEAD_BYTES;

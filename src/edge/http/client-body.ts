@@ -114,7 +114,7 @@ export interface PieceReader {
  * Reads a body into one reused buffer, with `headBytes` free in front of each piece. With a new buffer for
  * each piece, a long body leaves 64 MiB of garbage before V8 collects it.
  */
-export function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): PieceReader {
+function pieceReader(body: ReadableStream<Uint8Array>, headBytes = 0): PieceReader {
   let reader: ReadableStreamBYOBReader;
   try {
     reader = body.getReader({ mode: "byob" });

@@ -14,7 +14,7 @@ import type { Gate } from "./gate.ts";
 import { questionOf, TOOLS } from "./script.ts";
 import { noteIn, type Turn } from "./turn.ts";
 
-export interface ClientOptions {
+interface ClientOptions {
   readonly gate: Gate;
   readonly turn: Turn;
   readonly random: Random;

@@ -1,7 +1,7 @@
 /** An event in the world; `at` numbers them in order. */
 export type Entry = { readonly at: number; readonly atMs: number; readonly marker: string } & Fact;
 
-export type Fact =
+type Fact =
   /** The model was called; `results` are the ids of the calls whose results it received. */
   | { readonly kind: "model"; readonly step: number; readonly results: ReadonlySet<string> }
   /** The stream of its answer ended. */

@@ -15,7 +15,7 @@ export type ToolName = keyof typeof TOOLS;
 /** How an answer of the model fails. */
 export type Fault = "429" | "500" | "cut" | "garbled" | "stalled";
 
-export interface Step {
+interface Step {
   /** `{report}` stands for the variable that the tool's result was saved as. */
   readonly text: string;
   /** Called in parallel. */

@@ -1,7 +1,7 @@
 import type { Findings } from "./findings.ts";
 
 /** A row of the scorecard. */
-export interface Row {
+interface Row {
   readonly id: string;
   readonly figure: string;
   readonly target: string;

@@ -13,9 +13,7 @@ import {
   speaking,
 } from "../../support/client.ts";
 import { ORIGIN } from "../../support/edge.ts";
-import { haltedTurn } from "../../support/halted-turn.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { planning } from "../../support/planning.ts";
 import { finish, text } from "../../../packages/testing/src/testing.ts";
 
 describe("a connection that breaks", () => {
@@ -45,18 +43,6 @@ describe("a connection that breaks", () => {
       expect(chunks).toEqual(await all(turn));
       expect(chunks.at(-1)?.type).toBe("finish");
       expect(model.calls).toHaveLength(1);
-    });
-  });
-
-  it("before the first frame: the message is sent again, but makes one turn", async () => {
-    const { model, options } = speaking([hello]);
-    await withRuntime(options, async (own) => {
-      const { asked, send } = breaking(own, [{ how: "fails", frames: 0 }]);
-      const conversation = clientOf(own, { fetch: send }).conversation("c");
-      expect(await conversation.send("Hi").text()).toBe("Hello from here.");
-      expect(asked).toEqual(Array(2).fill("POST /conversations/c/messages"));
-      expect(model.calls).toHaveLength(1);
-      expect((await conversation.messages()).messages).toHaveLength(2);
     });
   });
 
@@ -123,40 +109,6 @@ describe("a connection that breaks", () => {
       expect(told.join()).not.toContain("Other");
     });
   });
-
-  it("is not retried once the caller aborts", async () => {
-    const leaving = new AbortController();
-    const fetch: Send = () => {
-      leaving.abort(new Error("enough"));
-      return Promise.reject(new TypeError("down"));
-    };
-    const turn = createClient(ORIGIN, { fetch }).conversation("c").send("Hi", leaving);
-    await expect(turn.text()).rejects.toThrow("enough");
-    const waiting = new AbortController();
-    const down: Send = () => Promise.reject(new TypeError("down"));
-    const retryMs = () => {
-      // By then the client waits for its next try.
-      setImmediate(() => waiting.abort(new Error("enough")));
-      return 600_000;
-    };
-    const other = createClient(ORIGIN, { fetch: down, retryMs }).conversation("c");
-    await expect(other.send("Hi", waiting).text()).rejects.toThrow("enough");
-  });
-
-  it("in a plan run: the run is read to its end, too", async () => {
-    await withRuntime(planning(), async (own) => {
-      const { plans } = clientOf(own).conversation("c");
-      const { id } = await plans.propose({ calls: [{ _tool: "echo", value: 1 }] });
-      await plans.approve(id);
-      const { asked, send } = breaking(own, [{ how: "fails", frames: 2 }]);
-      const run = clientOf(own, { fetch: send }).conversation("c").plans.run(id);
-      const types = (await all(run)).map(({ type }) => type);
-      expect(types.filter((type) => type === "data-call")).toHaveLength(3);
-      expect(types.at(-1)).toBe("data-run");
-      expect(asked.at(-1)).toBe("GET /conversations/c/stream on");
-      expect((await plans.get(id)).runs).toHaveLength(1);
-    });
-  });
 });
 
 describe("events", () => {
@@ -183,30 +135,6 @@ describe("events", () => {
       }
       expect(names).toEqual(["b", "c", "d", "e"]);
       expect(tries).toBe(2);
-    });
-  });
-
-  it("report a turn when it starts, or when it already runs", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withRuntime(options, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      const turns: string[] = [];
-      const read = async () => {
-        const onTurn = (turn: string) => void turns.push(turn);
-        for await (const { type, turn } of conversation.events({ onTurn })) {
-          if (type === "turn.done") return turn;
-        }
-        return undefined;
-      };
-      await conversation.variables.put("a", 1);
-      const early = read();
-      const turn = conversation.send("Hi").text();
-      await reached;
-      const late = read();
-      await vi.waitFor(() => expect(turns).toHaveLength(2));
-      open();
-      await turn;
-      expect(turns).toEqual([await early, await late]);
     });
   });
 });

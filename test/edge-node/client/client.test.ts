@@ -1,18 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../../packages/client/src/client.ts";
-import {
-  agent,
-  all,
-  clientOf,
-  failureOf,
-  hello,
-  type Send,
-  speaking,
-} from "../../support/client.ts";
+import { all, clientOf, failureOf, hello, type Send, speaking } from "../../support/client.ts";
 import { ORIGIN, textOf } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
-import { paying } from "../../support/paying.ts";
-import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, text } from "../../../packages/testing/src/testing.ts";
 
 describe("a turn", () => {
   it("is read as chunks, text and JSON, but runs only once", async () => {
@@ -28,20 +19,6 @@ describe("a turn", () => {
       expect(textOf(message)).toBe("Hello from here.");
       expect(cost.rowsWritten).toBeGreaterThan(0);
       expect(model.calls).toHaveLength(1);
-    });
-  });
-
-  it("is sent to the named agent, with the input and the message's id", async () => {
-    const other = { ...agent, name: "other" };
-    const { model } = speaking([hello]);
-    await withRuntime({ agents: [agent, other], model }, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      const question = { id: "m1", parts: [{ type: "text" as const, text: "Hi" }] };
-      await conversation.send(question, { agent: "other", input: { city: "Oslo" } }).text();
-      expect((await conversation.messages()).messages.map(({ id }) => id)[0]).toBe("m1");
-      expect(await conversation.variables.get("input")).toEqual({ city: "Oslo" });
-      const failure = await failureOf(conversation.send("Hi", { agent: "nobody" }).text());
-      expect(failure).toMatchObject({ code: "unknown_agent", status: 404 });
     });
   });
 
@@ -89,21 +66,6 @@ describe("a turn", () => {
       expect(await conversation.stop()).toEqual({ stopped: true });
       gate.resolve();
       expect(await rest).toBe("Before.");
-    });
-  });
-
-  it("waits for a person, and continues with the decision", async () => {
-    const pays: Step = [toolCall("pay", { amount: 50 }), finish("tool-calls")];
-    const { paid, options } = paying([pays, [text("Paid."), finish()]]);
-    await withRuntime(options, async (own) => {
-      const conversation = clientOf(own).conversation("c");
-      const chunks = await all(conversation.send("Pay.", { agent: "bank" }));
-      const request = chunks.find((chunk) => chunk.type === "tool-approval-request");
-      if (request?.type !== "tool-approval-request") throw new Error("Nothing waits.");
-      const { decide } = conversation.approvals;
-      expect(paid).toEqual([]);
-      expect(await decide(request.approvalId, { approved: true }).text()).toBe("Paid.");
-      expect(paid).toEqual([50]);
     });
   });
 });

@@ -1,4 +1,4 @@
-import { type Agent, createRuntime, csvRecords, limits } from "byref";
+import { type Agent, createRuntime, csvRecords } from "byref";
 import { type ClientError, createClient } from "byref/client";
 import { expect, it } from "vitest";
 import { failureOf, sendTo } from "../../support/client.ts";
@@ -186,24 +186,5 @@ it("is evicted at the quota, the least recently used first, with a tombstone", a
       code: "limit_exceeded",
     });
     expect(await variables.reset()).toEqual({ deleted: ["new"] });
-  });
-});
-
-it("has the limits that the guide states", () => {
-  expect(limits).toMatchObject({
-    maxNameChars: 64,
-    maxJsonBytes: 16 * 1_048_576,
-    maxValueBytes: 95 * 1_048_576,
-    maxConversationBytes: 256 * 1_048_576,
-    maxRowBytes: 64 * 1_024,
-    maxChunkedBytes: 8 * 1_048_576,
-    maxDescriptionChars: 500,
-    maxVariablePageSize: 1_000,
-    maxTombstones: 1_000,
-    maxEvents: 10_000,
-    variableIdleMs: 24 * 3_600_000,
-    conversationIdleMs: 30 * 86_400_000,
-    maxMessageTextChars: 20_000,
-    maxListedVariables: 20,
   });
 });

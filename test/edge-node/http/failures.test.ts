@@ -155,12 +155,3 @@ describe("a failure of the server is one line in the log, which its problem name
     ]);
   });
 });
-
-describe("a problem of the caller", () => {
-  it("is not logged", async () => {
-    const lines = logged();
-    const response = await runtimeWith().ask("GET", "/conversations/c/variables/none");
-    expect(await response.json()).not.toHaveProperty("instance");
-    expect(lines).toEqual([]);
-  });
-});

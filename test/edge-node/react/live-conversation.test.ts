@@ -97,37 +97,6 @@ it("says that the connection is lost, and has each event once when it is back", 
   }),
 );
 
-it("loads after a reconnect what could not be loaded before", slow, () =>
-  withLive(async ({ live, line }) => {
-    const ends = [live.events.subscribe(() => undefined)];
-    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: true }));
-    line.cut();
-    await vi.waitFor(() => expect(live.events.read()).toMatchObject({ isLive: false }));
-    ends.push(live.variables.subscribe(() => undefined));
-    await vi.waitFor(() =>
-      expect(live.variables.read()).toMatchObject({ error: { code: "unreachable" } }),
-    );
-    line.mend();
-    await vi.waitFor(() => expect(live.variables.read().variables).toHaveLength(1));
-    expect(live.variables.read().error).toBe(undefined);
-    for (const end of ends) end();
-  }),
-);
-
-it("lists more variables than the server returns at once", slow, () =>
-  withLive(async ({ live, conversation, show }) => {
-    for (let at = 0; at < 1_000; at++) await conversation.variables.put(`many_${at}`, at);
-    show();
-    await vi.waitFor(() => expect(live.variables.read()).toMatchObject({ hasMore: true }));
-    expect(live.variables.read().variables).toHaveLength(500);
-    live.needVariables(5_000);
-    await vi.waitFor(() => {
-      const { variables = [], hasMore } = live.variables.read();
-      expect([variables.length, variables[0]?.name, hasMore]).toEqual([1_001, "first", false]);
-    });
-  }),
-);
-
 it("shows the metadata of a secret, and forgets a part that nothing shows", slow, () =>
   withLive(async ({ live, conversation }) => {
     await conversation.variables.put("token", "abc", { visibility: "secret" });

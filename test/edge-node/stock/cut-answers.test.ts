@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { approvalIn, ask, decide, messagesOf, paying } from "../../support/paying.ts";
+import { approvalIn, ask, decide, paying } from "../../support/paying.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
 import {
   finish,
@@ -101,26 +101,6 @@ describe.each(reasons)("an answer that ends with %s", (unified, raw, words) => {
   });
 });
 
-it.each(["end_turn", ""])(
-  "a call before the unknown reason '%s' shows why it did not run",
-  async (raw) => {
-    await withAnswer([[toolCall("act", {}), ending(raw, "other")].flat()], async (own) => {
-      const chat = stockChat(own);
-      await chat.sendMessage({ text: "Go." });
-      await expectSame(own, chat);
-      const errorText = expect.stringMatching(/^call_not_run: /);
-      expect(chat.messages[1]?.parts.at(-1)).toMatchObject({ state: "output-error", errorText });
-    });
-  },
-);
-
-it("a complete answer has no reason", async () => {
-  await withAnswer([done, done], async (own) => {
-    expect(await (await post(own, "application/json")).json()).not.toHaveProperty("finishReason");
-    expect(await (await post(own, "text/plain")).text()).toBe("Done.");
-  });
-});
-
 describe("a call that waited for a person", () => {
   const pay = (amount: number): Step => [toolCall("pay", { amount }), finish("tool-calls")];
   const thanks: Step = [text("Fine."), finish()];
@@ -154,30 +134,6 @@ describe("a call that waited for a person", () => {
       expect(detail).toMatch(why);
       expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("Another message was sent");
       expect([paid, own.conversation().about().status]).toEqual([[], "idle"]);
-    });
-  });
-
-  it("is closed when its question is answered again, and the old answer stays if that fails", async () => {
-    const fails: Step = [{ type: "error", error: new Error("It is down.") }];
-    const { paid, options } = paying([pay(50), fails, fails, fails]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      const id = approvalIn(own);
-      const chat = stockChat(own, await loaded(own), { agent: "bank" });
-      await chat.regenerate();
-      expect(chat.status).toBe("error");
-      expect((await loaded(own))[1]?.parts.at(-1)).toMatchObject({ state: "output-denied" });
-      await problemIn(await decide(own, id, { approved: true }), "approval_closed");
-      expect(paid).toEqual([]);
-    });
-  });
-
-  it("is not known by an approval that no message has", async () => {
-    const { options } = paying([pay(50)]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      await problemIn(await decide(own, "nothing", { approved: true }), "approval_not_found");
-      expect(messagesOf(own).at(-1)?.parts.at(-1)).toMatchObject({ state: "approval-requested" });
     });
   });
 });

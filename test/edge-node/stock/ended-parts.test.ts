@@ -2,7 +2,6 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { json } from "../../support/edge.ts";
 import { gate, halting } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { loaded, stockChat } from "../../support/stock-chat.ts";
@@ -97,21 +96,6 @@ describe.each(Object.entries(begun))(
   },
 );
 
-it("a provider's call ends in a turn that is stopped, and is in no later prompt", async () => {
-  const { reached, wait } = gate();
-  const about = { providerExecuted: true, dynamic: true };
-  const call = toolCall("search", {}).map((part) => ({ ...part, ...about }));
-  const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
-  const model = scriptedModel([
-    halting(wait, [text("So "), call].flat(), []),
-    [text("Done."), finish()],
-  ]);
-  await withRuntime({ agents: [agent], model }, async (own) => {
-    await stopAndExpectEnded(own, reached);
-    expect(JSON.stringify(model.calls.at(-1)?.prompt)).not.toContain("search");
-  });
-});
-
 it("a call that waits is denied for a client that watches its turn being stopped", async () => {
   const { reached, wait } = gate();
   const hold = tool({ inputSchema: z.object({}), execute: () => wait() });
@@ -145,14 +129,6 @@ describe("a user's message metadata", () => {
       await chat.sendMessage({ text: "Ho.", messageId, metadata: { sentFrom: "DESK" } });
       expect((await loaded(own))[0]?.metadata).toEqual({ sentFrom: "DESK" });
       expect(JSON.stringify(model.calls)).not.toMatch(/PHONE|DESK/u);
-    });
-  });
-
-  it("is kept over the short route", async () => {
-    await withStep([text("Done."), finish()].flat(), async (own) => {
-      const message = { parts: [{ type: "text", text: "Hi." }], metadata: "any" };
-      await (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
-      expect((await loaded(own))[0]?.metadata).toBe("any");
     });
   });
 });

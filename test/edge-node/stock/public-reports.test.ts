@@ -1,4 +1,4 @@
-import { tool, type UIMessage } from "ai";
+import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
@@ -6,10 +6,8 @@ import { json, textOf } from "../../support/edge.ts";
 import { gate, halting } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import { readUntil } from "../../support/turn-client.ts";
 import {
   finish,
-  reasoning,
   type Step,
   scriptedModel,
   text,
@@ -39,35 +37,6 @@ async function talking(steps: readonly Step[], work: (talk: Talk) => Promise<voi
   await withRuntime(options, (own) => work({ own, paid, held }));
 }
 
-const stop = (own: OwnRuntime) => own.call("POST", "/conversations/c/stop");
-const statesOf = (message: UIMessage | undefined) =>
-  (message?.parts ?? []).flatMap((part) => ("state" in part ? [part.state] : []));
-
-it("a stop after the first result of three calls leaves none open (twentyhq/twenty#21276, algolia/docsearch#3011)", async () => {
-  const three: Step = [
-    toolCall("say", {}),
-    toolCall("hold", {}, { id: "h1" }),
-    toolCall("hold", {}, { id: "h2" }),
-    asked,
-  ].flat();
-  await talking([three, done], async ({ own, held }) => {
-    const chat = stockChat(own);
-    const asking = chat.sendMessage({ text: "Go." });
-    await held.reached;
-    await readUntil(await own.call("GET", "/conversations/c/stream"), '"tool-output-available"');
-    await stop(own);
-    await asking;
-    await expectSame(own, chat);
-    expect(statesOf(chat.messages[1])).toEqual([
-      "output-available",
-      "output-error",
-      "output-error",
-    ]);
-    await chat.sendMessage({ text: "And now?" });
-    await expectSame(own, chat);
-  });
-});
-
 it.each([
   ["fails", fails],
   ["says nothing", [finish()].flat()],
@@ -86,28 +55,6 @@ it.each([
 );
 
 describe("a page that loads in the middle of an answer shows it once (vercel/ai#14688, #13160)", () => {
-  it("in a text", async () => {
-    const { reached, open, wait } = gate();
-    const steps = [
-      halting(wait, text("So ").slice(0, -1), [
-        { type: "text-delta", id: "text_1", delta: "far" },
-        ...text("").slice(-1),
-        ...finish(),
-      ]),
-    ];
-    await talking(steps, async ({ own }) => {
-      const first = stockChat(own);
-      const asking = first.sendMessage({ text: "Go." });
-      await reached;
-      const second = stockChat(own, await loaded(own));
-      const resuming = second.resumeStream();
-      open();
-      await Promise.all([asking, resuming]);
-      await expectSame(own, second);
-      expect(second.messages.map(textOf)).toEqual(["Go.", "So far"]);
-    });
-  });
-
   it("after a decision, which continues a message that it has", async () => {
     const both: Step = [text("So: "), toolCall("pay", {}), asked].flat();
     const next: Step = [toolCall("hold", {}), asked].flat();
@@ -150,37 +97,6 @@ it("a tab that joins a later turn does not show the earlier answer again in it (
     await Promise.all([asking, resuming]);
     // It has not loaded the question.
     expect(second.messages.map(textOf)).toEqual(["Go.", "Done.", "Later."]);
-  });
-});
-
-it("a call that is approved in two tabs runs once, and the second is told (BuilderIO/agent-native#3635, archestra-ai/archestra#4030)", async () => {
-  await talking([[toolCall("pay", {}), asked].flat(), done], async ({ own, paid }) => {
-    await stockChat(own).sendMessage({ text: "Go." });
-    const tabs = [stockChat(own, await loaded(own)), stockChat(own, await loaded(own))];
-    for (const tab of tabs) {
-      const part = tab.messages[1]?.parts.find((part) => "approval" in part);
-      const id = part !== undefined && "approval" in part ? (part.approval?.id ?? "") : "";
-      await tab.addToolApprovalResponse({ id, approved: true });
-      await tab.sendMessage();
-    }
-    expect(paid).toEqual([1]);
-    expect(tabs.map(({ error }) => error?.message.includes("approval_not_found"))).toEqual([
-      undefined,
-      true,
-    ]);
-    const [first] = tabs;
-    if (first !== undefined) await expectSame(own, first);
-  });
-});
-
-it("an answer of nothing but reasoning says that it was cut off (willdady/platypus#420, agegr/pi-web#830)", async () => {
-  const step: Step = [reasoning("Hm"), finish("length")].flat();
-  await talking([step, step], async ({ own }) => {
-    const ask = (accept: string) =>
-      own.call("POST", "/conversations/c/messages", json({ message: "Go." }, { accept }));
-    expect((await (await ask("text/plain")).text()).trim()).toMatch(/^\[finish: length\] /u);
-    expect(await (await ask("application/json")).json()).toMatchObject({ finishReason: "length" });
-    expect((await loaded(own))[1]?.metadata).toMatchObject({ finishReason: "length" });
   });
 });
 

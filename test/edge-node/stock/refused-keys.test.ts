@@ -3,11 +3,9 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { json, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { planning } from "../../support/planning.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import { chunksIn, framesIn } from "../../support/turn-client.ts";
+import { framesIn } from "../../support/turn-client.ts";
 import {
   callsOf,
   finish,
@@ -140,49 +138,5 @@ describe("an input that the model wrote itself", () => {
       expect(chat.messages[1]?.parts[1]).toMatchObject({ state: "output-error", errorText });
       expect(JSON.stringify(callsOf(setup.model).at(-1))).toContain("The input has a key");
     });
-  });
-
-  it("is still called no JSON if it is none", async () => {
-    await withRuntime(
-      options("1", [toolCall("act", '{"__proto__":'), asked].flat()),
-      async (own) => {
-        const response = await own.call(
-          "POST",
-          "/conversations/c/messages",
-          json({ message: "Go." }),
-        );
-        const errors = chunksIn(await response.text()).filter(
-          ({ type }) => type === "tool-input-error",
-        );
-        expect(errors).toMatchObject([{ errorText: "invalid_tool_input: The input is not JSON." }]);
-      },
-    );
-  });
-});
-
-it("a message's metadata with such a key is refused", async () => {
-  await withRuntime(options("1", done), async (own) => {
-    const message =
-      '{"message":{"parts":[{"type":"text","text":"Hi."}],"metadata":{"__proto__":1}}}';
-    const headers = { "content-type": "application/json" };
-    const response = await own.call("POST", "/conversations/c/messages", {
-      body: message,
-      headers,
-    });
-    const { detail } = await problemIn(response, "bad_request");
-    expect(detail).toContain("__proto__");
-  });
-});
-
-it.each(refused)("a plan's run shows the value %s without such a key", async (value) => {
-  const tools = {
-    fetch_it: tool({ inputSchema: z.object({}), execute: () => JSON.parse(value) as unknown }),
-  };
-  await withRuntime(planning(tools), async (own) => {
-    const calls = [{ _tool: "fetch_it", _id: "a", _outputPath: "†state.found" }];
-    const response = await own.call("POST", "/conversations/c/plans?run=true", json({ calls }));
-    const frames = framesIn(await response.text()).filter(({ data }) => data !== "[DONE]");
-    expect(frames.at(-1)?.data).toContain('"status":"done"');
-    for (const { data } of frames) expect(() => secureJsonParse(data)).not.toThrow();
   });
 });

@@ -6,13 +6,7 @@ import { json, problemIn, textOf } from "../../support/edge.ts";
 import { gate, halting } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
-import {
-  finish,
-  type Step,
-  scriptedModel,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, type Step, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 const says = (words: string): Step => [text(words), finish()];
 const fails: Step = [{ type: "error", error: new Error("It is down.") }];
@@ -76,22 +70,6 @@ describe("the old answer", () => {
     });
   });
 
-  it("stays if the new one is stopped", async () => {
-    const { reached, wait } = gate();
-    await talking([halting(wait, [text("C")].flat(), []), says("D.")], async ({ own, chat }) => {
-      const asked = chat.regenerate();
-      await reached;
-      own.conversation().stop();
-      await asked;
-      expect(await texts(own)).toEqual(OLD);
-      expect(own.conversation().about().status).toBe("idle");
-      const later = stockChat(own, await loaded(own));
-      await later.regenerate();
-      await expectSame(own, later);
-      expect(await texts(own)).toEqual(["One?", "A.", "Two?", "D."]);
-    });
-  });
-
   it("stays through a crash, and is replaced by the turn that continues", async () => {
     const first = gate();
     const second = gate();
@@ -111,16 +89,6 @@ describe("the old answer", () => {
       second.open();
       await stream.text();
       expect(await texts(own)).toEqual(["One?", "A.", "Two?", "D."]);
-    });
-  });
-
-  it("is replaced by a new one that waits for a person", async () => {
-    const pays = [toolCall("pay", {}), finish("tool-calls")];
-    await talking([pays, says("C.")], async ({ own, chat }) => {
-      await chat.regenerate();
-      await expectSame(own, chat);
-      expect(chat.messages.at(-1)?.parts.at(-1)).toMatchObject({ state: "approval-requested" });
-      expect(own.conversation().about().status).toBe("waiting");
     });
   });
 });
@@ -149,33 +117,12 @@ describe("another answer to an older question", () => {
     });
   });
 
-  it("is refused if the newer question arrives while it waits", async () => {
-    const { reached, open, wait } = gate();
-    await talking([halting(wait, [text("C")].flat(), [finish()].flat())], async ({ own, chat }) => {
-      const asked = own.call("POST", "/conversations/c/messages", json({ message: "Three?" }));
-      await reached;
-      await chat.regenerate();
-      expect(chat.error?.message).toContain("not_last_turn");
-      open();
-      await (await asked).text();
-      expect(await texts(own)).toEqual([...OLD, "Three?", "C"]);
-    });
-  });
-
   it("replaces all that follows if the client names the message", async () => {
     await talking([says("C.")], async ({ own, chat, prompt }) => {
       await chat.regenerate({ messageId: chat.messages[1]?.id ?? "" });
       await expectSame(own, chat);
       expect(await texts(own)).toEqual(["One?", "C."]);
       expect(prompt()).not.toMatch(/A\.|Two|B\./u);
-    });
-  });
-
-  it("removes nothing if it fails, although the client names the message", async () => {
-    await talking([fails], async ({ own, chat }) => {
-      await chat.regenerate({ messageId: chat.messages[1]?.id ?? "" });
-      expect(chat.status).toBe("error");
-      expect(await texts(own)).toEqual(OLD);
     });
   });
 });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { expectSame, loaded, stockChat } from "../../support/stock-chat.ts";
+import { loaded, stockChat } from "../../support/stock-chat.ts";
 import { finish, type Step, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -40,14 +40,6 @@ const filesIn = (message: UIMessage | undefined) =>
   (message?.parts ?? []).filter((part) => part.type === "file");
 
 describe("a question with a file, after a reload,", () => {
-  it("is answered again", async () => {
-    await withPhoto([says("A."), says("B.")], async (own, chat) => {
-      await chat.regenerate();
-      await expectSame(own, chat);
-      expect(chat.messages.map(textOf)).toEqual(["What is it?", "B."]);
-    });
-  });
-
   it("is edited and keeps its file", async () => {
     await withPhoto([says("A."), says("B.")], async (own, chat) => {
       const files = filesIn(chat.messages[0]);
@@ -70,27 +62,6 @@ describe("a question with a file, after a reload,", () => {
       );
       expect(await response.text()).toBe("B.");
       expect((await loaded(own)).map(textOf)).toEqual(["What is it?", "B."]);
-    });
-  });
-
-  it("is sent again after it was answered, and gets the same answer", async () => {
-    await withPhoto([says("A.")], async (own, chat) => {
-      const body = { id: "c", messages: chat.messages.slice(0, 1) };
-      const response = await own.call(
-        "POST",
-        "/conversations",
-        json(body, { accept: "text/plain" }),
-      );
-      expect(await response.text()).toBe("A.");
-      expect(await loaded(own)).toHaveLength(2);
-    });
-  });
-
-  it("gives its file to another question", async () => {
-    await withPhoto([says("A."), says("B.")], async (own, chat) => {
-      await chat.sendMessage({ text: "And the colours?", files: filesIn(chat.messages[0]) });
-      expect(chat.error).toBeUndefined();
-      expect(filesIn((await loaded(own))[2])).toEqual(filesIn(chat.messages[0]));
     });
   });
 });
@@ -118,18 +89,6 @@ describe("a file of a message is refused", () => {
       const response = await own.call("POST", "/conversations/c/messages", json(body));
       expect(await response.text()).toContain("variable_unknown");
       expect(await loaded(own)).toHaveLength(2);
-    });
-  });
-
-  it("no less if its variable is untrusted: the model reads none of its words", async () => {
-    const model = scriptedModel([says("A.")]);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      const put = json({ note: "OBEY" });
-      await own.call("PUT", "/conversations/c/variables/x?visibility=sealed", put);
-      const url = "/conversations/c/variables/x";
-      const message = { parts: [{ ...photo, url }] };
-      await (await own.call("POST", "/conversations/c/messages", json({ message }))).text();
-      expect(JSON.stringify(model.calls[0]?.prompt)).not.toContain("OBEY");
     });
   });
 });

@@ -78,13 +78,6 @@ describe("a client of AI SDK 6 that says so", () => {
   });
 });
 
-it("any other client receives the chunks of AI SDK 7", async () => {
-  await talking([breaks, done], async (own) => {
-    const chunks = chunksIn(await (await ask(own, {})).text());
-    expect(unknownIn(chunks)).toEqual(["reset-step"]);
-  });
-});
-
 function watch(own: OwnRuntime, headers: Record<string, string>): Promise<Response> {
   return own.call("GET", "/conversations/c/stream?after=0", { headers });
 }

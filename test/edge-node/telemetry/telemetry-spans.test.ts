@@ -3,7 +3,7 @@ import { delegating, saying } from "../../support/called-agents.ts";
 import { json } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { approved, planning } from "../../support/planning.ts";
-import { type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
+import { text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { attributeOf, COLLECTOR, collecting, linesOf, pathsIn } from "../../support/telemetry.ts";
 import { asked, done, exporting, KEY, runtimeOf, say } from "../../support/watched-runtime.ts";
 
@@ -59,24 +59,6 @@ describe("the spans of a turn", () => {
     expect(fail?.status).toEqual({ code: 2 });
     expect(attributeOf(fail, "error.type")).toBe("tool_failed");
     expect(linesOf(log)).toMatchObject([{ traceId: turn?.traceId }]);
-  });
-
-  it("have each try of a failing model, with its status", async () => {
-    const { spans } = collecting();
-    const overloaded: Step = () => {
-      throw Object.assign(new Error("canary"), {
-        statusCode: 529,
-        responseHeaders: { "retry-after-ms": "1" },
-      });
-    };
-    const steps = [overloaded, overloaded, saying("Now.")];
-    await withRuntime(runtimeOf(steps), (own) => say(own), { bindings: exporting });
-    const [turn, ...tries] = spans();
-    expect(tries.map(({ name }) => name)).toEqual(Array.from({ length: 3 }, () => "chat scripted"));
-    expect(tries.map((span) => attributeOf(span, "error.type"))).toEqual(["529", "529", undefined]);
-    expect(tries.map(({ status }) => status.code)).toEqual([2, 2, undefined]);
-    expect(turn?.status).toEqual({});
-    expect(linesOf(log)).toMatchObject([{ status: "done", modelCalls: 3 }]);
   });
 
   it("nest a delegated agent's work in the call that asks it", async () => {
@@ -144,39 +126,6 @@ describe("the spans of a turn", () => {
     expect(spans(1)[0]).not.toHaveProperty("parentSpanId");
     expect(linesOf(log)).toHaveLength(3);
   });
-
-  it("belong to the trace of what useChat posts", async () => {
-    const { spans } = collecting();
-    const question = { id: "m", role: "user", parts: [{ type: "text", text: "Hi." }] };
-    const headers = { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` };
-    await withRuntime(
-      runtimeOf([saying("Hi.")]),
-      async (own) => {
-        const init = json({ id: "c", messages: [question], agent: "clerk" }, headers);
-        expect(await (await own.call("POST", "/conversations", init)).text()).toContain("Hi.");
-      },
-      { bindings: exporting },
-    );
-    expect(spans()[0]).toMatchObject({ traceId: TRACE_ID, parentSpanId: SPAN_ID });
-  });
-
-  it("do not affect an Idempotency-Key: the same key is still one turn", async () => {
-    collecting();
-    await withRuntime(
-      runtimeOf([saying("Once.")]),
-      async (own) => {
-        const keyed = { "idempotency-key": "k" };
-        const first = await say(own, "1", {
-          ...keyed,
-          traceparent: `00-${TRACE_ID}-${SPAN_ID}-01`,
-        });
-        expect(first).toContain("Once.");
-        expect(await say(own, "1", keyed)).toContain("Once.");
-      },
-      { bindings: exporting },
-    );
-    expect(linesOf(log)).toHaveLength(1);
-  });
 });
 
 describe("a collector", () => {
@@ -228,33 +177,5 @@ describe("a collector", () => {
     const bindings = { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint };
     await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
     expect(requests.map((request) => request.url)).toEqual([url]);
-  });
-
-  it("receives spans even if the log line of a turn is off", async () => {
-    const { spans } = collecting();
-    const bindings = { ...exporting, LOG: "off" };
-    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own), { bindings });
-    expect(spans()).toHaveLength(2);
-    expect(linesOf(log)).toEqual([]);
-  });
-
-  it("that never answers delays no turn", async () => {
-    const { requests } = collecting(() => new Promise(() => undefined));
-    await withRuntime(
-      runtimeOf([saying("One."), saying("Two.")]),
-      async (own) => {
-        expect(await say(own, "1")).toContain("One.");
-        expect(await say(own, "2")).toContain("Two.");
-      },
-      { bindings: exporting },
-    );
-    expect(requests).toHaveLength(2);
-    expect(requests[0]?.init.signal).toBeInstanceOf(AbortSignal);
-  });
-
-  it("receives nothing unless it is configured", async () => {
-    const { requests } = collecting();
-    await withRuntime(runtimeOf([saying("Hi.")]), (own) => say(own));
-    expect(requests).toEqual([]);
   });
 });

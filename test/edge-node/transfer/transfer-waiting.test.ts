@@ -70,33 +70,6 @@ describe("in a copy of an unfinished conversation,", () => {
     });
   });
 
-  it("a call behind a waiting one is skipped with the same reason", async () => {
-    const calls = [
-      ...toolCall("pay", { amount: 50 }, { id: "first" }),
-      ...toolCall("pay", { amount: "$pay_1.paid" }, { id: "second" }),
-    ];
-    const { paid, model, options } = paying([
-      [...calls, finish("tool-calls")],
-      [text("Nothing was paid."), finish()],
-    ]);
-    await withTransfers(options, async (own) => {
-      await ask(own);
-      expect(messagesOf(own).at(-1)?.parts.slice(-2)).toMatchObject([
-        { state: "approval-requested" },
-        { state: "input-available" },
-      ]);
-      await moved(own);
-      const copied = messagesOf(own).at(-1);
-      expect(copied?.parts.slice(-2)).toMatchObject([
-        { state: "output-denied" },
-        { state: "output-error", errorText: expect.stringMatching(/^skipped: .*is a copy/u) },
-      ]);
-      await ask(own, "What was paid?");
-      expect(JSON.stringify(model.calls[1]?.prompt)).toContain("skipped: ");
-      expect(paid).toEqual([]);
-    });
-  });
-
   it("calls of a running step are missing, and the original continues", async () => {
     const begun = Promise.withResolvers<void>();
     const released = Promise.withResolvers<void>();
@@ -170,26 +143,6 @@ describe("in a copy of an unfinished conversation,", () => {
       expect((await planOf(own, plan)).runs.at(-1)?.status).toBe("done");
     });
   });
-
-  it("an interrupted run has failed, and does not count as running", async () => {
-    const calls = [{ _tool: "echo", _id: "one", value: 1, _outputPath: "†state.one" }];
-    await withTransfers(planning(planTools()), async (own) => {
-      const plan = await approved(own, calls);
-      await runOf(own, plan);
-      // The state in a copy that is made during the run.
-      own.state.storage.sql.exec(
-        `UPDATE plan_run SET open = 1, data = replace(data, '"status":"done"', '"status":"running"')`,
-      );
-      own.state.storage.sql.exec(
-        `UPDATE plan SET data = replace(data, '"status":"done"', '"status":"running"')`,
-      );
-      await moved(own);
-      const { status, runs } = await planOf(own, plan);
-      expect([status, runs[0]?.status]).toEqual(["failed", "failed"]);
-      expect(runs[0]?.error).toContain("outcome_unknown");
-      expect(own.conversation().about().status).toBe("idle");
-    });
-  });
 });
 
 describe("a conversation that answers while it is copied", () => {
@@ -247,23 +200,6 @@ describe("an application without plans", () => {
       const copy = await (await transfer(own.conversation(), "export")).text();
       expect(copy).toContain('"type":"events"');
       expect(copy).not.toMatch(/"type":"(?:plan|run)"/);
-    });
-  });
-});
-
-describe("an application without transfers", () => {
-  it("has no such routes", async () => {
-    const { options } = paying([]);
-    await withRuntime(options, async (own) => {
-      await own.call("PUT", "/conversations/c/variables/a", json(1));
-      for (const [method, path] of [
-        ["GET", "/conversations/c/export"],
-        ["POST", "/conversations/c/fork"],
-        ["POST", "/conversations/import"],
-      ] as const) {
-        const response = await own.call(method, path);
-        expect([path, response.status]).toEqual([path, 404]);
-      }
     });
   });
 });

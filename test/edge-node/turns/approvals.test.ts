@@ -1,5 +1,5 @@
 import { DefaultChatTransport, readUIMessageStream, tool, type UIMessage } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { json, ORIGIN, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -11,10 +11,9 @@ import {
   decideAll,
   messagesOf,
   paying,
-  post,
 } from "../../support/paying.ts";
 import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
-import { chunksIn, readUntil } from "../../support/turn-client.ts";
+import { chunksIn } from "../../support/turn-client.ts";
 
 const asked = finish("tool-calls");
 
@@ -87,22 +86,6 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("of several, lets the model continue after the last decision", async () => {
-    const both: Step = [
-      toolCall("pay", { amount: 20 }, { id: "a" }),
-      toolCall("pay", { amount: 30 }, { id: "b" }),
-      asked,
-    ];
-    const { paid, options, model } = paying([both, thanks]);
-    await withRuntime(options, async (own) => {
-      await ask(own);
-      await (await decide(own, approvalIn(own), { approved: true })).text();
-      expect([paid, model.calls.length]).toEqual([[20], 1]);
-      await (await decide(own, approvalIn(own), { approved: true })).text();
-      expect([paid, model.calls.length]).toEqual([[20, 30], 2]);
-    });
-  });
-
   it("runs once, however often it is approved, and never after another message", async () => {
     const { paid, options } = paying([
       payAmount(50),
@@ -128,44 +111,6 @@ describe("a call that waits for a person", () => {
     });
   });
 
-  it("continues with its own agent, even if it is approved while its turn still runs", async () => {
-    const both: Step = [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked];
-    const { paid, options } = paying([both, thanks]);
-    const gate = Promise.withResolvers<string>();
-    const wait = tool({ inputSchema: z.object({}), execute: () => gate.promise });
-    const [other, bank] = options.agents;
-    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
-    await withRuntime({ ...options, agents }, async (own) => {
-      const seen = await readUntil(await post(own), '"approvalDescriptor"');
-      const [, id = ""] = /"approvalId":"([^"]+)"/.exec(seen) ?? [];
-      const decided = await decide(own, id, { approved: true });
-      gate.resolve("Done.");
-      await decided.text();
-      expect(paid).toEqual([50]);
-      expect(textOf(messagesOf(own).at(-1))).toBe("Paid 50.");
-    });
-  });
-
-  it("counts toward the limits and the usage of its turn", async () => {
-    const spent = { input: 60, output: 40 };
-    const pays = (id: string): Step => [
-      toolCall("pay", { amount: 50 }, { id }),
-      finish("tool-calls", spent),
-    ];
-    const { paid, options, model } = paying([pays("a"), pays("b"), thanks]);
-    await withRuntime({ ...options, spend: { turn: { modelCalls: 2 } } }, async (own) => {
-      await ask(own);
-      const metadata = () => messagesOf(own).at(-1)?.metadata;
-      for (const totalTokens of [100, 200]) {
-        expect(metadata()).toMatchObject({ usage: { totalTokens } });
-        await (await decide(own, approvalIn(own), { approved: true })).text();
-      }
-      expect(paid).toEqual([50, 50]);
-      expect(model.calls).toHaveLength(2);
-      expect(metadata()).toMatchObject({ error: "spend_exceeded", usage: { totalTokens: 200 } });
-    });
-  });
-
   it.each([{}, { approved: "yes" }, { approved: true, reason: 5 }])(
     "is not decided by an invalid decision: %j",
     async (body) => {
@@ -174,29 +119,6 @@ describe("a call that waits for a person", () => {
       });
     },
   );
-
-  it("keeps its variables beyond their idle time, even after a restart", async () => {
-    const { paid, options } = paying([payAmount("$sum"), thanks]);
-    vi.useFakeTimers({ toFake: ["Date"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const variableIdleMs = 3_600_000;
-    const statusOf = async (own: OwnRuntime, name: string) => {
-      vi.setSystemTime(Date.now() + 2 * variableIdleMs);
-      await own.conversation().alarm();
-      return (await own.call("GET", `/conversations/c/variables/${name}`)).status;
-    };
-    await withRuntime({ ...options, retention: { variableIdleMs } }, async (own) => {
-      await own.call("PUT", "/conversations/c/variables/sum", json(50));
-      await own.call("PUT", "/conversations/c/variables/other", json(1));
-      await ask(own);
-      own.wakeAgain();
-      expect(await statusOf(own, "other")).toBe(410);
-      await (await decide(own, approvalIn(own), { approved: true })).text();
-      expect(paid).toEqual([50]);
-      own.wakeAgain();
-      expect(await statusOf(own, "sum")).toBe(410);
-    });
-  });
 
   it("has an unknown outcome if it is stopped after its approval, and the next message is answered", async () => {
     const { options, model } = paying([payAmount(50), [text("Next."), finish()]]);
@@ -226,32 +148,6 @@ describe("a call that waits for a person", () => {
       expect(JSON.stringify(model.calls.at(-1)?.prompt)).toContain("outcome_unknown");
     });
   });
-
-  it("cannot be approved after its turn was stopped", async () => {
-    const begun = Promise.withResolvers<void>();
-    const { options } = paying([
-      [toolCall("pay", { amount: 50 }), toolCall("wait", {}), asked],
-      thanks,
-    ]);
-    const wait = tool({
-      inputSchema: z.object({}),
-      execute: (): Promise<string> => {
-        begun.resolve();
-        return new Promise(() => {});
-      },
-    });
-    const [other, bank] = options.agents;
-    const agents = [other, { ...bank, tools: { ...bank.tools, wait } }] as const;
-    await withRuntime({ ...options, agents }, async (own) => {
-      const running = ask(own);
-      await begun.promise;
-      own.conversation().stop();
-      const request = (await running).find(({ type }) => type === "tool-approval-request");
-      const id = request?.type === "tool-approval-request" ? request.approvalId : "";
-      await problemIn(await decide(own, id, { approved: true }), "approval_closed");
-      expect(own.conversation().about().status).toBe("idle");
-    });
-  });
 });
 
 describe("decisions in one post", () => {
@@ -264,25 +160,6 @@ describe("decisions in one post", () => {
       await decideAll(own, ids);
       expect(paid).toHaveLength(100);
       expect(approvalsIn(own)).toEqual(ids.slice(100));
-    });
-  });
-
-  it("are stored only for calls that wait", async () => {
-    let chars: unknown;
-    let read = () => {};
-    const done: Step = () => {
-      read();
-      return [text("Done."), finish()];
-    };
-    const { paid, options } = paying([payAmount(50), done]);
-    await withRuntime(options, async (own) => {
-      const query = "SELECT max(length(head)) AS chars FROM turn";
-      read = () => (chars = own.state.storage.sql.exec(query).toArray()[0]?.["chars"]);
-      await ask(own);
-      const others = Array.from({ length: 99 }, (_, n) => `none_${n}`);
-      await decideAll(own, [approvalIn(own), ...others]);
-      expect(paid).toEqual([50]);
-      expect(chars).toBeLessThan(5_000);
     });
   });
 });

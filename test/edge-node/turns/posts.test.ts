@@ -1,7 +1,4 @@
-import { tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import * as z from "zod";
-import * as limits from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { json, problemIn, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
@@ -11,7 +8,6 @@ import {
   scriptedModel,
   type Step,
   text,
-  toolCall,
 } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { chunksIn, textIn } from "../../support/turn-client.ts";
@@ -37,13 +33,6 @@ const post = (own: OwnRuntime, message: object, headers: Record<string, string> 
 const textFrom = async (response: Response) => textIn(chunksIn(await response.text()));
 const countOf = (own: OwnRuntime) =>
   own.conversation().readMessages({ limit: 10, form: "display" }).messages.length;
-
-/** Returns the id of the approval that a stream requests. */
-function approvalIn(stream: string): string {
-  const request = chunksIn(stream).find(({ type }) => type === "tool-approval-request");
-  if (request?.type !== "tool-approval-request") throw new Error("It asks for none.");
-  return request.approvalId;
-}
 
 /** A step that waits until the test opens its gate. */
 function gated(words: string) {
@@ -139,54 +128,6 @@ describe("the same message posted again", () => {
       expect(await textFrom(await post(own, asked))).toBe("At last.");
     });
   });
-
-  it("is recognized after a person's decision", async () => {
-    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute: () => 1 });
-    const steps = [[toolCall("act", {}), finish("tool-calls")], says("Done."), says("Again.")];
-    await withRuntime(options(steps, { tools: { act } }), async (own) => {
-      const id = approvalIn(await (await post(own, question("q", "Hi."))).text());
-      const approve = json({ approved: true }, { "idempotency-key": "k" });
-      const decided = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
-      expect(await textFrom(decided)).toBe("Done.");
-      expect(await textFrom(await post(own, question("q", "Hi.")))).toBe("Done.");
-      const again = await own.call("POST", `/conversations/c/approvals/${id}`, approve);
-      expect(await textFrom(again)).toBe("Done.");
-      expect(countOf(own)).toBe(2);
-    });
-  });
-
-  it("joins its turn while an approved call runs", async () => {
-    const gate = gated("");
-    const execute = async () => void (await gate.step());
-    const act = tool({ inputSchema: z.object({}), needsApproval: true, execute });
-    const steps = [[text("So: "), toolCall("act", {}), finish("tool-calls")], says("Done.")];
-    await withRuntime(options(steps, { tools: { act } }), async (own) => {
-      const asked = await (await post(own, question("q", "Hi."))).text();
-      const init = json({ approved: true });
-      const decided = await own.call(
-        "POST",
-        `/conversations/c/approvals/${approvalIn(asked)}`,
-        init,
-      );
-      await gate.begun;
-      const again = await post(own, question("q", "Hi."));
-      gate.open();
-      expect(await textFrom(again)).toBe("So: Done.");
-      expect(await textFrom(decided)).toBe("Done.");
-      expect(countOf(own)).toBe(2);
-    });
-  });
-
-  it("is a new turn when another answer is asked for", async () => {
-    const setup = options([says("One."), says("Two.")]);
-    await withRuntime(setup, async (own) => {
-      await (await post(own, question("q", "Hi."))).text();
-      const again = { id: "c", messages: [question("q", "Hi.")], trigger: "regenerate-message" };
-      const response = await own.call("POST", "/conversations", json(again));
-      expect(await textFrom(response)).toBe("Two.");
-      expect(countOf(own)).toBe(2);
-    });
-  });
 });
 
 describe("an Idempotency-Key", () => {
@@ -218,47 +159,6 @@ describe("an Idempotency-Key", () => {
       } finally {
         vi.useRealTimers();
       }
-    });
-  });
-
-  it("returns the original end, also of a stopped or truncated answer", async () => {
-    const gate = gated("");
-    const half: Step = async function* () {
-      yield text("Half");
-      await gate.step();
-    };
-    const setup = options([half, says("Two."), [text("Cut"), finish("length")], says("Four.")]);
-    await withRuntime(setup, async (own) => {
-      const end = async (message: string, key: string) => {
-        const about = { key, accept: "text/event-stream" };
-        return chunksIn(await (await short(own, message, about)).text()).at(-1);
-      };
-      const stopped = end("One?", "k");
-      await gate.begun;
-      own.conversation().stop();
-      expect(await stopped).toMatchObject({ type: "abort" });
-      await end("Two?", "l");
-      const cut = await end("Three?", "m");
-      expect(cut).toEqual({ type: "finish", finishReason: "length" });
-      await end("Four?", "n");
-      expect(await end("One?", "k")).toEqual({ type: "abort" });
-      expect(await end("Three?", "m")).toEqual(cut);
-      expect(setup.model.calls).toHaveLength(4);
-    });
-  });
-
-  it("of an approval without a waiting call is refused the second time, too", async () => {
-    const gate = gated("One.");
-    await withRuntime(options([gate.step, says("Two.")]), async (own) => {
-      const init = json({ approved: true }, { "idempotency-key": "k" });
-      const approve = () => own.call("POST", "/conversations/c/approvals/none", init);
-      const running = await post(own, question("q", "Hi."));
-      await gate.begun;
-      const waiting = await approve();
-      gate.open();
-      expect(await textFrom(running)).toBe("One.");
-      expect(await waiting.text()).toContain("approval_not_found");
-      await problemIn(await approve(), "approval_not_found");
     });
   });
 
@@ -309,24 +209,6 @@ describe("a message that comes while a turn runs", () => {
       expect(await textFrom(second)).toBe("Two.");
       expect(chunksIn(await first.text()).at(-1)).toMatchObject({ type: "abort" });
       gate.open();
-    });
-  });
-
-  it("stops nothing if it is refused because too many wait", async () => {
-    const gate = gated("One.");
-    const more = Array.from({ length: limits.maxQueuedTurns }, () => says("More."));
-    const { model } = options([gate.step, ...more]);
-    const agents = [agent, { ...agent, name: "b", whenBusy: "interrupt" as const }] as const;
-    await withRuntime({ model, agents }, async (own) => {
-      const asks = (name: string) =>
-        own.call("POST", "/conversations/c/messages", json({ message: "Hi.", agent: name }));
-      const first = await asks("a");
-      await gate.begun;
-      const others = await Promise.all(more.map(() => asks("a")));
-      await problemIn(await asks("b"), "too_many_turns");
-      gate.open();
-      expect(await textFrom(first)).toBe("One.");
-      for (const other of others) expect(await textFrom(other)).toBe("More.");
     });
   });
 });

@@ -151,26 +151,6 @@ describe("a secret in a turn", () => {
     });
   });
 
-  it("leaves no trace in values made from it when they are evicted", async () => {
-    const said = watchConsole();
-    await play({ tools: greedy, policies, steps: [...steps] }, async (own) => {
-      await putAt(own, "token?visibility=secret", SECRET);
-      await putAt(own, "record?visibility=secret", { user: "Ada", token: SECRET });
-      const heard = [await (await say(own, "Go on.")).text()];
-      own.state.storage.sql.exec("UPDATE variable SET accessed_at = 1");
-      own.wakeAgain();
-      await own.conversation().alarm();
-      expect(await infosIn(own)).toEqual([]);
-      for (const name of ["token", "record", "echo_1", "nest_1"]) {
-        const gone = await own.call("GET", `${C}/variables/${name}`);
-        heard.push(JSON.stringify(await problemIn(gone, "variable_evicted")));
-      }
-      heard.push(await (await say(own, "Once more?")).text());
-      heard.push(await everything(own), said());
-      expect(leaksIn(heard.join("\n"))).toEqual([]);
-    });
-  });
-
   it("is refused to every tool whose own policy does not list it", async () => {
     const received: unknown[] = [];
     const spy = tool({ inputSchema: any, execute: ({ key }) => received.push(key) });

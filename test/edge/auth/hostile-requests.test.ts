@@ -189,17 +189,6 @@ describe("a caller that disguises its path", () => {
       await problemIn(await call("GET", path, { headers: as(ALICE) }), "not_found");
     },
   );
-
-  it.each(["HEAD", "PROPFIND", "QUERY", "PURGE", "get"])(
-    "by the method %s gets nothing without a key",
-    async (method) => {
-      const path = await newSecret();
-      expect((await call(method, path)).status).toBe(401);
-      const said = await call(method, path, { headers: as(BOB) });
-      expect(said.status).toBe(404);
-      await expectUntouched(path);
-    },
-  );
 });
 
 describe("a caller that sends too much, or the wrong content", () => {

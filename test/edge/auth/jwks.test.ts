@@ -194,17 +194,6 @@ describe("the keys of an issuer", () => {
     expect(asked).toHaveBeenCalledTimes(2);
   });
 
-  it("are available to concurrent requests, at first and after a long time", async () => {
-    vi.useFakeTimers({ toFake: ["Date"] });
-    const { enter } = workerWith(keysOf(rsa));
-    const token = await rsa.token(good());
-    for (const laterMs of [0, 7_200_000]) {
-      vi.setSystemTime(Date.now() + laterMs);
-      const entered = await Promise.all([enter(token), enter(token), enter(token)]);
-      expect(entered.map(({ status }) => status)).toEqual([200, 200, 200]);
-    }
-  });
-
   it("are fetched again once for many concurrent requests", async () => {
     vi.useFakeTimers({ toFake: ["Date"] });
     const { enter, asked } = workerWith(keysOf(rsa));

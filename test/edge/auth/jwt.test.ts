@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import { createRuntime } from "../../../src/byref.ts";
-import { callWith, json, keptOut, newId, ORIGIN, problemIn } from "../../support/edge.ts";
+import { callWith, keptOut, ORIGIN, problemIn } from "../../support/edge.ts";
 import { base64Url, encode, hmac, newIssuer, tokenOf } from "../../support/tokens.ts";
 import { createExecutionContext } from "cloudflare:test";
 import { env } from "cloudflare:workers";
@@ -43,15 +43,6 @@ describe("AUTH=jwt with a secret", () => {
     ],
   ])("lets in a token %s", async (_, claims, header) => {
     expect((await enter(await signed({ ...good(), ...claims }, header))).status).toBe(200);
-  });
-
-  it("gives each tenant its own conversations", async () => {
-    const path = `/conversations/${newId()}/variables/a`;
-    const authorization = `Bearer ${await signed(good())}`;
-    expect((await call("PUT", path, json(1, { authorization }))).status).toBe(201);
-    expect(await (await enter(await signed(good()), call, path)).json()).toBe(1);
-    const bob = await signed({ ...good(), org: "bob" });
-    await problemIn(await enter(bob, call, path), "variable_not_found");
   });
 
   it.each<readonly [string, object]>([

@@ -1,15 +1,13 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createRuntime } from "../../../src/edge/create-runtime.ts";
-import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
 import { withEnd } from "../../../src/edge/http/client-body.ts";
 import { directoryOf, eventually, listedIs, newTenant } from "../../support/directory.ts";
-import { ask, json, newId, objectOf, problemIn } from "../../support/edge.ts";
+import { json, newId, objectOf } from "../../support/edge.ts";
 import { inside } from "../../support/inside.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
 import { refuseRows } from "../../support/storage.ts";
-import { watchRows } from "../../support/written-rows.ts";
 
 describe("a fork or an import", () => {
   it("is listed, without additional entries", async () => {
@@ -58,13 +56,6 @@ describe("a conversation that is deleted", () => {
     await directory.forget([known]);
     expect((await directory.list({ limit: 10 })).entries).toHaveLength(1);
   });
-
-  it("is not listed if its first write was refused", async () => {
-    const tenant = newTenant();
-    const init = { body: "{", headers: { "content-type": "application/json" } };
-    await problemIn(await tenant.call("PUT", "/conversations/c/variables/a", init), "bad_json");
-    expect((await directoryOf(tenant.name).list({ limit: 10 })).entries).toEqual([]);
-  });
 });
 
 describe("a lost update of the directory", () => {
@@ -82,51 +73,6 @@ describe("a lost update of the directory", () => {
     await runInDurableObject(directory, () => repair());
     await tenant.put(id, "2");
     await listedIs(tenant, id, { title: "Weather in NYC?" });
-  });
-
-  it("is repaired by a write or an alarm after an eviction", async () => {
-    const tenant = newTenant();
-    const id = newId();
-    const object = () => objectOf(id, tenant.name);
-    await tenant.put(id, "1");
-    for (const wake of [
-      () => tenant.put(id, "2"),
-      () => runInDurableObject(object(), (conversation) => conversation.alarm()),
-    ]) {
-      await eventually(async () => expect(await tenant.ids()).toEqual([id]));
-      await directoryOf(tenant.name).remove(id);
-      expect(await tenant.ids()).toEqual([]);
-      await evictDurableObject(object());
-      await wake();
-    }
-    await eventually(async () => expect(await tenant.ids()).toEqual([id]));
-  });
-});
-
-describe("an update of the directory", () => {
-  it("costs the conversation no rows", async () => {
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() });
-    const puts = vi.spyOn(DirectoryObject.prototype, "put");
-    try {
-      const id = newId();
-      const entries = () => puts.mock.calls.filter(([entry]) => entry.id === id);
-      await ask(id, "Hello");
-      const read = await watchRows(id);
-      const turn = async () => {
-        await ask(id, "Hello");
-        return read().rowsWritten;
-      };
-      await eventually(async () => expect(entries()).not.toEqual([]));
-      puts.mockClear();
-      const quiet = await turn();
-      expect(entries()).toEqual([]);
-      vi.setSystemTime(Date.now() + 60_000);
-      expect(await turn()).toBe(quiet);
-      await eventually(async () => expect(entries()).toHaveLength(1));
-    } finally {
-      puts.mockRestore();
-      vi.useRealTimers();
-    }
   });
 });
 

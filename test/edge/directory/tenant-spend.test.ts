@@ -4,12 +4,11 @@ import { tool } from "ai";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as z from "zod";
 import { createRuntime } from "../../../src/edge/create-runtime.ts";
-import { DirectoryObject } from "../../../src/edge/directory/directory.ts";
 import { withEnd } from "../../../src/edge/http/client-body.ts";
 import { directoryOf, eventually } from "../../support/directory.ts";
 import { json, newId, objectOf, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { approved, decide, planning, planOf, streamed } from "../../support/planning.ts";
+import { approved, planning, planOf, streamed } from "../../support/planning.ts";
 import { finish, type Step, text, toolCall } from "../../../packages/testing/src/testing.ts";
 import { slow } from "../../support/slow.ts";
 import { refuseRows } from "../../support/storage.ts";
@@ -49,43 +48,12 @@ describe("a tenant's limit", () => {
     if (what === "toolCalls") expect(tenant.acts()).toBe(maximum);
   });
 
-  it("applies to each tenant separately, and keeps the list of conversations", async () => {
-    const limit = { tenant: { modelCalls: 1 } };
-    const [one, other] = [spendingTenant(limit), spendingTenant(limit)];
-    expect(refusedOf([await one.ask(), await one.ask()])).toBe(1);
-    expect(refusedOf([await other.ask(), await other.ask()])).toBe(1);
-    await eventually(async () => {
-      const { entries } = await directoryOf(one.name).list({ limit: 10 });
-      expect(entries).toHaveLength(2);
-    });
-  });
-
-  it("starts again each month", async () => {
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2027, 10, 30, 23, 59) });
-    const tenant = spendingTenant({ tenant: { modelCalls: 1, per: "month" } });
-    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
-    vi.setSystemTime(Date.UTC(2027, 11, 1));
-    expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
-    await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
-    expect(tenant.model.calls).toHaveLength(2);
-  });
-
   it("survives a restart of the directory", async () => {
     const tenant = spendingTenant({ tenant: { modelCalls: 2 } });
     await tenant.ask();
     await eventually(async () => expect(await tenant.used("modelCalls")).toBe(1));
     await evictDurableObject(directoryOf(tenant.name));
     expect(refusedOf([await tenant.ask(), await tenant.ask()])).toBe(1);
-  });
-
-  it("causes no calls to the directory if there is none", async () => {
-    const take = vi.spyOn(DirectoryObject.prototype, "take");
-    const settle = vi.spyOn(DirectoryObject.prototype, "settle");
-    const tenant = spendingTenant({ conversation: { modelCalls: 5 } });
-    await tenant.ask();
-    expect(take).not.toHaveBeenCalled();
-    expect(settle).not.toHaveBeenCalled();
-    expect(await tenant.used("modelCalls")).toBeUndefined();
   });
 });
 
@@ -177,20 +145,6 @@ describe("a run of a plan", () => {
     };
     const ended = await withRuntime(runtime, work, own);
     expect(ended).toEqual(["cancelled", "skipped", "skipped", "skipped"]);
-  });
-
-  it("returns its unspent lease while it waits for a person", async () => {
-    const tenant = spendingTenant({ tenant: { toolCalls: 1_000 } }, { more: planning() });
-    await tenant.inside(async (own) => {
-      const id = await approved(own, [
-        { _tool: "echo", _id: "free", value: 1 },
-        { _tool: "echo", _id: "gated", value: "†approvals.legal" },
-      ]);
-      await streamed(await own.call("POST", `/conversations/c/plans/${id}/run`));
-      await eventually(async () => expect(await tenant.used("toolCalls")).toBe(1));
-      await streamed(await decide(own, "legal", { approved: true }));
-      await eventually(async () => expect(await tenant.used("toolCalls")).toBe(2));
-    });
   });
 });
 

@@ -5,16 +5,8 @@ import {
   type ConversationVariables,
   conversationVariables,
 } from "../../../packages/adapters/src/durable.ts";
-import type { ErrorCode } from "../../../src/errors.ts";
 import { call, namesIn, newId, put } from "../../support/edge.ts";
-import {
-  changed,
-  exportOf,
-  fileOf,
-  importFile,
-  type Line,
-  linesIn,
-} from "../../support/transfer.ts";
+import { exportOf, fileOf, importFile, linesIn } from "../../support/transfer.ts";
 
 /** Runs `work` in an object, with variables that are not in memory yet. */
 function inObject<Result>(
@@ -57,15 +49,6 @@ async function filledObject(): Promise<DurableObjectId> {
     await store.save({ name: "photo", value: bytes, pinned: true });
   });
   return id;
-}
-
-/** Expects that an import left nothing in tables or in the bucket. */
-async function expectNothing(id: DurableObjectId): Promise<void> {
-  await inObject(id, async (variables, state) => {
-    expect(variables.store.list()).toEqual([]);
-    expect(tablesOf(state).filter((name) => name.startsWith("byref_import_"))).toEqual([]);
-  });
-  expect(await keysOf(id)).toEqual([]);
 }
 
 describe("the variables of an object", () => {
@@ -121,38 +104,6 @@ describe("the variables of an object", () => {
     expect(await inObject(to, ({ store }) => store.read("a"))).toEqual([1, 2]);
   });
 
-  it("leave no trace of an import that the end of the process interrupts", async () => {
-    const [from, to] = [await filledObject(), newObject()];
-    const file = await fileFrom(from);
-    const lines = file.split("\n").slice(0, -3);
-    const isOver = inObject(to, async (variables, state) => {
-      const half = new TransformStream<Uint8Array, Uint8Array>();
-      const writer = half.writable.getWriter();
-      void variables.import(half.readable).catch(() => undefined);
-      await writer.write(new TextEncoder().encode(`${lines.join("\n")}\n`));
-      await expect.poll(async () => (await keysOf(to)).length).toBe(1);
-      expect(variables.store.list()).toEqual([]);
-      expect(variables.nextAlarm()).toBeGreaterThan(Date.now() + 1_000);
-      // A sweep does not disturb an import that is in progress.
-      await variables.sweep();
-      expect(tablesOf(state)).toContain("byref_import_variable");
-      await expect(variables.import(streamOf(file))).rejects.toMatchObject({ code: "conflict" });
-      await state.storage.sync();
-      state.abort("killed");
-    });
-    await expect(isOver).rejects.toThrow("killed");
-    await inObject(to, async (variables, state) => {
-      expect(variables.store.list()).toEqual([]);
-      expect(tablesOf(state)).toContain("byref_import_variable");
-      expect(variables.nextAlarm()).toBeLessThanOrEqual(Date.now());
-      await variables.sweep();
-      expect(variables.nextAlarm()).toBeUndefined();
-    });
-    await expectNothing(to);
-    await importTo(to, file);
-    expect(await inObject(to, async ({ store }) => store.count())).toBe(4);
-  });
-
   it("are not replaced: an object with variables refuses a file", async () => {
     const from = await filledObject();
     const file = await fileFrom(from);
@@ -191,84 +142,5 @@ describe("the variables of an object", () => {
     });
     expect(taken).toHaveLength(2);
     expect(linesIn(taken[1] ?? "").at(-1)?.type).toBe("end");
-  });
-});
-
-const info = {
-  name: "v",
-  version: 1,
-  bytes: 1,
-  mediaType: "application/json",
-  createdAt: "2026-01-01",
-  updatedAt: "2026-01-01",
-  pinned: false,
-  visibility: "model",
-  sources: [],
-  trusted: true,
-};
-const data = { type: "data", base64: btoa("1") };
-const variable = (changes: object) => ({ type: "variable", info: { ...info, ...changes } });
-const header = { type: "byref", version: 1, id: "c", title: null, createdAt: "2026-01-01" };
-const message = { id: "m", role: "user", parts: [], createdAt: "2026-01-01" };
-
-const hostile: Readonly<Record<string, readonly [readonly Line[], ErrorCode, number]>> = {
-  "an unknown type": [[variable({}), data, { type: "other" }], "bad_import", 4],
-  "a message": [[variable({}), data, { type: "message", message }], "bad_import", 4],
-  "another header": [[variable({}), data, header], "bad_import", 4],
-  "bytes without a variable": [[data], "bad_import", 2],
-  "a bad name": [[variable({}), data, variable({ name: "a b" }), data], "bad_name", 4],
-  "the name of a prototype's field": [[variable({ name: "a.b" }), data], "bad_name", 2],
-  "a variable twice": [[variable({}), data, variable({}), data], "conflict", 4],
-  "a value that is not JSON": [[variable({}), { ...data, base64: btoa("x") }], "bad_json", 2],
-  "a value with more bytes": [[variable({ bytes: 0, mediaType: "a/b" }), data], "bad_import", 3],
-  "invalid base64": [[variable({}), { ...data, base64: "*" }], "bad_import", 2],
-  "an unknown guard": [[variable({ visibility: "public" }), data], "bad_import", 2],
-};
-
-describe("an invalid file", () => {
-  it.each(Object.entries(hostile))(
-    "is refused with %s, and the number of the line",
-    async (_, [lines, code, line]) => {
-      const to = newObject();
-      const file = await fileOf([header, ...lines]);
-      await expect(importTo(to, file)).rejects.toMatchObject({
-        code,
-        message: expect.stringMatching(new RegExp(`^Line ${line}\\b`, "u")),
-      });
-      await expectNothing(to);
-    },
-  );
-
-  it("is refused when it ends early, or with a changed byte, and leaves nothing", async () => {
-    const file = await fileFrom(await filledObject());
-    const lines = file.trimEnd().split("\n");
-    const early = [0, 1, 2, Math.floor(lines.length / 2), lines.length - 1].map((count) =>
-      lines
-        .slice(0, count)
-        .map((text) => `${text}\n`)
-        .join(""),
-    );
-    for (const bad of [...early, file.replace('"image/png"', '"image/gif"'), `${file}{}\n`]) {
-      const to = newObject();
-      await expect(importTo(to, bad)).rejects.toMatchObject({ code: "bad_import" });
-      await expectNothing(to);
-    }
-  });
-
-  it("cannot describe a value as what it is not", async () => {
-    const from = await filledObject();
-    const lying = await changed(await fileFrom(from), "variable", ({ info, ...line }) => ({
-      ...line,
-      info: { ...(info as object), type: "null", count: 7, chars: 9, preview: "!" },
-    }));
-    const to = newObject();
-    await importTo(to, lying);
-    const shown = (id: DurableObjectId) =>
-      inObject(id, async ({ store }) =>
-        store
-          .list({ names: ["rows", "letter"] })
-          .map(({ type, count, preview }) => [type, count, preview]),
-      );
-    expect(await shown(to)).toEqual(await shown(from));
   });
 });

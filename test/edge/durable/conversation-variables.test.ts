@@ -1,13 +1,6 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import {
-  convertToModelMessages,
-  generateText,
-  isStepCount,
-  readUIMessageStream,
-  streamText,
-  tool,
-} from "ai";
+import { convertToModelMessages, isStepCount, readUIMessageStream, streamText, tool } from "ai";
 import type { UIMessage, UIMessageChunk } from "ai";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import * as z from "zod";
@@ -162,21 +155,6 @@ describe("conversationVariables", () => {
       expect(prompt).toContain("Your code is $code, Ada.");
     }));
 
-  it("keep large values in a bucket, under the object's id", () =>
-    inObject(
-      async (variables, { id }) => {
-        const { store } = variables;
-        const bytes = new Blob([new Uint8Array(200_000).fill(7)]).stream();
-        await store.save({ name: "photo", value: await store.receive(bytes, "image/png") });
-        const { objects } = await env.BLOBS.list({ prefix: `byref_${id.toString()}/` });
-        expect(objects).toHaveLength(1);
-        variables.store.delete("photo");
-        await variables.sweep();
-        expect((await env.BLOBS.list({ prefix: `byref_${id.toString()}/` })).objects).toEqual([]);
-      },
-      { bucket: env.BLOBS },
-    ));
-
   it("leave the alarm to the object, and say when and what to sweep", () =>
     inObject(
       async (variables, state) => {
@@ -209,26 +187,6 @@ describe("conversationVariables", () => {
       { alarm: "own" },
     ));
 
-  it("keep a later alarm of the object, which fires after theirs", async () => {
-    const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
-    const laterMs = Date.now() + 3_600_000;
-    await runInDurableObject(stub, async (instance, state) => {
-      await state.storage.setAlarm(laterMs);
-      const first = conversationVariables(state, { alarm: "own" });
-      await first.store.save({ name: "a", value: 1, ttlMs: 60_000 });
-      await expect.poll(() => state.storage.getAlarm()).not.toBe(laterMs);
-      // A restarted object, with the class's own alarm handler.
-      const variables = conversationVariables(state, { alarm: "own", idleMs: 1 });
-      Object.assign(instance, { alarm: () => variables.sweep() });
-      first.store.delete("a");
-    });
-    expect(await runDurableObjectAlarm(stub)).toBe(true);
-    await runInDurableObject(stub, async (_, { storage }) => {
-      expect(await storage.getAlarm()).toBe(laterMs);
-      await storage.deleteAlarm();
-    });
-  });
-
   it("are evicted by the object's handler if they own the alarm", async () => {
     const stub = env.CONVERSATIONS.get(env.CONVERSATIONS.newUniqueId());
     const options = { alarm: "own", idleMs: 3_600_000 } as const;
@@ -246,74 +204,4 @@ describe("conversationVariables", () => {
       expect(await state.storage.getAlarm()).toBeNull();
     });
   });
-
-  it("can be inspected and changed with a model's tools", () =>
-    inObject(async (variables) => {
-      await variables.store.save({ name: "orders", value: orders });
-      await variables.store.save({ name: "old", value: 1 });
-      const model = scriptedModel([
-        [
-          { tool: "list_variables", input: {} },
-          { tool: "read_variable", input: { name: "orders", path: "[499].id" } },
-          { tool: "search_variable", input: { name: "orders", query: "ord_42" } },
-          {
-            tool: "edit_variable",
-            input: { name: "orders", edits: [{ op: "replace", path: "/0/id", value: "first" }] },
-          },
-          { tool: "set_variable", input: { name: "note", value: "seen" } },
-          { tool: "delete_variable", input: { name: "old" } },
-        ],
-        "Done.",
-      ]);
-      const own = variables.tools();
-      await generateText({ model, prompt: "Look.", tools: own, stopWhen: isStepCount(3) });
-      const prompt = JSON.stringify(model.calls.at(-1)?.prompt);
-      expect(prompt).toContain('"value":"ord_499"');
-      expect(prompt).toContain('{"reference":"$orders[42].id","excerpt":"ord_42"}');
-      expect(prompt).not.toContain("error-text");
-      expect(await variables.store.read("orders")).toMatchObject({ 0: { id: "first" } });
-      expect(await variables.store.read("note")).toBe("seen");
-      expect(variables.store.info("old")).toBeUndefined();
-      expect(Object.keys(own).sort()).toEqual([
-        "delete_variable",
-        "edit_variable",
-        "list_variables",
-        "read_variable",
-        "search_variable",
-        "set_variable",
-      ]);
-    }));
-
-  it("are queried, and edited by a condition, in an object of their own", () =>
-    inObject(
-      async (variables, state) => {
-        await variables.store.save({ name: "orders", value: orders });
-        const model = scriptedModel([
-          [
-            {
-              tool: "query_variables",
-              input: { sql: "SELECT sum(total) AS sum FROM orders WHERE total > 497" },
-            },
-          ],
-          [
-            {
-              tool: "edit_variable",
-              input: { name: "orders", edits: [{ where: "total = 499", set: { total: 0 } }] },
-            },
-          ],
-          "Done.",
-        ]);
-        const { steps } = await generateText({
-          model,
-          prompt: "Query.",
-          tools: variables.tools(),
-          stopWhen: isStepCount(4),
-        });
-        expect(JSON.stringify(steps[0]?.toolResults)).toContain("997");
-        expect(await variables.store.read("orders")).toMatchObject({ 499: { total: 0 } });
-        // Queries leave no tables in the object itself.
-        expect(tablesOf(state).filter((name) => !name.startsWith("byref_"))).toEqual([]);
-      },
-      { tables: env.TABLES },
-    ));
 });

@@ -7,8 +7,6 @@ import { call, newId, problemIn, put } from "../../support/edge.ts";
 import { at, body, folderOf, list, save } from "../../support/files.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
-import { slow } from "../../support/slow.ts";
-import { anyBytes } from "../../support/values.ts";
 
 describe("a condition", () => {
   it("guards a file against lost updates", async () => {
@@ -26,21 +24,6 @@ describe("a condition", () => {
     const stale = { headers: { "if-match": etag } };
     await problemIn(await call("DELETE", at(id, "/a.txt"), stale), "precondition_failed");
     expect((await list(id)).files).toHaveLength(1);
-  });
-
-  it("lets one of several concurrent writers through", slow, async () => {
-    const id = newId();
-    const { etag } = await save(id, "/a.bin", "old");
-    const contents = Array.from({ length: 4 }, (_, index) => anyBytes(8_388_608 + index));
-    const responses = await Promise.all(
-      contents.map((content) =>
-        call("PUT", at(id, "/a.bin"), body(content, "image/png", { "if-match": etag })),
-      ),
-    );
-    expect(responses.map(({ status }) => status).sort()).toEqual([200, 412, 412, 412]);
-    const served = await (await call("GET", at(id, "/a.bin"))).arrayBuffer();
-    const winner = contents[responses.findIndex(({ status }) => status === 200)];
-    expect(served.byteLength).toBe(winner?.byteLength);
   });
 });
 
@@ -75,14 +58,6 @@ describe("a path", () => {
       expect(await response.json()).toMatchObject({ variables: [{ name: "v" }] });
     }
     await problemIn(await call("PUT", at(id, "/a/"), body("a")), "not_found");
-  });
-
-  it("may have 200 characters of any script", async () => {
-    const id = newId();
-    const path = "ü".repeat(99) + "/" + "😀".repeat(50);
-    await save(id, `/${path}`, "x");
-    expect((await list(id)).files.map((file) => file.path)).toEqual([path]);
-    expect(await (await call("GET", at(id, `/${path}`))).text()).toBe("x");
   });
 });
 

@@ -78,16 +78,4 @@ describe("a file that a turn writes", () => {
       expect(read).not.toContain(String(limits.maxFilesBytes).slice(0, 3));
     }
   });
-
-  it("is among the events of a template's run, too", async () => {
-    const steps = [[text("alpha"), finish()]];
-    await withRuntime(planning({}, { steps }), async (own) => {
-      const init = {
-        body: "@output file:notes/a.md\n@write-mode replace\nA.",
-        headers: { "content-type": "text/markdown" },
-      };
-      await (await own.call("POST", "/conversations/c/plans?run=true", init)).text();
-      expect(await eventsOf(own)).toEqual([["file.saved", { path: "notes/a.md", bytes: 5 }]]);
-    });
-  });
 });

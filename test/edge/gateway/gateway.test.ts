@@ -1,9 +1,6 @@
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { Agent } from "../../../src/turn/agent.ts";
-import { requireTrusted } from "../../../src/tool/policy.ts";
 import {
   call,
-  clerk,
   connected,
   servers,
   textOf,
@@ -11,7 +8,6 @@ import {
   variables,
   withGateway,
 } from "../../support/gateway-shop.ts";
-import type { Counts } from "../../../packages/gateway/src/statistics.ts";
 
 afterEach(() => {
   vi.restoreAllMocks();
@@ -45,24 +41,6 @@ describe.each(["modern", "legacy"] as const)("a conversation as an MCP server, %
       const numbers = await call(client, "list_numbers", { count: 2_000 });
       expect(textOf(numbers)).toContain('"$var":"list_numbers_1"');
       expect(textOf(numbers)).not.toContain("1999");
-      await client.close();
-    }));
-
-  it("uses variables that a turn or a person has saved", () =>
-    withGateway(async (own, shop) => {
-      await own.call("POST", "/conversations/one/messages", {
-        body: JSON.stringify({ message: "Numbers." }),
-        headers: { "content-type": "application/json", accept: "application/json" },
-      });
-      await own.call("PUT", "/conversations/one/variables/chosen", {
-        body: JSON.stringify(["ord_7"]),
-        headers: { "content-type": "application/json" },
-      });
-      const client = await connected(own, { era, agent: "clerk" });
-      const sum = await call(client, "sum_totals", { totals: "$list_numbers_1" });
-      expect(textOf(sum)).toBe('{"sum":404550}');
-      await call(client, "refund", { ids: "$chosen" });
-      expect(shop.refunded).toEqual([["ord_7"]]);
       await client.close();
     }));
 
@@ -106,15 +84,6 @@ it("shows only the name of a sealed result, and passes it to tools", () =>
     },
     { MCP_SERVERS: servers({ tools: { "get_*": { sealed: true } } }) },
   ));
-
-it("queries variables with SQL", () =>
-  withGateway(async (own) => {
-    const client = await connected(own);
-    await call(client, "list_orders");
-    const sql = "SELECT city, sum(total) AS total FROM list_orders_1 GROUP BY city";
-    expect(textOf(await call(client, "query_variables", { sql }))).toContain("79800");
-    await client.close();
-  }));
 
 it("reads and passes on no variable of another conversation", async () => {
   await withGateway(async (own) => {
@@ -187,66 +156,6 @@ it("stops a call when its conversation is deleted, and leaves nothing behind", (
     // A new conversation with the same name starts empty.
     await call(client, "list_orders");
     expect(await variables(own)).toEqual(["list_orders_1"]);
-    await client.close();
-  }));
-
-it("says once that an interrupted call may have run", () =>
-  withGateway(async (own, shop) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    shop.hold = promise;
-    const client = await connected(own);
-    const cutOff = call(client, "refund", { ids: ["a"] });
-    await vi.waitFor(() => expect(shop.asked).toBe(1));
-    own.wakeAgain();
-    const again = await call(client, "refund", { ids: ["a"] });
-    expect(textOf(again)).toContain("outcome_unknown");
-    expect(shop.asked).toBe(1);
-    shop.hold = undefined;
-    expect((await call(client, "refund", { ids: ["a"] })).isError).not.toBe(true);
-    expect(shop.asked).toBe(2);
-    resolve();
-    // The platform would have ended this call.
-    await cutOff.catch(() => undefined);
-    await client.close();
-  }));
-
-it("remembers that a client has read untrusted data", () => {
-  const careful: Agent = { ...clerk, policy: requireTrusted(["sum_totals"]) };
-  return withGateway(async (own) => {
-    own.wakeAgain({ agents: [careful] });
-    const client = await connected(own, { agent: "clerk" });
-    const sum = () => call(client, "sum_totals", { totals: [1, 2] });
-    expect(textOf(await sum())).toBe('{"sum":3}');
-    await call(client, "list_orders");
-    own.wakeAgain({ agents: [careful] });
-    expect(textOf(await sum())).toContain("approval_required");
-    await client.close();
-  });
-});
-
-it("continues its counts after hibernation, and starts at zero in a new conversation", () =>
-  withGateway(async (own) => {
-    const client = await connected(own);
-    const counted = async () => {
-      const { contents } = await client.readResource({ uri: "byref://stats" });
-      const [stats] = contents;
-      return JSON.parse(stats !== undefined && "text" in stats ? stats.text : "{}") as Counts;
-    };
-    expect(await counted()).toMatchObject({ calls: 0, kept: 0 });
-    await call(client, "list_orders");
-    const before = await counted();
-    expect(before).toMatchObject({ calls: 1, kept: 1, bytesByReference: 0 });
-    expect(before.charactersReceived).toBeGreaterThan(10 * before.charactersSent);
-    own.wakeAgain();
-    expect(await counted()).toEqual(before);
-    await call(client, "refund", { ids: "$list_orders_1[*].id" });
-    await call(client, "refund", { ids: "$list_orders_1.id" });
-    own.wakeAgain();
-    const after = await counted();
-    expect(after).toMatchObject({ calls: 3, kept: 2, wrongReferences: 1 });
-    expect(after.bytesByReference).toBeGreaterThan(2_000);
-    await own.call("DELETE", "/conversations/one");
-    expect(await counted()).toMatchObject({ calls: 0, kept: 0, wrongReferences: 0 });
     await client.close();
   }));
 

@@ -3,8 +3,6 @@ import { type Agent, planSupport } from "byref";
 import { callsOf, scriptedModel, startRuntime } from "byref/testing";
 import { beforeEach, expect, it, vi } from "vitest";
 import * as z from "zod";
-import guide from "../../../docs/guides/testing.md?raw";
-import { fencedIn } from "../../support/fences.ts";
 
 interface Order {
   readonly id: string;
@@ -152,9 +150,4 @@ it("tests a crash", async () => {
   expect(await answer).toBe("Charged 500 cents.");
   expect(charges).toEqual([500]);
   // ---
-});
-
-it("begins with an example of at most 15 lines", () => {
-  const [example = ""] = fencedIn(guide, "ts");
-  expect(example.trim().split("\n").length).toBeLessThanOrEqual(15);
 });

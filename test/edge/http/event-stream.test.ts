@@ -1,23 +1,13 @@
 import { evictDurableObject } from "cloudflare:test";
-import { jsonSchema, tool } from "ai";
 import { describe, expect, it, vi } from "vitest";
 import { EventStreams } from "../../../src/edge/http/event-streams.ts";
 import type { ConversationEvent } from "../../../src/turn/log/event-log.ts";
 import { ask, call, json, newId, objectOf, put } from "../../support/edge.ts";
-import {
-  EventReader,
-  eventsOf,
-  fill,
-  idsOf,
-  said,
-  watchEvents,
-} from "../../support/event-reader.ts";
+import { EventReader, eventsOf, idsOf, said, watchEvents } from "../../support/event-reader.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { approved, planning, runOf } from "../../support/planning.ts";
 
 const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
-const upTo = (count: number, from = 1) => Array.from({ length: count }, (_, id) => id + from);
 
 describe("GET events as a stream", () => {
   it("sends past events, then new ones, to every reader", async () => {
@@ -63,18 +53,6 @@ describe("GET events as a stream", () => {
     await after.cancel();
   });
 
-  it("sends a long history in order, and then continues", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    await fill(id, 9_000);
-    const reader = await watchEvents(id);
-    expect(idsOf(await reader.take(9_001))).toEqual(upTo(9_001));
-    const next = reader.next();
-    await put(id, "b", 1);
-    expect((await next)?.id).toBe(9_002);
-    await reader.cancel();
-  });
-
   it("reports a running turn, although its events are written when it ends", async () => {
     const { open, reached, options } = haltedTurn();
     await withRuntime(options, async (own) => {
@@ -98,40 +76,6 @@ describe("GET events as a stream", () => {
       expect([early.turns, after.turns]).toEqual([[ID], []]);
       for (const reader of [early, late, after]) await reader.cancel();
     });
-  });
-
-  it("does not report a plan run as a turn", async () => {
-    const begun = Promise.withResolvers<void>();
-    const opened = Promise.withResolvers<void>();
-    const execute = async () => {
-      begun.resolve();
-      await opened.promise;
-      return 1;
-    };
-    const hold = tool({ inputSchema: jsonSchema<object>({ type: "object" }), execute });
-    await withRuntime(planning({ hold }), async (own) => {
-      const plan = await approved(own, [{ _tool: "hold", _id: "one" }]);
-      const early = await watchIn(own);
-      const run = runOf(own, plan);
-      await begun.promise;
-      const late = await watchIn(own);
-      const ends = [early, late].map((reader) => reader.take(3));
-      opened.resolve();
-      await run;
-      for (const events of await Promise.all(ends)) expect(said(events)[2]).toBe("run.started");
-      expect([early.turns, late.turns]).toEqual([[], []]);
-      for (const reader of [early, late]) await reader.cancel();
-    });
-  });
-
-  it("ends with the conversation", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    const readers = [await watchEvents(id), await watchEvents(id, "?after=1")];
-    await readers[0]?.take(1);
-    const ends = readers.map((reader) => reader.next());
-    expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
-    expect(await Promise.all(ends)).toEqual([undefined, undefined]);
   });
 
   it("closes the stream of a slow reader, and of nobody else", async () => {

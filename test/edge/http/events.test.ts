@@ -1,12 +1,9 @@
 import { evictDurableObject } from "cloudflare:test";
 import { jsonSchema, tool } from "ai";
 import { describe, expect, it } from "vitest";
-import { recordTools } from "../../../src/edge/turns/attempt.ts";
-import { DurableSql } from "../../../src/edge/platform/durable-sql.ts";
-import * as limits from "../../../src/limits.ts";
-import { type ConversationEvent, EventLog } from "../../../src/turn/log/event-log.ts";
-import { ask, call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
-import { eventPage, eventsOf, fill, idsOf, said, watchEvents } from "../../support/event-reader.ts";
+import { type ConversationEvent } from "../../../src/turn/log/event-log.ts";
+import { ask, call, json, newId, objectOf, put } from "../../support/edge.ts";
+import { eventPage, eventsOf, idsOf, said } from "../../support/event-reader.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import {
   finish,
@@ -15,7 +12,7 @@ import {
   text,
   toolCall,
 } from "../../../packages/testing/src/testing.ts";
-import { inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
+import { rowsIn } from "../../support/storage.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 
 const at = (id: string, rest = "") => `/conversations/${id}/variables${rest}`;
@@ -60,38 +57,6 @@ describe("events", () => {
     const times = events.map((event) => Date.parse(event.at));
     expect(times).toEqual(times.toSorted((one, other) => one - other));
     expect(JSON.stringify([events, await rowsIn(id, "event")])).not.toContain("VALUE");
-  });
-
-  it("say why a variable was evicted", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    await put(id, "b?ttl=3600", 1);
-    await inStorage(id, ({ sql }) => {
-      sql.exec("UPDATE variable SET accessed_at = 1 WHERE name = 'a'");
-      sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'b'");
-    });
-    await evictDurableObject(objectOf(id));
-    await runAlarm(id);
-    const events = await eventsOf(id);
-    expect(said(events.slice(2))).toEqual([
-      "variable.evicted a idle",
-      "variable.evicted b expired",
-    ]);
-    const model = scriptedModel([]);
-    const agent = { name: "a", description: "", instructions: "", tools: {} };
-    const retention = { quotaBytes: 1_000 };
-    await withRuntime({ agents: [agent], model, retention }, async (own) => {
-      for (const name of ["a", "b"]) {
-        await own.call("PUT", at("c", `/${name}`), json("x".repeat(600)));
-      }
-      const page = await own.call("GET", "/conversations/c/events");
-      const { events } = await page.json<{ events: ConversationEvent[] }>();
-      expect(said(events)).toEqual([
-        "variable.saved a",
-        "variable.evicted a quota",
-        "variable.saved b",
-      ]);
-    });
   });
 
   it("of a turn are one row, from its start to its end", async () => {
@@ -156,42 +121,6 @@ describe("events", () => {
     });
   });
 
-  it("do not take the words of a provider's tool as a code", async () => {
-    const events = await inStorage(newId(), (storage) => {
-      storage.sql.exec("CREATE TABLE event (seq INTEGER PRIMARY KEY, at INTEGER, data TEXT)");
-      const log = new EventLog(new DurableSql(storage));
-      const record = recordTools(log, "turn", []);
-      for (const errorText of ["VALUE", "VALUE: x", "tool_timeout: x"]) {
-        record({ type: "tool-output-error", toolCallId: "one", errorText });
-      }
-      log.flush();
-      return log.list({ after: 0, limit: 10 }).events;
-    });
-    expect(events.map(({ code }) => code)).toEqual(["tool_failed", "tool_failed", "tool_timeout"]);
-  });
-
-  it("are not written if a write fails, or if nothing exists", async () => {
-    const id = newId();
-    await put(id, "a", { b: 1 });
-    const headers = { "if-match": '"x"' };
-    const broken = { body: "{", headers: { "content-type": "application/json" } };
-    await problemIn(await call("PUT", at(id, "/a"), broken), "bad_json");
-    await problemIn(await call("PUT", at(id, "/a"), json(1, headers)), "precondition_failed");
-    await problemIn(await call("PUT", at(id, "/a?mode=append"), json(1)), "bad_value");
-    await problemIn(await call("PUT", at(id, "/a?ttl=0"), json(1)), "bad_request");
-    await problemIn(await call("PATCH", at(id, "/a"), json({ pinned: 1 })), "bad_request");
-    await problemIn(
-      await call("PATCH", at(id, "/b"), json({ pinned: true })),
-      "variable_not_found",
-    );
-    await problemIn(await call("DELETE", at(id, "/b")), "variable_not_found");
-    await problemIn(await call("DELETE", at(id, "/a"), { headers }), "precondition_failed");
-    await (await get(id, "a")).text();
-    await call("DELETE", at(id, "?keepLast=9"));
-    expect(said(await eventsOf(id))).toEqual(["variable.saved a"]);
-    expect(await rowsIn(id, "event")).toHaveLength(1);
-  });
-
   it("are numbered without gaps, even across evictions", async () => {
     const id = newId();
     for (let round = 0; round < 3; round++) {
@@ -204,20 +133,6 @@ describe("events", () => {
     const events = await eventsOf(id);
     expect(idsOf(events)).toEqual(upTo(events.length));
     expect(events.length).toBeGreaterThan(20);
-  });
-
-  it("of an unknown conversation are empty, and reading them does not create it", async () => {
-    const id = newId();
-    expect(await eventPage(id)).toEqual({ events: [] });
-    expect(await eventPage(id, "?after=5&limit=1")).toEqual({ events: [] });
-    const reader = await watchEvents(id);
-    const first = reader.next();
-    expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
-    expect(await rowsIn(id, "meta")).toEqual([]);
-    // The waiting client receives the event when the conversation begins.
-    await put(id, "a", 1);
-    expect(said([(await first) ?? never()])).toEqual(["variable.saved a"]);
-    await reader.cancel();
   });
 });
 
@@ -246,21 +161,4 @@ describe("GET events as JSON", () => {
       expect((await eventPage(id, `?after=${after}`)).events).toEqual(all.slice(after));
     }
   });
-
-  it("keeps about the newest ten thousand", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    await fill(id, limits.maxEvents + 2_000);
-    await runAlarm(id);
-    const events = await eventsOf(id);
-    expect(events.length).toBeGreaterThanOrEqual(limits.maxEvents);
-    expect(events.length).toBeLessThanOrEqual(limits.maxEvents + 1_000);
-    expect(events.at(-1)?.id).toBe(limits.maxEvents + 2_001);
-    const [first] = events;
-    expect(idsOf(events)).toEqual(upTo(events.length, first?.id));
-  });
 });
-
-function never(): never {
-  throw new Error("There is no event.");
-}

@@ -1,8 +1,7 @@
 import { env } from "cloudflare:workers";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { weather } from "../../../examples/agents/weather.ts";
 import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
-import { demoModel, demoModels } from "../../../examples/demo-model/demo-model.ts";
 import { modelFromSettings } from "../../../src/edge/models/model.ts";
 import { workersAiModels } from "../../../src/edge/models/workers-ai.ts";
 import { json, type TurnJson } from "../../support/edge.ts";
@@ -117,37 +116,5 @@ it("says which binding to add when there is none", async () => {
   expect(await response.json()).toMatchObject({
     code: "bad_configuration",
     detail: expect.stringContaining('[ai] binding = "AI"'),
-  });
-});
-
-describe("a MODEL that Byref has no provider for", () => {
-  const bindings = { MODEL: "bedrock:one" };
-  const turn = (model: RuntimeOptions["model"]) =>
-    withRuntime(
-      { agents: [weather], model },
-      async ({ call }) => {
-        const response = await call("POST", "/conversations/one/messages", ask);
-        return new Response(await response.text(), response);
-      },
-      { bindings },
-    );
-
-  it("is refused by modelFromSettings", async () => {
-    const response = await turn(modelFromSettings(demoModels, workersAiModels));
-    expect(response.status).toBe(500);
-    expect(await response.json()).toMatchObject({
-      code: "bad_configuration",
-      detail: "MODEL must be one of demo, workers-ai:<model>.",
-    });
-  });
-
-  it("is passed to the application's own model function", async () => {
-    const named: string[] = [];
-    const response = await turn(({ MODEL: name }) => {
-      named.push(name);
-      return demoModel();
-    });
-    expect(response.status).toBe(200);
-    expect(named).toEqual([bindings.MODEL]);
   });
 });

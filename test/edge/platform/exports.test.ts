@@ -46,20 +46,6 @@ function fileAt(own: OwnRuntime, path: string) {
 }
 
 describe("an exported variable", () => {
-  it("is a file of the conversation, in the format of its name", async () => {
-    const shown = await exporting({ file: "file:reports/rows.csv" }, async (own) => {
-      const object = await fileAt(own, "reports/rows.csv");
-      expect(await object?.text()).toBe('id,name\r\n1,"a ""b"""\r\n');
-      expect(object?.httpMetadata?.contentType).toContain("text/csv");
-      expect(object?.customMetadata).toEqual({
-        visibility: "model",
-        trusted: "true",
-        sources: '["tool:export_variable","caller"]',
-      });
-    });
-    expect(shown).toContain("file:reports/rows.csv");
-  });
-
   it("has the guard of its value", async () => {
     const shown = await exporting({ file: "file:p.json", name: "patients" }, async (own) => {
       const object = await fileAt(own, "p.json");
@@ -79,13 +65,4 @@ describe("an exported variable", () => {
       expect(shown).toContain("bad_");
     },
   );
-
-  it("is deleted with the conversation", async () => {
-    await exporting({ file: "file:rows.json" }, async (own) => {
-      expect(await fileAt(own, "rows.json")).not.toBeNull();
-      await own.conversation().deleteAll();
-      const { objects } = await env.BLOBS.list({ prefix: `${own.state.id}/` });
-      expect(objects).toEqual([]);
-    });
-  });
 });

@@ -23,23 +23,6 @@ const sealed = {
 } as const;
 
 describe("a conversation's files in R2", () => {
-  it("are read as they were written, with their guards", async () => {
-    const { files } = folder();
-    await files.write("a/b.md", text("Grüße 😀"), sealed);
-    expect(await files.read("a/b.md")).toMatchObject({ text: "Grüße 😀", labels: sealed });
-    await files.write("c.json", { text: '{"a":1}', mediaType: "application/json" }, {});
-    const plain = { visibility: "model", sources: [], trusted: true };
-    expect(await files.read("c.json")).toMatchObject({ text: '{"a":1}', labels: plain });
-    expect(await files.info("c.json")).toMatchObject({ labels: plain });
-  });
-
-  it("are undefined if they do not exist", async () => {
-    const { files } = folder();
-    expect(await files.read("gone.md")).toBeUndefined();
-    expect(await files.info("gone.md")).toBeUndefined();
-    expect(await files.list("")).toEqual([]);
-  });
-
   it("are untrusted if somebody else has put them there", async () => {
     const { prefix, files } = folder();
     await env.BLOBS.put(`${prefix}files/a.md`, "hello");
@@ -123,13 +106,6 @@ describe("a file that cannot be read", () => {
     });
     expect(await files.info("a.txt")).toBeDefined();
   });
-
-  it("is not text", async () => {
-    const { files } = folder();
-    const bytes = new Uint8Array([0x89, 0x50, 0x4e, 0x47]);
-    await files.write("a.png", { bytes, mediaType: "image/png" }, {});
-    await expect(files.read("a.png")).rejects.toMatchObject({ code: "bad_value" });
-  });
 });
 
 describe("a write that expects a version", () => {
@@ -172,15 +148,6 @@ describe("an answer in a file", () => {
       text: "old\n\nB\n\nC",
       labels: { visibility: "sealed", sources: ["tool:crm", "agent:test"], trusted: false },
     });
-  });
-
-  it("is a new one, once for each call", async () => {
-    const { files } = folder();
-    await writeFile(files, writing({ mode: "new" }));
-    expect(await writeFile(files, writing({ mode: "new", value: "B" }))).toBe("a_000.md");
-    expect(await writeFile(files, writing({ mode: "new", call: "c/run/2" }))).toBe("a_001.md");
-    expect((await files.read("a_000.md"))?.text).toBe("B");
-    expect((await files.list("")).toSorted()).toEqual(["a_000.md", "a_001.md"]);
   });
 
   it("keeps all of several concurrent appends", async () => {

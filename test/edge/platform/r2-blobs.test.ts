@@ -3,7 +3,6 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { R2Blobs } from "../../../src/edge/platform/r2-blobs.ts";
 import * as limits from "../../../src/limits.ts";
 import { blobsContract } from "../../contract/blobs.ts";
-import { slow } from "../../support/slow.ts";
 
 const PART = limits.uploadPartBytes;
 
@@ -31,11 +30,6 @@ describe("R2Blobs", () => {
     await upload.complete();
   }
 
-  it.each([0, 1, PART - 1, PART])("uploads %i bytes in one request", async (size) => {
-    await upload(size);
-    expect(bucket.calls).toEqual([`put ${size}`]);
-  });
-
   it.each([
     { size: PART + 1, parts: [PART, 1] },
     { size: 2 * PART, parts: [PART, PART] },
@@ -46,35 +40,11 @@ describe("R2Blobs", () => {
     expect(bucket.calls).toEqual(["create", ...sent, `complete ${parts.length}`]);
   });
 
-  it("sends one large piece in the same parts", slow, async () => {
-    const upload = await blobs.upload(key);
-    await upload.write(new Uint8Array(10));
-    await upload.write(new Uint8Array(2 * PART));
-    await upload.complete();
-    const sent = [`part 1 ${PART}`, `part 2 ${PART}`, "part 3 10"];
-    expect(bucket.calls).toEqual(["create", ...sent, "complete 3"]);
-  });
-
-  it("requests only the range, and nothing if it is empty", async () => {
-    await blobs.put(key, new Uint8Array(100));
-    await blobs.read(key, 10, 30);
-    await blobs.read(key, 30, 30);
-    expect(bucket.calls).toEqual(["put 100", "get 10 20"]);
-  });
-
   it("deletes a thousand keys per request, and sends no request without keys", async () => {
     const keys = Array.from({ length: 2_001 }, (_, index) => `${key}/${index}`);
     await blobs.delete(keys);
     await blobs.delete([]);
     expect(bucket.calls).toEqual(["delete 1000", "delete 1000", "delete 1"]);
-  });
-
-  it("lists page by page until there are no more", async () => {
-    bucket.pageKeys = 2;
-    const keys = ["a", "b", "c", "d", "e"].map((name) => `${key}/${name}`);
-    for (const one of keys) await env.BLOBS.put(one, "");
-    expect([...(await blobs.list(key))].sort()).toEqual(keys);
-    expect(bucket.calls).toEqual(["list", "list", "list"]);
   });
 
   it("leaves no parts of an aborted upload", async () => {
@@ -86,57 +56,12 @@ describe("R2Blobs", () => {
     await expectNoParts();
   });
 
-  it("sends no abort for an upload that has not started", async () => {
-    const upload = await blobs.upload(key);
-    await upload.write(new Uint8Array(PART));
-    await upload.abort();
-    expect(bucket.calls).toEqual([]);
-  });
-
   it.each(["part 2", "create"])("rethrows an error of %s in write, and aborts", async (failing) => {
     bucket.failing = failing;
     const upload = await blobs.upload(key);
     await expect(upload.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
     await expect(upload.complete()).rejects.toMatchObject({ code: "internal" });
     await expectGivenUp();
-  });
-
-  it.each(["part 2", "complete"])(
-    "rethrows an error of %s at the end, and aborts",
-    async (failing) => {
-      bucket.failing = failing;
-      const upload = await blobs.upload(key);
-      await upload.write(new Uint8Array(PART + 1));
-      await expect(upload.complete()).rejects.toBe(bucket.failure);
-      await expect(upload.write(new Uint8Array(1))).rejects.toMatchObject({ code: "internal" });
-      await expectGivenUp();
-    },
-  );
-
-  it("rethrows the error of put, also in an upload", async () => {
-    bucket.failing = "put";
-    await expect(blobs.put(key, new Uint8Array(1))).rejects.toBe(bucket.failure);
-    await expect(upload(1)).rejects.toBe(bucket.failure);
-    expect(await blobs.list(key)).toEqual([]);
-  });
-
-  it("rethrows the first error if the abort fails, too, and abort never throws", async () => {
-    bucket.failing = "part 2|abort";
-    const first = await blobs.upload(key);
-    await expect(first.write(new Uint8Array(2 * PART + 1))).rejects.toBe(bucket.failure);
-    const second = await blobs.upload(key);
-    await second.write(new Uint8Array(PART + 1));
-    await second.abort();
-    expect(bucket.calls.filter((call) => call === "abort")).toHaveLength(2);
-  });
-
-  it("reports a failed read of the bucket", async () => {
-    bucket.failing = "get";
-    await expect(blobs.read(key, 0, 1)).rejects.toMatchObject({
-      code: "internal",
-      message: expect.stringContaining("The bucket fails.") as string,
-      details: { key, from: 0, to: 1 },
-    });
   });
 
   async function expectGivenUp(): Promise<void> {

@@ -129,15 +129,6 @@ describe("another run", () => {
       expect(returnedBy(await runCode(sandbox, code))).toBe(1);
     });
   });
-
-  it("runs after a run that aborted its isolate", async () => {
-    await inObject(async (sandbox) => {
-      const code =
-        "const { abortIsolate } = await import('cloudflare:workers'); abortIsolate('mine'); return 1";
-      expect(failureOf(await runCode(sandbox, code)).code).toBe("tool_failed");
-      expect(returnedBy(await runCode(sandbox, "return 2"))).toBe(2);
-    });
-  });
 });
 
 describe("prototypes in results", () => {

@@ -34,12 +34,6 @@ describe("code that runs on variables", () => {
     expect(JSON.stringify(await store.read("run_code_1"))).toBe(returned);
   });
 
-  it("has copies, so that its changes stay local", async () => {
-    const store = await storeOf({ orders: [{ total: 3 }] });
-    await run("orders[0].total = 9; orders.length = 0", { store, variables: ["orders"] });
-    expect(await store.read("orders")).toEqual([{ total: 3 }]);
-  });
-
   it("reads parts of values that are too large to pass", async () => {
     const rows = Array.from({ length: 50_000 }, (_, id) => ({ id, text: "x".repeat(100) }));
     const store = await storeOf({ rows });
@@ -54,25 +48,10 @@ describe("code that runs on variables", () => {
     expect(failureOf(other).message).toContain("bad_path");
   });
 
-  it("may declare the name of one of its variables", async () => {
-    const store = await storeOf({ rate: 2 });
-    const outcome = await run("const rate = 5; return rate;", { store, variables: ["rate"] });
-    expect(returnedBy(outcome)).toBe(5);
-  });
-
   it.each(["class", "vars", "await"])("cannot have a variable named %s", async (name) => {
     const store = await storeOf({ [name]: 2 });
     const outcome = await run("return 1", { store, variables: [name] });
     expect(failureOf(outcome).code).toBe("bad_name");
-  });
-
-  it("is not run if a variable is missing, and says which", async () => {
-    const store = await storeOf({ orders: [] });
-    const outcome = await run("return 1", { store, variables: ["order"] });
-    expect(failureOf(outcome)).toMatchObject({
-      code: "variable_unknown",
-      message: "$order is not a variable. Did you mean orders?",
-    });
   });
 });
 
@@ -95,14 +74,6 @@ describe("the results of code", () => {
     expect(await store.read("note")).toBe("ok");
   });
 
-  it("are shown as a handle if they are large", async () => {
-    const outcome = await run("return Array.from({ length: 5000 }, (_, id) => ({ id }))");
-    expect(outcome).toMatchObject({
-      output: { returned: { $var: "run_code_1", type: "array", count: 5_000 } },
-    });
-    expect(JSON.stringify(outcome).length).toBeLessThan(1_000);
-  });
-
   it("are not saved if it fails, or if one name is invalid", async () => {
     const store = new MemoryStore();
     await run("vars.a = 1; throw new Error('no')", { store });
@@ -118,31 +89,6 @@ describe("the results of code", () => {
     expect(outcome).toMatchObject({ output: { console: 'a {"b":[1]} null\n2\nc' } });
     const long = await run("for (let i = 0; i < 1e6; i++) console.log('x'.repeat(100))");
     expect(String("output" in long && long.output.console).length).toBeLessThan(2_030);
-  });
-
-  it.each([
-    ["new Date(0)", "1970-01-01T00:00:00.000Z"],
-    ["new Map([['a', new Set([1])]])", { a: [1] }],
-    ["[10n ** 20n, NaN, undefined]", [100_000_000_000_000_000_000, null, null]],
-    ["{ f() {}, s: Symbol('x'), u: undefined, k: 1 }", { k: 1 }],
-    ["'\\u0000\\ud83d \\u{1F600}'", "\u0000\ud83d \u{1F600}"],
-    ["new Error('no')", { name: "Error", message: "no" }],
-    ["null", null],
-  ])("contain %s as JSON", async (expression, expected) => {
-    expect(returnedBy(await run(`return (${expression})`))).toEqual(expected);
-  });
-
-  it("keep keys that clients refuse, and are shown by name then", async () => {
-    const store = new MemoryStore();
-    const json = '{"__proto__":{"x":1}}';
-    const outcome = await run(`return JSON.parse('${json}')`, { store });
-    expect(outcome).toMatchObject({ output: { returned: { $var: "run_code_1", type: "object" } } });
-    expect(JSON.stringify(await store.read("run_code_1"))).toBe(json);
-  });
-
-  it("come with a note if there are none", async () => {
-    const outcome = await run("vars.x = undefined; return undefined");
-    expect(outcome).toMatchObject({ output: { note: expect.stringContaining("nothing") } });
   });
 
   it.each([
@@ -187,16 +133,6 @@ describe("errors", () => {
     const failure = failureOf(await run(code));
     expect(failure).toMatchObject({ code: "tool_failed", message });
   });
-
-  it("include the console output before them", async () => {
-    const failure = failureOf(await run("console.log('so far');\nthrow new Error('no')"));
-    expect(failure.message).toBe("Line 2: Error: no\nconsole:\nso far");
-  });
-
-  it("are shortened", async () => {
-    const failure = failureOf(await run("throw new Error('x'.repeat(1e6))"));
-    expect(failure.message.length).toBeLessThan(1_100);
-  });
 });
 
 describe("tools", () => {
@@ -212,14 +148,6 @@ describe("tools", () => {
     expect(double.calls.map(({ toolCallId }) => toolCallId)).toEqual(["call_1/1", "call_1/2"]);
     expect(store.list().map(({ name }) => name)).toEqual(["double_1", "double_2", "run_code_1"]);
     expect(store.info("run_code_1")?.sources).toEqual(["tool:run_code", "tool:double"]);
-  });
-
-  it("pass their labels on", async () => {
-    const store = new MemoryStore();
-    const mail = fakeTool(store, { name: "mail", trusted: false }, () => "do this");
-    const outcome = await run("return await tools.mail({})", { store, tools: [mail] });
-    expect(outcome).toMatchObject({ untrusted: true });
-    expect(store.info("run_code_1")?.trusted).toBe(false);
   });
 
   it("throw errors that the code can catch", async () => {

@@ -5,7 +5,7 @@ import {
   type UIMessageChunk,
   WebSocketChatTransport,
 } from "ai";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { call, newId, textOf } from "../../support/edge.ts";
 import { haltedTurn } from "../../support/halted-turn.ts";
@@ -70,28 +70,6 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it("does not stop the turn by resuming it again", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const { transport, send, resume } = transportTo(own, "c");
-      await send("Hello.");
-      await reached;
-      const stopping = new AbortController();
-      const about = { chatId: "c", abortSignal: stopping.signal };
-      expect(await transport.reconnectToStream(about)).not.toBeNull();
-      vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
-      onTestFinished(() => void vi.useRealTimers());
-      // Like two calls of `resumeStream` of the stock client.
-      stopping.abort();
-      const resumed = await resume();
-      // The server waits for less than that before it stops the turn.
-      await vi.advanceTimersByTimeAsync(10_000);
-      open();
-      expect(textOf(await messageIn(resumed))).toBe("Before. After.");
-      transport.close();
-    });
-  });
-
   it("stops the turn with its chat's abort signal, and continues with the next", async () => {
     const { reached, options } = haltedTurn([[text("Next."), finish()]]);
     await withSockets(options, async (own) => {
@@ -147,26 +125,6 @@ describe("the AI SDK's WebSocketChatTransport", () => {
     });
   });
 
-  it.each(['{"__proto__":{"a":1}}', '{"constructor":{"prototype":{"a":1}}}'])(
-    "receives the handle of a value that it refuses: %s",
-    async (value) => {
-      const execute = () => JSON.parse(value) as unknown;
-      const act = tool({ inputSchema: z.object({}), execute });
-      const agent = { name: "a", description: "", instructions: "", tools: { act } };
-      const steps = [
-        [toolCall("act", {}), finish("tool-calls")],
-        [text("Done."), finish()],
-      ];
-      await withSockets({ agents: [agent], model: scriptedModel(steps) }, async (own) => {
-        const { transport, send } = transportTo(own, "c");
-        const message = await messageIn(await send("Go."));
-        expect(textOf(message)).toBe("Done.");
-        expect(message?.parts[1]).toMatchObject({ output: { $var: "act_1", bytes: value.length } });
-        transport.close();
-      });
-    },
-  );
-
   it("asks for another answer, which is refused if newer turns would be removed (cloudflare/agents#1012)", async () => {
     const says = (words: string) => [text(words), finish()];
     const agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -188,29 +146,6 @@ describe("the AI SDK's WebSocketChatTransport", () => {
       await expect(refused.pipeTo(new WritableStream())).rejects.toThrow(/^not_last_turn: /);
       expect(textOf(await messageIn(await repeat(messages()[2])))).toBe("C.");
       expect(messages().map(textOf)).toEqual(["One?", "A.", "Two?", "C."]);
-      transport.close();
-    });
-  });
-
-  it("receives the reason of a refusal", async () => {
-    const { transport, send } = transportTo({ call }, newId());
-    const stream = await send("");
-    await expect(stream.pipeTo(new WritableStream())).rejects.toThrow(/^bad_request: /);
-    expect(textOf(await messageIn(await send("What is the weather in NYC?")))).toMatch(/New York/);
-    transport.close();
-  });
-
-  it("reads several answers at once over one socket", async () => {
-    const { open, reached, options } = haltedTurn([[text("Second."), finish()]]);
-    await withSockets(options, async (own) => {
-      const { transport, send } = transportTo(own, "c");
-      const streams = [await send("First?"), await send("Second?")];
-      await reached;
-      open();
-      const texts = await Promise.all(
-        streams.map(async (stream) => textOf(await messageIn(stream))),
-      );
-      expect(texts).toEqual(["Before. After.", "Second."]);
       transport.close();
     });
   });

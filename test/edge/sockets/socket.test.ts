@@ -50,18 +50,6 @@ describe("a message over a socket", () => {
     });
   });
 
-  it("is answered while the model still writes", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      expect(saidIn(await socket.until("chunk", "a"))).not.toContain("After");
-      open();
-      expect(saidIn(await socket.until("end", "a"))).toBe("Before. After.");
-    });
-  });
-
   it("may have an agent and an input in its body, and only its last message counts", async () => {
     const { open, options, model } = haltedTurn();
     await withSockets(options, async (own) => {
@@ -121,26 +109,6 @@ describe("a message over a socket", () => {
       expect(model.calls).toHaveLength(1);
     });
   });
-
-  it("accepts an Idempotency-Key in its headers", async () => {
-    const { open, options, model } = haltedTurn();
-    await withSockets(options, async (own) => {
-      open();
-      const socket = await connect(own.call, "c");
-      const headers = { "idempotency-key": "k" };
-      const frame = sendFrame("a", "c", { headers });
-      socket.send(frame);
-      await socket.until("end", "a");
-      socket.send({ ...frame, requestId: "b" });
-      expect(saidIn(await socket.until("end", "b"))).toBe("Before. After.");
-      socket.send(sendFrame("c", "c", { headers, body: { agent: "test" } }));
-      const [refused] = await socket.until("error", "c");
-      expect(refused).toMatchObject({
-        errorText: expect.stringMatching(/^idempotency_mismatch: /),
-      });
-      expect(model.calls).toHaveLength(1);
-    });
-  });
 });
 
 describe("resume", () => {
@@ -163,21 +131,6 @@ describe("resume", () => {
     });
   });
 
-  it("finds nothing where no turn runs, before the first and after the last", async () => {
-    const { open, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(resumeFrame("a", "c"));
-      const nothing = [{ type: "no-active", requestId: "a" }];
-      expect(await socket.until("no-active", "a")).toEqual(nothing);
-      open();
-      socket.send(sendFrame("b", "c", "Hello."));
-      await socket.until("end", "b");
-      socket.send(resumeFrame("c", "c"));
-      expect(await socket.until("no-active", "c")).toHaveLength(1);
-    });
-  });
-
   it("continues after the chunk that a client names, if it exists", async () => {
     const { open, reached, options } = haltedTurn();
     await withSockets(options, async (own) => {
@@ -191,20 +144,6 @@ describe("resume", () => {
       open();
       const all = chunksOf(await socket.until("end", "a"));
       expect(chunksOf(await socket.until("end", "b"), 2)).toEqual(all.slice(2));
-    });
-  });
-
-  it("works for a turn that was asked for over HTTP", async () => {
-    const { open, reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const asked = own.call("POST", "/conversations/c/messages", json({ message: "Hello." }));
-      await reached;
-      const socket = await connect(own.call, "c");
-      socket.send(resumeFrame("a", "c"));
-      await socket.until("start", "a");
-      open();
-      const frames = await socket.until("end", "a");
-      expect(chunksOf(frames)).toEqual(chunksIn(await (await asked).text()));
     });
   });
 });
@@ -233,19 +172,6 @@ describe("abort", () => {
     });
   });
 
-  it("by a socket that has resumed stops the turn, too", async () => {
-    const { reached, options } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const [asking, watching] = [await connect(own.call, "c"), await connect(own.call, "c")];
-      asking.send(sendFrame("a", "c", "Hello."));
-      await reached;
-      watching.send(resumeFrame("w", "c"));
-      await watching.until("chunk", "w");
-      watching.send({ type: "abort", requestId: "w" });
-      expect(chunksOf(await asking.until("end", "a")).at(-1)).toMatchObject({ type: "abort" });
-    });
-  });
-
   it("of a waiting message does not stop the running one", async () => {
     const { open, reached, options, model } = haltedTurn([says("Third.")]);
     await withSockets(options, async (own) => {
@@ -266,19 +192,6 @@ describe("abort", () => {
           .map(textOf)
           .filter((said) => said !== ""),
       ).toEqual(texts);
-    });
-  });
-
-  it("may immediately follow its message", async () => {
-    const { options, model } = haltedTurn();
-    await withSockets(options, async (own) => {
-      const socket = await connect(own.call, "c");
-      socket.send(sendFrame("a", "c", "Hello."));
-      socket.send({ type: "abort", requestId: "a" });
-      socket.send(resumeFrame("b", "c"));
-      await Promise.race([socket.until("no-active", "b"), socket.until("end", "b")]);
-      await expect.poll(() => own.conversation().about().status).toBe("idle");
-      expect(model.calls.length).toBeLessThan(2);
     });
   });
 

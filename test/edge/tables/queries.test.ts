@@ -1,11 +1,8 @@
-import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
+import { runInDurableObject } from "cloudflare:test";
 import { env } from "cloudflare:workers";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it } from "vitest";
 import { queries } from "../../../src/byref.ts";
-import { queryIdleMs } from "../../../src/limits.ts";
 import { scriptedModel } from "../../../packages/testing/src/testing.ts";
-import { slow } from "../../support/slow.ts";
-import { runAlarm } from "../../support/storage.ts";
 import { call, get, json, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { withRuntime } from "../../support/own-runtime.ts";
 import type { Authority } from "../../../src/tool/query/query-databases.ts";
@@ -101,79 +98,6 @@ describe("a query over HTTP", () => {
     );
   });
 
-  it("writes CSV, lines and numbers like a saved variable, and columns even without records", async () => {
-    const id = newId();
-    const cells = ["=1+2", 'a "b", c', "x\r\ny", "", null, 1e21, -0.5, true, " é|😀 ", "@SUM(A1)"];
-    await put(
-      id,
-      "cells",
-      cells.map((cell, n) => ({ n, "a, b": cell })),
-    );
-    const sql = "SELECT * FROM cells";
-    const saved = await call("POST", `/conversations/${id}/query`, json({ sql, saveAs: "kept" }));
-    expect(saved.status).toBe(201);
-    for (const accept of ["text/csv", "application/x-ndjson", "application/json"]) {
-      const answer = await query(id, sql, { accept });
-      const at = `/conversations/${id}/variables/kept`;
-      const kept = await call("GET", at, { headers: { accept } });
-      expect(await answer.text()).toBe(await kept.text());
-      expect(answer.headers.get("content-type")?.split(";")[0]).toBe(accept);
-    }
-    const none = await query(id, "SELECT n, 1 AS `a,b` FROM cells LIMIT 0", { accept: "text/csv" });
-    expect(await none.text()).toBe('n,"a,b"\r\n');
-  });
-
-  it("explains an error with its position and the available names", async () => {
-    const id = newId();
-    await put(id, "orders", ORDERS);
-    const sql = "SELECT customer,\n  totl FROM orders";
-    const problem = await problemIn(await query(id, sql), "bad_query");
-    expect(problem).toMatchObject({
-      message: "no such column: totl.",
-      position: sql.indexOf("totl"),
-      caret: "  totl FROM orders\n  ^",
-      tables: { orders: ["id", "customer", "total", "paid", "lines", "index"] },
-      near: ["total"],
-    });
-    const unknown = await problemIn(await query(id, "SELECT * FROM ordrs"), "bad_query");
-    expect(unknown).toMatchObject({ position: 14, near: ["orders"] });
-    const broken = await problemIn(await query(id, "SELECT 'é', * FORM orders"), "bad_query");
-    expect(broken).toMatchObject({ position: 14, message: 'near "FORM": syntax error.' });
-  });
-
-  it("keeps the previous version when records are saved over a variable", async () => {
-    const id = newId();
-    await put(id, "orders", ORDERS);
-    const sql = "SELECT id FROM orders WHERE id = 2";
-    const response = await call(
-      "POST",
-      `/conversations/${id}/query`,
-      json({ sql, saveAs: "orders" }),
-    );
-    expect(await response.json()).toMatchObject({ name: "orders", version: 2 });
-    expect(await (await get(id, "orders")).json()).toEqual([{ id: 2 }]);
-    expect(await (await get(id, "orders?version=1")).json()).toEqual(ORDERS);
-  });
-
-  it("reads records with a key that has a NUL character", async () => {
-    const id = newId();
-    await put(id, "orders", [{ "a\0b": 1, c: 2 }]);
-    expect(await records(id, "SELECT * FROM orders")).toEqual([{ "a\ufffdb": 1, c: 2 }]);
-    expect(await records(id, "SELECT c FROM orders")).toEqual([{ c: 2 }]);
-  });
-
-  it("says that a variable was evicted, as a table and as a value", async () => {
-    const id = newId();
-    await put(id, "orders", ORDERS);
-    await runInDurableObject(objectOf(id), (_, { storage }) => {
-      storage.sql.exec("UPDATE variable SET expires_at = 1");
-    });
-    await evictDurableObject(objectOf(id));
-    await runAlarm(id);
-    for (const sql of ["SELECT * FROM orders", "SELECT $orders[0].id AS n"])
-      await problemIn(await query(id, sql), "variable_evicted");
-  });
-
   it("saves records with the guards of their sources", async () => {
     const id = newId();
     await put(id, "orders?visibility=sealed", ORDERS);
@@ -184,16 +108,6 @@ describe("a query over HTTP", () => {
     expect(await (await get(id, "big")).json()).toEqual([{ customer: "ann" }, { customer: "ann" }]);
     await put(id, "key?visibility=secret", [{ a: 1 }]);
     await problemIn(await query(id, "SELECT * FROM key"), "variable_secret");
-  });
-
-  it("uses a new version of a variable at once", async () => {
-    const id = newId();
-    for (const n of [1, 2, 3]) {
-      await put(id, "rows", [{ n }]);
-      expect(await records(id, "SELECT n FROM rows")).toEqual([{ n }]);
-      expect(await records(id, "SELECT n FROM rows")).toEqual([{ n }]);
-    }
-    expect(await loaded(id)).toEqual(["rows"]);
   });
 
   it("is in the audit log by its variables and a digest, without its text", async () => {
@@ -207,26 +121,6 @@ describe("a query over HTTP", () => {
       query: { variables: ["orders"], digest: expect.stringMatching(/^[\w+/=-]{20,}$/) },
     });
   });
-
-  it(
-    "does not wait for the log, which is written seconds later, or when it is read",
-    slow,
-    async () => {
-      const id = newId();
-      await put(id, "orders", ORDERS);
-      const written = () =>
-        runInDurableObject(objectOf(id), (_, { storage: { sql } }) => {
-          const rows = sql.exec("SELECT data FROM event").toArray();
-          return rows.filter(({ data }) => String(data).includes("variables.queried")).length;
-        });
-      await query(id, "SELECT * FROM orders");
-      expect(await written()).toBe(0);
-      await call("GET", `/conversations/${id}/events`);
-      expect(await written()).toBe(1);
-      await query(id, "SELECT * FROM orders");
-      await expect.poll(written).toBe(2);
-    },
-  );
 });
 
 describe("the tables of a conversation", () => {
@@ -269,46 +163,6 @@ describe("the tables of a conversation", () => {
     // Any other change: it waits for what is due.
     await put(id, "c", [{ n: 3 }]);
     expect(await loaded(id)).toEqual(["b"]);
-  });
-
-  it("are dropped when they are idle, and loaded again for the next query", async () => {
-    const id = newId();
-    await put(id, "a", [{ n: 1 }]);
-    await query(id, "SELECT * FROM a");
-    await runDurableObjectAlarm(tablesOf(id));
-    expect(await loaded(id)).toEqual(["a"]);
-    vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + queryIdleMs });
-    try {
-      await runDurableObjectAlarm(tablesOf(id));
-    } finally {
-      vi.useRealTimers();
-    }
-    expect(await loaded(id)).toEqual([]);
-    expect(await records(id, "SELECT * FROM a")).toEqual([{ n: 1 }]);
-  });
-
-  it("cost at most 12 rows for 10 MB", slow, async () => {
-    const id = newId();
-    const text = "x".repeat(180);
-    const rows = Array.from({ length: 50_000 }, (_, n) => ({ n, text }));
-    expect(JSON.stringify(rows).length).toBeGreaterThan(10_000_000);
-    await put(id, "rows", rows);
-    const cursors: { readonly rowsWritten: number }[] = [];
-    await runInDurableObject(tablesOf(id), (_, { storage: { sql } }) => {
-      const { exec } = sql;
-      Object.assign(sql, {
-        exec: (...given: Parameters<typeof exec>) => {
-          const cursor = exec.apply(sql, given);
-          cursors.push(cursor);
-          return cursor;
-        },
-      });
-    });
-    expect(await records(id, "SELECT count(*) AS n FROM rows")).toEqual([{ n: 50_000 }]);
-    const alarms = 1;
-    const written = cursors.reduce((sum, { rowsWritten }) => sum + rowsWritten, alarms);
-    expect(cursors.length).toBeGreaterThan(5);
-    expect(written).toBeLessThanOrEqual(12);
   });
 });
 

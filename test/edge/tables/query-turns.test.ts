@@ -2,12 +2,10 @@ import { tool } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import { csvRecords, planSupport, queries, type RuntimeOptions } from "../../../src/byref.ts";
-import { codeTool } from "../../../src/tool/code/code-tool.ts";
 import type { Json } from "../../../src/value/json.ts";
 import { scriptedModel, type Step } from "../../../packages/testing/src/testing.ts";
 import { type Call, json } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { scriptedSandbox } from "../../support/scripted-sandbox.ts";
 
 const orders = Array.from({ length: 2_000 }, (_, id) => ({
   id,
@@ -140,27 +138,6 @@ describe("a model that only sees handles", () => {
         expect(offered).toEqual([false, true]);
       },
       { model },
-    );
-  });
-
-  it("queries from code, and gets the records", () => {
-    const sandbox = scriptedSandbox(async ({ call }) => {
-      const answer = await call(
-        "query_variables",
-        JSON.stringify({ sql: "SELECT count(*) AS n FROM list_orders_1" }),
-      );
-      return { returned: JSON.stringify(answer) };
-    });
-    const code = () => (options: Parameters<typeof codeTool>[0]) =>
-      codeTool({ ...options, sandbox });
-    const steps: readonly Step[] = [listing, [{ tool: "run_code", input: { code: "x" } }], "Done."];
-    return withShop(
-      steps,
-      async (own) => {
-        const response = await own.call(...POST("/messages", { message: "Count." }));
-        expect(await response.text()).toContain('[{\\\\\\"n\\\\\\":2000}]');
-      },
-      { code: code as never },
     );
   });
 });

@@ -85,19 +85,6 @@ describe("a damaged file", () => {
       start += length + 1;
     }
   });
-
-  it("is refused with an extra, missing or moved line", async () => {
-    const { id, file } = await someFile();
-    const lines = file.trimEnd().split("\n");
-    const [header = "", first = ""] = lines;
-    const join = (some: readonly string[]) => some.map((line) => `${line}\n`).join("");
-    await expectRefused(id, join([...lines, first]));
-    await expectRefused(id, join([header, ...lines.slice(2)]));
-    await expectRefused(id, join([header, first, ...lines.slice(1)]));
-    await expectRefused(id, join([first, header, ...lines.slice(2)]));
-    await expectRefused(id, join([header, ...lines]));
-    await expectRefused(id, `${file}\n`);
-  });
 });
 
 const message = {
@@ -236,11 +223,6 @@ describe("a file with a valid digest", () => {
     await expectRefused(id, await fileOf([header(id), ...lines]), code);
   });
 
-  it.each([0, 2, "1", null])("is refused in version %s", async (version) => {
-    const id = newId();
-    await expectRefused(id, await fileOf([header(id, { version })]), "unsupported_version");
-  });
-
   it.each(["a/b", "..", "", "日本", "a\nb", "x".repeat(129)])(
     "is refused under the id %j",
     async (bad) => {
@@ -251,13 +233,6 @@ describe("a file with a valid digest", () => {
       await expectNothing(id, await objectsIn());
     },
   );
-
-  it("is imported, even if it is empty", async () => {
-    const id = newId();
-    const response = await importFile(await fileOf([header(id, { title: "T" })]));
-    expect([response.status, await response.json()]).toEqual([201, { id }]);
-    expect(await (await call("GET", `/conversations/${id}`)).json()).toMatchObject({ title: "T" });
-  });
 
   it("cannot misrepresent a variable", async () => {
     const { id, file } = await someFile();

@@ -13,28 +13,11 @@ import {
   problemIn,
   put,
 } from "../../support/edge.ts";
-import { slow } from "../../support/slow.ts";
 import { blobsOf, inStorage, rowsIn, runAlarm, tablesOf } from "../../support/storage.ts";
-import { allOf, exportOf, fork, imported, remove } from "../../support/transfer.ts";
+import { allOf, exportOf, fork, remove } from "../../support/transfer.ts";
 import { anyBytes, putAs } from "../../support/values.ts";
 
 describe("a fork", () => {
-  it("has the same contents under another id", slow, async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC?");
-    await put(id, "big", ["x".repeat(9_000_000)]);
-    const before = await allOf(id);
-    const copy = await fork(id);
-    expect(copy).not.toBe(id);
-    expect(await allOf(copy)).toEqual({
-      ...before,
-      about: { ...(before.about as object), id: copy },
-    });
-    expect(await allOf(id)).toEqual(before);
-    const named = newId();
-    expect(await fork(copy, { id: named })).toBe(named);
-  });
-
   it("is independent of its original, and has its own stored values", async () => {
     const id = newId();
     await ask(id, "Weather in NYC?");
@@ -101,19 +84,6 @@ describe("a transfer", () => {
     // The failed export has released everything that it opened.
     expect((await call("DELETE", `/conversations/${id}`)).status).toBe(204);
     expect(await blobsOf(id)).toEqual([]);
-  });
-
-  it("completes an import beside a concurrent write", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    const file = await exportOf(id);
-    await remove(id);
-    const importing = imported(file);
-    const writing = put(id, "b", 2);
-    const [target] = await Promise.all([importing, writing]);
-    // Both are complete, in either order.
-    expect(await (await get(target, "a")).json()).toBe(1);
-    expect(await (await get(id, "b")).json()).toBe(2);
   });
 
   it("leaves nothing of an import that the end of the process interrupts", async () => {

@@ -4,15 +4,7 @@ import { describe, expect, it } from "vitest";
 import { ask, call, get, json, messagesOf, newId, objectOf, put } from "../../support/edge.ts";
 import { slow } from "../../support/slow.ts";
 import { blobsOf, inStorage, rowsIn, runAlarm } from "../../support/storage.ts";
-import {
-  allOf,
-  changed,
-  exportOf,
-  importFile,
-  imported,
-  linesIn,
-  remove,
-} from "../../support/transfer.ts";
+import { allOf, exportOf, imported, remove } from "../../support/transfer.ts";
 import { anyBytes, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
 const MIB = 1_048_576;
@@ -97,19 +89,6 @@ describe("a conversation that is exported, deleted and imported", () => {
     expect(await statusOf(get(id, "get_weather_nyc/info"))).toBe(200);
   });
 
-  it("exports the same file again", async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC?");
-    const file = await exportOf(id);
-    await remove(id);
-    await imported(file);
-    const withoutAccess = (text: string) =>
-      linesIn(text)
-        .filter(({ type }) => type !== "end")
-        .map((line) => JSON.parse(JSON.stringify(line).replace(/"accessedAt":"[^"]*",/u, "")));
-    expect(withoutAccess(await exportOf(id))).toEqual(withoutAccess(file));
-  });
-
   it("has its files and their guards, but no secret file", async () => {
     const id = newId();
     await put(id, "a", 1);
@@ -146,26 +125,6 @@ describe("a conversation that is exported, deleted and imported", () => {
     expect((await put(copy, "key?visibility=secret", "again")).version).toBe(2);
   });
 
-  it("keeps the guards of sealed and untrusted values", async () => {
-    const id = newId();
-    await put(id, "a?visibility=sealed", 1);
-    const untrusted = await changed(await exportOf(id), "variable", ({ info, ...line }) => ({
-      ...line,
-      info: { ...(info as object), trusted: false, sources: ["mcp:x"], flags: ["composed"] },
-    }));
-    const copy = await imported(untrusted);
-    const info = await (await get(copy, "a/info")).json();
-    const guards = {
-      visibility: "sealed",
-      trusted: false,
-      sources: ["mcp:x"],
-      flags: ["composed"],
-    };
-    expect(info).toMatchObject(guards);
-    const again = linesIn(await exportOf(copy)).find(({ type }) => type === "variable");
-    expect(again?.info).toMatchObject(guards);
-  });
-
   it("has the files of its messages under its new id", async () => {
     const id = newId();
     const file = { type: "file", mediaType: "text/plain", filename: "n.txt", url: "data:,hello" };
@@ -176,25 +135,5 @@ describe("a conversation that is exported, deleted and imported", () => {
     const url = part?.type === "file" ? part.url : "";
     expect(url).toBe(`/conversations/${copy}/variables/n`);
     expect(await (await call("GET", url)).text()).toBe("hello");
-  });
-
-  it("counts as used since its import, and keeps its creation time", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    const old = "2020-01-01T00:00:00.000Z";
-    const aged = await changed(await exportOf(id), "byref", (line) => ({
-      ...line,
-      createdAt: old,
-    }));
-    const copy = await imported(aged);
-    await runAlarm(copy);
-    expect(await statusOf(get(copy, "a"))).toBe(200);
-    const about = await (await call("GET", `/conversations/${copy}`)).json<object>();
-    expect(about).toMatchObject({ createdAt: old });
-  });
-
-  it("cannot be exported if it never existed", async () => {
-    expect(await statusOf(call("GET", `/conversations/${newId()}/export`))).toBe(404);
-    expect(await statusOf(importFile(""))).toBe(422);
   });
 });

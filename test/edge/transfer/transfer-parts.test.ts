@@ -67,17 +67,6 @@ describe("a file in parts", () => {
     await expectSwept(upload);
   });
 
-  it("uses the last version of a part that is sent twice", async () => {
-    const { id, parts } = await fileInParts();
-    const upload = await send(1, "not this");
-    await send(1, parts[0], upload);
-    await send(2, parts[1], upload);
-    await send(3, parts[2], upload);
-    await send(2, parts[1], upload);
-    await send(4, parts[3], upload);
-    expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
-  });
-
   it("needs parts in order, of one file, and of a known import", async () => {
     const { id, parts } = await fileInParts();
     const [first, , third = ""] = parts;
@@ -105,17 +94,6 @@ describe("a file in parts", () => {
     // The rejected requests did no harm.
     for (const part of [2, 3, 4]) await send(part, parts[part - 1], upload);
     expect(await imported(parts[4] ?? "", `?part=5&of=5&import=${upload}`)).toBe(id);
-  });
-
-  it("changes nothing if its parts are swapped, and is deleted", async () => {
-    const { id, parts } = await fileInParts();
-    const upload = await send(1, parts[1]);
-    await send(2, parts[0], upload);
-    for (const part of [3, 4]) await send(part, parts[part - 1], upload);
-    const last = await importFile(parts[4] ?? "", `?part=5&of=5&import=${upload}`);
-    await problemIn(last, "bad_import");
-    expect(await tablesOf(id)).toEqual([]);
-    await expectSwept(upload);
   });
 
   it("belongs to its tenant", async () => {
@@ -191,15 +169,5 @@ describe("an import under an id that is taken", () => {
     expect(await allOf(id)).toEqual(before);
     expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
     expect(await alarmOf(copy)).not.toBeNull();
-  });
-
-  it("gets a separate id for each of several concurrent imports", async () => {
-    const id = newId();
-    await put(id, "a", 1);
-    const file = await exportOf(id);
-    await remove(id);
-    const ids = await Promise.all([1, 2, 3].map(() => imported(file)));
-    expect(new Set(ids).size).toBe(3);
-    expect(ids).toContain(id);
   });
 });

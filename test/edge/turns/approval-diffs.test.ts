@@ -86,15 +86,6 @@ describe("a call that waits with an edited variable", () => {
     },
   );
 
-  it("shows no diff of an unedited variable", async () => {
-    const { agent } = publishing();
-    const model = scriptedModel([fetched, put("$get_page_1"), done]);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      await asked(own);
-      expect((await waitingPart(own)).descriptor).not.toHaveProperty("diffs");
-    });
-  });
-
   it("shows no content of a sealed value", async () => {
     const { agent } = publishing();
     const edits = [{ find: "line 4", replace: "$key" }];
@@ -112,22 +103,6 @@ describe("a call that waits with an edited variable", () => {
         from: { name: "get_page_1", version: 1 },
         withheld: "sealed",
       });
-    });
-  });
-
-  it("asks again with a new diff if the variable has changed meanwhile", async () => {
-    const { agent, sent } = publishing();
-    const model = scriptedModel([fetched, edited(), put("$get_page_1"), done]);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      await asked(own);
-      const conversation = clientOf(own).conversation("c");
-      await conversation.variables.put("get_page_1", page.replace("line 8", "line EIGHT"));
-      const { id } = await waitingPart(own);
-      await conversation.approvals.decide(id, { approved: true }).json();
-      expect(sent).toEqual([]);
-      const { descriptor } = await waitingPart(own);
-      expect(descriptor).toMatchObject({ diffs: [{ version: 3, from: { version: 1 } }] });
-      expect(JSON.stringify(descriptor)).toContain("+line EIGHT");
     });
   });
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { ask, call, get, json, messagesOf, namesIn, newId, problemIn } from "../../support/edge.ts";
+import { ask, call, get, json, namesIn, newId, problemIn } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import {
   finish,
@@ -9,7 +9,6 @@ import {
   scriptedModel,
   text,
 } from "../../../packages/testing/src/testing.ts";
-import { exportOf, fork } from "../../support/transfer.ts";
 
 /** Long enough that three of them exceed the budget. */
 const LONG = "x".repeat(9_000);
@@ -49,20 +48,6 @@ describe("the history of a conversation whose old turns are compacted", () => {
     await problemIn(await call("PATCH", path, json({ pinned: true })), "variable_read_only");
     await problemIn(await call("DELETE", path), "variable_read_only");
     expect((await get(id, "history")).status).toBe(200);
-  });
-
-  it("is not exported, and is created again in a fork", async () => {
-    const id = newId();
-    await longTalk(id);
-    const lines = await exportOf(id);
-    expect(JSON.stringify(lines)).not.toContain('"name":"history"');
-    const copy = await fork(id);
-    expect((await messagesOf(copy)).messages).toEqual((await messagesOf(id)).messages);
-    expect(await namesIn(copy)).not.toContain("history");
-    await ask(copy, "Weather in NYC?");
-    expect(await (await get(copy, "history?path=[0:4][*].text")).json()).toEqual(
-      await (await get(id, "history?path=[0:4][*].text")).json(),
-    );
   });
 });
 
@@ -142,56 +127,5 @@ describe("an agent that summarizes", () => {
       expect(outline().join("\n")).not.toContain("summary");
     });
     errors.mockRestore();
-  });
-
-  it("is asked once for each compaction if it fails, however often the object wakes", async () => {
-    const errors = vi.spyOn(console, "error").mockImplementation(() => undefined);
-    let asked = 0;
-    const summarize = () => {
-      asked++;
-      return Promise.reject(new Error("down"));
-    };
-    await talk({ summarize }, async ({ say, own }) => {
-      const compactions = () => {
-        const rows = own.state.storage.sql.exec("SELECT value FROM meta WHERE key = 'outline'");
-        const [{ value } = { value: "{}" }] = rows.toArray() as { value: string }[];
-        return (JSON.parse(value) as { version?: number }).version ?? 0;
-      };
-      for (let turn = 1; turn <= 24; turn++) {
-        await say(1);
-        own.wakeAgain();
-      }
-      expect(compactions()).toBeGreaterThan(2);
-      expect(asked).toBe(compactions());
-    });
-    errors.mockRestore();
-  });
-
-  it("does not write into a conversation that was created after a deletion", async () => {
-    let finishSummary: (text: string) => void = () => undefined;
-    const summarize = () => new Promise<string>((resolve) => (finishSummary = resolve));
-    await talk({ summarize }, async ({ say, own, outline }) => {
-      await say(12);
-      expect(outline().length).toBeGreaterThan(0);
-      expect((await own.call("DELETE", "/conversations/c")).status).toBe(204);
-      await say(1);
-      finishSummary("Gone.");
-      await say(12);
-      expect(outline().length).toBeGreaterThan(0);
-      expect(outline().join("\n")).not.toContain("Gone.");
-    });
-  });
-});
-
-it("keeps the outline when the object wakes again, without reading the compacted messages", async () => {
-  await talk({}, async ({ say, own, outline }) => {
-    await say(60);
-    const before = outline();
-    own.wakeAgain();
-    const init = json({ message: "More?" }, { accept: "application/json" });
-    const response = await own.call("POST", "/conversations/c/messages", init);
-    const { cost } = await response.json<{ cost: { rowsRead: number } }>();
-    expect(outline().slice(0, before.length)).toEqual(before);
-    expect(cost.rowsRead).toBeLessThan(60);
   });
 });

@@ -4,17 +4,10 @@ import { messageStream, textStream } from "../../../src/edge/turns/turn-response
 import * as limits from "../../../src/limits.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
 import { TurnLog } from "../../../src/turn/log/turn-log.ts";
-import { json, problemIn, textOf } from "../../support/edge.ts";
+import { textOf } from "../../support/edge.ts";
 import { ask, gate, halting, said } from "../../support/fault-stages.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import {
-  finish,
-  type Script,
-  scriptedModel,
-  type Step,
-  text,
-} from "../../../packages/testing/src/testing.ts";
-import { slow } from "../../support/slow.ts";
+import { finish, type Script, scriptedModel, text } from "../../../packages/testing/src/testing.ts";
 import { chunksIn, framesIn } from "../../support/turn-client.ts";
 
 const agent: Agent = { name: "a", description: "", instructions: "", tools: {} };
@@ -117,22 +110,6 @@ describe("a client", () => {
       expect((await watching) ?? all).toBe(all);
     });
   });
-
-  it("of each kind at once, and ten readers: all receive the same", async () => {
-    await halfway(before, async (own, asked, open) => {
-      const over = Promise.withResolvers<void>();
-      const kinds = Object.values(clients);
-      const readers = Array.from({ length: 10 }, () => clients["that reads"] ?? kinds[0]);
-      const watching = [...kinds, ...readers].map((client) => client?.(own, over.promise));
-      await asked.body?.cancel();
-      open();
-      const last = watching.slice(-10);
-      const all = new Set(await Promise.all(last));
-      over.resolve();
-      for (const had of await Promise.all(watching)) if (had !== undefined) all.add(had);
-      expect(all.size).toBe(1);
-    });
-  });
 });
 
 describe("a client that stops reading, in an answer of megabytes", () => {
@@ -147,23 +124,6 @@ describe("a client that stops reading, in an answer of megabytes", () => {
       expect(textOf(messagesOf(own)[1])).toHaveLength(4 * MEGABYTE);
       // The slow client still receives everything.
       expect(await asked.text()).toBe(other);
-    });
-  });
-
-  it("uses at most a megabyte besides the log", slow, async () => {
-    await halfway(long, async (own, asked, open) => {
-      open();
-      const all = await asked.text();
-      const reader = readerOf(await watch(own, "?after=0"));
-      let had = 0;
-      let largest = 0;
-      for (let read = await reader.read(); !read.done; read = await reader.read()) {
-        largest = Math.max(largest, read.value.length);
-        had += read.value.length;
-      }
-      expect(had).toBe(all.length);
-      // One piece is prepared and one waits: the others are made when the client reads.
-      expect(largest).toBeLessThanOrEqual(MEGABYTE / 2);
     });
   });
 
@@ -191,26 +151,6 @@ describe("posts", () => {
     text(`You said: ${questionIn(prompt)}`),
     finish(),
   ];
-  const chat = (own: OwnRuntime, words: string, accept: string) => {
-    const parts = [{ type: "text", text: words }];
-    const body = { id: "c", messages: [{ id: "q", role: "user", parts }] };
-    return own.call("POST", "/conversations", json(body, { accept }));
-  };
-
-  it.each(["text/event-stream", "text/plain", "application/json"])(
-    "of one message at the same time are one turn (%s)",
-    async (accept) => {
-      const model = scriptedModel([echo, echo]);
-      await withRuntime({ agents: [agent], model }, async (own) => {
-        const two = await Promise.all([chat(own, "Hi.", accept), chat(own, "Hi.", accept)]);
-        const [one, other] = await Promise.all(two.map((response) => response.text()));
-        expect(one).toContain("You said: Hi.");
-        expect(other).toBe(one);
-        expect(model.calls).toHaveLength(1);
-        expect(messagesOf(own)).toHaveLength(2);
-      });
-    },
-  );
 
   it("of two messages at once are answered in order", async () => {
     const model = scriptedModel([echo, echo]);
@@ -220,45 +160,6 @@ describe("posts", () => {
       expect(texts).toEqual(["You said: One.", "You said: Two."]);
       const history = messagesOf(own).map(textOf);
       expect(history).toEqual(["One.", "You said: One.", "Two.", "You said: Two."]);
-    });
-  });
-
-  it("of fifty messages at once: nine are accepted, the others can be sent again, and none is lost", async () => {
-    const words = Array.from({ length: 50 }, (_, index) => `message ${index}`);
-    let round = gate();
-    const inRound: Step = async (options) => {
-      await round.wait();
-      return echo(options);
-    };
-    const model = scriptedModel(words.map(() => inRound));
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      const rounds: number[] = [];
-      for (let left: readonly string[] = words; left.length > 0;) {
-        round = gate();
-        const posts = await Promise.all(left.map((one) => ask(own, one, "text/plain")));
-        round.open();
-        const refused: string[] = [];
-        for (const [index, response] of posts.entries()) {
-          const one = left[index] ?? "";
-          if (response.status === 200) expect(await response.text()).toBe(`You said: ${one}`);
-          else {
-            expect(Number(response.headers.get("retry-after"))).toBeGreaterThan(0);
-            await problemIn(response, "too_many_turns");
-            refused.push(one);
-          }
-        }
-        rounds.push(left.length - refused.length);
-        left = refused;
-      }
-      expect(rounds).toEqual([...Array<number>(5).fill(limits.maxQueuedTurns + 1), 5]);
-      // Questions and answers alternate, and each answer follows its own question.
-      const messages = messagesOf(own);
-      expect(messages.map(({ role }) => role)).toEqual(words.flatMap(() => ["user", "assistant"]));
-      const history = messages.map(textOf);
-      const asked = history.filter((_, index) => index % 2 === 0);
-      expect(history).toEqual(asked.flatMap((one) => [one, `You said: ${one}`]));
-      expect(asked.toSorted()).toEqual(words.toSorted());
-      expect(model.calls).toHaveLength(50);
     });
   });
 });

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
 import type { UIMessage } from "ai";
-import * as limits from "../../../src/limits.ts";
 import { ask, call, get, json, newId, problemIn } from "../../support/edge.ts";
 
 const PNG = new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10, 0, 255]);
@@ -39,15 +38,6 @@ describe("a person's long text", () => {
     expect(JSON.stringify(kept).length).toBeLessThan(1_500);
     // Includes the definitions of the tools.
     expect(savings.promptChars).toBeLessThan(long.length / 2);
-  });
-
-  it("stays a text up to the limit", async () => {
-    const id = newId();
-    const text = "x".repeat(limits.maxMessageTextChars);
-    await ask(id, text);
-    expect((await messagesOf(id, "reference"))[0]?.parts).toEqual([{ type: "text", text }]);
-    await ask(id, `${text}x`);
-    expect((await get(id, "message_1")).status).toBe(200);
   });
 });
 
@@ -106,21 +96,6 @@ describe("a person's file", () => {
     expect((await say(id, [{ type: "file", mediaType, url }])).status).toBe(200);
     const stored = await get(id, "file");
     expect(typeof value === "string" ? await stored.text() : await stored.json()).toEqual(value);
-  });
-
-  it("is bytes if it does not match its type", async () => {
-    const id = newId();
-    const url = `data:,${encodeURIComponent('{"a":')}`;
-    await say(id, [{ type: "file", mediaType: "application/json", url }]);
-    expect(await (await get(id, "file/info")).json()).toMatchObject({ type: "bytes", count: 5 });
-  });
-
-  it("gets the next name if its own is taken", async () => {
-    const id = newId();
-    const file = { type: "file", mediaType: "image/png", filename: "a.png", url: dataUrl(PNG, "") };
-    await say(id, [file, file]);
-    expect((await get(id, "a")).status).toBe(200);
-    expect((await get(id, "a_2")).status).toBe(200);
   });
 
   it.each([

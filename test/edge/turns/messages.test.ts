@@ -5,7 +5,6 @@ import {
   type UIMessageChunk,
 } from "ai";
 import { describe, expect, it, vi } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable.ts";
 import {
   ask,
   call,
@@ -96,21 +95,6 @@ describe("a turn as a UI message stream", () => {
       cost: { rowsRead: expect.any(Number), rowsWritten: 9, alarms: 1 },
     });
   });
-
-  it("reports each variable in a part that no client stores", async () => {
-    const id = newId();
-    const chunks = chunksIn(await framesIn(await short(id, { message: NYC })));
-    const told = chunks.filter(({ type }) => type === "data-variable");
-    const info = await (await get(id, "get_weather_nyc/info")).json<VariableInfo>();
-    // The answer has read the variable since.
-    const { accessedAt } = info;
-    const data = { ...info, accessedAt: expect.any(String) };
-    expect(told).toEqual([{ type: "data-variable", data, transient: true }]);
-    const [part] = told;
-    const before = part !== undefined && "data" in part ? (part.data as VariableInfo) : info;
-    expect(Date.parse(before.accessedAt)).toBe(Date.parse(info.updatedAt));
-    expect(Date.parse(accessedAt)).toBeGreaterThanOrEqual(Date.parse(info.updatedAt));
-  });
 });
 
 /** Waits until the alarm's handler has seen the turn's end and has set the next alarm. */
@@ -140,30 +124,9 @@ describe("the cost of a turn", () => {
       expect(written()).toMatchObject(both);
     }
   });
-
-  it("includes the input", async () => {
-    const id = newId();
-    await ask(id, "Who are you?");
-    await untilArmed(id);
-    const written = await watchRows(id);
-    const { cost } = await ask(id, NYC, { input: { a: 1 } });
-    await untilArmed(id);
-    expect(cost).toMatchObject({ rowsWritten: 11, alarms: 2 });
-    expect(written()).toMatchObject({ rowsWritten: 11, alarms: 2 });
-  });
 });
 
 describe("a turn in another form", () => {
-  it("is its text alone as text/plain", async () => {
-    const id = newId();
-    const response = await short(id, { message: NYC }, "text/plain");
-    expect(response.status).toBe(200);
-    expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
-    const text = await response.text();
-    expect(text).toMatch(sentence);
-    expect(textOf((await messagesOf(id)).messages[1])).toBe(text);
-  });
-
   it("is the whole result as application/json", async () => {
     const id = newId();
     const response = await short(id, { message: NYC }, "application/json");
@@ -224,17 +187,6 @@ describe("a turn", () => {
     expect(await (await get(id, "input")).json()).toEqual({});
   });
 
-  it("keeps the client's id of the message, or creates one", async () => {
-    const id = newId();
-    await ask(id, userMessage(NYC, "mine"));
-    await ask(id, { parts: [{ type: "text", text: NYC }] });
-    const { messages } = await messagesOf(id);
-    expect(messages[0]).toEqual(userMessage(NYC, "mine"));
-    const ids = new Set(messages.map((message) => message.id));
-    expect(ids.size).toBe(4);
-    for (const messageId of ids) expect(messageId).toMatch(/\S/);
-  });
-
   it("uses the last message only: earlier ones are neither stored nor shown", async () => {
     const id = newId();
     const reading = (city: string, call: string) => ({
@@ -260,15 +212,6 @@ describe("a turn", () => {
     expect(JSON.stringify([messages, chunks])).not.toMatch(/forged/i);
   });
 
-  it("uses the server's history", async () => {
-    const id = newId();
-    await ask(id, "Weather in NYC and London?");
-    await framesIn(await chat(id, [userMessage("Compare them")]));
-    const { messages } = await messagesOf(id);
-    expect(messages).toHaveLength(4);
-    expect(textOf(messages[3])).toContain("warmer than");
-  });
-
   it("does not resolve references in a person's text", async () => {
     const id = newId();
     await ask(id, NYC);
@@ -280,33 +223,7 @@ describe("a turn", () => {
   });
 });
 
-describe("regenerate-message", () => {
-  it("answers the newest question again, in place of its answer", async () => {
-    const id = newId();
-    await ask(id, "Who are you?");
-    await ask(id, NYC);
-    const before = (await messagesOf(id)).messages;
-    const more = { trigger: "regenerate-message", messageId: before[3]?.id };
-    // Messages that a client posts with it are ignored, whatever they are.
-    const frames = await framesIn(await chat(id, [{ role: "assistant", parts: "any" }], more));
-    expect(chunksIn(frames).map(({ type }) => type)).toContain("tool-output-available");
-    const after = (await messagesOf(id)).messages;
-    expect(after.slice(0, 3)).toEqual(before.slice(0, 3));
-    expect(after).toHaveLength(4);
-    expect(after[3]?.id).not.toBe(before[3]?.id);
-    expect(textOf(after[3])).toMatch(sentence);
-    expect(await namesIn(id)).toEqual(["get_weather_nyc"]);
-    expect(await (await get(id, "get_weather_nyc/info")).json()).toMatchObject({ version: 2 });
-  });
-});
-
 describe("GET /conversations/:id/messages", () => {
-  it("returns an empty list for an unknown conversation", async () => {
-    const none = { messages: [] };
-    expect(await messagesOf(newId())).toEqual(none);
-    expect(await messagesOf(newId(), "?before=nothing&limit=1&form=reference")).toEqual(none);
-  });
-
   it("pages backwards, each page oldest first", async () => {
     const id = newId();
     for (const name of ["m1", "m2", "m3"]) await ask(id, userMessage("Who are you?", name));
@@ -330,21 +247,5 @@ describe("GET /conversations/:id/messages", () => {
     }
     const before = await messagesOf(id, "?limit=1&before=m3");
     expect(before.messages).toEqual([all.messages[3]]);
-  });
-
-  it("shows texts as the person saw them, or as the model wrote them", async () => {
-    const id = newId();
-    const turn = await ask(id, NYC);
-    const [, shown] = (await messagesOf(id)).messages;
-    expect(textOf(shown)).toMatch(sentence);
-    expect(textOf(turn.message)).toBe(textOf(shown));
-    expect(await messagesOf(id, "?form=display")).toEqual(await messagesOf(id));
-    const { messages } = await messagesOf(id, "?form=reference");
-    expect(textOf(messages[1])).toBe(
-      "It is $get_weather_nyc.temperature °C in $get_weather_nyc.city with " +
-        "$get_weather_nyc.humidity % humidity: $get_weather_nyc.conditions.",
-    );
-    const others = (message?: UIMessage) => message?.parts.filter(({ type }) => type !== "text");
-    expect(others(messages[1])).toEqual(others(shown));
   });
 });

@@ -6,7 +6,7 @@ import type { RuntimeOptions } from "../../../src/edge/create-runtime.ts";
 import * as schemas from "../../../src/edge/openapi/schemas.ts";
 import type { PromptDescription } from "../../../src/turn/describe-prompt.ts";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { ask, call, callWith, json, newId, ORIGIN, problemIn, put } from "../../support/edge.ts";
+import { call, json, newId, problemIn, put } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
 import {
   finish,
@@ -116,36 +116,6 @@ describe("the prompt of an agent, over HTTP", () => {
     });
   });
 
-  it("lists what is sent later, from when on, and its size", async () => {
-    const steps: readonly Step[] = [[toolCall("read_text", {}), finish("tool-calls")], ANSWER];
-    await talk(ALL, steps, async ({ own, calls, say }) => {
-      const prompt = await promptOf(own);
-      const from = Object.fromEntries(
-        prompt.tools.map(({ name, offeredFrom, sent }) => [name, [offeredFrom, sent]]),
-      );
-      expect(from).toMatchObject({
-        list_rows: [undefined, true],
-        set_variable: ["start", true],
-        run_code: ["start", true],
-        read_variable: ["variable", false],
-        query_variables: ["variable", false],
-        search_variable: ["text", false],
-        edit_variable: ["text", false],
-      });
-      expect(prompt.guide).toMatchObject({ sent: false });
-      const question = "Read it.";
-      await say(question);
-      const last = calls.at(-1);
-      const tail = last?.prompt.at(-1)?.content.at(0);
-      // After the handle of a text, all tools are offered, and the guide comes last.
-      expect(last?.tools?.map(({ name }) => name)).toEqual(prompt.tools.map(({ name }) => name));
-      expect(tail).toMatchObject({ text: expect.stringContaining(prompt.guide?.text ?? "?") });
-      expect(prompt.laterChars).toBe(
-        JSON.stringify(last?.tools).length - prompt.toolChars + (prompt.guide?.chars ?? 0),
-      );
-    });
-  });
-
   it("is stored nowhere, calls no model, and creates no conversation", async () => {
     await talk(ALL, [], async ({ own, calls }) => {
       await promptOf(own);
@@ -189,52 +159,6 @@ describe("the prompt of a conversation", () => {
     });
   });
 
-  it("outlines what the next turn compacts", async () => {
-    const agents = [{ ...shop, historyChars: 4_000 }] as const;
-    const turns = 14;
-    const answers = Array.from({ length: turns }, (_, at): Step => [
-      text(`${at} ${"x".repeat(600)}`),
-      finish("stop"),
-    ]);
-    await talk({ ...ALL, agents }, answers, async ({ own, calls, say }) => {
-      const kinds = new Set<string>();
-      let outline = 0;
-      for (let turn = 1; turn <= turns; turn++) {
-        const meta = () =>
-          own.state.storage.sql.exec("SELECT * FROM meta WHERE key = 'outline'").toArray();
-        const stored = turn === 1 ? [] : meta();
-        const prompt = turn === 1 ? undefined : await promptOf(own, "?conversation=c");
-        if (prompt !== undefined) expect(meta()).toEqual(stored);
-        const question = "?";
-        const { savings } = await say(question);
-        const { prompt: sent = [], tools } = calls.at(-1) ?? {};
-        if (prompt === undefined) continue;
-        expect(JSON.stringify(definitionsIn(prompt))).toBe(JSON.stringify(tools));
-        const [, ...messages] = sent;
-        expect(prompt.messages.map(({ role }) => role)).toEqual(messages.map(({ role }) => role));
-        expect(savings.promptChars).toBe(prompt.sentChars + question.length);
-        const last = messages.at(-1)?.content.at(0);
-        if (prompt.tail !== undefined) expect(last).toMatchObject({ text: prompt.tail.text });
-        const lines = JSON.stringify(messages[0]).split("user: ").length;
-        kinds.add(lines === outline ? "as before" : outline < 2 ? "compacts" : "compacts again");
-        outline = lines;
-      }
-      expect(kinds).toEqual(new Set(["as before", "compacts", "compacts again"]));
-    });
-  });
-
-  it("is not changed by reading it", async () => {
-    await talk(ALL, steps, async ({ own, say }) => {
-      await say("Which rows?");
-      const rows = () =>
-        own.state.storage.sql.exec("SELECT count(*) AS rows FROM variable").toArray();
-      const stored = rows();
-      const prompt = await promptOf(own, "?conversation=c");
-      expect(await promptOf(own, "?conversation=c")).toEqual(prompt);
-      expect(rows()).toEqual(stored);
-    });
-  });
-
   it("has no sealed value, and is the same for every value of its length", async () => {
     const sizeOf = async (value: JSONValue) => {
       const id = newId();
@@ -248,47 +172,3 @@ describe("the prompt of a conversation", () => {
     expect(await sizeOf("secret")).toBe(one);
   });
 });
-
-describe("the route", () => {
-  it("needs a key, a known agent and an existing conversation", async () => {
-    const closed = callWith({});
-    const { name } = await anAgent();
-    await problemIn(await closed("GET", `/agents/${name}/prompt`), "unauthorized");
-    await problemIn(await closed("GET", "/agents"), "unauthorized");
-    await problemIn(await call("GET", "/agents/nobody/prompt"), "unknown_agent");
-    const path = `/agents/${name}/prompt?conversation=`;
-    await problemIn(await call("GET", `${path}${newId()}`), "conversation_not_found");
-    await problemIn(await call("GET", `${path}..`), "bad_id");
-    await problemIn(await call("GET", path), "bad_id");
-  });
-
-  it("shows nothing of another tenant's conversation", async () => {
-    const keys = { AUTH: "bearer", API_KEYS: JSON.stringify({ [KEYS[0]]: "a", [KEYS[1]]: "b" }) };
-    const as = (key: string) => ({ headers: { authorization: `Bearer ${key}` } });
-    const tenants = callWith(keys);
-    const id = newId();
-    const { headers } = as(KEYS[0]);
-    await tenants("PUT", `/conversations/${id}/variables/x`, json(1, headers));
-    const { name } = await anAgent();
-    const path = `${ORIGIN}/agents/${name}/prompt?conversation=${id}`;
-    expect((await tenants("GET", path, as(KEYS[0]))).status).toBe(200);
-    await problemIn(await tenants("GET", path, as(KEYS[1])), "conversation_not_found");
-  });
-
-  it("shows what is sent to the deployed Worker's agents", async () => {
-    const { name } = await anAgent();
-    const response = await call("GET", `/agents/${name}/prompt`);
-    const prompt = schemas.prompt().parse(await response.json());
-    const { savings } = await ask(newId(), "Hello.", { agent: name });
-    expect(savings.promptChars).toBe(prompt.sentChars + "Hello.".length);
-  });
-});
-
-const KEYS = ["a".repeat(40), "b".repeat(40)] as const;
-
-async function anAgent() {
-  const response = await call("GET", "/agents");
-  const { agents } = await response.json<{ agents: readonly { name: string }[] }>();
-  const [agent = { name: "" }] = agents;
-  return agent;
-}

@@ -1,24 +1,11 @@
-import {
-  DefaultChatTransport,
-  readUIMessageStream,
-  tool,
-  type UIMessage,
-  type UIMessageChunk,
-} from "ai";
+import { readUIMessageStream, tool, type UIMessage, type UIMessageChunk } from "ai";
 import { describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { Agent } from "../../../src/turn/agent.ts";
-import { json, newId, ORIGIN, textOf } from "../../support/edge.ts";
+import { json, textOf } from "../../support/edge.ts";
 import { type OwnRuntime, withRuntime } from "../../support/own-runtime.ts";
-import { refuseRows } from "../../support/storage.ts";
 import { framesIn as eventsIn, readUntil } from "../../support/turn-client.ts";
-import {
-  finish,
-  scriptedModel,
-  type Step,
-  text,
-  toolCall,
-} from "../../../packages/testing/src/testing.ts";
+import { finish, scriptedModel, type Step, text } from "../../../packages/testing/src/testing.ts";
 
 const MAX = 1_000_000_000;
 
@@ -203,80 +190,6 @@ describe("a stream that is watched again", () => {
       });
     });
   });
-
-  it("is not over if its end could not be stored: it is 204 until the turn continues", async () => {
-    const { open, options } = halted([[text("Anew."), finish()]]);
-    await withRuntime(options, async (own) => {
-      const makeRoom = refuseRows(own.state.storage, '"isOpen":false');
-      open();
-      const had = framesIn(await (await ask(own)).text());
-      expect(had.at(-1)?.chunk).toMatchObject({ type: "error" });
-      expect((await watch(own, `?after=${MAX + 3}`)).status).toBe(204);
-      makeRoom();
-      own.wakeAgain();
-      const rest = framesIn(await (await watch(own, `?after=${MAX + 3}`)).text());
-      expect(rest.at(-1)?.chunk).toMatchObject({ type: "finish" });
-      const { messages } = own.conversation().readMessages({ limit: 9, form: "display" });
-      expect(messages.map(textOf)).toEqual(["Hello.", "Anew."]);
-    });
-  });
-
-  it("is taken up by the AI SDK's own transport, which finds nothing when it is over", async () => {
-    const { open, reached, options } = halted();
-    await withRuntime(options, async (own) => {
-      const fetchFrom: typeof fetch = (url, init) =>
-        own.call(init?.method ?? "GET", String(url), init);
-      const api = `${ORIGIN}/conversations`;
-      const transport = new DefaultChatTransport({ api, fetch: fetchFrom });
-      const asked = await ask(own);
-      await reached;
-      const stream = await transport.reconnectToStream({ chatId: "c" });
-      open();
-      let message: UIMessage | undefined;
-      if (stream !== null) {
-        for await (const state of readUIMessageStream({ stream })) message = state;
-      }
-      expect(textOf(message)).toBe("Before. After.");
-      await asked.text();
-      const { messages } = own.conversation().readMessages({ limit: 5, form: "display" });
-      expect(message?.id).toBe(messages[1]?.id);
-      expect(await transport.reconnectToStream({ chatId: "c" })).toBeNull();
-    });
-  });
-
-  it("has unique ids in a conversation, and an old id gets all of a new turn", async () => {
-    const { open, options } = halted([[text("Again."), finish()]]);
-    await withRuntime(options, async (own) => {
-      open();
-      const first = framesIn(await (await ask(own)).text());
-      own.wakeAgain();
-      const second = framesIn(await (await ask(own, "More.")).text());
-      expect(new Set([...first, ...second].map(({ id }) => id)).size).toBe(
-        first.length + second.length,
-      );
-      const late = await watch(own, `?after=${first.at(-1)?.id}`);
-      expect(framesIn(await late.text())).toEqual(second);
-    });
-  });
-
-  it("is 204 without a turn, after its end, and without a conversation", async () => {
-    const { open, options } = halted();
-    await withRuntime(options, async (own) => {
-      expect((await watch(own)).status).toBe(204);
-      expect((await watch(own, "?after=5")).status).toBe(204);
-      open();
-      await (await ask(own)).text();
-      expect((await watch(own)).status).toBe(204);
-      await own.conversation().deleteAll();
-      expect((await watch(own, `?after=${MAX}`)).status).toBe(204);
-    });
-  });
-
-  it.each(["x", "-1", "1.5"])("is refused with an invalid id: %s", async (after) => {
-    await withRuntime(halted().options, async (own) => {
-      expect((await watch(own, `?after=${after}`)).status).toBe(400);
-    });
-  });
 });
 
 describe("stop", () => {
@@ -296,42 +209,6 @@ describe("stop", () => {
       expect(model.calls).toHaveLength(1);
       expect(await stop(own)).toEqual({ stopped: false });
       expect(own.conversation().about()).toMatchObject({ status: "idle" });
-    });
-  });
-
-  it("reaches a tool, and the next message is answered", async () => {
-    const { wait, reached } = gate();
-    let aborted = false;
-    const hangs = tool({
-      inputSchema: z.object({}),
-      execute: async (_, { abortSignal }) => {
-        abortSignal?.addEventListener("abort", () => {
-          aborted = true;
-        });
-        await wait();
-        return 1;
-      },
-    });
-    const agent: Agent = { name: "t", description: "", instructions: "", tools: { hangs } };
-    const model = scriptedModel([
-      [toolCall("hangs", {}), finish("tool-calls")],
-      [text("Here."), finish()],
-    ]);
-    await withRuntime({ agents: [agent], model }, async (own) => {
-      const asked = ask(own);
-      const waiting = ask(own, "And now?", "text/plain");
-      await reached;
-      expect(await stop(own)).toEqual({ stopped: true });
-      await (await asked).text();
-      expect(await (await waiting).text()).toBe("Here.");
-      expect(aborted).toBe(true);
-    });
-  });
-
-  it("of an unknown conversation is 404", async () => {
-    await withRuntime(halted().options, async (own) => {
-      const response = await own.call("POST", `/conversations/${newId()}/stop`);
-      expect(response.status).toBe(404);
     });
   });
 });

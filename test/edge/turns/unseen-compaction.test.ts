@@ -63,31 +63,6 @@ it("shows a stock client the same streams and messages with compacted turns as w
   expect(whole.seen).toContain("Question 1?");
 });
 
-it("sends the calls of a running turn whole, however long, and compacts them in a later one", async () => {
-  const pages = Array.from({ length: 12 }, (_, page) => page);
-  const model = scriptedModel([...pages.map(read), ANSWER, ANSWER, ANSWER, ANSWER]);
-  const options = { agents: [{ ...agent, historyChars: 3_000 }] as const, model };
-  await withRuntime(options, async (own) => {
-    await (await post(own, "Read all of it.")).text();
-    const prompts = model.calls.map(({ prompt }) =>
-      prompt.filter((message) => !JSON.stringify(message).includes("<variables>")),
-    );
-    for (const [at, prompt] of prompts.entries()) {
-      const next = prompts[at + 1] ?? prompt;
-      expect(next.slice(0, prompt.length)).toEqual(prompt);
-    }
-    const last = JSON.stringify(prompts.at(-1));
-    expect(last.length).toBeGreaterThan(3 * 3_000);
-    expect(last).not.toContain("<history>");
-    expect(last.split(NOTE.trim())).toHaveLength(pages.length + 1);
-    for (const question of ["Two?", "Three?", "Four?"]) await (await post(own, question)).text();
-    const later = JSON.stringify(model.calls.at(-1)?.prompt);
-    expect(later).toContain("<history>");
-    expect(later).not.toContain(NOTE.trim());
-    expect(later.length).toBeLessThan(3_000);
-  });
-});
-
 it("keeps the guide and tools of prompts in a fork and an import, even without variables", async () => {
   const id = newId();
   // No message contains the long text: only data that is stored with the answer shows that there was one.
@@ -103,37 +78,4 @@ it("keeps the guide and tools of prompts in a fork and an import, even without v
   expect(original?.guide.sent).toBe(true);
   expect(original?.tools.find(({ name }) => name === "search_variable")?.sent).toBe(true);
   for (const other of others) expect(other).toEqual(original);
-});
-
-it("reports the tokens that came from a provider's cache: in the answer, the stream and the message", async () => {
-  const cached: Step = [
-    text("Well."),
-    [
-      {
-        type: "finish",
-        finishReason: { unified: "stop", raw: "stop" },
-        usage: {
-          inputTokens: { total: 60, noCache: 20, cacheRead: 40, cacheWrite: 0 },
-          outputTokens: { total: 5, text: 5, reasoning: 0 },
-        },
-      },
-    ],
-  ];
-  const model = scriptedModel([cached, cached]);
-  const usage = { inputTokens: 60, cachedInputTokens: 40, outputTokens: 5, totalTokens: 65 };
-  await withRuntime({ agents: [agent], model }, async (own) => {
-    const init = json({ message: "One?" }, { accept: "application/json" });
-    const answer = await own.call("POST", "/conversations/c/messages", init);
-    expect(await answer.json()).toMatchObject({ usage, message: { metadata: { usage } } });
-    const chunks = chunksIn(await framesIn(await post(own, "Two?")));
-    expect(chunks.findLast(({ type }) => type === "message-metadata")).toMatchObject({
-      messageMetadata: { usage },
-    });
-    const stored = await own.call("GET", "/conversations/c/messages");
-    const { messages } = await stored.json<{ messages: readonly UIMessage[] }>();
-    expect(messages.filter(({ role }) => role === "assistant")).toMatchObject([
-      { metadata: { usage } },
-      { metadata: { usage } },
-    ]);
-  });
 });

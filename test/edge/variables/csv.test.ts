@@ -1,9 +1,6 @@
-import { describe, expect, it } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable.ts";
+import { expect, it } from "vitest";
 import { get, newId, objectOf, problemIn } from "../../support/edge.ts";
-import { slow } from "../../support/slow.ts";
-import { bytesOf, getWith, NDJSON, putAs } from "../../support/values.ts";
-import { changed, exportOf, fork, importFile, imported } from "../../support/transfer.ts";
+import { getWith, NDJSON, putAs } from "../../support/values.ts";
 import { runInDurableObject } from "cloudflare:test";
 
 const CSV = "text/csv";
@@ -43,83 +40,6 @@ it("a JSON array is served as CSV, and nothing else is", async () => {
   expect(one.headers.get("content-type")).toBe("application/json");
 });
 
-const TSV = "text/tab-separated-values";
-const long = (last: string) =>
-  `id,text\n${Array.from({ length: 3_000 }, (_, id) => `${id},"é, ${"x".repeat(40)}"\n`).join("")}${last}`;
-
-/** Files that a writer of CSV would write otherwise. `at`: the query. */
-const FILES: Readonly<Record<string, { type?: string; at?: string; body: string }>> = {
-  "LF at the end of lines": { body: "id,name\n1,Ann\n2,Bob\n" },
-  "CR at the end of lines": { body: "id,name\r1,Ann\r2,Bob" },
-  "blank lines": { body: "\n\r\n\nid\n\n1\n\n\n2\n\n" },
-  "a byte order mark": { body: "\uFEFFid,name\r\n1,Ann\r\n" },
-  "quotes where none are needed": { body: '"id","name"\r\n"1","Ann"\r\n' },
-  "line breaks in cells": { body: 'id,"na\nme"\n1,"Ann\r\nB"\n2,"\r"\n' },
-  "zeros at the end of numbers": { body: "n,m\n1.50,0.10\n2.00,1.0\n" },
-  "short rows": { body: "a,b,c\n1\n1,2\n1,2,3\n" },
-  "a key twice and one without a name": { body: "a,a,,a_2\n1,2,3,4\n" },
-  "special keys": { body: "__proto__,constructor,\n1,2,3\n" },
-  "no rows": { body: "id,name" },
-  "no content": { body: "" },
-  "a line that names the separator": { body: "sep=;\r\nid;name\r\n1;a,b\r\n" },
-  "one that is a row": { body: "sep=;\nsep=;\n1;2\n" },
-  semicolons: { at: "?delimiter=semicolon", body: "id;name\n1;a,b\n" },
-  "a first row after many blank lines": {
-    at: "?delimiter=auto",
-    body: `${"\n".repeat(10_000)}id;name\n1;a,b\n`,
-  },
-  "bars that are found": { at: "?delimiter=auto", body: "\n\nid|name\n1|a;b\n" },
-  "cells that stay texts": { at: "?types=off&delimiter=auto", body: "id;x\n007;1\n" },
-  tabs: { type: TSV, body: "id\tname\n1\ta,b\n" },
-  "a type with a parameter": { type: "text/csv; header=present", body: "id\n1\n" },
-  "a type too long for more": {
-    type: `text/csv;${"x=y;".repeat(61)}`,
-    at: "?types=off",
-    body: "id\n1\n",
-  },
-  "many rows": { body: long("") },
-  "many rows, the last of which changes a type": { body: long("last,x\n") },
-};
-
-describe.each(Object.entries(FILES))("a CSV with %s", (_, { type = CSV, at = "", body }) => {
-  it("is given back byte by byte, and its records are a view of it", async () => {
-    const id = newId();
-    expect((await putAs(id, `a${at}`, { body, type })).status).toBe(201);
-    const accept = type === TSV ? TSV : CSV;
-    const sent = [...new TextEncoder().encode(body)];
-    const records = await (await get(id, "a")).json<readonly object[]>();
-    for (const of of [id, await imported(await exportOf(id)), await fork(id)]) {
-      expect(await bytesOf(await getWith(of, "a", { accept }))).toEqual(sent);
-      expect(await (await get(of, "a")).json()).toEqual(records);
-      const lines = (await (await getWith(of, "a", { accept: NDJSON })).text()).split("\n");
-      expect(lines.slice(0, -1).map((line) => JSON.parse(line) as unknown)).toEqual(records);
-      for (const index of [0, 1, records.length - 1].filter((one) => records[one] !== undefined)) {
-        const path = encodeURIComponent(`[${index}]`);
-        expect(await (await get(of, `a?path=${path}`)).json()).toEqual(records[index]);
-      }
-      expect(await (await get(of, "a?offset=1&limit=2")).json()).toEqual(records.slice(1, 3));
-    }
-  });
-});
-
-it("a range of a CSV is one of its bytes", async () => {
-  const id = newId();
-  await putAs(id, "a", { body: "id\n1\n2\n", type: CSV });
-  const part = await getWith(id, "a", { accept: CSV, range: "bytes=3-4" });
-  expect([part.status, await part.text()]).toEqual([206, "1\n"]);
-  const tabs = { body: "id\tb\n1\t2\n", type: TSV };
-  const etags: (string | null)[] = [];
-  for (const accept of ["application/json", NDJSON, CSV, TSV]) {
-    await putAs(id, "t", tabs);
-    etags.push(
-      (await getWith(id, "t", { accept })).headers.get("etag")?.replace(/^"\d+/, "") ?? null,
-    );
-  }
-  expect(new Set(etags).size).toBe(4);
-  const other = await getWith(id, "t", { accept: CSV });
-  expect(await other.text()).toBe("id,b\r\n1,2\r\n");
-});
-
 it("a changed CSV is records, and an undo gives the file back", async () => {
   const id = newId();
   const body = "id,n\n1,1.50\n";
@@ -140,14 +60,6 @@ it("a changed CSV is records, and an undo gives the file back", async () => {
   await putAs(id, "lines", { body: '{"id":1}', type: NDJSON });
   await putAs(id, "lines?mode=append", { body: "id\n2\n", type: CSV });
   expect(await (await get(id, "lines")).json()).toEqual([{ id: 1 }, { id: 2 }]);
-});
-
-it("a file that says to be a CSV, and is none, is not imported", async () => {
-  const id = newId();
-  await putAs(id, "a", { body: "id\n1\n", type: CSV });
-  const [broken] = [Buffer.from('id\n"1').toString("base64")];
-  const file = await changed(await exportOf(id), "data", (line) => ({ ...line, base64: broken }));
-  await problemIn(await importFile(file), "bad_csv");
 });
 
 it("the query says how a CSV is read", async () => {
@@ -174,43 +86,4 @@ it("a broken CSV is refused with its line, and saves nothing", async () => {
   );
   const latin = await putAs(id, "a", { body: "x", type: "text/csv; charset=latin1" });
   await problemIn(latin, "unsupported_media_type");
-});
-
-it("a long CSV whose last row changes a type leaves nothing behind", slow, async () => {
-  const id = newId();
-  const rows = Array.from(
-    { length: 20_000 },
-    (_, row) => `${row},${`some text ${row} `.repeat(30)}`,
-  );
-  const body = `n,text\n${rows.join("\n")}\nlast,x\n`;
-  const sent = await putAs(id, "a", { body, type: CSV });
-  const { count, location } = await sent.json<VariableInfo>();
-  expect([count, location]).toEqual([20_001, "r2"]);
-  const response = await get(id, "a?offset=19999&limit=2");
-  expect(await response.json()).toEqual([
-    { n: "19999", text: "some text 19999 ".repeat(30) },
-    { n: "last", text: "x" },
-  ]);
-  const csv = await (await getWith(id, "a", { accept: CSV })).text();
-  expect(csv).toBe(body);
-  await runInDurableObject(objectOf(id), async (object) => {
-    const { store } = object.parts.context;
-    await store.sweep();
-    expect(store.hasGarbage()).toBe(false);
-  });
-});
-
-it("CSV is refused for records whose keys would make too many cells", async () => {
-  const id = newId();
-  const records = Array.from({ length: 5_000 }, (_, n) => ({ [`k${n}`]: n }));
-  for (const type of ["application/json", "application/x-ndjson"]) {
-    const lines = records.map((record) => JSON.stringify(record));
-    const body = type === "application/json" ? `[${lines.join(",")}]` : lines.join("\n");
-    await putAs(id, "wide", { body, type });
-    for (const at of ["wide", "wide?offset=0&limit=5000"]) {
-      const response = await getWith(id, at, { accept: CSV });
-      const problem = await problemIn(response, "limit_exceeded");
-      expect(problem).toMatchObject({ limit: "maxCsvCells" });
-    }
-  }
 });

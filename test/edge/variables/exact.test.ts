@@ -56,25 +56,6 @@ describe.each(Object.entries(BODIES))("a body with %s", (_, [type, body]) => {
     expect(await bytesOf(await imported(await exportOf(id)))).toEqual(sent);
     expect(await bytesOf(await fork(id))).toEqual(sent);
   });
-
-  it("has the elements that JSON.parse finds", async () => {
-    const id = newId();
-    expect((await putBody(at(id), body, type)).status).toBe(201);
-    const lines = body.replace("\uFEFF", "").split("\n");
-    const texts = lines.filter((line) => line.trim() !== "");
-    const value: unknown =
-      type === NDJSON
-        ? texts.map((line) => JSON.parse(line))
-        : JSON.parse(body.replace("\uFEFF", ""));
-    expect(JSON.parse((await textOf(get(id, "a"))).replace("\uFEFF", ""))).toEqual(value);
-    if (!Array.isArray(value)) return;
-    expect(await (await get(id, "a/info")).json()).toMatchObject({ count: value.length });
-    for (const index of [0, 1, value.length - 1]) {
-      const path = encodeURIComponent(`[${index}]`);
-      expect(JSON.parse(await textOf(get(id, `a?path=${path}`)))).toEqual(value[index]);
-    }
-    expect(JSON.parse(await textOf(get(id, "a?offset=1&limit=2")))).toEqual(value.slice(1, 3));
-  });
 });
 
 describe.each(["1234567890123456789", "9007199254740993", "1e400", "0.1234567890123456789"])(
@@ -100,21 +81,6 @@ describe.each(["1234567890123456789", "9007199254740993", "1e400", "0.1234567890
       expect((await answer.json<{ text: string }>()).text).toContain(`First: ${digits}, all: `);
       const info = await (await get(id, "a/info")).json<{ preview: string }>();
       expect(info.preview).toContain(digits);
-    });
-
-    it("stays when a record or key is added beside it", async () => {
-      const id = newId();
-      await putBody(at(id), `[{"id":${digits}}]`);
-      await putBody(`${at(id)}?mode=append`, `[{"id":${digits}}]`);
-      expect(await textOf(get(id, "a"))).toBe(`[{"id":${digits}},{"id":${digits}}]`);
-      await putBody(at(id, "o"), `{"id":${digits}}`);
-      await putBody(`${at(id, "o")}?mode=merge`, `{"other":1.5}`);
-      expect(await textOf(get(id, "o"))).toBe(`{"id":${digits},"other":1.5}`);
-      await putBody(at(id, "r"), `{"id":${digits}}`, NDJSON);
-      await putBody(`${at(id, "r")}?mode=append`, `\uFEFF{"id":2}`, NDJSON);
-      expect(await textOf(call("GET", at(id, "r"), { headers: { accept: NDJSON } }))).toBe(
-        `{"id":${digits}}\n{"id":2}`,
-      );
     });
   },
 );

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { VariableInfo } from "../../../src/store/variable.ts";
-import { ask, call, get, json, newId, problemIn } from "../../support/edge.ts";
+import { call, get, json, newId, problemIn } from "../../support/edge.ts";
 import { bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
 const JSON_TYPE = "application/json";
@@ -11,8 +11,6 @@ interface Case {
   readonly body: string;
   /** The body for each `Accept` header; the first is the default. */
   readonly forms: Readonly<Record<string, string>>;
-  /** The stored representation, which is the one that `Range` cuts. */
-  readonly stored: string;
 }
 
 const cases: Readonly<Record<string, Case>> = {
@@ -20,19 +18,16 @@ const cases: Readonly<Record<string, Case>> = {
     type: JSON_TYPE,
     body: '[{"a":1},"é"]',
     forms: { [JSON_TYPE]: '[{"a":1},"é"]', [NDJSON]: '{"a":1}\n"é"\n' },
-    stored: JSON_TYPE,
   },
   "a JSON object": {
     type: JSON_TYPE,
     body: '{"a":[1]}',
     forms: { [JSON_TYPE]: '{"a":[1]}' },
-    stored: JSON_TYPE,
   },
   records: {
     type: NDJSON,
     body: '{"a":1}\n2\n',
     forms: { [JSON_TYPE]: '[{"a":1},2]', [NDJSON]: '{"a":1}\n2\n' },
-    stored: NDJSON,
   },
   text: {
     type: TEXT,
@@ -41,14 +36,13 @@ const cases: Readonly<Record<string, Case>> = {
       [TEXT]: '\ufeff"é\n\u2028</script>',
       [JSON_TYPE]: JSON.stringify('\ufeff"é\n\u2028</script>'),
     },
-    stored: TEXT,
   },
-  bytes: { type: "image/png", body: "PNG!", forms: { "image/png": "PNG!" }, stored: "image/png" },
+  bytes: { type: "image/png", body: "PNG!", forms: { "image/png": "PNG!" } },
 };
 
 const utf8 = (text: string) => [...new TextEncoder().encode(text)];
 
-describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) => {
+describe.each(Object.entries(cases))("%s", (_, { type, body, forms }) => {
   const names = Object.keys(forms);
 
   async function saved(): Promise<{ id: string; etags: ReadonlyMap<string, string> }> {
@@ -97,50 +91,6 @@ describe.each(Object.entries(cases))("%s", (_, { type, body, forms, stored }) =>
       }
     }
   });
-
-  it("supports Range only in its stored form, and If-Range only with its ETag", async () => {
-    const { id, etags } = await saved();
-    for (const accept of names) {
-      const whole = utf8(forms[accept] ?? "");
-      for (const [known, etag] of etags) {
-        const headers = { accept, range: "bytes=1-2", "if-range": etag };
-        const response = await getWith(id, "a", headers);
-        const isCut = accept === stored && known === accept;
-        expect([accept, known, response.status]).toEqual([accept, known, isCut ? 206 : 200]);
-        expect(await bytesOf(response)).toEqual(isCut ? whole.slice(1, 3) : whole);
-      }
-      const response = await getWith(id, "a", { accept, range: "bytes=1-2" });
-      expect(response.status).toBe(accept === stored ? 206 : 200);
-      const ranges = accept === stored ? "bytes" : null;
-      expect(response.headers.get("accept-ranges")).toBe(ranges);
-      await response.arrayBuffer();
-    }
-  });
-
-  it("accepts a write with the ETag of any current representation, and of no older one", async () => {
-    const { id, etags } = await saved();
-    for (const etag of etags.values()) {
-      const rivals = { "if-match": "*", "if-none-match": etag };
-      await problemIn(await putAs(id, "a", { body, type, headers: rivals }), "precondition_failed");
-    }
-    const [last = ""] = [...etags.values()].slice(-1);
-    const write = () => putAs(id, "a", { body, type, headers: { "if-match": last } });
-    expect((await write()).status).toBe(200);
-    await problemIn(await write(), "precondition_failed");
-  });
-});
-
-describe("a part of a value", () => {
-  it.each([
-    ["?path=.text", "*/*", '"b"'],
-    ["?path=.text", TEXT, "b"],
-    ["?path=.list", NDJSON, "1\n2\n"],
-    ["?path=.list", `${NDJSON};q=0.1, */*`, "[1,2]"],
-  ])("%s is negotiated for %s: %s", async (query, accept, body) => {
-    const id = newId();
-    await call("PUT", at(id), json({ text: "b", list: [1, 2] }));
-    expect(await (await getWith(id, `a${query}`, { accept })).text()).toBe(body);
-  });
 });
 
 describe("a text as JSON", () => {
@@ -186,25 +136,6 @@ describe("metadata", () => {
     await problemIn(await patch(id, { pinned: false }, etagIn(second)), "precondition_failed");
     expect((await patch(id, { pinned: false }, etagIn(writing))).status).toBe(200);
   });
-
-  it("are guarded by the ETag that was read, though the value has been read since", async () => {
-    const id = newId();
-    await call("PUT", at(id), json(1));
-    const { accessedAt } = await (await get(id, "a/info")).json<VariableInfo>();
-    const before = etagIn(await get(id, "a/info"));
-    const unchanged = await getWith(id, "a/info", { "if-none-match": before });
-    expect(unchanged.status).toBe(304);
-    const read = async () => {
-      await (await get(id, "a")).text();
-      return (await (await get(id, "a/info")).json<VariableInfo>()).accessedAt;
-    };
-    while ((await read()) === accessedAt);
-    const changed = await getWith(id, "a/info", { "if-none-match": before });
-    expect(changed.status).toBe(200);
-    expect(etagIn(changed)).not.toBe(before);
-    await changed.text();
-    expect((await patch(id, { pinned: true }, before)).status).toBe(200);
-  });
 });
 
 describe("a content type", () => {
@@ -216,24 +147,5 @@ describe("a content type", () => {
     `image/png; x=${"x".repeat(300)}`,
   ])("%s is refused", async (type) => {
     await problemIn(await putAs(newId(), "a", { body: "1", type }), "unsupported_media_type");
-  });
-
-  it("of a message's file is served as bytes unless it is one media type", async () => {
-    const id = newId();
-    const mediaType = "image/png; charset=x, text/html";
-    const file = { type: "file", mediaType, filename: "a.png", url: "data:,<script>" };
-    await ask(id, { role: "user", parts: [{ type: "text", text: "Look" }, file] });
-    const { headers, body } = await get(id, "a");
-    await body?.cancel();
-    expect(headers.get("content-type")).toBe("application/octet-stream");
-    expect(headers.get("content-disposition")).toBe("attachment");
-  });
-
-  it("of a form is refused with the curl flags that set another", async () => {
-    const type = "application/x-www-form-urlencoded";
-    const response = await putAs(newId(), "a", { body: "hello", type });
-    const { detail } = await problemIn(response, "unsupported_media_type");
-    expect(detail).toContain("-H 'Content-Type: text/plain'");
-    expect(detail).toContain("--json");
   });
 });

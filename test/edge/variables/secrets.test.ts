@@ -1,9 +1,7 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject } from "cloudflare:test";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import type { VariableInfo, Visibility } from "../../../src/store/variable.ts";
 import { call, get, json, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { leaksIn, SECRET, watchConsole } from "../../support/leaks.ts";
-import { runAlarm } from "../../support/storage.ts";
 import { getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
 
 afterEach(() => vi.restoreAllMocks());
@@ -81,16 +79,6 @@ describe("a secret over HTTP", () => {
     expect(leaksIn(heard.join("\n"))).toEqual([]);
   });
 
-  it("shows what it is, but not its contents", async () => {
-    const id = newId();
-    const info = await put(id, "s?visibility=secret&description=A%20key", RECORD);
-    const known = { type: "object", shape: "object", preview: "", visibility: "secret" };
-    expect(info).toMatchObject({ ...known, description: "A key", sources: ["caller"] });
-    expect(await (await get(id, "s/info")).json()).toMatchObject(known);
-    const text = await put(id, "t?visibility=secret", SECRET);
-    expect(text).toMatchObject({ type: "string", shape: "string", preview: "" });
-  });
-
   it.each([
     ["mustache", "{{s}} {{s.token}} {{s.none}} {{s.list[0]}} {{s[*]}}", 5],
     ["dollar", "$s $s.token $s.none `$s.list[0]` https://a.example/$s.token", 5],
@@ -142,29 +130,6 @@ describe("a secret over HTTP", () => {
     for (const text of heard) expect(text).toMatch(/^4\d\d /);
     expect(leaksIn([...heard, said()].join("\n"))).toEqual([]);
   });
-
-  it("leaves no trace when it is evicted, deleted or reset", async () => {
-    const id = newId();
-    const said = watchConsole();
-    for (const name of ["a", "b", "c"]) await put(id, `${name}?visibility=secret`, RECORD);
-    await runInDurableObject(objectOf(id), (_, { storage }) => {
-      storage.sql.exec("UPDATE variable SET expires_at = 1 WHERE name = 'a'");
-    });
-    await evictDurableObject(objectOf(id));
-    await runAlarm(id);
-    const gone = await problemIn(await get(id, "a"), "variable_evicted");
-    const heard = [
-      JSON.stringify(gone),
-      await textIn(interpolate(id, "{{a}} {{a.token}}")),
-      await textIn(call("DELETE", `/conversations/${id}/variables/b`)),
-      await textIn(call("DELETE", `/conversations/${id}/variables`)),
-      await everything(id),
-      said(),
-    ];
-    expect(leaksIn(heard.join("\n"))).toEqual([]);
-    // A later variable with this name is a new one.
-    expect(await put(id, "b", 1)).toMatchObject({ visibility: "model", version: 1 });
-  });
 });
 
 describe("a sealed value over HTTP", () => {
@@ -187,18 +152,5 @@ describe("a sealed value over HTTP", () => {
     await problemIn(await get(id, "s"), "variable_secret");
     expect(await put(id, "s?visibility=model", 5)).toMatchObject({ visibility: "model" });
     expect(await (await get(id, "s")).text()).toBe("5");
-  });
-
-  it("is listed with the others, and resolved by references", async () => {
-    const id = newId();
-    await put(id, "s?visibility=sealed", RECORD);
-    const answer = await (await interpolate(id, "{{s.user}} {{s.none}}")).json();
-    expect(answer).toMatchObject({ text: "Ada {{s.none}}" });
-    expect(JSON.stringify(answer)).not.toContain("token");
-    const visibilities = new Map<string, Visibility>();
-    const list = await call("GET", `/conversations/${id}/variables`);
-    const { variables } = await list.json<{ variables: readonly VariableInfo[] }>();
-    for (const { name, visibility } of variables) visibilities.set(name, visibility);
-    expect(visibilities).toEqual(new Map([["s", "sealed"]]));
   });
 });

@@ -1,6 +1,5 @@
 import { evictDurableObject, runInDurableObject } from "cloudflare:test";
 import { describe, expect, it, vi } from "vitest";
-import * as limits from "../../../src/limits.ts";
 import type { VariableInfo } from "../../../src/store/variable.ts";
 import { call, get, namesIn, newId, objectOf, problemIn, put } from "../../support/edge.ts";
 import { blobsOf, rowsIn, runAlarm } from "../../support/storage.ts";
@@ -160,39 +159,6 @@ describe("a failed upload", () => {
   });
 });
 
-describe("more than 95 MiB", () => {
-  const over = limits.maxValueBytes + 1;
-  const piece = new Uint8Array(1_048_576).fill(0x61);
-
-  it("are refused at the limit if their length is not known", async () => {
-    const id = newId();
-    await put(id, "a", "before");
-    let sent = 0;
-    function* endless(): Generator<Uint8Array> {
-      for (; sent < 2 * over; sent += piece.length) yield piece.slice();
-    }
-    const response = await putAs(id, "a", { body: streamOf(endless()), type: TEXT });
-    expect(await problemIn(response, "body_too_large")).toMatchObject({
-      limit: "maxValueBytes",
-      maximum: limits.maxValueBytes,
-    });
-    // The rest of the body is not read.
-    expect(sent).toBeLessThan(over + 40 * piece.length);
-    expect(await (await get(id, "a")).text()).toBe("before");
-    await expectSwept(id, 0);
-  });
-
-  it.each([TEXT, NDJSON, "application/json", "image/png"])(
-    "of %s are refused before they are read, if their length is known",
-    async (type) => {
-      const id = newId();
-      const headers = { "content-length": String(over) };
-      await problemIn(await putAs(id, "a", { body: "1", type, headers }), "body_too_large");
-      expect((await call("GET", `/conversations/${id}`)).status).toBe(404);
-    },
-  );
-});
-
 describe("a value that is being read", () => {
   const old = anyBytes(6_000_000);
 
@@ -229,36 +195,12 @@ describe("a value that is being read", () => {
     await expectSwept(id, 0);
   });
 
-  it("arrives whole from chunk rows, too", async () => {
-    const id = newId();
-    const text = "é€😀a".repeat(500_000);
-    await putAs(id, "a", { body: text, type: TEXT });
-    expect(await (await get(id, "a/info")).json()).toMatchObject({ location: "chunks" });
-    const response = await get(id, "a");
-    await put(id, "a", "new");
-    await deleteIt(id);
-    await runAlarm(id);
-    expect((await response.text()) === text).toBe(true);
-    await expectSwept(id, 0);
-    expect(await rowsIn(id, "chunk")).toEqual([]);
-  });
-
   it("is released when its reader stops", async () => {
     const id = newId();
     const { reader } = await begun(id);
     await call("DELETE", `/conversations/${id}/variables/a`);
     expect(await blobsOf(id)).toHaveLength(1);
     await reader.cancel();
-    await expectSwept(id, 0);
-  });
-
-  it("is not held by HEAD", async () => {
-    const id = newId();
-    await putAs(id, "a", { body: old, type: "video/mp4" });
-    const response = await call("HEAD", `/conversations/${id}/variables/a`);
-    expect([response.status, await response.text()]).toEqual([200, ""]);
-    expect(response.headers.get("content-type")).toBe("video/mp4");
-    await call("DELETE", `/conversations/${id}/variables/a`);
     await expectSwept(id, 0);
   });
 

@@ -1,8 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { VariableInfo } from "../../../src/store/variable.ts";
-import { call, get, newId, problemIn, put } from "../../support/edge.ts";
+import { get, newId, problemIn, put } from "../../support/edge.ts";
 import { anyBytes, bytesOf, getWith, NDJSON, putAs, TEXT } from "../../support/values.ts";
-import { slow } from "../../support/slow.ts";
 
 // Megabytes take longer on a busy machine.
 describe("bytes", () => {
@@ -39,74 +37,9 @@ describe("bytes", () => {
     expect(headers.get("content-security-policy")).toBe("sandbox; default-src 'none'");
     expect(headers.get("cache-control")).toBe("private, no-cache");
   });
-
-  it.each([
-    [0, "row"],
-    [1, "row"],
-    [65_536, "row"],
-    [65_537, "r2"],
-    [1_048_576, "r2"],
-    [2_500_001, "r2"],
-  ])(
-    "of %i are stored in the %s, and returned whole or in part",
-    slow,
-    async (length, location) => {
-      const id = newId();
-      const bytes = anyBytes(length);
-      const info = await (await putAs(id, "a", { body: bytes, type: "image/png" })).json();
-      expect(info).toMatchObject({ count: length, bytes: length, location });
-      expect(await bytesOf(await get(id, "a"))).toEqual([...bytes]);
-      const [from, to] = [Math.floor(length / 3), Math.floor(length / 2)];
-      const part = await get(id, `a?offset=${from}&limit=${to - from}`);
-      expect(await bytesOf(part)).toEqual([...bytes.subarray(from, to)]);
-    },
-  );
-
-  it("have no path, and cannot be interpolated", async () => {
-    const id = newId();
-    await putAs(id, "a", { body: anyBytes(10), type: "image/png" });
-    await problemIn(await get(id, "a?path=[0]"), "bad_request");
-    const body = JSON.stringify({ text: "{{a}} {{a[0:1]}}" });
-    const headers = { "content-type": "application/json" };
-    const answer = await call("POST", `/conversations/${id}/interpolate`, { body, headers });
-    expect(await answer.json()).toMatchObject({
-      text: "{{a}} {{a[0:1]}}",
-      unresolved: [{ code: "bad_value" }, { code: "bad_value" }],
-    });
-  });
-
-  it("replace, and are neither appended nor merged", async () => {
-    const id = newId();
-    await putAs(id, "a", { body: anyBytes(10), type: "image/png" });
-    for (const mode of ["append", "merge"]) {
-      await problemIn(
-        await putAs(id, `a?mode=${mode}`, { body: anyBytes(5), type: "image/png" }),
-        "bad_value",
-      );
-      await problemIn(
-        await putAs(id, `a?mode=${mode}`, { body: "5", type: "application/json" }),
-        "bad_value",
-      );
-    }
-    expect(await bytesOf(await get(id, "a"))).toEqual([...anyBytes(10)]);
-    expect((await putAs(id, "a", { body: "5", type: "application/json" })).status).toBe(200);
-    expect(await (await get(id, "a/info")).json()).toMatchObject({ type: "number", version: 2 });
-  });
 });
 
 describe("text", () => {
-  it.each(["text/plain", "TEXT/plain;charset=UTF-8", 'text/plain; charset="utf-8"; format=flowed'])(
-    "of %s is a string",
-    async (type) => {
-      const id = newId();
-      const sent = await putAs(id, "a", { body: "é€😀", type: type });
-      expect(await sent.json()).toMatchObject({ type: "string", count: 3, mediaType: TEXT });
-      const response = await get(id, "a");
-      expect(response.headers.get("content-type")).toBe("text/plain; charset=utf-8");
-      expect(await response.text()).toBe("é€😀");
-    },
-  );
-
   it.each(["utf-16le", "iso-8859-1", "nonsense"])("in %s is refused", async (charset) => {
     const id = newId();
     const sent = await putAs(id, "a", { body: "a\0b\0", type: `text/plain; charset=${charset}` });
@@ -125,7 +58,6 @@ describe("text", () => {
 });
 
 describe("records", () => {
-  const lines = '{"id":1,"name":"é€😀"}\n[2]\nnull\n"four"\n';
   const array = '[{"id":1,"name":"é€😀"},[2],null,"four"]';
 
   it("are read as a JSON array, or as lines on request", async () => {
@@ -145,52 +77,6 @@ describe("records", () => {
     expect(response.headers.get("vary")).toBe("accept");
     expect(response.headers.get("content-disposition")).toBe("attachment");
     expect(Buffer.from(await response.arrayBuffer()).toString()).toBe(untidy);
-  });
-
-  it("are the lines of a JSON array on request; other JSON stays as it is", async () => {
-    const id = newId();
-    await put(id, "a", JSON.parse(array));
-    await put(id, "object", { list: [1, { a: 2 }] });
-    const asLines = async (at: string) => {
-      const response = await getWith(id, at, { accept: NDJSON });
-      return [response.headers.get("content-type"), await response.text()];
-    };
-    expect(await asLines("a")).toEqual([NDJSON, lines]);
-    expect(await asLines("a?offset=1&limit=2")).toEqual([NDJSON, "[2]\nnull\n"]);
-    expect(await asLines("object")).toEqual(["application/json", '{"list":[1,{"a":2}]}']);
-    expect(await asLines("object?path=.list")).toEqual([NDJSON, '1\n{"a":2}\n']);
-  });
-
-  it.each([
-    ["none", ""],
-    ["only blank lines", "\n \n\r\n"],
-  ])("may be %s", async (_, body) => {
-    const id = newId();
-    const info = { type: "array", count: 0, bytes: body.length };
-    expect(await (await putAs(id, "a", { body: body, type: NDJSON })).json()).toMatchObject(info);
-    expect(await (await get(id, "a")).text()).toBe("[]");
-    expect(await (await getWith(id, "a", { accept: NDJSON })).text()).toBe(body);
-  });
-
-  it.each([
-    ["row", 100],
-    ["chunks", 20_000],
-    ["r2", 300_000],
-  ])("in %s are the same whole, in lines and in part", slow, async (location, count) => {
-    const id = newId();
-    const records = Array.from({ length: count }, (_, id) => ({ id, text: "é€😀 ".repeat(4) }));
-    const body = records.map((record) => `${JSON.stringify(record)}\n`).join("");
-    const info = await (await putAs(id, "a", { body: body, type: NDJSON })).json<VariableInfo>();
-    expect(info).toMatchObject({ count, location });
-    expect(info.chars).toBe(JSON.stringify(records).length);
-    expect((await (await getWith(id, "a", { accept: NDJSON })).text()) === body).toBe(true);
-    expect((await (await get(id, "a")).text()) === JSON.stringify(records)).toBe(true);
-    const last = count - 1;
-    expect(await (await get(id, `a?path=[${last}]`)).json()).toEqual(records[last]);
-    expect(await (await get(id, "a?path=[-2].id")).text()).toBe(String(last - 1));
-    const middle = Math.floor(count / 2);
-    const part = await get(id, `a?offset=${middle}&limit=3`);
-    expect(await part.json()).toEqual(records.slice(middle, middle + 3));
   });
 
   it.each([
@@ -243,27 +129,4 @@ describe("?offset= and ?limit=", () => {
       expect(await bytesOf(await get(id, `bytes?${query}`))).toEqual([...bytes.subarray(from, to)]);
     },
   );
-
-  it.each([10_000, 3_000_000])(
-    "find characters of all sizes in a text of %i",
-    slow,
-    async (length) => {
-      const id = newId();
-      const all = Array.from({ length }, (_, index) => ["a", "é", "€", "😀"][(index * 3) % 4]);
-      await putAs(id, "a", { body: all.join(""), type: TEXT });
-      for (const from of [0, 7, 2_500, length - 4, Math.floor(length * 0.7)]) {
-        const part = await (await get(id, `a?offset=${from}&limit=3`)).text();
-        expect(part).toBe(all.slice(from, from + 3).join(""));
-      }
-    },
-  );
-
-  it("are refused where there is nothing to count", async () => {
-    const id = newId();
-    await put(id, "a", { b: 5, c: { d: null } });
-    for (const query of ["offset=1", "limit=1", "path=.b&offset=1", "path=.c&limit=0"]) {
-      await problemIn(await get(id, `a?${query}`), "bad_request");
-    }
-    await problemIn(await get(id, "a?path=.none&offset=1"), "path_not_found");
-  });
 });

@@ -1,7 +1,5 @@
-import { runInDurableObject } from "cloudflare:test";
 import { describe, expect, it } from "vitest";
-import { call, get, json, newId, objectOf, problemIn } from "../../support/edge.ts";
-import { slow } from "../../support/slow.ts";
+import { call, get, json, newId, problemIn } from "../../support/edge.ts";
 
 /** `place` is a query, optionally with another name than `v` before it. */
 const put = (id: string, place: string, value: unknown) => {
@@ -32,36 +30,6 @@ describe("POST without a name", () => {
     }
     expect(await valueOf(id, "variable_2")).toEqual(["taken"]);
   });
-
-  it("accepts the same as PUT, as a stream and with its limits", slow, async () => {
-    const id = newId();
-    // More than a message may contain.
-    const rows = "{}\n".repeat(3_000_000);
-    const records = { body: rows, headers: { "content-type": "application/x-ndjson" } };
-    expect(await (await post(id, records)).json()).toMatchObject({ count: 3_000_000 });
-    const secret = json("s3cr3t");
-    const { name } = await (await post(id, secret, "?visibility=secret")).json<{ name: string }>();
-    await problemIn(await get(id, name), "variable_secret");
-    await problemIn(await post(id, { body: "{", headers: json(1).headers ?? {} }), "bad_json");
-    await problemIn(await post(id, json(1), "?visibility=none"), "bad_request");
-  });
-
-  it("creates no conversation if it is rejected, and no variable if it breaks off", async () => {
-    const id = newId();
-    await problemIn(await post(id, { body: "{", headers: json(1).headers ?? {} }), "bad_json");
-    await problemIn(await call("GET", `/conversations/${id}`), "conversation_not_found");
-    await put(id, "", 1);
-    const broken = new ReadableStream({
-      pull(controller) {
-        controller.enqueue(new TextEncoder().encode("half"));
-        controller.error(new Error("The client has gone."));
-      },
-    });
-    const init = { body: broken, headers: { "content-type": "text/plain" } };
-    await post(id, init).catch(() => undefined);
-    const listed = await call("GET", `/conversations/${id}/variables`);
-    expect(await listed.json()).toMatchObject({ variables: [{ name: "v" }] });
-  });
 });
 
 describe("PUT with a mode", () => {
@@ -73,113 +41,6 @@ describe("PUT with a mode", () => {
     await put(id, "o", { a: { b: 1 } });
     await put(id, "o?mode=merge", { a: { c: 2 } });
     expect(await valueOf(id, "o")).toEqual({ a: { b: 1, c: 2 } });
-  });
-
-  const ndjson = "application/x-ndjson";
-  const types = { ndjson, csv: "text/csv", json: "application/json" };
-  type Kind = keyof typeof types;
-  const long = Array.from(
-    { length: 9_000 },
-    (_, n) => `{"id":${n},"t":"${"x".repeat(20)}"}\n`,
-  ).join("");
-
-  const longElements = long.trim().replaceAll("\n", ",");
-
-  it.each<[first: [Kind, string], second: [Kind, string], after: string]>([
-    [["ndjson", '{"id":1}\n'], ["ndjson", '{"id":2}'], '[{"id":1},{"id":2}]'],
-    [
-      ["ndjson", '{"id":1234567890123456789}'],
-      ["ndjson", '{"id":2e0}'],
-      '[{"id":1234567890123456789},{"id":2e0}]',
-    ],
-    [["ndjson", '{"id":1}'], ["csv", "id,t\n2,a\n"], '[{"id":1},{"id":2,"t":"a"}]'],
-    [["ndjson", '{"id":1}'], ["ndjson", '\ufeff{"id":2}\n\n'], '[{"id":1},{"id":2}]'],
-    [["ndjson", long], ["ndjson", '{"id":2}'], `[${longElements},{"id":2}]`],
-    [["ndjson", '{"id":1}'], ["ndjson", long], `[{"id":1},${longElements}]`],
-    [["json", '[{"id":1}]'], ["ndjson", '{"id":2}\n{"id":3}'], '[{"id":1},{"id":2},{"id":3}]'],
-    [["json", "[]"], ["csv", "id\n1\n"], '[{"id":1}]'],
-    [["json", '[{"id":0}]'], ["ndjson", long], `[{"id":0},${longElements}]`],
-    [["ndjson", '{"id":1}'], ["json", '{"id":2}'], '[{"id":1},{"id":2}]'],
-  ])("appends records to records (%#)", async ([first, before], [second, added], after) => {
-    const id = newId();
-    const append = async (kind: Kind, body: string) => {
-      const init = { body, headers: { "content-type": types[kind] } };
-      return (await call("PUT", `/conversations/${id}/variables/v?mode=append`, init)).status;
-    };
-    expect([await append(first, before), await append(second, added)]).toEqual([201, 200]);
-    const text = await (await get(id, "v")).text();
-    expect(text.slice(-60)).toBe(after.slice(-60));
-    expect(text === after).toBe(true);
-    const { count } = await (await get(id, "v/info")).json<{ count: number }>();
-    expect(count).toBe(JSON.parse(after).length);
-    expect((await get(id, "v?path=[-1].id")).status).toBe(200);
-  });
-
-  it("appends no bytes, and no records to a text", async () => {
-    const id = newId();
-    await put(id, "", "text");
-    const append = (body: string, type: string) =>
-      call("PUT", `/conversations/${id}/variables/v?mode=append`, {
-        body,
-        headers: { "content-type": type },
-      });
-    await problemIn(await append("a", "image/png"), "bad_value");
-    await problemIn(await append('{"id":1}', ndjson), "bad_value");
-    expect(await (await get(id, "v")).text()).toBe("text");
-  });
-
-  it("writes under a new name each time, and returns its location", async () => {
-    const id = newId();
-    for (const name of ["v_000", "v_001"]) {
-      const response = await put(id, "?mode=new", name);
-      expect(response.status).toBe(201);
-      expect(response.headers.get("location")).toBe(`/conversations/${id}/variables/${name}`);
-      expect(await response.json()).toMatchObject({ name, version: 1 });
-    }
-    expect((await get(id, "v")).status).toBe(404);
-  });
-
-  it("reuses no new name, even after a delete", async () => {
-    const id = newId();
-    for (const name of ["v_000", "v_001", "v_002"]) {
-      expect(await (await put(id, "?mode=new", 1)).json()).toMatchObject({ name, version: 1 });
-      expect((await call("DELETE", `/conversations/${id}/variables/${name}`)).status).toBe(204);
-    }
-  });
-
-  it("keeps pin, ttl and description in every mode but new, unless the write gives others", async () => {
-    const id = newId();
-    await put(id, "?ttl=3600&pin=true&description=kept", [1]);
-    const before = await (await get(id, "v/info")).json<Record<string, unknown>>();
-    const { expiresAt } = before;
-    const extended = await (await put(id, "?mode=append", [2])).json();
-    expect(extended).toMatchObject({ version: 2, count: 2, pinned: true, description: "kept" });
-    expect(extended).toMatchObject({ expiresAt });
-    const said = await (await put(id, "?mode=append&pin=false&description=new", 3)).json();
-    expect(said).toMatchObject({ version: 3, count: 3, pinned: false, description: "new" });
-    const replaced = await (await put(id, "", [4])).json();
-    expect(replaced).toMatchObject({ version: 4, pinned: false, description: "new", expiresAt });
-    const given = await (await put(id, "?pin=true&description=&ttl=7200", [5])).json();
-    expect(given).toMatchObject({ version: 5, pinned: true, description: "" });
-    expect(given).not.toMatchObject({ expiresAt });
-    const other = await (await put(id, "?mode=new", [6])).json();
-    expect(other).toMatchObject({ name: "v_000", pinned: false });
-    expect(other).not.toHaveProperty("description");
-    expect(other).not.toHaveProperty("expiresAt");
-  });
-
-  it("keeps a pin that was set during an upload", async () => {
-    const id = newId();
-    await put(id, "", "before");
-    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
-    const headers = { "content-type": "image/png" };
-    const path = `/conversations/${id}/variables/v`;
-    const putting = call("PUT", path, { headers, body: readable });
-    const writer = writable.getWriter();
-    await writer.write(new Uint8Array(100_000));
-    await call("PATCH", path, json({ pinned: true }));
-    await writer.close();
-    expect(await (await putting).json()).toMatchObject({ version: 2, pinned: true });
   });
 
   it("refuses a value that does not fit the existing one, which stays", async () => {
@@ -208,14 +69,6 @@ describe("PATCH", () => {
     expect(await valueOf(id)).toEqual([1]);
   });
 
-  it("arms the alarm for a new time to live", async () => {
-    const id = newId();
-    await put(id, "", 1);
-    const info = await (await patch(id, { ttl: 3600 })).json();
-    const due = await runInDurableObject(objectOf(id), (_, state) => state.storage.getAlarm());
-    expect(info).toMatchObject({ expiresAt: new Date(due ?? 0).toISOString() });
-  });
-
   it.each([{}, { ttl: 0 }, { ttl: "1" }, { pinned: 1 }, { value: 2 }, { version: 7 }, [], 5])(
     "refuses %j",
     async (changes) => {
@@ -224,10 +77,6 @@ describe("PATCH", () => {
       await problemIn(await patch(id, changes), "bad_request");
     },
   );
-
-  it("reports that a missing variable was not found", async () => {
-    await problemIn(await patch(newId(), { pinned: true }), "variable_not_found");
-  });
 });
 
 describe("GET variables", () => {
@@ -247,16 +96,6 @@ describe("GET variables", () => {
     );
     expect(text).toContain('- Value Preview: [{"id":0,"name":"Ada"}]');
     expect(text).toContain("## statistics\n\n- Type: object\n- Items: 1\n");
-  });
-
-  it("shows the last few, or the named ones", async () => {
-    const id = newId();
-    for (const name of ["a", "b", "c"]) await put(id, name, 1);
-    const last = await (await markdown(id, "?last=2")).text();
-    expect(last).toMatch(/^# Last 2 Variables Summary\n\n## b\n[^]*## c\n/);
-    const named = await (await markdown(id, "?names=a,c")).text();
-    expect(named.match(/^## .*$/gm)).toEqual(["## a", "## c"]);
-    expect(await (await markdown(newId())).text()).toBe("# Variables Summary\n\nNo variables.\n");
   });
 
   it("lists the names that no variable has, and only those", async () => {
@@ -288,16 +127,6 @@ describe("POST interpolate", () => {
         { reference: "{{nobody}}", code: "variable_unknown" },
         { reference: "{{v.nope}}", code: "path_not_found" },
       ],
-    });
-  });
-
-  it("supports another syntax on request", async () => {
-    const id = newId();
-    await put(id, "", 5);
-    const body = { text: "$v †v {{v}}", syntax: "dollar" };
-    expect(await (await interpolate(id, body)).json()).toEqual({
-      text: "5 †v {{v}}",
-      unresolved: [],
     });
   });
 

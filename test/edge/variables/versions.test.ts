@@ -1,6 +1,5 @@
 import { expect, it } from "vitest";
-import { call, get, json, newId, problemIn, put } from "../../support/edge.ts";
-import { slow } from "../../support/slow.ts";
+import { get, newId, problemIn, put } from "../../support/edge.ts";
 import { getWith, putAs, TEXT } from "../../support/values.ts";
 
 it("two earlier versions of a variable are read by their numbers", async () => {
@@ -25,18 +24,4 @@ it("earlier versions of a secret are not kept, and those of a sealed variable ar
   expect(await (await get(id, "a?version=1")).json()).toBe(1);
   await put(id, "a?visibility=secret", 3);
   await problemIn(await get(id, "a?version=2"), "variable_secret");
-});
-
-it("a fork has earlier versions, and they are deleted with their variable", slow, async () => {
-  const id = newId();
-  const large = "x".repeat(9_000_000);
-  for (const body of [large, "two", "three"]) await putAs(id, "a", { body, type: TEXT });
-  const copy = newId();
-  const forked = await call("POST", `/conversations/${id}/fork`, json({ id: copy }));
-  expect(forked.status).toBe(201);
-  expect((await (await get(copy, "a?version=1")).text()).length).toBe(large.length);
-  expect(await (await get(copy, "a?version=2")).text()).toBe("two");
-  await call("DELETE", `/conversations/${copy}/variables/a`);
-  await putAs(copy, "a", { body: "new", type: TEXT });
-  await problemIn(await get(copy, "a?version=2"), "variable_not_found");
 });

@@ -14,7 +14,7 @@ type TextPart<Type extends `text-${string}`> = Extract<Part, { type: Type }>;
  * becomes a call. That includes tags that it quotes outside of code, so use a policy to restrict what runs in
  * a tainted turn. Only streaming is supported, because a turn uses nothing else.
  */
-export function capabilityModel(
+function capabilityModel(
   model: LanguageModelV4,
   { tools, newId, syntaxes = [] }: CapabilityOptions,
 ): LanguageModelV4 {
