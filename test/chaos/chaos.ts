@@ -90,7 +90,7 @@ class Chaos {
   }
 
   async run(kills: number): Promise<void> {
-    const bundle = bundleWorker(this.#stateDir);
+    const bundle = await bundleWorker(this.#stateDir);
     let worker = await startWorker(this.#stateDir, bundle);
     try {
       while (this.#report.kills < kills && this.#report.wrong.length === 0) {

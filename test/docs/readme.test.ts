@@ -15,8 +15,8 @@ it("the README has at most 200 lines", () => {
   expect(lines.length).toBeLessThanOrEqual(200);
 });
 
-it("its first screen has the animation, the problem in figures, and four ways to start", () => {
-  const first = ["docs/images/answering.webp", "| the problem |", "## Start", "**Try it**"];
+it("its first screen has a picture, the problem in figures, and four ways to start", () => {
+  const first = ["docs/images/monthly-totals.webp", "| the problem |", "## Start", "**Try it**"];
   const ways = [
     "**Add it to an agent**",
     "**Put it in front of MCP servers**",

@@ -1,7 +1,8 @@
 import { rmSync } from "node:fs";
 import { expect, it } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { startServer, temporaryFolder } from "../support/server.ts";
+import { temporaryFolder } from "../support/server.ts";
+import { startWorkerServer } from "../support/worker-server.ts";
 
 /** More than one part of an upload. */
 const PIECE = new Uint8Array(4 * 1_048_576).fill(65);
@@ -9,7 +10,7 @@ const PIECES = 5;
 
 it("a server killed while it replaces a file keeps the old one whole", async () => {
   const STATE_DIR = temporaryFolder();
-  const server = await startServer({ STATE_DIR });
+  const server = await startWorkerServer({ STATE_DIR });
   const old = "old ".repeat(100_000);
   const path = "reports/a.txt";
   await createClient(server.url).conversation("c").files.put(path, old);
@@ -27,9 +28,9 @@ it("a server killed while it replaces a file keeps the old one whole", async () 
   const put = fetch(`${server.url}/conversations/c/files/${path}`, init as RequestInit);
   const cut = expect(put).rejects.toThrow("fetch failed");
   await sent.promise;
-  await server.stop("SIGKILL");
+  await server.stop();
   await cut;
-  const again = await startServer({ STATE_DIR });
+  const again = await startWorkerServer({ STATE_DIR });
   const { files } = createClient(again.url).conversation("c");
   expect(await (await files.open(path)).text()).toBe(old);
   expect((await files.list()).files).toMatchObject([{ path, bytes: old.length }]);

@@ -7,7 +7,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { expect, it, vi } from "vitest";
-import { isRunning } from "../../scripts/processes.ts";
+import { isRunning } from "../../scripts/tied-process.ts";
 import { gatewayCommand, textIn } from "../support/gateway-process.ts";
 import { listedTools } from "../support/listed-tools.ts";
 

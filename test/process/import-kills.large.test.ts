@@ -4,7 +4,7 @@ import { request } from "node:http";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
-import { freePort } from "../../scripts/local-worker.ts";
+import { freePort } from "../../scripts/local-server.ts";
 import { createClient } from "../../packages/client/src/client.ts";
 import * as limits from "../../src/limits.ts";
 import { databasesIn, reading, rowsOf } from "../chaos/disk.ts";

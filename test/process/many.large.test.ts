@@ -1,5 +1,4 @@
 import type { UIMessageChunk } from "ai";
-import { setTimeout as wait } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { ChatBody } from "../support/chat-completions.ts";
 import { type ScriptedServer, startScriptedServer } from "../support/scripted-server.ts";
@@ -7,7 +6,6 @@ import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-clie
 
 const AT_ONCE = 200;
 const READ_AT_ONCE = 20;
-const RETRY_MS = 500;
 
 let scripted: ScriptedServer;
 
@@ -26,18 +24,11 @@ function answerTo(question: string): string {
   return `You said: ${question} Not a word more.`;
 }
 
-/**
- * Returns all chunks of the answer. On a slow disk the supervisor may restart a silent local Worker: then the same
- * message is posted again, which belongs to the same turn.
- */
+/** Returns all chunks of the answer. */
 async function ask(conversation: string, text: string): Promise<readonly UIMessageChunk[]> {
   const message = { id: `question of ${conversation}`, parts: [{ type: "text", text }] };
-  for (;;) {
-    const response = await post(conversation, { role: "user", ...message }).catch(() => undefined);
-    const body = await response?.text().catch(() => "");
-    if (body?.endsWith("data: [DONE]\n\n")) return chunksIn(body);
-    await wait(RETRY_MS);
-  }
+  const response = await post(conversation, { role: "user", ...message });
+  return chunksIn(await response.text());
 }
 
 /** Returns the text without the output of steps that were reset. */

@@ -12,7 +12,8 @@ import {
   structured,
   textResult,
 } from "../support/mcp-server.ts";
-import { type Server, startInVain, startServer } from "../support/server.ts";
+import { startInVain } from "../support/server.ts";
+import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { chunksIn, post, textIn } from "../support/turn-client.ts";
 
 const token = "Bearer mcp-0123456789-never-to-be-seen";
@@ -22,7 +23,7 @@ let mail: RunningMcpServer;
 /** A server that accepts requests and never answers them. */
 let silent: RunningMcpServer;
 let silentRequests = 0;
-let server: Server;
+let server: WorkerServer;
 let conversation: string;
 let count = 0;
 
@@ -60,7 +61,7 @@ beforeAll(async () => {
     silentRequests++;
     return true;
   });
-  server = await startServer({
+  server = await startWorkerServer({
     MODEL: "openai-compatible:test-model",
     MODEL_BASE_URL: endpoint.url,
     MCP_SERVERS: JSON.stringify([

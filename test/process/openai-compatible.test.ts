@@ -4,18 +4,18 @@ import {
   type ChatStep,
   startChatCompletions,
 } from "../support/chat-completions.ts";
-import { type Server, startServer } from "../support/server.ts";
+import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 import { chunksIn, messagesOf, post, textIn, textOf } from "../support/turn-client.ts";
 
 const key = "sk-test-0123456789-never-to-be-seen";
 let endpoint: ChatCompletions;
-let server: Server;
+let server: WorkerServer;
 let conversation: string;
 let count = 0;
 
 beforeAll(async () => {
   endpoint = await startChatCompletions();
-  server = await startServer({
+  server = await startWorkerServer({
     MODEL: "openai-compatible:test-model",
     MODEL_BASE_URL: endpoint.url,
     MODEL_API_KEY: key,

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { type Server, startServer } from "../support/server.ts";
+import { type WorkerServer, startWorkerServer } from "../support/worker-server.ts";
 
-let server: Server;
+let server: WorkerServer;
 
 beforeAll(async () => {
-  server = await startServer();
+  server = await startWorkerServer();
 });
 
 afterAll(() => server?.stop());

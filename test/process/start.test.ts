@@ -1,12 +1,12 @@
 import { spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { request } from "node:http";
 import { connect } from "node:net";
 import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { createClient } from "../../packages/client/src/client.ts";
-import { settingNames } from "../../src/edge/settings.ts";
+import { type Mark, processesMarked } from "../../scripts/tied-process.ts";
 import { type ChatCompletions, startChatCompletions } from "../support/chat-completions.ts";
 import {
   launch,
@@ -24,7 +24,11 @@ const otherAddresses = Object.values(networkInterfaces())
   .filter(({ internal, address }) => !internal && !address.startsWith("fe80"))
   .map(({ address }) => address);
 
-const envFilesIn = (folder: string) => readdirSync(folder).filter((name) => name.endsWith(".env"));
+/** The mark of a folder's processes. */
+function markOf(folder: string): Mark {
+  const { dev, ino } = statSync(join(folder, "lock.sqlite"), { bigint: true });
+  return { BYREF_STATE_LOCK: `${dev}:${ino}` };
+}
 
 /** Sends headers that `fetch` does not allow. */
 function get(port: number, headers: Record<string, string>, path = "/agents") {
@@ -84,18 +88,12 @@ describe("npm start", () => {
     expect(await response.json()).toEqual({ ok: true, version: expect.stringMatching(/^\d+\./) });
   });
 
-  it("passes the known settings on, in a file that only the owner can read", () => {
-    const files = envFilesIn(stateDir);
-    expect(files).toHaveLength(1);
-    const path = join(stateDir, files[0] ?? "");
-    expect(statSync(path).mode & 0o777).toBe(0o600);
-    const text = readFileSync(path, "utf8");
-    const names = Array.from(text.matchAll(/^([A-Z_]+)=/gm), (match) => match[1] ?? "");
-    const given = ["AUTH", "MODEL", "MODEL_API_KEY", "MODEL_BASE_URL"];
-    // Two settings of the start script: for the port behind it, and for the process that runs code.
-    expect(names.toSorted()).toEqual([...given, "LOCAL_SECRET", "LOCAL_SANDBOX"].toSorted());
-    expect([...settingNames, "LOCAL_SANDBOX"]).toEqual(expect.arrayContaining(names));
-    expect(text).not.toContain("not-for-the-worker");
+  it("passes the known settings on, and nothing else, in an environment that only the owner can read", () => {
+    const environments = processesMarked(markOf(stateDir)).map((pid) =>
+      readFileSync(`/proc/${pid}/environ`, "utf8").split("\0"),
+    );
+    expect(environments.flat()).toContain(`MODEL_BASE_URL=${endpoint.url}`);
+    expect(environments.flat().filter((entry) => entry.includes("not-for-the-worker"))).toEqual([]);
   });
 
   it("passes a key on byte for byte, and never prints it", async () => {
@@ -190,7 +188,6 @@ describe("npm start", () => {
     expect(output).toMatch(new RegExp(`in use by process \\d+,.* port ${server.port}.*STATE_DIR`));
     expect(output.trim().split("\n")).toHaveLength(1);
     expect((await fetch(`${server.url}/health`)).status).toBe(200);
-    expect(envFilesIn(stateDir)).toHaveLength(1);
   });
 
   it("stops on Ctrl-C, and has the conversations after a restart", async () => {
@@ -213,7 +210,6 @@ describe("npm start", () => {
 
     const stopped = await server.stop("SIGINT");
     expect(stopped.survivors).toBe(0);
-    expect(envFilesIn(stateDir)).toEqual([]);
     expect(await errorOfConnecting("127.0.0.1", server.port)).toBe("ECONNREFUSED");
 
     server = await startServer(env);
@@ -226,7 +222,6 @@ describe("npm start", () => {
   it("exits with 0 on SIGTERM", async () => {
     const { code, signal, survivors } = await server.stop("SIGTERM");
     expect(survivors).toBe(0);
-    expect(envFilesIn(stateDir)).toEqual([]);
     expect({ code, signal }).toEqual({ code: 0, signal: null });
   });
 });
@@ -238,10 +233,13 @@ describe.concurrent("a stopped server", () => {
   ] as const)("leaves nothing behind: $what", async ({ signal, isReady }) => {
     const stateDir = temporaryFolder();
     const run = await launch({ STATE_DIR: stateDir, MODEL_API_KEY: key });
-    await vi.waitFor(() => expect(envFilesIn(stateDir)).toHaveLength(1));
+    const path = join(stateDir, "lock.sqlite");
+    await vi.waitFor(() =>
+      expect(existsSync(path) ? processesMarked(markOf(stateDir)) : []).not.toEqual([]),
+    );
     if (isReady) await run.readyUrl;
     const { survivors } = await run.stop(signal);
-    const left = envFilesIn(stateDir);
+    const left = processesMarked(markOf(stateDir));
     rmSync(stateDir, { recursive: true, force: true });
     expect({ survivors, left }).toEqual({ survivors: 0, left: [] });
   });
